@@ -153,12 +153,12 @@ def test_records_that_were_put_into_a_run_by_hand(tmp_path: Path, ledger: aver.L
         record_actions(run, 1)
 
 
-def test_a_seal_that_claims_too_much(tmp_path: Path, ledger: aver.Ledger) -> None:
+def test_a_seal_that_claims_too_much(tmp_path: Path, ledger: aver.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sealed by whoever holds the key: what it says is still held to what is there."""
     from dataclasses import replace as changed
 
-    from aver.actions.finalize import _build_seal
-    from aver.actions.run_capsules import build_seal_capsule
+    from aver.actions import finalize
+    from aver.actions.run_capsules import RunSeal, build_seal_capsule
 
     for change in (
         {"policy_verdict": "FULLY_VERIFIED"},
@@ -169,8 +169,12 @@ def test_a_seal_that_claims_too_much(tmp_path: Path, ledger: aver.Ledger) -> Non
     ):
         run = AgentRuntime(tmp_path / next(iter(change)), ledger=ledger)
         record_actions(run, 2)
-        seal = changed(_build_seal(ledger, run._run, prove=True), **change)
-        ledger.append(run.chain, build_seal_capsule(seal, ""))
+
+        def build_changed(seal: RunSeal, agent: str, change: dict[str, Any] = change) -> aver.Capsule:
+            return build_seal_capsule(changed(seal, **change), agent)
+
+        monkeypatch.setattr(finalize, "build_seal_capsule", build_changed)
+        finalize.seal_run(ledger, run._run, agent="", prove=True)
         assert aver.verify(run.chain, ledger=ledger).status == "failed", change
         run.close()
 

@@ -70,19 +70,13 @@ class AgentAction:
     """Any JSON object. The receipt does not cover it; the capsule of the action does."""
 
     def __post_init__(self) -> None:
-        if not self._is_clearly_valid():
-            self._check()
-
-    def _is_clearly_valid(self) -> bool:
-        """Return whether all fields have their usual valid form.
-
-        This is the fast path: it runs for every line that Aver reads. `_check` handles all other cases.
-        """
+        """Check the fields. Raise `BadInput` if one is wrong."""
         score, parent = self.gate_score, self.parent_receipt_hash
+        # The fast path, for every line that Aver reads: all fields have their usual form. `_check` handles other cases.
         try:
             # One regular expression checks all three hashes. The length check below fixes where each hash ends.
             hashes = self.instruction_hash + self.input_hash + self.output_hash
-            return (
+            if (
                 len(self.instruction_hash) == len(self.input_hash) == 64
                 and _THREE_HASHES(hashes) is not None
                 and (parent is None or _HEX64(parent) is not None)
@@ -97,9 +91,11 @@ class AgentAction:
                 and _is_id(self.action_id)
                 and (self.parent_action_id is None or _is_id(self.parent_action_id))
                 and _is_time(self.timestamp)
-            )
+            ):
+                return
         except (TypeError, AttributeError):
-            return False  # A field has a wrong type. `_check` then names the field.
+            pass  # A field has a wrong type. `_check` then names the field.
+        self._check()
 
     def _check(self) -> None:
         """Raise `BadInput` with the name of the first wrong field. Convert float subclasses to plain floats."""

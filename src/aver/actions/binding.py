@@ -19,9 +19,9 @@ once, whatever the run.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
-from aver.actions.action import AgentAction, text_hash
+from aver.actions.action import AgentAction
 from aver.actions.run_capsules import GateReference
 from aver.errors import BadInput
 from aver.gate.decision_record import RecordedDecision
@@ -32,48 +32,40 @@ def decision_use_key(gate_id: str) -> str:
     return f"gate-use:{gate_id}"
 
 
-def build_gate_reference(decided: RecordedDecision, diff_text: str | None) -> GateReference:
-    """Return what an action's capsule says of the decision that it was done under."""
-    diff = None if diff_text is None else text_hash(diff_text)
-    return GateReference(decided.gate_id, decided.record, decided.digest, decided.decision, diff)
+class Comparison(NamedTuple):
+    """How an action compares with the gated one."""
 
-
-def find_mismatch(action: AgentAction, mark: GateReference, decided: RecordedDecision) -> str | None:
-    """Say in what an action differs from the one that was gated; None where nothing tells them apart."""
-    gated = decided.action
-    if (mark.gate_id, mark.digest) != (decided.gate_id, decided.digest):
-        return "the decision it names is about something else"
-    if (action.gate_decision, mark.decision) != (decided.decision, decided.decision):
-        return f"it says that the gate decided {action.gate_decision}; the gate's record says {decided.decision}"
-    if action.gate_score != decided.score:
-        return "it says another score than the gate's record"
-    if action.action_type != gated.get("type"):
-        return f"it is a {action.action_type}; the gated action is a {str(gated.get('type'))[:40]}"
-    diff = gated.get("diff_sha256")
-    if mark.diff_sha256 is not None and diff is not None and mark.diff_sha256 != diff:
-        return "the change that was made is not the one that was gated"
-    if decided.instruction_hash not in (None, action.instruction_hash):
-        return "its instruction is not the one that was gated"
-    if decided.input_hash not in (None, action.input_hash):
-        return "its input is not the one that was gated"
-    files = _claimed_and_gated_files(action, decided)
-    if files is not None and files[0] != files[1]:
-        return "the files that it says it affects are not those that were gated"
-    return None
-
-
-def can_compare(action: AgentAction, mark: GateReference, decided: RecordedDecision) -> bool:
+    mismatch: str | None
+    """In what they differ; None where nothing tells them apart."""
+    is_conclusive: bool
     """Whether there is anything by which to tell the action from another of its type."""
-    if decided.instruction_hash is not None or decided.input_hash is not None:
-        return True
-    is_shown = None not in (mark.diff_sha256, decided.action.get("diff_sha256"))
-    return is_shown or _claimed_and_gated_files(action, decided) is not None
 
 
-def _claimed_and_gated_files(action: AgentAction, decided: RecordedDecision) -> tuple[Any, Any] | None:
-    """Return the files that an action says it affects, and those that were gated; None where either says nothing."""
-    claimed, gated = (action.metadata or {}).get("files_affected"), decided.action.get("files")
-    return (claimed, gated) if claimed and gated else None
+def compare_with_decision(action: AgentAction, mark: GateReference, decided: RecordedDecision) -> Comparison:
+    """Compare an action with the one that was gated, by the rules in the module docstring."""
+    gated = decided.action
+    diffs = mark.diff_sha256, gated.get("diff_sha256")
+    files = (action.metadata or {}).get("files_affected"), gated.get("files")
+    are_diffs_known, are_files_known = None not in diffs, all(files)
+    has_hash = decided.instruction_hash is not None or decided.input_hash is not None
+    mismatch = None
+    if (mark.gate_id, mark.digest) != (decided.gate_id, decided.digest):
+        mismatch = "the decision it names is about something else"
+    elif (action.gate_decision, mark.decision) != (decided.decision, decided.decision):
+        mismatch = f"it says that the gate decided {action.gate_decision}; the gate's record says {decided.decision}"
+    elif action.gate_score != decided.score:
+        mismatch = "it says another score than the gate's record"
+    elif action.action_type != gated.get("type"):
+        mismatch = f"it is a {action.action_type}; the gated action is a {str(gated.get('type'))[:40]}"
+    elif are_diffs_known and diffs[0] != diffs[1]:
+        mismatch = "the change that was made is not the one that was gated"
+    elif decided.instruction_hash not in (None, action.instruction_hash):
+        mismatch = "its instruction is not the one that was gated"
+    elif decided.input_hash not in (None, action.input_hash):
+        mismatch = "its input is not the one that was gated"
+    elif are_files_known and files[0] != files[1]:
+        mismatch = "the files that it says it affects are not those that were gated"
+    return Comparison(mismatch, has_hash or are_diffs_known or are_files_known)
 
 
 def apply_decision(
@@ -89,8 +81,8 @@ def apply_decision(
             words = f"the gate decided {decided.decision}, not {action.gate_decision}, or with another score"
             raise BadInput(words, advice="leave gate_decision and gate_score out: Aver takes them from gate_id")
         action = replace(action, gate_decision=decided.decision, gate_score=decided.score)
-        is_same = can_compare(action, mark, decided) and find_mismatch(action, mark, decided) is None
-        enforced = decided.allows and is_first_use and is_same
+        compared = compare_with_decision(action, mark, decided)
+        enforced = decided.allows and is_first_use and compared.is_conclusive and compared.mismatch is None
     claimed = action.policy_verdict
     if claimed == "FULLY_VERIFIED" or (claimed == "POLICY_ENFORCED" and not enforced):
         raise BadInput(

@@ -59,26 +59,16 @@ class EncodedAction(NamedTuple):
     score: bytes
     """The score of the gate as Python's `repr` writes it, or `null`."""
 
-    def line(self, action: AgentAction) -> bytes:
-        """Return the line of the action in `actions.jsonl`, without the line feed."""
-        content = self._to_dict(action, self.metadata)
-        content["receipt_hash"] = self.receipt_hash
-        content["canonical_fields"] = orjson.Fragment(self.receipt)
-        return orjson.dumps(content)
-
     def seal_form(self, action: AgentAction) -> bytes:
         """Return the sealed form of the action, as its capsule contains it."""
         metadata = self.metadata
         if len(metadata) > METADATA_INLINE:
             metadata = orjson.dumps(metadata_blob(metadata).reference, option=orjson.OPT_SORT_KEYS)
-        return orjson.dumps(self._to_dict(action, metadata), option=orjson.OPT_SORT_KEYS)
-
-    def _to_dict(self, action: AgentAction, metadata: bytes) -> dict[str, Any]:
         content = action.to_dict()
         # Insert the exact bytes that were hashed. orjson may format a float differently from Python's `repr`.
         content["metadata"] = orjson.Fragment(metadata)
         content["gate_score"] = orjson.Fragment(self.score)
-        return content
+        return orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
 
 
 def encode_action(action: AgentAction) -> EncodedAction:
@@ -188,9 +178,16 @@ def read_raw_lines(file: IO[bytes], limit: int) -> Iterator[bytes | BadInput]:
             yield stripped
 
 
-def action_line(action: AgentAction) -> bytes:
-    """Return the line of an action, without the line feed."""
-    return encode_action(action).line(action)
+def action_line(action: AgentAction, texts: EncodedAction | None = None) -> bytes:
+    """Return the line of an action, without the line feed. `texts` is its encoded form, where the caller has it."""
+    texts = texts or encode_action(action)
+    content = action.to_dict()
+    # Insert the exact bytes that were hashed, as in the sealed form.
+    content["metadata"] = orjson.Fragment(texts.metadata)
+    content["gate_score"] = orjson.Fragment(texts.score)
+    content[RECEIPT_HASH] = texts.receipt_hash
+    content[CANONICAL_FIELDS] = orjson.Fragment(texts.receipt)
+    return orjson.dumps(content)
 
 
 def read_action_line(raw: bytes) -> ActionLine:
@@ -201,7 +198,7 @@ def read_action_line(raw: bytes) -> ActionLine:
             action = AgentAction(*_field_values(content))
             texts = encode_action(action)
             # Fast path: if Aver would write the same bytes, the receipt and `canonical_fields` are correct.
-            if texts.line(action) == raw:
+            if action_line(action, texts) == raw:
                 return ActionLine(action, texts, texts.receipt_hash, len(RECEIPT_KEYS), own=True)
         except (AverError, ValueError, KeyError, TypeError):
             pass  # The strict reader below names the problem.
@@ -297,16 +294,13 @@ _CAPSULE_LINE_KEYS = frozenset({"chain", "canonical", *SEAL_KEYS})
 class CapsuleLine(NamedTuple):
     """One line of `capsules.jsonl`, as it was read.
 
-    `parts` has two texts if an action belongs between them, else one.
+    `parts` has two texts if an action belongs between them (`has_action`), else one.
     """
 
     chain: str
     parts: tuple[str, ...]
     seal: tuple[str, ...]
-
-    @property
-    def has_action(self) -> bool:
-        return len(self.parts) == 2
+    has_action: bool
 
     def rebuild(self, action: bytes | None) -> Sealed:
         """Return the capsule, with the sealed form of its action inserted between the two parts."""
@@ -353,7 +347,7 @@ def read_capsule_line(raw: bytes) -> CapsuleLine:
         raise Unreadable("the parts of a seal are strings") from None
     if len(written) > SEAL_MAX or not written.isprintable():
         raise Unreadable("its seal holds what no seal holds")
-    return CapsuleLine(chain, tuple(parts), seal)
+    return CapsuleLine(chain, tuple(parts), seal, len(parts) == 2)
 
 
 def parse_json_line(raw: bytes) -> object:

@@ -20,7 +20,6 @@ from aver.actions.run_capsules import (
     RunSeal,
     build_seal_capsule,
     compute_run_verdict,
-    gate_chain,
     read_run_seal,
 )
 from aver.actions.run_directory import ActionsFile
@@ -29,7 +28,6 @@ from aver.actions.run_files import (
     ACTIONS_FILE,
     CAP_FILE,
     CAPSULES_FILE,
-    COMMITMENTS_FILE,
     EVIDENCE_FILE,
     HEAD_FILE,
     HEAD_PURPOSE,
@@ -40,10 +38,9 @@ from aver.actions.run_files import (
     PROOF_FILE,
     SMALL_FILE_MAX,
     Manifest,
-    commitments_document,
     digest_file,
     head_content,
-    proof_document,
+    seal_documents,
 )
 from aver.actions.run_state import RecordedRun
 from aver.capsule.json_document import dump_document
@@ -52,6 +49,7 @@ from aver.capsule.sealed import hold_signer
 from aver.errors import AverError, BadInput, HeadMoved, IntegrityError, Refused, Unavailable
 from aver.files.atomic import open_replacement, replace_file
 from aver.files.regular import open_inside
+from aver.gate.decision_record import decision_chain
 from aver.keys import SeedSigner, Statement, sign_statement
 from aver.ledger import Ledger
 
@@ -64,9 +62,8 @@ def finalize_run(ledger: Ledger, run: RecordedRun, directory: Path, *, agent: st
     from aver.actions.verify import verify_directory
 
     seal_run(ledger, run, agent=agent, prove=prove)
-    write_run_files(ledger, run, directory)
+    seal = write_run_files(ledger, run, directory)
     verdict = verify_directory(directory, ledger)
-    seal = _read_seal(run)
     summary = {
         "run_id": seal.run_id,
         "num_actions": seal.num_actions,
@@ -95,42 +92,32 @@ def seal_run(ledger: Ledger, run: RecordedRun, *, agent: str, prove: bool) -> No
 
     Raises `Refused` if another process sealed the run first.
     """
+    run_id, chain = run.identity.run_id, run.head.chain
     for _ in range(TRIES):
-        draft = build_seal_capsule(_build_seal(ledger, run, prove=prove), agent)
+        # The seal says what the run has now, so it is built again in each round.
+        gates = ledger.head(decision_chain(run_id))
+        enforced = [action.policy_verdict == "POLICY_ENFORCED" for action in run.actions]
+        seal = RunSeal(
+            run_id=run_id,
+            head=run.head,
+            num_actions=len(run.actions),
+            final_receipt_hash=str(run.last_receipt),
+            policy_verdict=compute_run_verdict(enforced=enforced, proved=prove),
+            statement=build_statement(run_id, run.actions) if prove else None,
+            gates=gates if gates.count else None,
+        )
         try:
-            record = ledger.append(run.head.chain, draft, key=f"seal:{run.identity.run_id}", after=run.head)
+            record = ledger.append(chain, build_seal_capsule(seal, agent), key=f"seal:{run_id}", after=run.head)
         except HeadMoved:
             # Another process appended an action or the seal. The next seal must include that action.
             run.catch_up()
             if run.seal_record is not None:
-                raise Refused("SEALED", f"the run {run.identity.run_id} was sealed by another process") from None
+                raise Refused("SEALED", f"the run {run_id} was sealed by another process") from None
             continue
-        run.add_seal(record)
-        ledger.close_chain(run.head.chain)
+        run.advance(record, is_seal=True)
+        ledger.close_chain(chain)
         return
-    raise Unavailable(f"others write to the run {run.identity.run_id} faster than this can", advice="try again")
-
-
-def _build_seal(ledger: Ledger, run: RecordedRun, *, prove: bool) -> RunSeal:
-    run_id = run.identity.run_id
-    gates = ledger.head(gate_chain(run_id))
-    enforced = [action.policy_verdict == "POLICY_ENFORCED" for action in run.actions]
-    return RunSeal(
-        run_id=run_id,
-        head=run.head,
-        num_actions=len(run.actions),
-        final_receipt_hash=str(run.last_receipt),
-        policy_verdict=compute_run_verdict(enforced=enforced, proved=prove),
-        statement=build_statement(run_id, run.actions) if prove else None,
-        gates=gates if gates.count else None,
-    )
-
-
-def _read_seal(run: RecordedRun) -> RunSeal:
-    if run.seal_record is None:
-        raise Refused("NOT_SEALED", f"the run {run.identity.run_id} is not sealed yet", advice="finalize it first")
-    ledger, tenant, chain = run.head.ledger, run.head.tenant, run.head.chain
-    return read_run_seal(run.seal_record.to_dict(), ledger=ledger, tenant=tenant, chain=chain)
+    raise Unavailable(f"others write to the run {run_id} faster than this can", advice="try again")
 
 
 # --- the files
@@ -159,9 +146,15 @@ def sync_actions_file(run: RecordedRun, directory: Path) -> None:
         lines.close()
 
 
-def write_run_files(ledger: Ledger, run: RecordedRun, directory: Path) -> None:
-    """Write the files of a sealed run, and `run.cap`, from the ledger."""
-    seal = _read_seal(run)
+def write_run_files(ledger: Ledger, run: RecordedRun, directory: Path) -> RunSeal:
+    """Write the files of a sealed run, and `run.cap`, from the ledger. Return the content of its seal.
+
+    Raise `Refused` if the run is not sealed.
+    """
+    head, record = run.head, run.seal_record
+    if record is None:
+        raise Refused("NOT_SEALED", f"the run {run.identity.run_id} is not sealed yet", advice="finalize it first")
+    seal = read_run_seal(record.to_dict(), ledger=head.ledger, tenant=head.tenant, chain=head.chain)
     sync_actions_file(run, directory)
     needs = EvidenceNeeds()
     with open_replacement(directory / CAPSULES_FILE) as file:
@@ -172,11 +165,29 @@ def write_run_files(ledger: Ledger, run: RecordedRun, directory: Path) -> None:
         listed = (*LISTED_MEMBERS, EVIDENCE_FILE)
         with open_replacement(directory / EVIDENCE_FILE) as file:
             write_evidence(ledger, needs, file)
-    replace_file(directory / PROOF_FILE, dump_document(proof_document(seal.statement)))
-    replace_file(directory / COMMITMENTS_FILE, dump_document(commitments_document(seal, run.head)))
-    _write_manifest(ledger, run, seal, directory, listed)  # After the files whose digests it contains.
+    for name, document in seal_documents(seal, head).items():
+        replace_file(directory / name, document)
+    # The manifest follows the files whose digests it contains, and the signed head follows the manifest.
+    digests = {}
+    for name in listed:
+        with open_inside(directory, name) as opened:
+            digests[name] = digest_file(opened)
+    manifest = Manifest(
+        run_id=seal.run_id,
+        head=head,
+        created_at=record.signed_at,
+        num_actions=seal.num_actions,
+        final_receipt_hash=seal.final_receipt_hash,
+        policy_verdict=seal.policy_verdict,
+        proved=seal.statement is not None,
+        files=digests,
+    )
+    raw = dump_document(manifest.to_dict())
+    replace_file(directory / MANIFEST_FILE, raw)
+    _write_head(ledger, directory, head_content(manifest, hashlib.sha256(raw).hexdigest()))
     with open_replacement(directory / CAP_FILE) as packed:
         pack_run(directory, packed)
+    return seal
 
 
 def _capsule_lines(ledger: Ledger, run: RecordedRun, seal: RunSeal, needs: EvidenceNeeds) -> Iterator[bytes]:
@@ -208,46 +219,21 @@ def _capsule_lines(ledger: Ledger, run: RecordedRun, seal: RunSeal, needs: Evide
             yield capsule_line(decision, None)
 
 
-def _write_manifest(ledger: Ledger, run: RecordedRun, seal: RunSeal, directory: Path, listed: tuple[str, ...]) -> None:
-    digests = {}
-    for name in listed:
-        with open_inside(directory, name) as file:
-            digests[name] = digest_file(file)
-    manifest = Manifest(
-        run_id=seal.run_id,
-        head=run.head,
-        created_at="" if run.seal_record is None else run.seal_record.signed_at,
-        num_actions=seal.num_actions,
-        final_receipt_hash=seal.final_receipt_hash,
-        policy_verdict=seal.policy_verdict,
-        proved=seal.statement is not None,
-        files=digests,
-    )
-    raw = dump_document(manifest.to_dict())
-    content = head_content(manifest, hashlib.sha256(raw).hexdigest())
-    replace_file(directory / MANIFEST_FILE, raw)
-    if not _is_head_current(directory, content):
-        replace_file(directory / HEAD_FILE, dump_document(_sign_head(ledger, content).to_dict()))
-
-
-def _is_head_current(directory: Path, content: dict[str, Any]) -> bool:
-    """Return whether `head.json` already has this content.
-
-    Then Aver keeps it: a post-quantum signature differs each time, and the same run should give the same files.
-    """
+def _write_head(ledger: Ledger, directory: Path, content: dict[str, Any]) -> None:
+    """Sign the content of `head.json` and write it, unless the file has this content already."""
     try:
         with open_inside(directory, HEAD_FILE) as file:
-            statement = Statement.from_dict(read_json(file.read(SMALL_FILE_MAX)))
+            written = Statement.from_dict(read_json(file.read(SMALL_FILE_MAX)))
+        # A post-quantum signature differs each time, and the same run should give the same files.
+        if written.purpose == HEAD_PURPOSE and written.content == content:
+            return
     except AverError:
-        return False
-    return statement.purpose == HEAD_PURPOSE and statement.content == content
-
-
-def _sign_head(ledger: Ledger, content: dict[str, Any]) -> Statement:
+        pass  # There is no such file yet, or it is damaged.
     with hold_signer(ledger.signer()) as held:
         if not isinstance(held, SeedSigner):
             raise BadInput("this ledger's signer signs capsules only, not statements")
-        return sign_statement(HEAD_PURPOSE, content, (held,))
+        statement = sign_statement(HEAD_PURPOSE, content, (held,))
+    replace_file(directory / HEAD_FILE, dump_document(statement.to_dict()))
 
 
 def pack_run(directory: Path, out: BinaryIO) -> None:

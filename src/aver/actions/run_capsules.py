@@ -38,7 +38,7 @@ from aver.capsule.masking.mask import NOTE_KEY, masking_note
 from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, ToolCall, Trigger
 from aver.clock import now
 from aver.errors import BadInput
-from aver.gate.decision_record import RecordedDecision, authorize_call, decision_chain
+from aver.gate.decision_record import RecordedDecision, authorize_call
 from aver.ledger import Head
 
 PROTOCOL_VERSION = "0.4.0"
@@ -50,16 +50,12 @@ SUMMARY_MAX = 120
 """The maximum length of the summary line of an action."""
 
 _ACTION_KEYS = frozenset({"v", "action", "receipt_hash", "gate"})
+_GATE_KEYS = frozenset({"gate_id", "record", "digest", "decision", "diff_sha256"})
 
 
 def run_chain(run_id: str) -> str:
     """Return the name of the chain in which the run is sealed."""
     return chain_name(DOMAIN, run_id)
-
-
-def gate_chain(run_id: str) -> str:
-    """Return the chain of the gate decisions that the agent requested through the runtime of this run."""
-    return decision_chain(run_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +67,6 @@ class GateReference:
     digest: str
     decision: str
     diff_sha256: str | None = None
-
-    @classmethod
-    def from_dict(cls, data: Any) -> GateReference:
-        names = ("gate_id", "record", "digest", "decision", "diff_sha256")
-        if not isinstance(data, dict) or data.keys() != set(names):
-            raise BadInput("the gate entry of an action has other keys")
-        if not all(isinstance(data[name], str) or (name == "diff_sha256" and data[name] is None) for name in names):
-            raise BadInput("the gate entry of an action has values that are not text")
-        return cls(**data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +215,22 @@ class SealedAction(NamedTuple):
 
 def read_sealed_action(content: Mapping[str, Any]) -> SealedAction:
     """Read the result of an `action` capsule. This does not check the fields of the action; `load_action` does."""
-    result = _read_result(content)
+    result = content["outcome"].get("result")
+    if not isinstance(result, dict) or result.get("v") != RESULT_VERSION:
+        raise BadInput("the capsule's result is not one of this version")
     if result.keys() != _ACTION_KEYS:
         raise BadInput("the capsule of an action has other keys in its result")
     receipt, gate = result["receipt_hash"], result["gate"]
     if not isinstance(receipt, str):
         raise BadInput("the capsule of an action names no receipt")
-    return SealedAction(result["action"], receipt, None if gate is None else GateReference.from_dict(gate))
+    if gate is None:
+        return SealedAction(result["action"], receipt, None)
+    if not isinstance(gate, dict) or gate.keys() != _GATE_KEYS:
+        raise BadInput("the gate entry of an action has other keys")
+    # Only the hash of the change may be missing: the caller need not give the change.
+    if not all(isinstance(text, str) or (name == "diff_sha256" and text is None) for name, text in gate.items()):
+        raise BadInput("the gate entry of an action has values that are not text")
+    return SealedAction(result["action"], receipt, GateReference(**gate))
 
 
 def load_action(sealed: SealedAction, blob: Callable[[str], bytes]) -> AgentAction:
@@ -246,7 +242,9 @@ def load_action(sealed: SealedAction, blob: Callable[[str], bytes]) -> AgentActi
 
 def read_run_seal(content: Mapping[str, Any], *, ledger: str, tenant: str, chain: str) -> RunSeal:
     """Read the content of a `run.seal`. `ledger`, `tenant` and `chain` say where the seal is stored."""
-    result = _read_result(content)
+    result = content["outcome"].get("result")
+    if not isinstance(result, dict) or result.get("v") != RESULT_VERSION:
+        raise BadInput("the capsule's result is not one of this version")
     try:
         gates, statement, head = result["gates"], result["statement"], result["head"]
         seal = RunSeal(
@@ -266,10 +264,3 @@ def read_run_seal(content: Mapping[str, Any], *, ledger: str, tenant: str, chain
     if seal.policy_verdict not in (None, *POLICY_VERDICTS):
         raise BadInput("the run's seal has a verdict that is none")
     return seal
-
-
-def _read_result(content: Mapping[str, Any]) -> dict[str, Any]:
-    result = content["outcome"].get("result")
-    if not isinstance(result, dict) or result.get("v") != RESULT_VERSION:
-        raise BadInput("the capsule's result is not one of this version")
-    return result

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from aver.actions.encodings import ACTION_LINE_MAX, read_action_line
 from aver.actions.run_files import ACTIONS_FILE, RUN_FILE
@@ -36,15 +35,6 @@ class RunIdentity:
     ledger: str
     tenant: str
 
-    @classmethod
-    def from_dict(cls, data: Any) -> RunIdentity:
-        names = ("run_id", "chain", "ledger", "tenant")
-        if not isinstance(data, dict) or data.keys() != {"v", *names} or data["v"] != 1:
-            raise BadInput(f"{RUN_FILE} does not say which run this is")
-        if not all(isinstance(data[name], str) and 0 < len(data[name]) <= 256 for name in names):
-            raise BadInput(f"{RUN_FILE} holds something else than names")
-        return cls(*(data[name] for name in names))
-
 
 def read_run_identity(directory: Path) -> RunIdentity | None:
     """Return the run that a directory holds; None if it has no `run.json`.
@@ -56,8 +46,14 @@ def read_run_identity(directory: Path) -> RunIdentity | None:
             raw = read_limited(file, RUN_FILE_MAX, directory / RUN_FILE)
     except NotFound:
         return None
+    names = ("run_id", "chain", "ledger", "tenant")
     try:
-        return RunIdentity.from_dict(read_json(raw))
+        data = read_json(raw)
+        if not isinstance(data, dict) or data.keys() != {"v", *names} or data["v"] != 1:
+            raise BadInput(f"{RUN_FILE} does not say which run this is")
+        if not all(isinstance(data[name], str) and 0 < len(data[name]) <= 256 for name in names):
+            raise BadInput(f"{RUN_FILE} holds something else than names")
+        return RunIdentity(*(data[name] for name in names))
     except BadInput as error:
         raise BadInput(f"{directory / RUN_FILE}: {error.message}", advice=error.advice) from error
 

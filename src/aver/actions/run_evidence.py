@@ -23,8 +23,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import orjson
@@ -58,14 +57,14 @@ the reader could take an honest archive for an attack (see `RATIO_MAX`)."""
 _ASKING = ("human_review", "human_approved")
 
 
+@dataclass(slots=True)
 class EvidenceNeeds:
     """The approvals and blobs that the decisions of a run rest on."""
 
-    def __init__(self) -> None:
-        self.asked: set[str] = set()
-        """The digests of the actions that the gate asked a person about."""
-        self.blobs: dict[str, None] = {}
-        """The digests of the blobs, in the order in which decisions name them."""
+    asked: set[str] = field(default_factory=set)
+    """The digests of the actions that the gate asked a person about."""
+    blobs: dict[str, None] = field(default_factory=dict)
+    """The digests of the blobs, in the order in which decisions name them."""
 
     def add(self, record: Sealed) -> None:
         """Add the needs of a decision. Records of another kind, and damaged ones, need nothing."""
@@ -82,8 +81,20 @@ class EvidenceNeeds:
 
 
 def write_evidence(ledger: Ledger, needs: EvidenceNeeds, out: BinaryIO) -> None:
-    """Write `evidence.jsonl` from the ledger."""
-    for record in _read_approvals(ledger, needs.asked):
+    """Write `evidence.jsonl` from the ledger, in the order of the module docstring."""
+    approvals, roster = approvals_chain(ledger.tenant), approvers_chain(ledger.tenant)
+    selected: list[Sealed] = []
+    requests: set[str] = set()
+    if needs.asked and ledger.head(approvals).count:
+        for record in ledger.read(approvals):
+            result = _read_result(record)
+            # A forged vote may give another digest than its request, so the request's id counts as well.
+            if result.get("digest") in needs.asked or result.get("request") in requests:
+                requests.add(record.id)
+                selected.append(record)
+    # Without approvals no roster is needed.
+    has_roster = selected and ledger.head(roster).count
+    for record in (*(ledger.read(roster) if has_roster else ()), *selected):
         out.write(capsule_line(record, None))
     left = BLOBS_MAX
     for digest in needs.blobs:
@@ -98,22 +109,6 @@ def write_evidence(ledger: Ledger, needs: EvidenceNeeds, out: BinaryIO) -> None:
         if len(line) <= min(BLOB_LINE_MAX, left):
             left -= len(line)
             out.write(line)
-
-
-def _read_approvals(ledger: Ledger, asked: set[str]) -> list[Sealed]:
-    """Return the approvers' chain and the approval records about these actions; nothing if no person was asked."""
-    if not asked or not ledger.head(approvals_chain(ledger.tenant)).count:
-        return []
-    selected: list[Sealed] = []
-    requests: set[str] = set()
-    for record in ledger.read(approvals_chain(ledger.tenant)):
-        result = _read_result(record)
-        # A forged vote may give another digest than its request, so the request's id counts as well.
-        if result.get("digest") in asked or result.get("request") in requests:
-            requests.add(record.id)
-            selected.append(record)
-    has_roster = selected and ledger.head(approvers_chain(ledger.tenant)).count
-    return [*(ledger.read(approvers_chain(ledger.tenant)) if has_roster else ()), *selected]
 
 
 def _read_result(record: Sealed) -> Mapping[str, Any]:
@@ -139,60 +134,59 @@ class _ChainExtent:
     hash: str | None = None
 
 
+@dataclass(slots=True)
 class RunFilesReader:
     """Gives examiners the records and blobs in a run's files. The verifier names each of them while it judges them."""
 
-    def __init__(self, files: Archive, ledger: str, tenant: str) -> None:
-        self._files = files
-        self._ledger, self._tenant = ledger, tenant
-        self._spans: dict[str, _ChainExtent] = {}
-        self._blobs: dict[str, int] = {}
+    files: Archive
+    home: Head
+    """Names the ledger and the tenant of the run."""
+    spans: dict[str, _ChainExtent] = field(default_factory=dict)
+    """The chains of the gate and of approvals, by name."""
+    blobs: dict[str, int] = field(default_factory=dict)
+    """The places in `evidence.jsonl` where the lines of blobs begin, by their digests."""
 
     def add_record(self, record: Sealed, file: str, start: int, end: int) -> None:
         """Add a record of the gate or of approvals, which is between these places of a file."""
-        span = self._spans.setdefault(str(record.chain), _ChainExtent(file, start))
+        span = self.spans.setdefault(str(record.chain), _ChainExtent(file, start))
         span.end, span.count, span.hash = end, span.count + 1, record.hash
-
-    def add_blob(self, digest: str, start: int) -> None:
-        """Add a blob, whose line in `evidence.jsonl` begins at this place. Raise `BadInput` if it is there already."""
-        if digest in self._blobs:
-            raise BadInput(f"the blob {digest} is in it twice")
-        self._blobs[digest] = start
 
     def chains(self, *domains: str) -> list[str]:
         """Return the chains of these domains that have records here."""
-        return [name for name in self._spans if name.partition(".")[0] in domains]
+        return [name for name in self.spans if name.partition(".")[0] in domains]
 
     def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
-        return islice(self._read_all(chain), start, stop)
-
-    def _read_all(self, chain: str) -> Iterator[Sealed]:
-        span = self._spans.get(chain)
+        span = self.spans.get(chain)
         if span is None:
             raise NotFound(f"the chain {chain} is not in the run's files")
-        file = self._files.members[span.file]
+        index = 0
+        file = self.files.members[span.file]
         file.seek(span.start)
         for raw in read_raw_lines(file, BLOB_LINE_MAX if span.file == EVIDENCE_FILE else CAPSULE_LINE_MAX):
+            if index == stop:
+                return
             end = file.tell()
             try:
                 line = None if isinstance(raw, BadInput) else read_capsule_line(raw)
             except BadInput:
                 line = None  # Reported with the run, or a blob.
             if line is not None and line.chain == chain and not line.has_action:
-                yield line.rebuild(None)
+                if start <= index:
+                    yield line.rebuild(None)
+                index += 1
             if end >= span.end:
                 return
             file.seek(end)  # The caller may have read a blob from the same file meanwhile.
 
     def get(self, reference: str) -> Sealed | None:
-        records = (record for chain in self._spans for record in self._read_all(chain))
+        records = (record for chain in self.spans for record in self.read(chain))
         return next((record for record in records if record.hash == reference), None)
 
     def blob(self, digest: str) -> bytes:
-        start = self._blobs.get(digest)
+        start = self.blobs.get(digest)
         if start is None:
             raise NotFound(f"the blob {digest} is not in the run's files")
-        file = self._files.members[EVIDENCE_FILE]
+        file = self.files.members[EVIDENCE_FILE]
         file.seek(start)
         raw = next(read_raw_lines(file, BLOB_LINE_MAX))
         if isinstance(raw, BadInput):
@@ -200,10 +194,10 @@ class RunFilesReader:
         return _read_blob_line(parse_json_line(raw))[1]
 
     def head(self, chain: str) -> Head:
-        span = self._spans.get(chain)
+        span = self.spans.get(chain)
         if span is None:
             raise NotFound(f"the chain {chain} is not in the run's files")
-        return Head(self._ledger, self._tenant, chain, span.count, span.hash)
+        return Head(self.home.ledger, self.home.tenant, chain, span.count, span.hash)
 
 
 def _read_blob_line(content: object) -> tuple[str, bytes]:
@@ -227,76 +221,74 @@ def _read_blob_line(content: object) -> tuple[str, bytes]:
 # --- judging
 
 
-def judge_evidence(files: Archive, needs: EvidenceNeeds, reader: RunFilesReader, rules: Rules, home: Head) -> Tally:
+def judge_evidence(files: Archive, needs: EvidenceNeeds, reader: RunFilesReader, rules: Rules) -> Tally:
     """Judge the lines of `evidence.jsonl`, and add the records and blobs to the reader.
 
-    `home` names the ledger and the tenant of the run. Examiners judge the content of the records later.
+    Examiners judge the content of the records later.
     """
-    judge = _EvidenceJudge(needs, reader, rules, home)
+    tally = Tally()
     file = files.members.get(EVIDENCE_FILE)
     if file is None:
-        return judge.tally  # Either it is not listed, or its absence is reported with the members.
-    file.seek(0)
-    number, start = 0, 0
+        return tally  # Either it is not listed, or its absence is reported with the members.
+    home = reader.home
+    roster = approvers_chain(home.tenant)
+    identity = {"name": roster, "ledger": home.ledger, "tenant": home.tenant}
+    # The roster must be whole from its beginning: each record depends on those before it.
+    roster_judge = ChainJudge(rules, chain=roster, identity=identity, needs_block=True)
+    number, start, last_sequence = 0, file.seek(0), -1
     for raw in read_raw_lines(file, BLOB_LINE_MAX):
         number, end = number + 1, file.tell()
         try:
             if isinstance(raw, BadInput):
                 raise raw
-            judge.take(raw, start, end)
+            record = _take_line(raw, start, end, needs, reader)
+            if record is not None and record.chain == roster:
+                roster_judge.judge(record)
+            elif record is not None:
+                last_sequence = _judge_approval(record, last_sequence, rules, tally)
         except BadInput as error:
             words = f"line {number}: {error.message}"
-            judge.tally.add(Finding(ARCHIVE_CHECK, "failed", "SCHEMA_INVALID", words, Place(source=EVIDENCE_FILE)))
+            tally.add(Finding(ARCHIVE_CHECK, "failed", "SCHEMA_INVALID", words, Place(source=EVIDENCE_FILE)))
         start = end
-    return judge.finish()
+    tally.merge(roster_judge.finish())
+    tally.chains += len(reader.chains("approvals", "approvers"))
+    return tally
 
 
-class _EvidenceJudge:
-    def __init__(self, needs: EvidenceNeeds, reader: RunFilesReader, rules: Rules, home: Head) -> None:
-        self.tally = Tally()
-        self._needs = needs
-        self._reader = reader
-        self._rules = rules
-        self._roster = approvers_chain(home.tenant)
-        self._approvals = approvals_chain(home.tenant)
-        identity = {"name": self._roster, "ledger": home.ledger, "tenant": home.tenant}
-        # The roster must be whole from its beginning: each record depends on those before it.
-        self._roster_judge = ChainJudge(rules, chain=self._roster, identity=identity, needs_block=True)
-        self._last_sequence = -1
+def _take_line(raw: bytes, start: int, end: int, needs: EvidenceNeeds, reader: RunFilesReader) -> Sealed | None:
+    """Add a line, which is between these places of the file, to the reader. Return its record; None if it is a blob.
 
-    def take(self, raw: bytes, start: int, end: int) -> None:
-        """Judge a line, which is between these places of the file. Raise `BadInput` if it does not belong there."""
-        content = parse_json_line(raw)
-        if not isinstance(content, dict) or "canonical" not in content:
-            digest, _ = _read_blob_line(content)
-            if digest not in self._needs.blobs:
-                raise BadInput(f"no decision refers to the blob {digest}")
-            self._reader.add_blob(digest, start)
-            return
-        line = read_capsule_line(raw)
-        record = line.rebuild(None)
-        if line.has_action or line.chain not in (self._roster, self._approvals):
-            raise BadInput("the capsule is neither of the approvers nor of the approvals")
-        if line.chain == self._roster:
-            self._roster_judge.judge(record)
-        else:
-            self._judge_approval(record)
-        self._reader.add_record(record, EVIDENCE_FILE, start, end)
+    Raise `BadInput` if the line does not belong there.
+    """
+    content = parse_json_line(raw)
+    if not isinstance(content, dict) or "canonical" not in content:
+        digest, _ = _read_blob_line(content)
+        if digest not in needs.blobs:
+            raise BadInput(f"no decision refers to the blob {digest}")
+        if digest in reader.blobs:
+            raise BadInput(f"the blob {digest} is in it twice")
+        reader.blobs[digest] = start
+        return None
+    line = read_capsule_line(raw)
+    if line.has_action or line.chain not in (approvers_chain(reader.home.tenant), approvals_chain(reader.home.tenant)):
+        raise BadInput("the capsule is neither of the approvers nor of the approvals")
+    record = line.rebuild(None)
+    reader.add_record(record, EVIDENCE_FILE, start, end)
+    return record
 
-    def _judge_approval(self, record: Sealed) -> None:
-        """Judge a record of the approvals by itself. Records about other actions are missing between them."""
-        judge = ChainJudge(self._rules, chain=self._approvals, start=None, needs_block=True)
-        content = judge.judge(record)
-        self.tally.merge(judge.finish())
-        if content is None:
-            return
-        sequence = int(content["sequence"])
-        if sequence <= self._last_sequence:
-            words = "it comes twice, or after a later record"
-            self.tally.add(Finding("links", "failed", "SEQUENCE_GAP", words, Place(self._approvals, sequence)))
-        self._last_sequence = max(sequence, self._last_sequence)
 
-    def finish(self) -> Tally:
-        self.tally.merge(self._roster_judge.finish())
-        self.tally.chains += len(self._reader.chains("approvals", "approvers"))
-        return self.tally
+def _judge_approval(record: Sealed, last_sequence: int, rules: Rules, tally: Tally) -> int:
+    """Judge a record of the approvals by itself. Records about other actions are missing between them.
+
+    Return the highest sequence so far.
+    """
+    judge = ChainJudge(rules, chain=record.chain, start=None, needs_block=True)
+    content = judge.judge(record)
+    tally.merge(judge.finish())
+    if content is None:
+        return last_sequence
+    sequence = int(content["sequence"])
+    if sequence <= last_sequence:
+        words = "it comes twice, or after a later record"
+        tally.add(Finding("links", "failed", "SEQUENCE_GAP", words, Place(record.chain, sequence)))
+    return max(sequence, last_sequence)

@@ -22,9 +22,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
-from aver.actions.proofs.proof import PROOF_TYPE, RunStatement
+from aver.actions.proofs.proof import PROOF_TYPE
 from aver.actions.proofs.trace import AIR_ID, CONSTRAINTS, WIDTH
 from aver.actions.run_capsules import PROTOCOL_VERSION, RunSeal
+from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
 from aver.errors import BadInput
 from aver.files.regular import CHUNK
@@ -150,36 +151,32 @@ def head_content(manifest: Manifest, manifest_sha256: str) -> dict[str, Any]:
     }
 
 
-def proof_document(statement: RunStatement | None) -> dict[str, Any]:
-    """Return the content of `proof.json`. Without a statement all its values are null."""
-    return {
+def seal_documents(seal: RunSeal, head: Head) -> dict[str, bytes]:
+    """Return the bytes of `proof.json` and `commitments.json`, by name. They follow from the seal of the run.
+
+    `head` is the head of the run's chain, after its seal. Without a statement, all that depends on it is null.
+    """
+    statement, gates = seal.statement, seal.gates
+    proof: dict[str, Any] = {"v": 1, "proof_type": None, "statement": None, "constraints": None}
+    commitments: dict[str, Any] = {
         "v": 1,
-        "proof_type": None if statement is None else PROOF_TYPE,
-        "statement": None if statement is None else statement.to_dict(),
-        "constraints": None if statement is None else {kind: list(names) for kind, names in CONSTRAINTS.items()},
+        "rows": None,
+        "capsules": {"chain": head.chain, "count": head.count, "hash": head.hash},
+        "gates": None if gates is None else {"chain": gates.chain, "count": gates.count, "hash": gates.hash},
     }
-
-
-def commitments_document(seal: RunSeal, head: Head) -> dict[str, Any]:
-    """Return the content of `commitments.json`. `head` is the head of the run's chain, after its seal."""
-    statement = seal.statement
-    return {
-        "v": 1,
-        "rows": None
-        if statement is None
-        else {
+    if statement is not None:
+        proof["proof_type"] = PROOF_TYPE
+        proof["statement"] = statement.to_dict()
+        proof["constraints"] = {kind: list(names) for kind, names in CONSTRAINTS.items()}
+        commitments["rows"] = {
             "air_id": AIR_ID,
             "tree": "rfc6962",
             "hash": "sha256",
             "row_width": WIDTH,
             "count": statement.num_actions,
             "root": statement.row_root,
-        },
-        "capsules": {"chain": head.chain, "count": head.count, "hash": head.hash},
-        "gates": None
-        if seal.gates is None
-        else {"chain": seal.gates.chain, "count": seal.gates.count, "hash": seal.gates.hash},
-    }
+        }
+    return {PROOF_FILE: dump_document(proof), COMMITMENTS_FILE: dump_document(commitments)}
 
 
 # --- recognising files: the functions that `aver.check` lists

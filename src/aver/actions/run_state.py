@@ -90,12 +90,14 @@ class RecordedRun:
         if mark is not None:
             self.marks.setdefault(mark.gate_id, mark)
         self.last_receipt = receipt
-        self._advance(record)
+        self.advance(record)
 
-    def add_seal(self, record: Sealed) -> None:
-        """Add the seal of the run, which was appended right after the known head."""
-        self.seal_record = record
-        self._advance(record)
+    def advance(self, record: Sealed, *, is_seal: bool = False) -> None:
+        """Move the head to a record that was appended right after it; with `is_seal`, keep it as the run's seal."""
+        head = self.head
+        self.head = Head(head.ledger, head.tenant, head.chain, head.count + 1, record.hash)
+        if is_seal:
+            self.seal_record = record
 
     def _read_record(self, record: Sealed, content: dict[str, Any]) -> None:
         kind = read_kind(content)
@@ -110,17 +112,13 @@ class RecordedRun:
                     raise BadInput("its receipt is not that of the action, or its parent not the action before")
                 self.add_action(action, sealed.receipt_hash, sealed.gate, record)
             elif kind == SEAL_KIND and at > 0:
-                self.add_seal(record)
+                self.advance(record, is_seal=True)
             elif kind == OPEN_KIND and at == 0:
-                self._advance(record)
+                self.advance(record)
             else:
                 raise BadInput(f"a {kind} does not belong there")
         except BadInput as error:
             raise self._integrity_error("RECEIPT_MISMATCH", f"record {at}: {error.message}", record) from error
-
-    def _advance(self, record: Sealed) -> None:
-        head = self.head
-        self.head = Head(head.ledger, head.tenant, head.chain, head.count + 1, record.hash)
 
     def _integrity_error(self, code: str, words: str, record: Sealed | None) -> IntegrityError:
         return IntegrityError(code, f"chain {self.head.chain}: {words}", evidence=record, advice="run: aver verify")

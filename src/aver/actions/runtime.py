@@ -26,7 +26,7 @@ from typing import Any, Self
 
 from aver import clock
 from aver.actions.action import AgentAction, text_hash, value_hash
-from aver.actions.binding import apply_decision, build_gate_reference, decision_use_key
+from aver.actions.binding import apply_decision, decision_use_key
 from aver.actions.encodings import encode_action
 from aver.actions.finalize import finalize_run, has_missing_files, sync_actions_file, write_run_files
 from aver.actions.run_capsules import GateReference, build_action_capsule, build_open_capsule, run_chain
@@ -85,8 +85,7 @@ class AgentRuntime:
         try:
             self._dir = Path(output_dir).absolute()
             make_directory(self._dir)
-            self._identity = self._claim(run_id)
-            self._run = self._open_run()
+            self._run = self._open_run(run_id)
             self._lines = ActionsFile(self._dir / ACTIONS_FILE)
             self._lines.bring_up(self._run.lines_from, self._run.catch_up)
             if self._run.seal_record is not None and has_missing_files(self._dir):
@@ -98,30 +97,29 @@ class AgentRuntime:
             self.close()  # Also after a keyboard interrupt: the caller gets no object to close.
             raise
 
-    def _claim(self, run_id: str | None) -> RunIdentity:
+    def _open_run(self, run_id: str | None) -> RecordedRun:
+        """Claim the directory for the run, and read the run from the ledger. Open its chain if there is none yet.
+
+        Raise `BadInput` if the directory holds another run, or a run of another ledger or tenant.
+        """
+        ledger, directory = self._ledger, self._dir
         name = run_id or f"run_{datetime.now(UTC):%Y%m%d_%H%M%S}_{clock.new_id()[:8]}"
-        found = claim_directory(self._dir, RunIdentity(name, run_chain(name), self._ledger.id, self._ledger.tenant))
+        found = claim_directory(directory, RunIdentity(name, run_chain(name), ledger.id, ledger.tenant))
+        # The directory may hold an older run. It must be the one that the caller means, in this ledger.
         if run_id not in (None, found.run_id):
-            raise BadInput(f"{self._dir} holds the run {found.run_id}, not {run_id}", advice="name a new directory")
-        if (found.ledger, found.tenant) != (self._ledger.id, self._ledger.tenant):
+            raise BadInput(f"{directory} holds the run {found.run_id}, not {run_id}", advice="name a new directory")
+        if (found.ledger, found.tenant) != (ledger.id, ledger.tenant):
             raise BadInput(
-                f"the run in {self._dir} is sealed in another ledger, or by another tenant",
+                f"the run in {directory} is sealed in another ledger, or by another tenant",
                 advice=f"open ledger {found.ledger}, tenant {found.tenant}",
             )
         if found.chain != run_chain(found.run_id):
-            raise BadInput(f"{self._dir} names another chain than its run has", advice="name a new directory")
-        return found
-
-    def _open_run(self) -> RecordedRun:
-        run = RecordedRun(self._ledger, self._identity)
+            raise BadInput(f"{directory} names another chain than its run has", advice="name a new directory")
+        run = RecordedRun(ledger, found)
         if run.head.count == 0:
+            draft = build_open_capsule(found.run_id, self.agent)
             try:
-                self._ledger.append(
-                    run.head.chain,
-                    build_open_capsule(self.run_id, self.agent),
-                    key=f"run:{self.run_id}",
-                    after=run.head,
-                )
+                ledger.append(found.chain, draft, key=f"run:{found.run_id}", after=run.head)
             except (Exists, HeadMoved):
                 pass  # Another process opened the run at the same time.
             run.catch_up()
@@ -131,7 +129,7 @@ class AgentRuntime:
 
     @property
     def run_id(self) -> str:
-        return self._identity.run_id
+        return self._run.identity.run_id
 
     @property
     def output_dir(self) -> Path:
@@ -140,7 +138,7 @@ class AgentRuntime:
     @property
     def chain(self) -> str:
         """The name of the ledger chain in which the run is sealed."""
-        return self._identity.chain
+        return self._run.identity.chain
 
     @property
     def actions(self) -> list[AgentAction]:
@@ -206,7 +204,7 @@ class AgentRuntime:
             diff=diff_text or None,
             description=description,
             caller=self.agent,
-            session=self.run_id,
+            session=self._run.identity.run_id,
             workspace=self._workspace,
         )
         answer = ask(self._ledger, asked, wait=wait)
@@ -250,15 +248,15 @@ class AgentRuntime:
         """
         with self._lock:
             # With `auto_chain`, `record` sets the parents later, when it knows the last action.
-            parent = self.last_action if not self._auto_chain else None
+            parent = self._run.actions[-1] if self._run.actions and not self._auto_chain else None
             action = AgentAction(
-                action_id=f"act_{self.action_count:04d}_{clock.new_id()[:8]}",
+                action_id=f"act_{len(self._run.actions):04d}_{clock.new_id()[:8]}",
                 action_type=action_type,
                 instruction_hash=text_hash(instruction),
                 input_hash=value_hash(inputs),
                 output_hash=value_hash(outputs),
                 parent_action_id=None if parent is None else parent.action_id,
-                parent_receipt_hash=None if parent is None else self.last_receipt_hash,
+                parent_receipt_hash=None if parent is None else self._run.last_receipt,
                 gate_score=gate_score,
                 gate_decision=gate_decision,
                 policy_verdict=None,
@@ -278,7 +276,10 @@ class AgentRuntime:
         """
         with self._lock:
             decided = None if gate_id is None else self._find_decision(gate_id)
-            mark = None if decided is None else build_gate_reference(decided, diff_text)
+            mark = None
+            if decided is not None:
+                diff = None if diff_text is None else text_hash(diff_text)
+                mark = GateReference(decided.gate_id, decided.record, decided.digest, decided.decision, diff)
             masked = mask(action.metadata) if action.metadata else None
             if masked is not None and masked.count:
                 action = replace(action, metadata=masked.value)
@@ -291,62 +292,20 @@ class AgentRuntime:
                 judged = apply_decision(action, mark, decided, is_first_use=key is not None)
                 receipt = self._append(judged, mark, decided, {} if masked is None else masked.by_rule, key)
                 if receipt is not None:
-                    self._sync_lines()
-                    return receipt
+                    break
                 # Another process appended an action, sealed the run, or used the decision. Read that and try again.
                 self._run.catch_up()
                 self._check_open()
-            raise Unavailable(f"others write to the run {self.run_id} faster than this can", advice="try again")
-
-    def _append(
-        self,
-        action: AgentAction,
-        mark: GateReference | None,
-        decided: RecordedDecision | None,
-        masked: Mapping[str, int],
-        key: str | None,
-    ) -> str | None:
-        """Seal the action right after the last known one, and return its receipt.
-
-        None if another process appended a record or used the decision in the meantime: the caller must try again.
-        """
-        if action.action_id in self._run.ids:
-            raise Refused(
-                "DUPLICATE_ACTION",
-                f"the run {self.run_id} has an action {action.action_id} already",
-                advice="give every action a unique id",
-            )
-        chained = self._chain_to_last(action)
-        texts = encode_action(chained)
-        draft, blobs = build_action_capsule(
-            chained,
-            texts,
-            run_id=self.run_id,
-            agent=self.agent,
-            gate=mark,
-            decided=decided,
-            masked=masked,
-        )
-        try:
-            record = self._ledger.append(self.chain, draft, key=key, after=self._run.head, blobs=blobs)
-        except (HeadMoved, Exists):
-            return None
-        self._run.add_action(chained, texts.receipt_hash, mark, record)
-        return texts.receipt_hash
-
-    def _chain_to_last(self, action: AgentAction) -> AgentAction:
-        last = self.last_action
-        parents = None if last is None else last.action_id, self.last_receipt_hash
-        given = action.parent_action_id, action.parent_receipt_hash
-        if given == parents:
-            return action
-        if given == (None, None) and self._auto_chain:
-            return replace(action, parent_action_id=parents[0], parent_receipt_hash=parents[1])
-        if given == (None, None):
-            words = f"{action.action_id} names no parent, and {parents[0]} was recorded before it"
-            raise Refused("PARENT_MISSING", words, advice="set its parents, or use auto_chain")
-        words = f"the parent of {action.action_id} is not the action before it, which is {parents[0]}"
-        raise Refused("PARENT_WRONG", words, advice="leave the parents out, with auto_chain")
+            else:
+                raise Unavailable(f"others write to the run {self.run_id} faster than this can", advice="try again")
+            # The ledger has the action now. If `record` raised, the caller would record it again.
+            try:
+                if self._lines is not None:
+                    self._lines.bring_up(self._run.lines_from, self._run.catch_up)
+                self._trouble = None
+            except (Unavailable, IntegrityError) as error:
+                self._trouble = error
+            return receipt
 
     def _find_decision(self, gate_id: str) -> RecordedDecision:
         decided = self._decided.get(gate_id)
@@ -356,6 +315,44 @@ class AgentRuntime:
                 raise NotFound(f"the ledger has no gate decision {gate_id}", advice="ask the gate first")
             decided = self._decided[gate_id] = RecordedDecision.from_record(record)
         return decided
+
+    def _append(
+        self,
+        action: AgentAction,
+        mark: GateReference | None,
+        decided: RecordedDecision | None,
+        masked: Mapping[str, int],
+        key: str | None,
+    ) -> str | None:
+        """Link the action to the last known one, seal it right after that one, and return its receipt.
+
+        None if another process appended a record or used the decision in the meantime: the caller must try again.
+        """
+        run, name = self._run, action.action_id
+        if name in run.ids:
+            words = f"the run {run.identity.run_id} has an action {name} already"
+            raise Refused("DUPLICATE_ACTION", words, advice="give every action a unique id")
+        # The parent is the previous action. Only with `auto_chain` may the caller leave it out.
+        last = run.actions[-1].action_id if run.actions else None
+        given = action.parent_action_id, action.parent_receipt_hash
+        if given != (last, run.last_receipt):
+            if given != (None, None):
+                words = f"the parent of {name} is not the action before it, which is {last}"
+                raise Refused("PARENT_WRONG", words, advice="leave the parents out, with auto_chain")
+            if not self._auto_chain:
+                words = f"{name} names no parent, and {last} was recorded before it"
+                raise Refused("PARENT_MISSING", words, advice="set its parents, or use auto_chain")
+            action = replace(action, parent_action_id=last, parent_receipt_hash=run.last_receipt)
+        texts = encode_action(action)
+        draft, blobs = build_action_capsule(
+            action, texts, run_id=run.identity.run_id, agent=self.agent, gate=mark, decided=decided, masked=masked
+        )
+        try:
+            record = self._ledger.append(run.head.chain, draft, key=key, after=run.head, blobs=blobs)
+        except (HeadMoved, Exists):
+            return None
+        run.add_action(action, texts.receipt_hash, mark, record)
+        return texts.receipt_hash
 
     def _check_open(self) -> None:
         if self._run.seal_record is not None:
@@ -407,15 +404,3 @@ class AgentRuntime:
                 raise
         finally:
             self.close()
-
-    def _sync_lines(self) -> None:
-        """Write the missing lines to `actions.jsonl`. Keep a problem in `trouble` instead of raising it.
-
-        The ledger already has the action. If `record` raised here, the caller would record the action again.
-        """
-        try:
-            if self._lines is not None:
-                self._lines.bring_up(self._run.lines_from, self._run.catch_up)
-            self._trouble = None
-        except (Unavailable, IntegrityError) as error:
-            self._trouble = error

@@ -268,7 +268,7 @@ def _take_gate_records(reader: EvidenceReader, judge: RunJudge) -> None:
                 judge.take_gate_record(record, is_own=True)
         except NotFound:
             pass  # The seal's count shows that it is missing.
-    for digest in judge.missing_decisions():
+    for digest in list(judge.wanted):  # A copy: each record that is taken leaves the dict.
         try:
             found = reader.get(digest)
         except IntegrityError:

@@ -14,9 +14,8 @@ Findings come in this order, so a finding about an action comes before one about
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from contextlib import closing
-from typing import IO
+from io import BytesIO
 
 from aver.actions import run_files
 from aver.actions.archive import Archive
@@ -84,28 +83,12 @@ class _RunFilesJudge:
         self._rules = terms.rules(retirements_by_time(terms.ring))
         self._archive = archive
         self._needs = EvidenceNeeds()
-        self._reader = RunFilesReader(files, manifest.head.ledger, manifest.head.tenant)
+        self._reader = RunFilesReader(files, manifest.head)
         self._own_gate_chain: str | None = None
 
     def judge(self) -> Tally:
         """Carry out the steps in the order of the module's docstring. Return the findings about the run."""
-        self._check_members()  # Step 1.
-        tally = self._judge_run()  # Step 2.
-        tally.merge(judge_evidence(self._files, self._needs, self._reader, self._rules, self._manifest.head))  # Step 3.
-        examine(self._terms.examiners, [self._build_examination(tally)], tally)  # Step 4.
-        for name, digest in self._manifest.files.items():  # Step 5.
-            file = self._files.members.get(name)
-            if file is not None and run_files.digest_file(file) != digest:
-                self._fail("ARTIFACT_HASH_MISMATCH", "the file has other bytes than the manifest says", name)
-        self._check_head()
-        return tally
-
-    def _fail(self, code: str, words: str, name: str) -> None:
-        self._archive.add(Finding(ARCHIVE_CHECK, "failed", code, words, Place(source=name)))
-
-    # --- step 1: the members
-
-    def _check_members(self) -> None:
+        # Step 1: the members.
         here = list(self._files.members)
         listed = {MANIFEST_FILE, HEAD_FILE, *self._manifest.files}
         expected = [name for name in run_files.MEMBER_ORDER if name in listed]
@@ -118,6 +101,21 @@ class _RunFilesJudge:
         in_order = [name for name in expected if name in here]
         if not self._files.plain or [name for name in here if name in expected] != in_order:
             self._fail("NOT_CANONICAL", "the archive is not packed as Aver packs it", MANIFEST_FILE)
+        # Steps 2 and 3: the run, and the evidence behind its decisions.
+        tally = self._judge_run()
+        tally.merge(judge_evidence(self._files, self._needs, self._reader, self._rules))
+        # Step 4: the gate's records.
+        examine(self._terms.examiners, [self._build_examination(tally)], tally)
+        # Step 5: the bytes of the files, and the signed head.
+        for name, digest in self._manifest.files.items():
+            file = self._files.members.get(name)
+            if file is not None and run_files.digest_file(file) != digest:
+                self._fail("ARTIFACT_HASH_MISMATCH", "the file has other bytes than the manifest says", name)
+        self._check_head()
+        return tally
+
+    def _fail(self, code: str, words: str, name: str) -> None:
+        self._archive.add(Finding(ARCHIVE_CHECK, "failed", code, words, Place(source=name)))
 
     # --- step 2: the run
 
@@ -128,32 +126,43 @@ class _RunFilesJudge:
             last = self._take_lines(judge)
             for part in judge.finish(complete=True):
                 tally.merge(part)
-        self._compare_manifest(judge, last)
+        # The manifest must say what the chain has.
+        if (manifest.head.count, manifest.head.hash) != (judge.count, judge.head):
+            words = f"the manifest says {manifest.head.count} capsules, or another head; {judge.count} are here"
+            self._fail("TRUNCATED", words, MANIFEST_FILE)
         seal = judge.seal
-        if seal is not None:
-            self._own_gate_chain = None if seal.gates is None else seal.gates.chain
-            for name, document in (
-                (run_files.PROOF_FILE, run_files.proof_document(seal.statement)),
-                (run_files.COMMITMENTS_FILE, run_files.commitments_document(seal, manifest.head)),
-            ):
-                # A missing file is reported with the members.
-                if self._files.read_small(name, SMALL_FILE_MAX) not in (None, dump_document(document)):
-                    self._fail("PROOF_INVALID", "it says something else than the run's seal", name)
+        if seal is None:
+            return tally
+        self._own_gate_chain = None if seal.gates is None else seal.gates.chain
+        # The manifest and the two documents must say the same as the seal, which was signed as a capsule.
+        listed = (manifest.num_actions, manifest.final_receipt_hash, manifest.policy_verdict, manifest.proved)
+        sealed = (seal.num_actions, seal.final_receipt_hash, seal.policy_verdict, seal.statement is not None)
+        if last is not None and (listed != sealed or manifest.created_at != last.signed_at):
+            self._fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST_FILE)
+        for name, document in run_files.seal_documents(seal, manifest.head).items():
+            # A missing file is reported with the members.
+            if self._files.read_small(name, SMALL_FILE_MAX) not in (None, document):
+                self._fail("PROOF_INVALID", "it says something else than the run's seal", name)
         return tally
 
     def _take_lines(self, judge: RunJudge) -> Sealed | None:
         """Judge actions and capsules side by side. Return the last record of the run's chain."""
         chain = self._manifest.head.chain
-        actions = self._read_lines(run_files.ACTIONS_FILE, ACTION_LINE_MAX)
-        last = None
-        for number, (raw, start, end) in enumerate(self._read_lines(CAPSULES_FILE, CAPSULE_LINE_MAX), 1):
+        # A missing file is reported with the members, and has no lines.
+        lines = self._files.members.get(run_files.ACTIONS_FILE, BytesIO())
+        capsules = self._files.members.get(CAPSULES_FILE, BytesIO())
+        lines.seek(0)
+        actions = read_raw_lines(lines, ACTION_LINE_MAX)
+        last, end = None, capsules.seek(0)
+        for number, raw in enumerate(read_raw_lines(capsules, CAPSULE_LINE_MAX), 1):
+            start, end = end, capsules.tell()
             try:
                 if isinstance(raw, BadInput):
                     raise raw
                 capsule = read_capsule_line(raw)
                 # The line of an action is needed to rebuild its capsule.
                 beside = next(actions, None) if capsule.has_action and capsule.chain == chain else None
-                line = None if beside is None else judge.receipts.take(beside[0])
+                line = None if beside is None else judge.receipts.take(beside)
                 text = None if line is None else line.texts.seal_form(line.action)
                 record = capsule.rebuild(text)
             except BadInput as error:
@@ -167,32 +176,9 @@ class _RunFilesJudge:
                 judge.take_gate_record(record, is_own=own is not None and own.chain == capsule.chain)
                 self._needs.add(record)
                 self._reader.add_record(record, CAPSULES_FILE, start, end)
-        for raw, _, _ in actions:
-            judge.receipts.take(raw)
+        for raw in actions:
+            judge.receipts.take(raw)  # Lines after the last capsule of an action.
         return last
-
-    def _read_lines(self, name: str, limit: int) -> Iterator[tuple[bytes | BadInput, int, int]]:
-        """Yield the lines of a member, each with the places where it begins and ends."""
-        file: IO[bytes] | None = self._files.members.get(name)
-        if file is not None:
-            start = file.seek(0)
-            for raw in read_raw_lines(file, limit):
-                end = file.tell()
-                yield raw, start, end
-                start = end
-
-    def _compare_manifest(self, judge: RunJudge, last: Sealed | None) -> None:
-        """Compare the manifest with the chain, and with its seal."""
-        manifest, seal = self._manifest, judge.seal
-        if (manifest.head.count, manifest.head.hash) != (judge.count, judge.head):
-            words = f"the manifest says {manifest.head.count} capsules, or another head; {judge.count} are here"
-            self._fail("TRUNCATED", words, MANIFEST_FILE)
-        if seal is None or last is None:
-            return
-        listed = (manifest.num_actions, manifest.final_receipt_hash, manifest.policy_verdict, manifest.proved)
-        sealed = (seal.num_actions, seal.final_receipt_hash, seal.policy_verdict, seal.statement is not None)
-        if listed != sealed or manifest.created_at != last.signed_at:
-            self._fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST_FILE)
 
     # --- step 4: the gate's records
 
@@ -205,7 +191,7 @@ class _RunFilesJudge:
             tally.skip("decisions", words, matters=True)
         head, whole = self._manifest.head, (self._own_gate_chain, *self._reader.chains("approvers"))
         chains = tuple(
-            ExaminedChain(name, name, self._reader.head(name).count, is_excerpt=name not in whole)
+            ExaminedChain(name, name, self._reader.spans[name].count, is_excerpt=name not in whole)
             for name in (*gates[:EXAMINED_MAX], *self._reader.chains("approvals", "approvers"))
         )
         reader = ValidRecords(self._reader, self._rules, {one.name: one.name for one in chains}, tally.doubtful)
@@ -230,10 +216,8 @@ class _RunFilesJudge:
             self._fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD_FILE)
         if raw != dump_document(statement.to_dict()):
             self._fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD_FILE)
-        if self._terms.level == "signature":
-            self._check_signatures(statement)
-
-    def _check_signatures(self, statement: Statement) -> None:
+        if self._terms.level != "signature":
+            return
         ring = self._terms.ring
         results = check_statement(statement, ring)
         if not results:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from aver.actions.action import AgentAction
-from aver.actions.binding import can_compare, decision_use_key, find_mismatch
+from aver.actions.binding import compare_with_decision, decision_use_key
 from aver.actions.encodings import RECEIPT_KEYS, ActionLine, read_action_line
 from aver.actions.proofs.proof import trace_problem
 from aver.actions.proofs.trace import Trace
@@ -120,8 +120,8 @@ class RunJudge:
         self._run_id = run_id
         self._identity = identity
         self._gated: list[_GatedAction] = []
-        self._wanted: dict[str, None] = {}
-        """The decisions that actions name and that were not taken yet, in that order."""
+        self.wanted: dict[str, None] = {}
+        """The hashes of the decisions that actions name and that were not taken yet, in that order."""
         self._unmarked = 0
         self._enforced: list[bool] = []
         self._gates = _GateRecords({})
@@ -159,7 +159,14 @@ class RunJudge:
             elif kind == ACTION_KIND and at > 0:
                 self._take_action(content, line, text, at)
             elif kind == SEAL_KIND and at > 0:
-                self._take_seal(content, Head(*self._chain_identity, at, before))
+                named = self._identity
+                seal = read_run_seal(content, ledger=named.ledger, tenant=named.tenant, chain=named.chain)
+                self.seal = seal
+                self.tally.count_done("sealed")
+                if seal.run_id != self._run_id:
+                    self._fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at)
+                if seal.head != Head(named.ledger, named.tenant, named.chain, at, before):
+                    self._fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at)
             elif kind == OPEN_KIND and at == 0:
                 if content["outcome"]["result"]["run_id"] != self._run_id:
                     self._fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at)
@@ -169,10 +176,6 @@ class RunJudge:
             words = error.message if isinstance(error, BadInput) else "it lacks keys of a record of its kind"
             self._fail("sealed", "SCHEMA_INVALID", words, at)
 
-    @property
-    def _chain_identity(self) -> tuple[str, str, str]:
-        return self._identity.ledger, self._identity.tenant, self._identity.chain
-
     def _take_action(self, content: Mapping[str, Any], line: ActionLine | None, text: bytes | None, at: int) -> None:
         self.actions += 1
         if self.receipts.count < self.actions:
@@ -181,7 +184,13 @@ class RunJudge:
             return  # The line cannot be read or is missing, and that is reported.
         action = line.action
         fields, receipt, mark = read_sealed_action(content)
-        if not _matches_canonical(fields, text):
+        # The capsule must hold the canonical bytes of the line's action. `orjson` writes nearly all values so, and
+        # faster; it refuses a number that only the exact writer writes.
+        try:
+            is_same = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS) == text
+        except TypeError:
+            is_same = False
+        if not is_same and canonical_json(fields) != text:
             self._fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at)
             return
         if receipt != line.receipt_hash:
@@ -191,28 +200,14 @@ class RunJudge:
         if mark is not None:
             is_first_use = (read_block(content) or {}).get("key") == decision_use_key(mark.gate_id)
             self._gated.append(_GatedAction(index, action, mark, is_first_use))
-            self._wanted[mark.record] = None
+            self.wanted[mark.record] = None
             return
         self._unmarked += action.gate_decision is not None or action.gate_score is not None
         if action.policy_verdict in ("POLICY_ENFORCED", "FULLY_VERIFIED"):
             words = f"it says {action.policy_verdict}, but names no decision of the gate"
             self._fail("gates", "CLAIM_UNPROVEN", words, at)
 
-    def _take_seal(self, content: Mapping[str, Any], head: Head) -> None:
-        ledger, tenant, chain = self._chain_identity
-        seal = self.seal = read_run_seal(content, ledger=ledger, tenant=tenant, chain=chain)
-        self.tally.count_done("sealed")
-        at = head.count
-        if seal.run_id != self._run_id:
-            self._fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at)
-        if seal.head != head:
-            self._fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at)
-
     # --- the gate's records
-
-    def missing_decisions(self) -> list[str]:
-        """Return the hashes of the decisions that actions name and that were not taken yet."""
-        return list(self._wanted)
 
     def take_gate_record(self, record: Sealed, *, is_own: bool) -> None:
         """Judge a record of the gate: the next of the run's own gate chain, or one of another chain."""
@@ -231,7 +226,7 @@ class RunJudge:
             if count_failures(judge.tally):
                 content = None
             self.capsules.merge(judge.finish())
-            if record.hash not in self._wanted:
+            if record.hash not in self.wanted:
                 words = "the run refers to no such record"
                 self.tally.add(Finding("gates", "failed", "STATE_VIOLATION", words, Place(record.chain)))
         try:
@@ -239,10 +234,13 @@ class RunJudge:
                 self._gates.decided[record.hash] = RecordedDecision.from_record(record, content)
         except BadInput:
             return  # Some other record of that chain, such as one that was put there by hand.
-        self._wanted.pop(record.hash, None)
+        self.wanted.pop(record.hash, None)
 
     def _check_decisions(self, *, complete: bool) -> set[int]:
-        """Compare actions with their decisions. Return the numbers of the actions that no decision allows."""
+        """Compare actions with their decisions, and report what is missing.
+
+        Return the numbers of the actions that no decision allows.
+        """
         unproven: set[int] = set()
         used: set[str] = set()
         for index, action, mark, is_first_use in self._gated:
@@ -254,17 +252,13 @@ class RunJudge:
                 unproven.add(index)
             if problem is not None:
                 self._fail("gates", problem[0], f"{action.action_id}: {problem[1]}", index + 1)
-        self._report_gates(complete=complete)
-        return unproven
-
-    def _report_gates(self, *, complete: bool) -> None:
         count, chain = len(self._gated), self._name
         if count:
             self.tally.count_done("gates", count)
         approved = sum(gated.mark.decision == "human_approved" for gated in self._gated)
         if approved:
             self.tally.notes["gates"] = f"{count} checked, {approved} approved by a human"
-        missing = len(self.missing_decisions())
+        missing = len(self.wanted)
         if missing and complete:
             words = f"{missing} decisions that actions name are not here"
             self.tally.add(Finding("gates", "failed", "ARTIFACT_MISSING", words, Place(chain)))
@@ -273,6 +267,7 @@ class RunJudge:
         if self._unmarked:
             words = f"{self._unmarked} actions claim a decision of the gate without naming its record"
             self.tally.add(Finding("gates", "warning", "CLAIM_UNPROVEN", words, Place(chain)))
+        return unproven
 
     # --- the end
 
@@ -310,6 +305,7 @@ class RunJudge:
             self._fail("sealed", "TRUNCATED", words, at)
         elif seal.final_receipt_hash != receipts.last_receipt:
             self._fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at)
+        # The seal may claim less than the actions earn, but not more.
         enforced = [said and index not in unproven for index, said in enumerate(self._enforced)]
         earned = compute_run_verdict(enforced=enforced, proved=seal.statement is not None)
         if seal.policy_verdict != earned and _VERDICT_RANK[seal.policy_verdict] > _VERDICT_RANK[earned]:
@@ -318,9 +314,6 @@ class RunJudge:
         if seal.gates is not None and (self._gates.count, self._gates.head) != (seal.gates.count, seal.gates.hash):
             words = f"the seal counts {seal.gates.count} records of the gate; {self._gates.count} are here, or others"
             self._fail("gates", "TRUNCATED", words, at)
-        self._check_proof(seal, at)
-
-    def _check_proof(self, seal: RunSeal, at: int) -> None:
         if seal.statement is None:
             self.tally.skip("proof", "the run was sealed without one", matters=False)
             return
@@ -341,12 +334,12 @@ def _gate_problem(
     """Return why an action does not fit the decision that it names, as a code and words; None if it fits."""
     if decided is None:
         return None  # A missing or invalid decision is reported elsewhere.
-    words = find_mismatch(action, mark, decided)
-    if words is not None:
-        return "EVIDENCE_INVALID", f"it differs from the gated action: {words}"
+    compared = compare_with_decision(action, mark, decided)
+    if compared.mismatch is not None:
+        return "EVIDENCE_INVALID", f"it differs from the gated action: {compared.mismatch}"
     if not is_first_use:
         return "REPLAY", "the decision that it names was used by an action before"
-    if decided.allows and (can_compare(action, mark, decided) or action.policy_verdict != "POLICY_ENFORCED"):
+    if decided.allows and (compared.is_conclusive or action.policy_verdict != "POLICY_ENFORCED"):
         return None
     if decided.allows:
         return "CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"
@@ -355,16 +348,6 @@ def _gate_problem(
     if action.policy_verdict == "POLICY_ENFORCED":
         return "CLAIM_UNPROVEN", f"it says that policy was enforced; the gate said {decided.decision}"
     return None
-
-
-def _matches_canonical(value: Any, expected: bytes) -> bool:
-    """Return whether these are the canonical bytes of a value. `orjson` writes nearly all values so, and faster."""
-    try:
-        if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) == expected:
-            return True
-    except TypeError:
-        pass  # It holds a number that only the exact writer writes.
-    return canonical_json(value) == expected
 
 
 _VERDICT_RANK = {None: 0, "PROOF_ONLY": 1, "POLICY_ENFORCED": 2, "FULLY_VERIFIED": 3}
@@ -387,11 +370,11 @@ class ReceiptJudge:
 
     def take(self, raw: bytes | BadInput) -> ActionLine | None:
         """Judge the next line. Return it if it could be read."""
-        line = None
+        line, last = None, self._last
         try:
             if isinstance(raw, BadInput):
                 raise raw
-            line = read_action_line(raw)
+            line = read_action_line(raw)  # Steps 1 and 2: the line says in what its receipt differs.
         except BadInput as error:
             self._fail("receipts", unreadable_code(error), error.message)
         else:
@@ -402,7 +385,15 @@ class ReceiptJudge:
             if action.action_id in self._ids:
                 self._fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action)
             self._ids.add(action.action_id)
-            self._judge_parent(action)
+            if self.count == 0:  # Step 4.
+                if action.parent_receipt_hash is not None or action.parent_action_id is not None:
+                    self._fail("parents", "GENESIS_INVALID", "the first action names a parent", action)
+            elif last is None:
+                pass  # The line before it cannot be read, and that is reported.
+            elif action.parent_receipt_hash != last.receipt_hash:  # Step 3.
+                self._fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action)
+            elif action.parent_action_id != last.action.action_id:
+                self._fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action)
             self.last_receipt = line.receipt_hash
             if line.keys == len(RECEIPT_KEYS) and line.problem is None:
                 self.trace.take(action, line.texts)
@@ -415,26 +406,11 @@ class ReceiptJudge:
         if self.count:
             self.tally.count_done("receipts", self.count)
             self.tally.count_done("parents", self.count)
-            self.tally.notes["receipts"] = f"{self.count} checked, {self.keys_summary}"
-
-    @property
-    def keys_summary(self) -> str:
-        """The keys that the receipts cover, in words."""
-        if self.keys == {len(RECEIPT_KEYS)}:
-            return "over the protocol's 12 keys"
-        return " and ".join(f"over {count} keys" for count in sorted(self.keys)) or "none"
-
-    def _judge_parent(self, action: AgentAction) -> None:
-        last = self._last
-        if self.count == 0:
-            if action.parent_receipt_hash is not None or action.parent_action_id is not None:
-                self._fail("parents", "GENESIS_INVALID", "the first action names a parent", action)
-        elif last is None:
-            return  # The line before it cannot be read, and that is reported.
-        elif action.parent_receipt_hash != last.receipt_hash:
-            self._fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action)
-        elif action.parent_action_id != last.action.action_id:
-            self._fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action)
+            # Receipts over other keys come from other programs. The verdict says so.
+            covered = " and ".join(f"over {count} keys" for count in sorted(self.keys)) or "none"
+            if self.keys == {len(RECEIPT_KEYS)}:
+                covered = "over the protocol's 12 keys"
+            self.tally.notes["receipts"] = f"{self.count} checked, {covered}"
 
     def _fail(self, check: str, code: str, words: str, action: AgentAction | None = None) -> None:
         named = f" ({action.action_id})" if action is not None else ""

@@ -17,12 +17,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from aver.actions.run_capsules import gate_chain, run_chain
+from aver.actions.run_capsules import run_chain
 from aver.actions.run_directory import read_run_identity
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.events.event import LINE_MAX, LiveEvent, event_from_record, read_event
 from aver.files.locks import lock_directory
 from aver.files.regular import open_descriptor, open_regular
+from aver.gate.decision_record import decision_chain
 from aver.ledger import Ledger
 
 EVENTS_FILE, OLDER_EVENTS_FILE = "events.jsonl", "events.1.jsonl"
@@ -216,7 +217,7 @@ class EventProjection:
 
     def _new_events(self, run_id: str, counts: dict[str, int]) -> Iterator[LiveEvent]:
         """The events of new records. Writes the lengths of the chains into `counts` when it starts."""
-        chains = (gate_chain(run_id), run_chain(run_id))
+        chains = (decision_chain(run_id), run_chain(run_id))
         counts |= {chain: self._ledger.head(chain).count for chain in chains}
         starts = {chain: self._seen.get(chain, 0) for chain in chains}
         events = (
@@ -230,7 +231,7 @@ def rebuild_log(ledger: Ledger, directory: Path) -> int:
     events: list[LiveEvent] = []
     runs = list(_find_runs(ledger, directory / "runs"))
     for run_id in runs:
-        for chain in (gate_chain(run_id), run_chain(run_id)):
+        for chain in (decision_chain(run_id), run_chain(run_id)):
             events += _chain_events(ledger, chain, 0, ledger.head(chain).count)
     EventLog(directory).replace(sorted(events, key=lambda event: event.timestamp))
     return len(runs)

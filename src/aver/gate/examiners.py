@@ -52,13 +52,18 @@ def examine_approvals(examination: Examination) -> Tally:
 def examine_decisions(examination: Examination, known: KnownAgents | None = None) -> Tally:
     """Make every decision again that was not verified earlier."""
     examiner = _DecisionExaminer(examination, known)
+    tally = examiner.tally
     for chain in examination.select("gate"):
-        examiner.begin(chain)
-        for record in examination.reader.read(chain.origin, chain.start, chain.count):
-            if record.kind == DECISION_KIND:
-                with guard(examiner.tally, DECISIONS_CHECK, _place_of(record)):
-                    examiner.take(record)
-    return examiner.finish()
+        examiner.examine_chain(chain)
+    # Say how many decisions cannot be made again, and why.
+    if total := sum(examiner.unrepeatable.values()):
+        made = tally.done[DECISIONS_CHECK] - total
+        reasons = "; ".join(f"{count}: {words}" for words, count in sorted(examiner.unrepeatable.items()))
+        tally.notes[DECISIONS_CHECK] = f"{made} made again, {total} not ({reasons})"
+    if examiner.without_past:
+        words = f"{examiner.without_past} could not be compared with the decisions before them, which are not here"
+        tally.skip(DECISIONS_CHECK, words, matters=True)
+    return tally
 
 
 class _DecisionExaminer:
@@ -80,28 +85,41 @@ class _DecisionExaminer:
                         self._uses[str(record.to_dict()["outcome"]["result"]["digest"])] += 1
                 except (AverError, AttributeError, KeyError, TypeError):
                     continue  # The check of approvals reports it.
-        self._unrepeatable: Counter[str] = Counter()
+        self.unrepeatable: Counter[str] = Counter()
         self._chain = ExaminedChain("", "", 0)
         self._next = 0
         self._state: Mapping[str, Any] | None = EMPTY_SESSION
         """The state that the decision before has left; None where an excerpt lacks that decision."""
-        self._without_past = 0
+        self.without_past = 0
 
-    def begin(self, chain: ExaminedChain) -> None:
-        """Go on with this chain, from its start."""
-        self._chain, self._next = chain, chain.start
-        self._state = EMPTY_SESSION if chain.is_excerpt else _read_state_before(self._reader, chain)
+    def examine_chain(self, chain: ExaminedChain) -> None:
+        """Examine the decisions of a chain, from its start."""
+        self._chain, self._next, self._state = chain, chain.start, EMPTY_SESSION
+        # The state before the first decision is in the newest decision before it that has one.
+        stop, is_found = 0 if chain.is_excerpt else chain.start, False
+        while stop > 0 and not is_found:
+            start = max(0, stop - LOOK_BACK)
+            for record in reversed(list(self._reader.read(chain.origin, start, stop))):
+                result = record.to_dict()["outcome"].get("result") if record.kind == DECISION_KIND else None
+                state = result.get("session") if isinstance(result, dict) else None
+                if isinstance(state, dict) and state.keys() >= EMPTY_SESSION.keys():
+                    self._state, is_found = state, True
+                    break
+            stop = start
+        for record in self._reader.read(chain.origin, chain.start, chain.count):
+            if record.kind == DECISION_KIND:
+                place = Place(record.chain, record.sequence)
+                with guard(self.tally, DECISIONS_CHECK, place):
+                    self._examine_decision(record, place)
 
-    def take(self, record: Sealed) -> None:
-        """Examine the next decision."""
-        place = _place_of(record)
+    def _examine_decision(self, record: Sealed, place: Place) -> None:
         content = record.to_dict()
         again = replay_decision(content, self._reader.blob, self._known)
         self.tally.count_done(DECISIONS_CHECK)
         if again.status == "other":
             self._add_failure(f"the gate did not decide this: {again.words}", place)
         elif again.status == "unrepeatable":
-            self._unrepeatable[again.words] += 1
+            self.unrepeatable[again.words] += 1
         elif again.status == "not_checked":
             words = f"some could not be made again, such as {place}: {again.words}"
             self.tally.skip(DECISIONS_CHECK, words, matters=True)
@@ -133,7 +151,7 @@ class _DecisionExaminer:
         if after is None:
             return
         if before is None:
-            self._without_past += 1
+            self.without_past += 1
         elif any(facts.get(name) != before[name] for name in EMPTY_SESSION):
             self._add_failure("its account of the session's past differs from the decision before it", place)
         if isinstance(after, dict) and after.keys() >= EMPTY_SESSION.keys():
@@ -143,35 +161,6 @@ class _DecisionExaminer:
 
     def _add_failure(self, words: str, place: Place) -> None:
         self.tally.add(Finding(DECISIONS_CHECK, "failed", "EVIDENCE_INVALID", make_printable(words), place))
-
-    def finish(self) -> Tally:
-        """The tally, with the number of decisions that cannot be made again."""
-        if total := sum(self._unrepeatable.values()):
-            made = self.tally.done[DECISIONS_CHECK] - total
-            reasons = "; ".join(f"{count}: {words}" for words, count in sorted(self._unrepeatable.items()))
-            self.tally.notes[DECISIONS_CHECK] = f"{made} made again, {total} not ({reasons})"
-        if self._without_past:
-            words = f"{self._without_past} could not be compared with the decisions before them, which are not here"
-            self.tally.skip(DECISIONS_CHECK, words, matters=True)
-        return self.tally
-
-
-def _read_state_before(reader: EvidenceReader, chain: ExaminedChain) -> Mapping[str, Any]:
-    """The session's state before the first record to examine, from the newest decision that has one."""
-    stop = chain.start
-    while stop > 0:
-        start = max(0, stop - LOOK_BACK)
-        for record in reversed(list(reader.read(chain.origin, start, stop))):
-            result = record.to_dict()["outcome"].get("result") if record.kind == DECISION_KIND else None
-            state = result.get("session") if isinstance(result, dict) else None
-            if isinstance(state, dict) and state.keys() >= EMPTY_SESSION.keys():
-                return state
-        stop = start
-    return EMPTY_SESSION
-
-
-def _place_of(record: Sealed) -> Place:
-    return Place(record.chain, record.sequence)
 
 
 def _has_chain(reader: EvidenceReader, chain: str) -> bool:

@@ -10,7 +10,7 @@ Someone who has the ledger's key can seal a decision that was never made. They c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -69,7 +69,13 @@ def replay_decision(
             return ReplayResult("other", "it says that secrets were masked in it, and none are")
         if not is_masked and action.digest != result["digest"]:
             return ReplayResult("other", "the digest is not that of the action in it")
-        facts = facts_from_dict(result["facts"])
+        facts = Facts(
+            **{
+                **result["facts"],
+                "labels": frozenset(result["facts"]["labels"]),
+                "changed_files": tuple(result["facts"]["changed_files"]),
+            }
+        )
         gate = _gate_from_record(result, basis, known)
         named = result["policy"] and result["policy"]["bundle"]
         if named is not None and (gate.bundle is None or gate.bundle.digest != named):
@@ -133,14 +139,14 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
     return ReplayResult("same", "decided again, the answer is the same")
 
 
+@dataclass(frozen=True, slots=True)
 class _RecordedFixes:
     """The answers of the repository's history that the record holds, in their order."""
 
-    def __init__(self, answers: list[int]) -> None:
-        self._answers = iter(answers)
+    answers: Iterator[int]
 
     def fixes_before(self, paths: object, now: str) -> int:
-        return int(next(self._answers, 0))
+        return int(next(self.answers, 0))
 
 
 def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | None], known: KnownAgents) -> Gate:
@@ -154,7 +160,7 @@ def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | Non
         max_retries=int(result["max_retries"]),
         groups={group: frozenset(members) for group, members in result["groups"].items()},
         trusted=frozenset(result["trusted"]),
-        history=_RecordedFixes(result["fixes"]),
+        history=_RecordedFixes(iter(result["fixes"])),
         known=known,
     )
 
@@ -172,10 +178,6 @@ def _fetch_blob(reference: Any, blob: Callable[[str], bytes]) -> bytes | None:
             raise BadInput(f"the blob {digest} has other bytes")
         return data
     return None
-
-
-def facts_from_dict(data: Mapping[str, Any]) -> Facts:
-    return Facts(**{**data, "labels": frozenset(data["labels"]), "changed_files": tuple(data["changed_files"])})
 
 
 def action_from_dict(data: Mapping[str, Any], diff: bytes | None) -> Action:

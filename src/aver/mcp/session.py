@@ -23,7 +23,7 @@ from typing import Any
 
 from aver import clock
 from aver.actions.action import AgentAction, text_hash, value_hash
-from aver.actions.run_capsules import ACTION_KIND, SEAL_KIND, gate_chain, read_sealed_action, run_chain
+from aver.actions.run_capsules import ACTION_KIND, SEAL_KIND, read_sealed_action, run_chain
 from aver.actions.run_directory import read_run_identity
 from aver.actions.run_files import CAP_FILE
 from aver.actions.runtime import AgentRuntime
@@ -33,7 +33,7 @@ from aver.errors import AverError, NotFound, Refused, Unavailable
 from aver.events.log import EventProjection
 from aver.gate.action import Action
 from aver.gate.ask import Answer, ask
-from aver.gate.decision_record import DECISION_KIND, DoneAction, RecordedDecision, bind
+from aver.gate.decision_record import DECISION_KIND, DoneAction, RecordedDecision, bind, decision_chain
 from aver.ledger import Ledger
 from aver.mcp.tools import decision_label, to_action_type
 from aver.mcp.workspace import RESUME_WITHIN, SessionSlot, Workspace
@@ -70,7 +70,7 @@ class RunDecisions:
 
     def __init__(self, ledger: Ledger, run_id: str) -> None:
         self._ledger = ledger
-        self._gates, self._actions = gate_chain(run_id), run_chain(run_id)
+        self._gates, self._actions = decision_chain(run_id), run_chain(run_id)
         self._read = {self._gates: 0, self._actions: 0}
         self._known: dict[str, RecordedDecision] = {}
         self._used: set[str] = set()
@@ -361,7 +361,7 @@ class McpSession:
         identity = read_run_identity(self._workspace.runs / run_id)
         if identity is not None and (identity.ledger, identity.tenant) != (self._ledger.id, self._ledger.tenant):
             return False
-        last = [self._last_record(chain) for chain in (run_chain(run_id), gate_chain(run_id))]
+        last = [self._last_record(chain) for chain in (run_chain(run_id), decision_chain(run_id))]
         if last[0] is not None and last[0].kind == SEAL_KIND:
             return False
         times = [datetime.fromisoformat(record.signed_at) for record in last if record is not None]

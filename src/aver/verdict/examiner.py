@@ -120,22 +120,17 @@ def examine(examiners: Sequence[Examiner], examinations: Iterable[Examination], 
             elif not covered.issuperset(EXAMINED_DOMAINS.get(domain, ())):
                 words = "no examiner was given: open the ledger with aver.open_ledger, or use aver.verify"
                 skip_examiners(domain, words, tally)
-        if examination.rules.level == "signature":
-            for examiner in examiners:
-                _run_examiner(examiner, examination, tally)
-
-
-def _run_examiner(examiner: Examiner, examination: Examination, tally: Tally) -> None:
-    """Run one examiner on the chains of its domains. If their records cannot be read, its checks were not made."""
-    chains = examination.select(*examiner.domains)
-    if not chains:
-        return
-    try:
-        with guard(tally, examiner.checks[0], Place(chains[0].name)):
-            tally.merge(examiner.examine(examination))
-    except AverError as error:
-        for check in examiner.checks:
-            tally.skip(check, f"the records cannot be read: {error.message}", matters=True)
+        for examiner in examiners if examination.rules.level == "signature" else ():
+            chains = examination.select(*examiner.domains)
+            if not chains:
+                continue
+            try:
+                with guard(tally, examiner.checks[0], Place(chains[0].name)):
+                    tally.merge(examiner.examine(examination))
+            except AverError as error:
+                # The records cannot be reached, so the checks of this examiner were not made.
+                for check in examiner.checks:
+                    tally.skip(check, f"the records cannot be read: {error.message}", matters=True)
 
 
 def skip_examiners(domain: str, reason: str, tally: Tally) -> None:

@@ -91,7 +91,11 @@ RunProof = ExecutionProof | InclusionProof
 
 def build_statement(run_id: str, actions: Iterable[AgentAction]) -> RunStatement:
     """Build the statement about a run with these actions. Raise `BadInput` if there are none."""
-    trace, final = _trace_actions(actions)
+    trace, final = Trace(), None
+    for action in actions:
+        texts = encode_action(action)
+        final = texts.receipt_hash
+        trace.take(action, texts)
     if final is None:
         raise BadInput("there is nothing to state about a run without actions")
     return RunStatement(run_id, trace.count, final, trace.root)
@@ -107,7 +111,10 @@ def proof_problem(statement: RunStatement, proof: RunProof) -> str | None:
     """Return why the proof does not prove the statement; None if it does."""
     if isinstance(proof, InclusionProof):
         return _inclusion_problem(statement, proof)
-    return trace_problem(statement, _trace_actions(proof.actions)[0])
+    trace = Trace()
+    for action in proof.actions:
+        trace.take(action, encode_action(action))
+    return trace_problem(statement, trace)
 
 
 def trace_problem(statement: RunStatement, trace: Trace) -> str | None:
@@ -120,15 +127,6 @@ def trace_problem(statement: RunStatement, trace: Trace) -> str | None:
     if trace.root != statement.row_root:
         return "the rows have another root than the statement says"
     return None
-
-
-def _trace_actions(actions: Iterable[AgentAction]) -> tuple[Trace, str | None]:
-    trace, final = Trace(), None
-    for action in actions:
-        texts = encode_action(action)
-        final = texts.receipt_hash
-        trace.take(action, texts)
-    return trace, final
 
 
 def _inclusion_problem(statement: RunStatement, proof: InclusionProof) -> str | None:

@@ -63,13 +63,16 @@ def build_row(index: int, action: AgentAction, texts: EncodedAction) -> TraceRow
     decision = action.gate_decision
     passed = decision in _PASSING_DECISIONS
     enforced = passed and action.policy_verdict == "POLICY_ENFORCED"
+    # The fields that the receipt does not cover. The keys are in canonical order and both values are canonical JSON, so
+    # the whole text is, too.
+    rest = b'{"metadata":%b,"policy_verdict":%b}' % (texts.metadata, _VERDICTS[action.policy_verdict])
     return (
         index,
         _TYPE_CODE[action.action_type],
         *_unpack_hashes(bytes.fromhex(action.instruction_hash + action.input_hash + action.output_hash)),
         *(_NO_PARENT if parent is None else _unpack_limbs(bytes.fromhex(parent))),
         *_unpack_limbs(bytes.fromhex(texts.receipt_hash)),
-        *_unpack_limbs(_rest_hash(action, texts)),
+        *_unpack_limbs(hashlib.sha256(rest).digest()),
         int(parent is not None),
         int(action.success),
         int(decision is not None),
@@ -88,22 +91,20 @@ class Trace:
 
     def __init__(self) -> None:
         self.problem: str | None = None
+        self.count = 0
         self._tree = MerkleTree()
         self._last: TraceRow | None = None
 
     def take(self, action: AgentAction, texts: EncodedAction) -> None:
         """Add the row of the next action. `texts` is the encoded form of the same action."""
-        row = build_row(self._tree.size, action, texts)
+        row = build_row(self.count, action, texts)
         if self.problem is None:
             for broken in _broken_constraints(self._last, row):
                 self.problem = f"{broken}, row {self.count}"
                 break
         self._last = row
         self._tree.add(row_leaf(row))
-
-    @property
-    def count(self) -> int:
-        return self._tree.size
+        self.count += 1
 
     @property
     def root(self) -> str:
@@ -145,9 +146,3 @@ def _broken_constraints(before: TraceRow | None, row: TraceRow) -> Iterator[str]
         yield "next_parent_is_receipt"
     if not has_parent:
         yield "next_has_parent"
-
-
-def _rest_hash(action: AgentAction, texts: EncodedAction) -> bytes:
-    # The keys are in canonical order and both values are canonical JSON, so the whole text is, too.
-    verdict = _VERDICTS[action.policy_verdict]
-    return hashlib.sha256(b'{"metadata":%b,"policy_verdict":%b}' % (texts.metadata, verdict)).digest()
