@@ -407,7 +407,8 @@ def authorize_call(decision: RecordedDecision, *, refused: bool = False, approve
         if approved:
             return Authority(type="human_approved", policy_reference="client")
         return Authority(type="policy", policy_reference=ASKED_AND_DONE)
-    if decision.refuses and not refused:  # The client did it all the same: it must not look as if a rule passed it.
+    # The client did it all the same: it must not look as if a rule passed it.
+    if decision.decision in REFUSING_DECISIONS and not refused:
         rules = " ".join(decision.rules)
         return Authority(type="policy", policy_reference=f"refused, then done: {rules}".strip(" :"))
     return Authority.from_dict(decision.authority)

@@ -167,7 +167,19 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
     # The memory saves time and is no evidence: the records since then are read and verified, and win.
     memory = load_memory(ledger, head)
     if action.tool:
-        memory = _read_new_calls(ledger, memory, action.session, calls_since, decisions=head.chain)
+        # Add the tool calls that were recorded since. Records in the chain of the decisions are none.
+        row, calls = memory.row, list(memory.calls)
+        newer = ledger.find_newer(memory.row, session=action.session, since=calls_since, limit=USES_MAX)
+        for row, record in newer:  # noqa: B007
+            if record.chain == head.chain:
+                continue
+            try:
+                made = record.to_dict()["execution"]["tool_calls"]
+                calls += [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in made]
+            except (AverError, KeyError, TypeError):
+                continue  # Not a record of tool calls.
+        kept = tuple(call for call in calls if call.at >= calls_since)[-USES_MAX:]
+        memory = replace(memory, row=row, calls=kept)
     try:
         memory, state = _read_new_decisions(ledger, head, memory)
     except (AttributeError, BadInput, KeyError, TypeError, ValueError) as error:
@@ -177,7 +189,7 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
     digest = action.digest if memory.decisions else ""  # An action without a digest is for `decide` to refuse.
     # Rules limit rates by `recent`, which counts the last minute.
     late = [past for past in memory.decisions if past.now >= since]
-    calls = [call for call in memory.calls if call.tool == action.tool and call.at >= calls_since]
+    uses = [call for call in memory.calls if call.tool == action.tool and call.at >= calls_since]
     return Facts(
         now=now,
         labels=frozenset(state["labels"]),
@@ -185,8 +197,8 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
         changed_files=tuple(state["changed_files"]),
         denials=sum(past.digest == digest and past.refused for past in memory.decisions),
         recent=dict(Counter(effect for past in late for effect in past.effects)),
-        failures=sum(call.failed for call in calls),
-        uses=len(calls),
+        failures=sum(call.failed for call in uses),
+        uses=len(uses),
     )
 
 
@@ -207,7 +219,8 @@ def _read_new_decisions(ledger: Ledger, head: Head, memory: SessionMemory) -> tu
     for sequence, decision in _read_decisions(start, records):
         if sequence >= memory.count:
             effects, at = tuple(decision.result["effects"] or ()), decision.result["facts"]["now"]
-            decisions.append(PastDecision(sequence, decision.digest, decision.refuses, at, effects))
+            refused = decision.decision in REFUSING_DECISIONS
+            decisions.append(PastDecision(sequence, decision.digest, refused, at, effects))
         if decision.result["session"] is not None:
             state_at, state = sequence, decision.result["session"]
     # None of these records holds a state: each was refused without being judged, or is an outcome.
@@ -256,26 +269,6 @@ def _read_verified(ledger: Ledger, chain: str, start: int, stop: int) -> list[Se
         words = f"the session's past cannot be trusted: {error.message}"
         raise IntegrityError(error.code, words, advice="run: aver verify") from error
     return records
-
-
-# --- uses of tools
-
-
-def _read_new_calls(
-    ledger: Ledger, memory: SessionMemory, session: str, since: str, *, decisions: str
-) -> SessionMemory:
-    """Add the tool calls that were recorded since. Records in the chain of the decisions are none."""
-    row, calls = memory.row, list(memory.calls)
-    for row, record in ledger.find_newer(memory.row, session=session, since=since, limit=USES_MAX):  # noqa: B007
-        if record.chain == decisions:
-            continue
-        try:
-            made = record.to_dict()["execution"]["tool_calls"]
-            calls += [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in made]
-        except (AverError, KeyError, TypeError):
-            continue  # Not a record of tool calls.
-    kept = tuple(call for call in calls if call.at >= since)[-USES_MAX:]
-    return replace(memory, row=row, calls=kept)
 
 
 # --- the memory between two decisions

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aver.clock import now
 from aver.hooks.contract import (
@@ -30,9 +30,6 @@ from aver.hooks.contract import (
 )
 from aver.ingest.contract import AgentEvent
 
-if TYPE_CHECKING:
-    from aver.gate.action import Action
-
 TOOL = "claude-code"
 
 _CALL_EVENTS = ("PostToolUse", "PostToolUseFailure")
@@ -47,7 +44,24 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     """Return what an event of Claude Code asks or reports."""
     session, agent = get_text(payload, "session_id"), get_text(payload, "agent_id")
     if event == "PreToolUse":
-        return ParsedPayload(session, asks=_build_action(payload, session, agent))
+        from aver.hooks.action import build_action, diff_for_edit
+
+        tool, arguments = get_text(payload, "tool_name"), get_object(payload, "tool_input")
+        # Claude Code tells its hooks where the project is. The session may have gone into a directory of it since.
+        cwd = get_text(payload, "cwd")
+        workspace = os.environ.get("CLAUDE_PROJECT_DIR") or cwd
+        action = build_action(
+            tool,
+            arguments,
+            agent=TOOL,
+            session=session,
+            workspace=workspace,
+            cwd=cwd,
+            diff=diff_for_edit(tool, arguments, workspace),
+            tool_use_id=get_text(payload, "tool_use_id"),
+            subagent=get_text(payload, "agent_type") if agent else "",
+        )
+        return ParsedPayload(session, asks=action)
     # A call without an id becomes a note. The watcher seals the call itself from the transcript.
     if event in _CALL_EVENTS and get_text(payload, "tool_use_id"):
         return ParsedPayload(session, events=(_build_call_event(event, payload, agent),))
@@ -108,25 +122,6 @@ def _build_call_event(event: str, payload: Mapping[str, Any], agent: str) -> Age
         environment=pick_present(payload, _PROVENANCE),
         agent=agent,
         launched=found.launched,
-    )
-
-
-def _build_action(payload: Mapping[str, Any], session: str, agent: str) -> Action:
-    from aver.hooks.action import build_action, diff_for_edit
-
-    tool, arguments, cwd = get_text(payload, "tool_name"), get_object(payload, "tool_input"), get_text(payload, "cwd")
-    # Claude Code tells its hooks where the project is. The session may have gone into a directory of it since.
-    workspace = os.environ.get("CLAUDE_PROJECT_DIR") or cwd
-    return build_action(
-        tool,
-        arguments,
-        agent=TOOL,
-        session=session,
-        workspace=workspace,
-        cwd=cwd,
-        diff=diff_for_edit(tool, arguments, workspace),
-        tool_use_id=get_text(payload, "tool_use_id"),
-        subagent=get_text(payload, "agent_type") if agent else "",
     )
 
 
