@@ -12,6 +12,8 @@ from aver.agents.registry import AGENTS, load_agent, load_known_agents
 from aver.cli.main import main
 from aver.cli.verbs.hook import run_hook
 from aver.files.user_dirs import UserEnvironment
+from aver.gate.effects.known_agents import NO_AGENTS
+from aver.gate.shell.understand import understand
 
 
 @pytest.fixture
@@ -61,6 +63,14 @@ def test_files_that_steer_it_are_guarded(home: Path) -> None:
     known = load_known_agents()
     assert known.directories[".ticker"] == ("agent-config",)
     assert known.files["ticker.md"] == ("agent-config",)
+
+
+def test_variables_that_steer_it_are_guarded(home: Path) -> None:
+    command = "TICKER_HOME=/tmp/other ls"
+    known = understand(command, cwd="/work", workspace="/work", known=load_known_agents())
+    assert "agent-config" in known.classes
+    assert not known.is_clear
+    assert understand(command, cwd="/work", workspace="/work", known=NO_AGENTS).is_clear
 
 
 def test_it_is_installed_shown_and_taken_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

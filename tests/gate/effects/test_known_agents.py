@@ -63,6 +63,7 @@ def test_the_version_follows_from_the_tables_alone() -> None:
         AgentNames(tools={READS: "a b"}, files={"secret": "c"}),
         AgentNames(tools={READS: "a b"}, pairs={"secret": "c/d"}),
         AgentNames(tools={READS: "a b"}, directories={"secret": "c"}),
+        AgentNames(tools={READS: "a b"}, variables="C"),
     ]
     versions = {build_known_agents([names]).effects_version for names in others}
     assert len(versions) == len(others)

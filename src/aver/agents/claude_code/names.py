@@ -1,4 +1,4 @@
-"""The names of Claude Code's tools, and of the files that steer it: data for the gate."""
+"""The names of Claude Code's tools, and of the files and variables that steer it: data for the gate."""
 
 from __future__ import annotations
 
@@ -38,4 +38,5 @@ NAMES = AgentNames(
         "secret": ".claude.json",
         "agent-config": ".claude.json claude.md claude.local.md .mcp.json managed-settings.json .claudeignore",
     },
+    variables="CLAUDE",
 )

@@ -1,4 +1,4 @@
-"""The names of Cline's tools, and of the files that steer it: data for the gate."""
+"""The names of Cline's tools, and of the files and variables that steer it: data for the gate."""
 
 from __future__ import annotations
 
@@ -37,4 +37,5 @@ NAMES = AgentNames(
     mcp_callers="use_mcp_tool access_mcp_resource",
     directories={"agent-config": ".cline .clinerules"},
     files={"agent-config": ".clinerules"},
+    variables="CLINE",
 )

@@ -1,4 +1,4 @@
-"""The names of Codex's tools, and of the files that steer it: data for the gate."""
+"""The names of Codex's tools, and of the files and variables that steer it: data for the gate."""
 
 from __future__ import annotations
 
@@ -17,4 +17,5 @@ NAMES = AgentNames(
     directories={"agent-config": ".codex"},
     pairs={"secret": ".codex/auth.json"},
     files={"agent-config": "agents.md"},
+    variables="CODEX",
 )

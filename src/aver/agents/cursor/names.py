@@ -1,4 +1,4 @@
-"""The names of Cursor's tools, and of the files that steer it: data for the gate."""
+"""The names of Cursor's tools, and of the files and variables that steer it: data for the gate."""
 
 from __future__ import annotations
 
@@ -34,4 +34,5 @@ NAMES = AgentNames(
     },
     directories={"agent-config": ".cursor"},
     files={"agent-config": ".cursorrules .cursorignore mcp.json"},
+    variables="CURSOR",
 )

@@ -1,7 +1,16 @@
-"""Names of files and directories that are more than files: secrets, hooks, what runs at start-up.
+"""The names that the gate looks up: tools of coding agents, what steers the agents, and guarded files.
 
-A name is looked up in lower case (some file systems do not tell the cases apart), anywhere in a path where it is a
-directory, at its end where it is a file. The classes:
+The names of an agent's tools, and of the files and variables that steer it, are data about that agent. They stand in
+`agents/<name>/names.py`, as one `AgentNames`. `agents/registry` joins them to one `KnownAgents`, together with the
+guarded names of this module, which belong to no agent. The gate looks names up in that value: as `Gate.known`, and as
+`PathRoots.known` for paths and for the variables of a command.
+
+The gate is a room below `agents` and does not import it. The program that puts the rooms together calls
+`set_default_known_agents` once: `aver` does so for its public names, and `cli` for its verbs. A caller may also give a
+value of its own. Without any, the gate knows no agent: every tool has the effect `unknown`.
+
+A name of a file or directory is looked up in lower case, because some file systems ignore the case. A directory is
+looked up anywhere in a path, a file at its end. The classes of guarded names:
 
     secret        passwords, tokens, private keys, shell histories
     git           the insides of a repository
@@ -13,19 +22,6 @@ directory, at its end where it is a file. The classes:
     system        what belongs to the operating system
     device        what is no file at all
     root          the workspace itself, the home, or everything: only of what is deleted
-
-The names of the files that steer a coding agent are data about that agent, in `agents/<name>/names.py`. The gate gets
-them, together with these, as one `known_agents.KnownAgents`.
-
-What the gate knows about coding agents: the names of their tools, and of the files that steer them.
-
-The data stands in `agents/<name>/names.py`, as one `AgentNames` for each agent. `agents/registry` joins them to one
-`KnownAgents`, and the gate looks names up in that value: as `Gate.known`, and as `PathRoots.known` for paths. It also
-has the guarded names that belong to no agent, so that one value answers.
-
-The gate is a room below `agents` and does not import it. The program that puts the rooms together calls
-`set_default_known_agents` once: `aver` does so for its public names, and `cli` for its verbs. A caller may also give a
-value of its own. Without any, the gate knows no agent: every tool has the effect `unknown`.
 
 `effects_version` names the tables and the code that say what an action does. Aver seals it with each decision. A
 decision of another version cannot be made again here, and says nothing about forgery.
@@ -181,7 +177,7 @@ NamesByClass = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentNames:
-    """The names of one agent's tools and of the files that steer it."""
+    """The names of one agent's tools, and of the files and variables that steer it."""
 
     tools: Mapping[ToolProfile, str] = field(default_factory=dict)
     """Names of tools, separated by white space, under what they do."""
@@ -193,12 +189,14 @@ class AgentNames:
     """Two names that follow each other, such as `.codex/auth.json`."""
     files: NamesByClass = field(default_factory=dict)
     """Names of files, in lower case."""
+    variables: str = ""
+    """Families of environment variables that steer it: `CODEX` stands for all names that start with `CODEX_`."""
 
 
 class KnownAgents:
     """The names of all known agents, ready to be looked up. Immutable; compared and hashed by identity."""
 
-    __slots__ = ("_effects_version", "_mcp_callers", "_profiles", "directories", "files", "pairs")
+    __slots__ = ("_effects_version", "_mcp_callers", "_profiles", "directories", "files", "pairs", "variables")
 
     def __init__(
         self,
@@ -207,12 +205,14 @@ class KnownAgents:
         directories: Mapping[str, tuple[str, ...]],
         pairs: Mapping[str, tuple[str, ...]],
         files: Mapping[str, tuple[str, ...]],
+        variables: frozenset[str],
     ) -> None:
         self._profiles = profiles
         self._mcp_callers = mcp_callers
         self.directories = directories
         self.pairs = pairs
         self.files = files
+        self.variables = variables
         self._effects_version = ""
 
     def find_profile(self, tool: str) -> ToolProfile | None:
@@ -239,6 +239,7 @@ class KnownAgents:
                 "directories": {name: sorted(classes) for name, classes in self.directories.items()},
                 "pairs": {name: sorted(classes) for name, classes in self.pairs.items()},
                 "files": {name: sorted(classes) for name, classes in self.files.items()},
+                "variables": sorted(self.variables),
             }
             digest = hashlib.sha256(canonical_bytes(tables)).hexdigest()
             self._effects_version = f"{READERS_VERSION}.{digest[:16]}"
@@ -249,6 +250,7 @@ def build_known_agents(agents: Iterable[AgentNames]) -> KnownAgents:
     """Join the names of several agents. Raises `BadInput` where two agents say different things of one tool."""
     profiles: dict[str, ToolProfile] = {}
     callers: set[str] = set()
+    variables: set[str] = set()
     directories, pairs, files = dict(GUARDED_DIRECTORIES), dict(GUARDED_PAIRS), dict(GUARDED_FILES)
     for agent in agents:
         for profile, names in agent.tools.items():
@@ -256,10 +258,11 @@ def build_known_agents(agents: Iterable[AgentNames]) -> KnownAgents:
                 if profiles.setdefault(name, profile) != profile:
                     raise BadInput(f"two coding agents have a tool {name!r} that does different things")
         callers.update(map(normalise_name, agent.mcp_callers.split()))
+        variables.update(agent.variables.split())
         for table, named in ((directories, agent.directories), (pairs, agent.pairs), (files, agent.files)):
             for kind, names in named.items():
                 table.update({name: tuple({*table.get(name, ()), kind}) for name in names.split()})
-    return KnownAgents(profiles, frozenset(callers), directories, pairs, files)
+    return KnownAgents(profiles, frozenset(callers), directories, pairs, files, frozenset(variables))
 
 
 NO_AGENTS = build_known_agents(())

@@ -2,7 +2,8 @@
 
 `FOO=1 make` is ordinary; `LD_PRELOAD=x.so make`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code
 that the command does not name. There are too many such variables to list them one by one. Aver lists families of names,
-and then lets harmless names and harmless values through.
+and then lets harmless names and harmless values through. The families that steer a coding agent are data about that
+agent, in `agents/<name>/names.py`. They come with `PathRoots.known`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from aver.gate.shell.invocation import Invocation
 
 _RISKY_NAMES = r"""
-    (?:LD|DYLD|GIT|NPM_CONFIG|PIP|UV|CARGO|BUNDLE|ANSIBLE|SSH|SUDO|BASH|MALLOC|GCONV|PERL|RUBY|AVER|CLAUDE|CODEX
-      |CURSOR|CLINE|ANTHROPIC|OPENAI|DOCKER|KUBE|HELM|TF_CLI|GCLOUD|CLOUDSDK|RSYNC|TAR|GNUPG|GPG|LUA|PHP|NODE|DENO|BUN
+    (?:LD|DYLD|GIT|NPM_CONFIG|PIP|UV|CARGO|BUNDLE|ANSIBLE|SSH|SUDO|BASH|MALLOC|GCONV|PERL|RUBY|ANTHROPIC
+      |OPENAI|DOCKER|KUBE|HELM|TF_CLI|GCLOUD|CLOUDSDK|RSYNC|TAR|GNUPG|GPG|LUA|PHP|NODE|DENO|BUN
       |YARN|PNPM|POETRY|CONDA|MAMBA|VIRTUALENV|GRADLE|MAVEN|JAVA|_JAVA|JDK|DOTNET|CORECLR|COR|R|JULIA|ERL|ELIXIR|OCAML
       |GHC|MAKE|CMAKE|CTEST|CGO|RUSTC|RUST|CC|CXX|LESS|MAN|AWK|RIPGREP|FZF|GREP|BAT|PYTEST|OPENSSL|GEM|COVERAGE|TS_NODE
       |JUST|TASK|ESLINT|PRETTIER|BABEL|JEST|VITEST|MOCHA|KARMA|COREPACK|TOX|NOX|MYPY|PYLINT|FLAKE8|MESON|NINJA|BAZEL|NX)_.*
@@ -55,7 +56,6 @@ _HARMLESS_LESS = r"[-\sacefFgGiIJmMnNqQrRsSuUwWXx0-9]*"
 """Options of less that run and write nothing. It leaves out `+!` and `-o`."""
 _COMPILER_NAMES = r"(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|ar|ld|lld|as)(?:-[0-9.]+)?"
 _SEARCH_PATHS = frozenset(("PYTHONPATH", "NODE_PATH", "GOPATH", "RUBYLIB", "PERL5LIB", "CLASSPATH"))
-_AGENT_NAMES = r"(?:AVER|CLAUDE|CODEX|CURSOR|CLINE)_.*"
 _DESTINATION_NAMES = r".*(?:PROXY|BASE_URL|ENDPOINT(?:_URL)?|REGISTRY|INDEX_URL)"
 
 
@@ -69,14 +69,16 @@ def judge_assignment(call: Invocation, name: str, value: Word) -> None:
 
     Aver assumes that programs see the variable. Whether it is exported may depend on `set -a` and earlier commands.
     """
+    agent_families = "|".join(map(re.escape, ("AVER", *sorted(call.path_roots.known.variables))))
+    steers_agent = _matches(rf"(?:{agent_families})_.*", name)
     # The harmless names are exceptions from the families of risky names.
-    if not _matches(_RISKY_NAMES, name) or _matches(_HARMLESS_NAMES, name):
+    if not (steers_agent or _matches(_RISKY_NAMES, name)) or _matches(_HARMLESS_NAMES, name):
         return
     if _is_harmless_value(call, name, value):
         return
     # `value` may be the whole word `NAME=VALUE`; then the name is not repeated.
     cited = (f"{name}={value.short_text}" if not value.text.startswith(name) else value.short_text,)
-    if _matches(_AGENT_NAMES, name):
+    if steers_agent:
         call.report.add_effect("agent-config", cited)
     elif _matches(_DESTINATION_NAMES, name):
         call.report.add_effect("egress", cited)

@@ -75,6 +75,7 @@ AGENT = Agent(
         tools={RUNS: "tick_run", READS: "tick_read"},
         directories={"agent-config": ".ticker"},
         files={"agent-config": "ticker.md"},
+        variables="TICKER",
     ),
     write_demo=write_demo,
 )
