@@ -14,6 +14,7 @@ from aver.cli.verbs.hook import run_hook
 from aver.files.user_dirs import UserEnvironment
 from aver.gate.effects.known_agents import NO_AGENTS
 from aver.gate.shell.understand import understand
+from support.hook_calls import settings
 
 
 @pytest.fixture
@@ -59,6 +60,14 @@ def test_its_hook_asks_the_gate_which_knows_its_tools(
     assert verify().status == "verified"
 
 
+def test_a_failure_of_its_hook_names_session_and_call(home: Path, aver_home: Path) -> None:
+    settings(aver_home, "gate = 7\n")
+    for payload in ({"session": "s1", "call": "c1"}, {"no": "session"}):  # Its code fails at the second.
+        assert run_hook(["ticker", "after", json.dumps(payload)]) == 1
+    lines = (aver_home / "hook-failures.jsonl").read_text().splitlines()
+    assert [(one["session"], one["call"]) for one in map(json.loads, lines)] == [("s1", "c1"), ("", "")]
+
+
 def test_files_that_steer_it_are_guarded(home: Path) -> None:
     known = load_known_agents()
     assert known.directories[".ticker"] == ("agent-config",)
@@ -74,9 +83,9 @@ def test_variables_that_steer_it_are_guarded(home: Path) -> None:
 
 
 def test_it_is_installed_shown_and_taken_out(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = home / ".ticker" / "settings.json"
+    path = home / ".ticker" / "settings.json"
     assert main(["install", "ticker"]) == 0
-    written = json.loads(settings.read_text())
+    written = json.loads(path.read_text())
     assert written["servers"]["aver"]["args"] == ["mcp", "--agent", "ticker"]
     assert written["hooks"]["before"][0]["command"].endswith("hook ticker before")
     capsys.readouterr()
@@ -84,4 +93,4 @@ def test_it_is_installed_shown_and_taken_out(home: Path, capsys: pytest.CaptureF
     states = [one for one in json.loads(capsys.readouterr().out)["clients"] if one["client"] == "ticker"]
     assert [(one["part"], one["state"]) for one in states] == [("mcp", "installed"), ("hooks", "installed")]
     assert main(["uninstall", "ticker"]) == 0
-    assert not settings.parent.exists()
+    assert not path.parent.exists()

@@ -177,6 +177,23 @@ def test_what_could_not_be_recorded_is_sealed_when_that_works_again(aver_home: P
     assert sealed("codex.unknown")[0]["outcome"]["result"]["event"] == "Stop"
 
 
+@pytest.mark.parametrize(
+    ("tool", "payload", "session", "call"),
+    [
+        ("claude-code", {"session_id": "s", "tool_use_id": "c"}, "s", "c"),
+        ("codex", {"session_id": "s", "tool_use_id": "c"}, "s", "c"),
+        ("codex", {"thread-id": "s"}, "s", ""),
+        ("cursor", {"conversation_id": "s", "tool_use_id": "c"}, "s", "c"),
+        ("cursor", {"session_id": "s"}, "s", ""),
+        ("cline", {"taskId": "s", "tool_call": {"id": "c"}}, "s", "c"),
+        ("cline", {"taskId": "t", "sessionContext": {"rootSessionId": "s"}, "tool_result": {"id": "c"}}, "s", "c"),
+        ("cline", {"taskId": 7, "tool_call": "c"}, "", ""),
+    ],
+)
+def test_a_payload_names_its_session_and_its_call(tool: str, payload: dict[str, Any], session: str, call: str) -> None:
+    assert load_hook(tool).identify(payload) == (session, call)
+
+
 def test_remembering_ends_somewhere_and_never_fails(aver_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "FAILURES_SIZE_MAX", 1000)
     for _ in range(20):

@@ -57,6 +57,8 @@ class Hook(NamedTuple):
     """The agent's name and the domain of its chains, such as `claude-code`."""
     gating: frozenset[str]
     """Events that ask whether something may happen."""
+    identify: Callable[[Mapping[str, Any]], tuple[str, str]]
+    """Finds the session and the call in a payload; empty where it names none. For the note of a hook that failed."""
     read: Callable[[str, Mapping[str, Any]], ParsedPayload]
     reply: Callable[[str, HookDecision], HookReply]
     """Writes the answer to an event that asks."""

@@ -1,6 +1,6 @@
 """One hook, from its payload to its answer, also where something fails.
 
-    reply = answer_event(registry.load_hook("claude-code"), "PreToolUse", sys.stdin.buffer)
+    reply = answer_event(registry.load_hook("claude-code"), "PreToolUse", sys.stdin.buffer, agents=registry.AGENTS)
 
 Where Aver fails, it reports the failure on standard error, remembers it until it can be sealed, and still answers:
 
@@ -44,7 +44,7 @@ from aver.config import ensure_home, home_dir, load_config
 from aver.errors import AverError, BadInput, Unavailable
 from aver.files.locks import lock
 from aver.files.regular import open_descriptor
-from aver.hooks.contract import Hook, HookChoice, HookDecision, HookReply, ParsedPayload, get_object, get_text
+from aver.hooks.contract import Hook, HookChoice, HookDecision, HookReply, ParsedPayload, get_text
 from aver.hooks.selftest import CANARY_FIELD, open_throwaway_ledger, success_message
 
 if TYPE_CHECKING:
@@ -180,8 +180,10 @@ class _HookRun:
         consequence = "it is denied" if denied else "the tool goes on by its own rules"
         words = f"aver: the hook {hook.tool} {event} failed: {why}; {consequence if asks else 'this is not recorded'}"
         log.debug("hooks", "%s failed and %s: %s", event, "denies" if denied else "goes on", why)
+        session = call = ""
+        with suppress(Exception):  # The payload may be anything. The failure is remembered without them, too.
+            session, call = hook.identify(self._content)
         with suppress(Exception):  # Standard error has the failure in any case.
-            session, call = self._session_and_call()
             remember_failure(home_dir(), hook.tool, event, session, why, self._raw, call)
         if denied:
             denial = HookDecision("deny", f"Permission denied by hook: Aver cannot judge this: {why}")
@@ -189,15 +191,6 @@ class _HookRun:
         if not asks and self.on_failure() == "closed":
             return hook.stop(event, f"Aver cannot record this: {why}")._replace(err=words)
         return hook.failed(event, words)._replace(err=words)
-
-    def _session_and_call(self) -> tuple[str, str]:
-        """The session and the call of the payload, as far as it can be read: each agent has its own names for them."""
-        content = self._content
-        sessions = [get_text(get_object(content, "sessionContext"), "rootSessionId")]
-        sessions += [get_text(content, name) for name in ("session_id", "conversation_id", "taskId", "thread-id")]
-        calls = [get_text(content, "tool_use_id")]
-        calls += [get_text(get_object(content, name), "id") for name in ("tool_call", "tool_result")]  # Cline's.
-        return next(filter(None, sessions), ""), next(filter(None, calls), "")
 
 
 class _PayloadError(BadInput):

@@ -40,6 +40,11 @@ _OMITTED_FIELDS = frozenset(
 """Members of a payload that a record has elsewhere, or that lead to a file of the machine."""
 
 
+def identify(payload: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the session and the call of a payload; empty where it names none."""
+    return get_text(payload, "session_id"), get_text(payload, "tool_use_id")
+
+
 def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     """Return what an event of Claude Code asks or reports."""
     session, agent = get_text(payload, "session_id"), get_text(payload, "agent_id")
@@ -136,6 +141,7 @@ def write_reply(event: str, decision: HookDecision) -> HookReply:
 HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"PreToolUse"}),
+    identify=identify,
     read=read_event,
     reply=write_reply,
     done=lambda event: HookReply(),

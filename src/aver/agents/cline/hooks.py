@@ -40,9 +40,16 @@ _END_EVENTS = ("TaskComplete", "TaskCancel", "TaskError", "SessionShutdown")
 _CONTINUE_REPLY = '{"cancel": false}'
 
 
+def identify(payload: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the session and the call of a payload; empty where it names none. Only sessions name their calls."""
+    session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, "taskId")
+    call = get_text(get_object(payload, "tool_call"), "id") or get_text(get_object(payload, "tool_result"), "id")
+    return session, call
+
+
 def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     """Return what an event of Cline asks or reports."""
-    session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, "taskId")
+    session, _ = identify(payload)
     # The session's own agent has an id, too. Only an agent that it launched has a parent, and a chain of its own.
     agent = get_text(payload, "agent_id") if get_text(payload, "parent_agent_id") else ""
     about = get_object(payload, event[:1].lower() + event[1:])
@@ -199,6 +206,7 @@ def write_stop(event: str, why: str) -> HookReply:
 HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"PreToolUse"}),
+    identify=identify,
     read=read_event,
     reply=write_reply,
     done=lambda event: HookReply(_CONTINUE_REPLY),

@@ -55,6 +55,12 @@ _OMITTED_FIELDS = frozenset(
 """Members of a payload that a record has elsewhere, or that lead to a file of the machine."""
 
 
+def identify(payload: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the session and the call of a payload; empty where it names none. `notify` has a `thread-id`."""
+    session = get_text(payload, "session_id") or get_text(payload, "thread-id")
+    return session, get_text(payload, "tool_use_id")
+
+
 def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     """Return what an event of Codex asks or reports."""
     session, agent = get_text(payload, "session_id"), get_text(payload, "agent_id")
@@ -233,6 +239,7 @@ def write_stop(event: str, why: str) -> HookReply:
 HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"PreToolUse"}),
+    identify=identify,
     read=read_event,
     reply=write_reply,
     done=lambda event: HookReply(),

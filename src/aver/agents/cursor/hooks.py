@@ -53,9 +53,15 @@ _OMITTED_FIELDS = frozenset(
 """Members of a payload that a record has elsewhere, lead to a file of the machine, or name the person."""
 
 
+def identify(payload: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the session and the call of a payload; empty where it names none."""
+    session = get_text(payload, "conversation_id") or get_text(payload, "session_id")
+    return session, get_text(payload, "tool_use_id")
+
+
 def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     """Return what an event of Cursor asks or reports."""
-    session = get_text(payload, "conversation_id") or get_text(payload, "session_id")
+    session, _ = identify(payload)
     if event in GATING_EVENTS:
         return ParsedPayload(session, asks=_build_action(event, payload, session))
     if event in ("postToolUse", "postToolUseFailure") and get_text(payload, "tool_use_id"):
@@ -210,6 +216,7 @@ def write_stop(event: str, why: str) -> HookReply:
 HOOK = Hook(
     tool=TOOL,
     gating=GATING_EVENTS,
+    identify=identify,
     read=read_event,
     reply=write_reply,
     done=write_done,
