@@ -129,7 +129,7 @@ def is_tenant_name(name: str) -> bool:
 
 def check_tenant(tenant: str) -> str:
     """Return the tenant's name; `BadInput` unless it is one."""
-    if not is_tenant_name(tenant):
+    if not isinstance(tenant, str) or _TENANT.fullmatch(tenant) is None:
         raise BadInput(f"{tenant!r} is not a tenant name", advice="use up to 64 letters, digits, '.', '_' and '-'")
     return tenant
 

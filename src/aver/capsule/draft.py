@@ -40,10 +40,6 @@ class PreparedDraft(NamedTuple):
     blobs: Sequence[Blob]
     blob_digests: frozenset[str]
 
-    @property
-    def kind(self) -> str:
-        return str(self.block["kind"])
-
     def seal(
         self,
         signer: Signer,
@@ -137,19 +133,17 @@ def _write_segments(content: dict[str, Any]) -> tuple[bytes, ...]:
     for call in execution["tool_calls"]:
         free += (call["arguments"], call["result"])
     free += (execution["resources_used"], outcome["result"], outcome["metrics"])
+    # The marks stand where the place will be filled in: the written draft is cut at them.
+    gap = orjson.Fragment(_GAP)
+    whole = {**content, "previous_hash": gap, "sequence": gap}
+    whole["context"] = {**context, "environment": {**context["environment"], BLOCK_KEY: gap}}
     try:
         if not needs_exact_writer(free, depth=_FREE_DEPTH):
-            return _split_at_gaps(content, context["environment"])
+            return tuple(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS).split(_GAP))
     except (TypeError, ValueError, NotCanonical):
         pass
     canonical_json(content)  # For a value without a canonical form, this raises the error that names its place.
-    exactly = {name: orjson.Fragment(canonical_json(content[name])) for name in SECTIONS}
+    whole.update({name: orjson.Fragment(canonical_json(content[name])) for name in SECTIONS if name != "context"})
     environment = {name: orjson.Fragment(canonical_json(value)) for name, value in context["environment"].items()}
-    return _split_at_gaps({**content, **exactly, "context": context}, environment)
-
-
-def _split_at_gaps(content: dict[str, Any], environment: dict[str, Any]) -> tuple[bytes, ...]:
-    gap = orjson.Fragment(_GAP)
-    context = {**content["context"], "environment": {**environment, BLOCK_KEY: gap}}
-    whole = {**content, "context": context, "previous_hash": gap, "sequence": gap}
+    whole["context"] = {**context, "environment": {**environment, BLOCK_KEY: gap}}
     return tuple(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS).split(_GAP))

@@ -72,12 +72,14 @@ def int_field(value: Any, where: str, *, low: int, high: int) -> int:
 
 def time_field(value: Any, where: str) -> str:
     """Return a UTC timestamp as `aver.clock.now` writes it; `BadInput` for any other value."""
-    text = text_field(value, where, _TIME)
+    if not isinstance(value, str) or _TIME.fullmatch(value) is None:
+        raise BadInput(f"{where} has a bad value {_abbreviate(value)}")
+    # The pattern allows a 31 February: only a calendar finds it.
     try:
-        datetime.fromisoformat(text)
+        datetime.fromisoformat(value)
     except ValueError as error:
-        raise BadInput(f"{where} is not a point in time: {_abbreviate(text)}") from error
-    return text
+        raise BadInput(f"{where} is not a point in time: {_abbreviate(value)}") from error
+    return value
 
 
 def _abbreviate(value: Any) -> str:

@@ -177,11 +177,11 @@ class Sealed:
 
     @property
     def id(self) -> str:
-        return str(self._read_field("id"))
+        return str(self._parse_once().get("id"))
 
     @property
     def type(self) -> str:
-        return str(self._read_field("type"))
+        return str(self._parse_once().get("type"))
 
     @property
     def kind(self) -> str:
@@ -189,18 +189,15 @@ class Sealed:
 
     @property
     def sequence(self) -> int:
-        value = self._read_field("sequence")
+        value = self._parse_once().get("sequence")
         if type(value) is not int:
             raise InvalidCapsule("wrong_type", "sequence", "must be an integer")
         return value
 
     @property
     def previous_hash(self) -> str | None:
-        value = self._read_field("previous_hash")
+        value = self._parse_once().get("previous_hash")
         return None if value is None else str(value)
-
-    def _read_field(self, name: str) -> Any:
-        return self._parse_once().get(name)
 
     def _parse_once(self) -> dict[str, Any]:
         if self._content is None:

@@ -48,11 +48,15 @@ def known_key_paths(home: Path) -> tuple[Path, Path]:
 
 def read_known_keys(home: Path) -> dict[str, PublicKey]:
     """Read the known keys, by fingerprint. `Refused` if another user could have written the files."""
-    classic_path, pq_path = known_key_paths(home)
-    classic, pq = _read_key_file(classic_path), _read_key_file(pq_path)
+    paths = known_key_paths(home)
+    documents: list[Any] = []
+    for path in paths:
+        raw = read_public_file(path, limit=KNOWN_KEYS_MAX)
+        documents.append({} if raw is None else parse_document(raw, str(path), limit=KNOWN_KEYS_MAX))
+    classic, pq = documents
     if classic:
         require_safe_directory(home)
-    return known_keys_from_document(classic, pq, str(classic_path))
+    return known_keys_from_document(classic, pq, str(paths[0]))
 
 
 def known_keys_from_document(classic: Any, pq: Any, where: str) -> dict[str, PublicKey]:
@@ -78,11 +82,6 @@ def save_known_keys(home: Path, known: Mapping[str, PublicKey]) -> None:
     if halves or pq_path.exists():
         _write_key_file(pq_path, halves)
     _write_key_file(classic_path, {name: key.ed25519 for name, key in known.items()})
-
-
-def _read_key_file(path: Path) -> Any:
-    raw = read_public_file(path, limit=KNOWN_KEYS_MAX)
-    return {} if raw is None else parse_document(raw, str(path), limit=KNOWN_KEYS_MAX)
 
 
 def _write_key_file(path: Path, keys: Mapping[str, str]) -> None:

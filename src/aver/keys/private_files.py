@@ -145,15 +145,10 @@ def signer_from_seeds(entry: RingEntry, seeds: Seeds) -> SeedSigner:
     return signer
 
 
-def has_passphrase(directory: Path, entry: RingEntry) -> bool:
-    """Whether the private key is encrypted under a passphrase."""
-    return os.path.lexists(_private_path(directory, entry, SEALED_SUFFIX))
-
-
 def read_encrypted_seeds(directory: Path, entry: RingEntry) -> bytes | None:
     """The content of the encrypted key file, or None if the key is not encrypted."""
     require_safe_directory(directory)
-    return read_private_file(_private_path(directory, entry, SEALED_SUFFIX), limit=ENCRYPTED_SEEDS_MAX)
+    return read_private_file(private_path(directory, entry, SEALED_SUFFIX), limit=ENCRYPTED_SEEDS_MAX)
 
 
 def read_seeds(directory: Path, entry: RingEntry, passphrase: str | None) -> Seeds:
@@ -163,18 +158,29 @@ def read_seeds(directory: Path, entry: RingEntry, passphrase: str | None) -> See
         if passphrase is None:
             raise passphrase_needed_error(entry.identity)
         return decrypt_seeds(sealed, passphrase, f"the key of {entry.identity}")
-    ed25519 = _read_seed(directory, entry, CLASSIC_SUFFIX)
-    return Seeds(ed25519, _read_seed(directory, entry, PQ_SUFFIX) if entry.key.ml_dsa_65 else None)
+    seeds = []
+    for suffix in (CLASSIC_SUFFIX, PQ_SUFFIX) if entry.key.ml_dsa_65 else (CLASSIC_SUFFIX,):
+        path = private_path(directory, entry, suffix)
+        seed = read_private_file(path, limit=SEED_BYTES)
+        if seed is None:
+            raise Unavailable(
+                f"the private key of {entry.identity}, {path}, is missing",
+                advice=f"restore it from a backup, or retire {entry.identity} and create a new key",
+            )
+        if len(seed) != SEED_BYTES:
+            raise BadInput(f"{path} is not a key: it has {len(seed)} bytes, not {SEED_BYTES}")
+        seeds.append(seed)
+    return Seeds(*seeds)
 
 
 def write_seeds(directory: Path, entry: RingEntry, seeds: Seeds, passphrase: str | None) -> None:
     """Write the private files of an entry: encrypted if there is a passphrase, otherwise raw."""
     if passphrase is not None:
-        write_private_file(_private_path(directory, entry, SEALED_SUFFIX), encrypt_seeds(seeds, passphrase))
+        write_private_file(private_path(directory, entry, SEALED_SUFFIX), encrypt_seeds(seeds, passphrase))
         return
-    write_private_file(_private_path(directory, entry, CLASSIC_SUFFIX), seeds.ed25519)
+    write_private_file(private_path(directory, entry, CLASSIC_SUFFIX), seeds.ed25519)
     if seeds.ml_dsa_65 is not None:
-        write_private_file(_private_path(directory, entry, PQ_SUFFIX), seeds.ml_dsa_65)
+        write_private_file(private_path(directory, entry, PQ_SUFFIX), seeds.ml_dsa_65)
 
 
 def passphrase_needed_error(identity: str) -> Refused:
@@ -185,21 +191,8 @@ def passphrase_needed_error(identity: str) -> Refused:
     )
 
 
-def _private_path(directory: Path, entry: RingEntry, suffix: str) -> Path:
-    return directory / private_file_name(entry.identity, entry.epoch, suffix)
-
-
-def _read_seed(directory: Path, entry: RingEntry, suffix: str) -> bytes:
-    path = _private_path(directory, entry, suffix)
-    seed = read_private_file(path, limit=SEED_BYTES)
-    if seed is None:
-        raise Unavailable(
-            f"the private key of {entry.identity}, {path}, is missing",
-            advice=f"restore it from a backup, or retire {entry.identity} and create a new key",
-        )
-    if len(seed) != SEED_BYTES:
-        raise BadInput(f"{path} is not a key: it has {len(seed)} bytes, not {SEED_BYTES}")
-    return seed
+def private_path(directory: Path, entry: RingEntry, suffix: str) -> Path:
+    return directory / f"{slug(entry.identity)}.{entry.epoch}.{suffix}"
 
 
 # --- names
@@ -213,10 +206,6 @@ _PRIVATE_FILE_NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,6})\.(key|pq|sealed\.jso
 
 Stamp = tuple[int, int, int, int]
 """Inode, size, modification and change time. It differs after a file was replaced or edited."""
-
-
-def private_file_name(identity: str, epoch: int, suffix: str) -> str:
-    return f"{slug(identity)}.{epoch}.{suffix}"
 
 
 def is_private_file_name(name: str) -> bool:
@@ -242,7 +231,7 @@ def find_leftovers(ring: Ring, names: Iterable[str]) -> Iterator[str]:
             if entry is not active:
                 yield name
             continue
-        own = [private_file_name(identity, active.epoch, s) for s in (CLASSIC_SUFFIX, SEALED_SUFFIX)] if active else []
+        own = [f"{match[1]}.{active.epoch}.{end}" for end in (CLASSIC_SUFFIX, SEALED_SUFFIX)] if active else []
         if not entries or not present.isdisjoint(own):
             yield name
 

@@ -35,13 +35,6 @@ def check_identity(identity: Any) -> str:
     return identity
 
 
-def check_purpose(purpose: Any) -> str:
-    """Return the purpose; `BadInput` unless it is one of `PURPOSES`."""
-    if purpose not in PURPOSES:
-        raise BadInput(f"{ascii(purpose)[:80]} is not a purpose", advice=f"use one of {', '.join(PURPOSES)}")
-    return str(purpose)
-
-
 def default_purpose(identity: str) -> str:
     """The purpose of an identity's key where the caller names none."""
     return _DEFAULT_PURPOSE[check_identity(identity).partition(":")[0]]
@@ -76,9 +69,18 @@ class PublicKey:
     ml_dsa_65: str = ""
 
     def __post_init__(self) -> None:
-        _check_hex(_ED25519, self.ed25519, "an Ed25519 public key", algorithms.ED25519_PUBLIC_BYTES)
+        halves = [(_ED25519, self.ed25519, "an Ed25519 public key", algorithms.ED25519_PUBLIC_BYTES)]
         if self.ml_dsa_65 != "":
-            _check_hex(_ML_DSA_65, self.ml_dsa_65, "an ML-DSA-65 public key", algorithms.ML_DSA_65_PUBLIC_BYTES)
+            halves.append((_ML_DSA_65, self.ml_dsa_65, "an ML-DSA-65 public key", algorithms.ML_DSA_65_PUBLIC_BYTES))
+        # The values come from documents and may be of any type.
+        for pattern, value, what, size in halves:
+            if not isinstance(value, str):
+                raise BadInput(f"{what} is lower-case hex, not {type(value).__name__}")
+            if pattern.fullmatch(value) is None:
+                raise BadInput(
+                    f"{what} is {2 * size} lower-case hex digits; this has {len(value)} characters",
+                    advice="copy the key again, in lower case",
+                )
 
     @classmethod
     def read(cls, ed25519: Any, ml_dsa_65: Any, where: str) -> PublicKey:
@@ -90,7 +92,7 @@ class PublicKey:
 
     @property
     def fingerprint(self) -> str:
-        return algorithms.fingerprint(self.ed25519)
+        return self.ed25519[: algorithms.FINGERPRINT_DIGITS]  # Not by the function: this is read all the time.
 
     @property
     def algorithm(self) -> str:
@@ -109,13 +111,3 @@ class PublicKey:
         if not algorithms.is_prime_order_point(self.ed25519_bytes):
             raise BadInput(f"{self.fingerprint} is not a usable Ed25519 public key", advice="copy the key again")
         return self
-
-
-def _check_hex(pattern: re.Pattern[str], value: Any, what: str, size: int) -> None:
-    if not isinstance(value, str):
-        raise BadInput(f"{what} is lower-case hex, not {type(value).__name__}")
-    if pattern.fullmatch(value) is None:
-        raise BadInput(
-            f"{what} is {2 * size} lower-case hex digits; this has {len(value)} characters",
-            advice="copy the key again, in lower case",
-        )

@@ -25,7 +25,7 @@ from aver.capsule.json_document import check_object, check_version, int_field, p
 from aver.capsule.json_reader import ELEMENT_MAX
 from aver.errors import BadInput, NotFound, Refused
 from aver.fast_dataclass import dataclass
-from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey, check_identity, check_purpose
+from aver.keys.public_key import FINGERPRINT_PATTERN, PURPOSES, PublicKey, check_identity
 from aver.keys.statement import SignatureOutcome, Statement, StatementSigner, check_statement, sign_statement
 
 RING_MAX = ELEMENT_MAX
@@ -55,7 +55,8 @@ class RingEntry:
 
     def __post_init__(self) -> None:
         check_identity(self.identity)
-        check_purpose(self.purpose)
+        if self.purpose not in PURPOSES:
+            raise BadInput(f"{ascii(self.purpose)[:80]} is not a purpose", advice=f"use one of {', '.join(PURPOSES)}")
         int_field(self.epoch, f"{self.identity}: epoch", low=0, high=EPOCH_MAX)
         time_field(self.created_at, f"{self.identity}: created_at")
         if self.retired_at is not None:
@@ -101,10 +102,11 @@ class RingEntry:
             retired_at=data["retired_at"],
             statement=None if statement is None else Statement.from_dict(statement, f"{where}.statement"),
         )
-        for name in sorted(_DERIVED_FIELDS):  # Rule 3.
-            derived = getattr(entry, name)
-            if data[name] != derived:
-                raise BadInput(f"{where}.{name} contradicts the rest of the entry: it should be {derived!r}")
+        status = "active" if entry.retired_at is None else "retired"
+        derived = {"algorithm": entry.key.algorithm, "fingerprint": entry.key.fingerprint, "status": status}
+        for name, value in derived.items():  # Rule 3.
+            if data[name] != value:
+                raise BadInput(f"{where}.{name} contradicts the rest of the entry: it should be {value!r}")
         return entry
 
 

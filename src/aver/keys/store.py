@@ -37,10 +37,11 @@ from aver.files.regular import read_public_file, require_safe_directory
 from aver.keys import private_files
 from aver.keys.exchange import build_key_export, known_key_paths, read_known_keys, save_known_keys
 from aver.keys.private_files import (
+    SEALED_SUFFIX,
     decrypt_seeds,
     generate_seeds,
-    has_passphrase,
     passphrase_needed_error,
+    private_path,
     read_encrypted_seeds,
     read_seeds,
     signer_from_seeds,
@@ -117,7 +118,7 @@ class KeyStore:
         active = self._read_own_ring().active(identity)
         if active is None and not create:
             raise _no_key_error(identity)
-        if active is not None and has_passphrase(self._directory, active):
+        if active is not None and os.path.lexists(private_path(self._directory, active, SEALED_SUFFIX)):
             raise passphrase_needed_error(identity)
         return StoreSigner(self, identity, create=create, post_quantum=post_quantum)
 

@@ -25,6 +25,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from aver.capsule.aver_block import read_block
@@ -34,7 +35,7 @@ from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused, Unavailable
 from aver.keys import KeyStore, Ring
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, build_key_draft, event_keys, unrecorded_events
+from aver.ledger.keys_chain import KEYS_CHAIN, build_key_draft, key_events, unrecorded_events
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, RecordRow, Store, Transaction
 from aver.log import debug
@@ -217,13 +218,12 @@ class Appender(GroupCommit[list[Sealed]]):
                 self._tenant,
                 frozenset([request.chain for request, _ in todo]),
                 todo[0][0].drafts if len(todo) == 1 else [draft for request, _ in todo for draft in request.drafts],
-                event_keys(self._keys.ring()) if new else (),
+                [event.key for event in key_events(self._keys.ring())] if new else (),
             )
             # 2. to 5.
             try:
-                results, recorded = self._store.write(
-                    lambda transaction: self._seal_batch(transaction, todo, stamp, expected), expected
-                )
+                seal = partial(self._seal_batch, todo=todo, stamp=stamp, expected=expected)
+                results, recorded = self._store.write(seal, expected)
             except _KeysNotRecorded:
                 # Chains are locked in one order for all writers, so `keys` cannot be added to a transaction late.
                 debug(
@@ -231,9 +231,8 @@ class Appender(GroupCommit[list[Sealed]]):
                     "a key seals here for the first time; the batch is written again with the keys chain",
                 )
                 wider = replace(expected, chains=expected.chains | {KEYS_CHAIN})
-                results, recorded = self._store.write(
-                    lambda transaction: self._seal_batch(transaction, todo, stamp, wider), wider
-                )
+                seal = partial(self._seal_batch, todo=todo, stamp=stamp, expected=wider)
+                results, recorded = self._store.write(seal, wider)
             # 6. The transaction is durable now.
             for request, result in results:
                 if isinstance(result, list):
@@ -328,7 +327,9 @@ class Appender(GroupCommit[list[Sealed]]):
             sealed.chain = request.chain
             count, head = count + 1, sealed.hash  # The next record of this request links to this one.
             results.append(sealed)
-            new.append((sealed, (draft.id, draft.type, draft.kind, draft.key, draft.session, sealed.signed_at)))
+            new.append(
+                (sealed, (draft.id, draft.type, draft.block["kind"], draft.key, draft.session, sealed.signed_at))
+            )
             if draft.key is not None:
                 used[draft.key] = sealed  # A repeated key within one request counts as used.
         if new:
@@ -349,8 +350,9 @@ class Appender(GroupCommit[list[Sealed]]):
         but this transaction may not write to the `keys` chain.
         """
         ring = self._keys.ring()
-        recorded = transaction.find_by_keys(self._tenant, event_keys(ring))
-        events = unrecorded_events(ring, signer.fingerprint, recorded.__contains__)
+        events = key_events(ring)
+        recorded = transaction.find_by_keys(self._tenant, [event.key for event in events])
+        events = unrecorded_events(events, ring.entry(signer.fingerprint), recorded)
         if not events:
             return
         if not keys_locked:

@@ -14,7 +14,7 @@ The `outcome.result` of a record:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -41,43 +41,35 @@ class KeyEvent(NamedTuple):
 
     entry: RingEntry
     kind: str
-
-    @property
-    def key(self) -> str:
-        """The idempotency key of its record."""
-        return f"{'retire' if self.kind == 'key.retire' else 'key'}:{self.entry.fingerprint}"
+    key: str
+    """The idempotency key of its record."""
 
 
-def unrecorded_events(ring: Ring, signer: str, is_recorded: Callable[[str], bool]) -> list[KeyEvent]:
-    """The events, in order, that a ledger must record before `signer` seals in it.
+def key_events(ring: Ring) -> list[KeyEvent]:
+    """All events that could be recorded about the keys of a ring: identity by identity, each in order."""
+    events = []
+    for identity in dict.fromkeys(entry.identity for entry in ring.entries):
+        entries = ring.entries_of(identity)
+        for entry in entries:
+            came = "key.create" if entry.statement is None else "key.rotate"
+            events.append(KeyEvent(entry, came, f"key:{entry.fingerprint}"))
+            # A rotation also ends the old key, so that end needs no event.
+            replaced = any(later.statement is not None and later.epoch == entry.epoch + 1 for later in entries)
+            if entry.retired_at is not None and not replaced:
+                events.append(KeyEvent(entry, "key.retire", f"retire:{entry.fingerprint}"))
+    return events
+
+
+def unrecorded_events(events: Sequence[KeyEvent], own: RingEntry | None, recorded: Container[str]) -> list[KeyEvent]:
+    """Those of a ring's `events` that a ledger must record before the key `own` seals in it, in order.
 
     They are about identities that seal here only: the signer's own, and those that the ledger has recorded before. All
     tenants share one ring, and their `keys` chains must not show them each other's agents.
     """
-    own = ring.entry(signer)
-    found = []
-    for identity in dict.fromkeys(entry.identity for entry in ring.entries):
-        events = list(_build_events(ring.entries_of(identity)))
-        missing = [event for event in events if not is_recorded(event.key)]
-        # Fewer missing than all: the ledger has recorded this identity before.
-        if (own is not None and identity == own.identity) or len(missing) < len(events):
-            found.extend(missing)
-    return found
-
-
-def event_keys(ring: Ring) -> list[str]:
-    """The idempotency keys of all events that could be recorded about the keys of a ring."""
-    identities = dict.fromkeys(entry.identity for entry in ring.entries)
-    return [event.key for identity in identities for event in _build_events(ring.entries_of(identity))]
-
-
-def _build_events(entries: Sequence[RingEntry]) -> Iterator[KeyEvent]:
-    """The events of one identity's keys, in order. A rotation also ends the old key, so that needs no event."""
-    for entry in entries:
-        yield KeyEvent(entry, "key.create" if entry.statement is None else "key.rotate")
-        replaced = any(later.statement is not None and later.epoch == entry.epoch + 1 for later in entries)
-        if entry.retired_at is not None and not replaced:
-            yield KeyEvent(entry, "key.retire")
+    seals_here = {event.entry.identity for event in events if event.key in recorded}
+    if own is not None:
+        seals_here.add(own.identity)
+    return [event for event in events if event.key not in recorded and event.entry.identity in seals_here]
 
 
 def build_key_draft(event: KeyEvent, heads: Sequence[Head]) -> tuple[Capsule, list[Blob]]:

@@ -82,7 +82,7 @@ class Ledger:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self.store.close()
 
     def close(self) -> None:
         self.store.close()
@@ -225,24 +225,30 @@ class Ledger:
 
         Raises `IntegrityError` if the record that was found does not verify.
         """
+        chain: str | None = None
+        wanted: list[tuple[LookupColumn, str]] = []
         if reference.startswith("capsule://"):
             uri = parse_uri(reference)
+            chain = uri.chain
             if uri.sequence is not None:
-                row = self.store.chain(self.tenant, str(uri.chain))
+                row = self.store.chain(self.tenant, str(chain))
                 at = uri.sequence
-                found = None if row is None or at >= ROWS_MAX else next(self._read_range(row, at, at + 1), None)
-            else:
-                column: LookupColumn = "id" if uri.hash is None else "hash"
-                found = self._get_by_column(column, str(uri.hash or uri.id))
-            # A URI that also names a chain means no record of another chain.
-            return found if found is None or uri.chain in (None, found.chain) else None
-        if _HEX64(reference):
-            return self._get_by_column("hash", reference)
-        if _UUID(reference):
-            found = self._get_by_column("id", reference)
+                return None if row is None or at >= ROWS_MAX else next(self._read_range(row, at, at + 1), None)
+            wanted.append(("id" if uri.hash is None else "hash", str(uri.hash or uri.id)))
+        elif _HEX64(reference):
+            wanted.append(("hash", reference))
+        else:
+            if _UUID(reference):
+                wanted.append(("id", reference))
+            if not has_surrogate(reference):
+                wanted.append(("key", reference))
+        for column, value in wanted:
+            found = self.store.find_first(self.tenant, column, value)
             if found is not None:
-                return found
-        return self._get_by_column("key", reference) if not has_surrogate(reference) else None
+                sealed = verify_lookup(*found, column, value, self.keys.ring())
+                # A URI that also names a chain means no record of another chain.
+                return sealed if chain in (None, sealed.chain) else None
+        return None
 
     def find(
         self,
@@ -334,10 +340,6 @@ class Ledger:
 
     def _head_from_row(self, row: ChainRow) -> Head:
         return Head(self.id, self.tenant, row.name, row.count, row.head)
-
-    def _get_by_column(self, column: LookupColumn, value: str) -> Sealed | None:
-        found = self.store.find_first(self.tenant, column, value)
-        return None if found is None else verify_lookup(*found, column, value, self.keys.ring())
 
 
 def open_ledger(

@@ -96,7 +96,7 @@ class Masked:
 
 def mask(value: Any) -> Masked:
     """Mask the secrets in a JSON value. Values that are not JSON are not changed."""
-    run = _begin_run([_dump_json(value)])
+    run, _ = _begin_run({"": value})
     masked = _mask_value(value, run, 0)
     return Masked(masked, dict(sorted(run.counts.items())))
 
@@ -115,8 +115,7 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
     before = environment.pop(NOTE_KEY, None)
     left_alone = {name: environment.pop(name) for name in (BLOCK_KEY, *opaque) if name in environment}
     content["context"]["environment"] = environment
-    texts = {name: _dump_json(content[name]) for name in SECTIONS}
-    run = _begin_run(texts.values())
+    run, texts = _begin_run({name: content[name] for name in SECTIONS})
     for name, text in texts.items():
         if text is not None and not run.forms and not (run.others and _may_hold_other_secrets(text)):
             continue
@@ -146,21 +145,20 @@ class _MaskingRun(NamedTuple):
     others: bool
 
 
-def _begin_run(texts: Iterable[str | None]) -> _MaskingRun:
-    """Start a run on values written as JSON. None is a value that is not JSON: then every pattern is tried."""
-    texts = list(texts)
-    if None in texts:
-        return _MaskingRun(Counter(), TOKEN_PATTERNS, others=True)
-    whole = "\n".join(text for text in texts if text is not None)
-    return _MaskingRun(Counter(), possible_patterns(whole), _may_hold_other_secrets(whole))
-
-
-def _dump_json(value: Any) -> str | None:
-    """The value as JSON, to be searched for needles; None if it is not JSON."""
-    try:
-        return orjson.dumps(value).decode("utf-8")
-    except TypeError:
-        return None
+def _begin_run(values: Mapping[str, Any]) -> tuple[_MaskingRun, dict[str, str | None]]:
+    """Start a run. Also returns each value as JSON, to be searched for needles, or None if it is not JSON."""
+    texts: dict[str, str | None] = {}
+    for name, value in values.items():
+        try:
+            texts[name] = orjson.dumps(value).decode("utf-8")
+        except TypeError:
+            texts[name] = None
+    written = [text for text in texts.values() if text is not None]
+    if len(written) < len(texts):
+        # A value that is not JSON cannot be searched beforehand: every pattern is tried.
+        return _MaskingRun(Counter(), TOKEN_PATTERNS, others=True), texts
+    whole = "\n".join(written)
+    return _MaskingRun(Counter(), possible_patterns(whole), _may_hold_other_secrets(whole)), texts
 
 
 def _may_hold_other_secrets(text: str) -> bool:

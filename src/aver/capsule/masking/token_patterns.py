@@ -248,24 +248,21 @@ def possible_patterns(text: str) -> tuple[TokenPattern, ...]:
     A record has many texts and hardly ever a needle. So the whole record is searched once, written as JSON: no needle
     has a character that JSON escapes. Most needles belong to keys, and a key is always in a long run of characters.
     """
-    lower, runs = _to_lower(text), _long_runs(text)
+    lower = _to_lower(text)
+    # The long runs of characters that may hold a key. Searching a copy with one letter for all of them is fast.
+    written = text.encode("utf-8", "surrogatepass")
+    shape = written.translate(_RUN_TABLE)
+    long_runs, end = [], 0
+    while (start := shape.find(_LONG_RUN, end)) != -1:
+        space = shape.find(b" ", start)
+        end = len(shape) if space == -1 else space
+        if written[start:end].strip(_DIGEST_CHARACTERS):
+            long_runs.append(written[start:end])
+    runs = b" ".join(long_runs).decode("ascii")
     found = [at for needle, at in _RUN_NEEDLES if needle in runs] if runs else []
     found += [at for needle, at in _TEXT_NEEDLES if needle in text]
     found += [at for needle, at in _WORD_NEEDLES if needle in lower]
     return tuple(TOKEN_PATTERNS[at] for at in sorted(set(found))) if found else ()
-
-
-def _long_runs(text: str) -> str:
-    """The long runs of characters in a text that may hold a key. Searching a translated copy is fast."""
-    written = text.encode("utf-8", "surrogatepass")
-    shape = written.translate(_RUN_TABLE)
-    runs, end = [], 0
-    while (start := shape.find(_LONG_RUN, end)) != -1:
-        found = shape.find(b" ", start)
-        end = len(shape) if found == -1 else found
-        if written[start:end].strip(_DIGEST_CHARACTERS):
-            runs.append(written[start:end])
-    return b" ".join(runs).decode("ascii")
 
 
 _NEEDLES = [(needle, at) for at, form in enumerate(TOKEN_PATTERNS) for needle in form.needles]

@@ -35,8 +35,7 @@ from aver.errors import IntegrityError, Unavailable
 from aver.files.locks import Pace, is_same_file, open_lock_file, try_lock, unlock, wait_until
 from aver.ledger.foreign.seal_checks import check_companions
 from aver.ledger.stores.forks import register_for_forks
-from aver.ledger.stores.sqlite import schema
-from aver.ledger.stores.sqlite.schema import refuse_journal, to_unavailable
+from aver.ledger.stores.sqlite.schema import MIGRATIONS, read_objects, refuse_journal, to_unavailable
 from aver.ledger.stores.sqlite.transaction import SqliteTransaction
 from aver.log import debug
 
@@ -64,7 +63,16 @@ class WriteLock:
         while True:
             # A lock taken through a descriptor that was inherited over fork would be shared with the parent.
             if self._files is None or self._pid != os.getpid():
-                self._files = _open_lock_file(self._path.with_suffix(".gate")), _open_lock_file(self._path)
+                path = self._path.with_suffix(".gate")
+                try:
+                    opened = open_lock_file(path)
+                    path = self._path
+                    self._files = opened, open_lock_file(path)
+                except OSError as error:
+                    raise Unavailable(
+                        f"cannot open the ledger's lock {path}: {error.strerror}",
+                        advice="check that you may write to its directory",
+                    ) from error
                 self._pid = os.getpid()
             gate, lock = self._files
             started = time.monotonic()
@@ -104,16 +112,6 @@ class WriteLock:
                 f"another process has held the ledger's lock {self._path} for {self._timeout:g} seconds",
                 advice=f"see who holds it with: fuser {self._path}",
             )
-
-
-def _open_lock_file(path: Path) -> int:
-    try:
-        return open_lock_file(path)
-    except OSError as error:
-        raise Unavailable(
-            f"cannot open the ledger's lock {path}: {error.strerror}",
-            advice="check that you may write to its directory",
-        ) from error
 
 
 LOG_PAGES = 1000
@@ -175,20 +173,6 @@ class Connections:
             raise to_unavailable(self._path, error) from error
         return connection
 
-    def _connect_reader(self) -> tuple[sqlite3.Connection, bool]:
-        """Open a connection for reading. Also returns whether it may be kept for later reads.
-
-        In a read-only directory SQLite cannot create the index of its log. If there is no log, the file can be read as
-        immutable; but such a connection never sees later writes, so it is used once only.
-        """
-        base = self.file.as_uri()
-        try:
-            return self._connect(f"{base}?mode=ro"), True
-        except Unavailable:
-            if self.is_closed or check_companions(self.file) & {"-wal", "-journal"}:
-                raise
-        return self._connect(f"{base}?mode=ro&immutable=1"), False
-
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection that sees one state of the ledger until the context ends."""
@@ -196,9 +180,18 @@ class Connections:
             # Counted first: a fork waits until this is 0.
             self._reading += 1
             connection = self._idle.pop() if self._idle else None
-        reusable = finished = False
+        reusable, finished = connection is not None, False
         try:
-            connection, reusable = (connection, True) if connection else self._connect_reader()
+            if connection is None:
+                base = self.file.as_uri()
+                try:
+                    connection, reusable = self._connect(f"{base}?mode=ro"), True
+                except Unavailable:
+                    # In a read-only directory SQLite cannot create the index of its log. If there is no log, the file
+                    # can be read as immutable. Such a connection never sees later writes, so it is used once only.
+                    if self.is_closed or check_companions(self.file) & {"-wal", "-journal"}:
+                        raise
+                    connection = self._connect(f"{base}?mode=ro&immutable=1")
             connection.execute("BEGIN")
             yield connection
             connection.execute("COMMIT")
@@ -248,7 +241,13 @@ class Connections:
         refuse_journal(self.file)
         connection = self._connect(f"{self.file.as_uri()}?mode=rw")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
-        if foreign := schema.find_foreign_triggers(connection):
+        # A trigger that Aver did not make runs while a record is added, and could undo it silently.
+        foreign = [
+            name
+            for (kind, name), sql in read_objects(connection).items()
+            if kind.lower() == "trigger" and not any((sql or "") in migration for migration in MIGRATIONS)
+        ]
+        if foreign:
             connection.close()
             raise IntegrityError(
                 "SCHEMA_INVALID",
@@ -272,14 +271,11 @@ class Connections:
         with self._mutex:
             try:
                 with self._readers:
-                    self._close_idle()
+                    while self._idle:
+                        self._idle.pop().close()
                 self._close_writer()
             finally:
                 self.lock.close()
-
-    def _close_idle(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
 
     def _close_writer(self) -> None:
         writer, self._writer = self._writer, None
@@ -294,7 +290,8 @@ class Connections:
         self._mutex.acquire()
         self._readers.acquire()
         self._readers.wait_for(lambda: self._reading == 0, self._timeout)
-        self._close_idle()
+        while self._idle:
+            self._idle.pop().close()
         if self._writer is not None and not self._writer.in_transaction:
             try:
                 self._close_writer()

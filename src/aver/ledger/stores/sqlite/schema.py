@@ -124,22 +124,15 @@ def find_differences(connection: sqlite3.Connection) -> list[str]:
     """
     with sqlite3.connect(":memory:") as fresh:
         migrate(fresh, 0)
-        expected = _read_objects(fresh)
-    found = _read_objects(connection)
+        expected = read_objects(fresh)
+    found = read_objects(connection)
     wrong = [f"{kind} {name}" for (kind, name), sql in found.items() if expected.get((kind, name), "") != sql]
     gone = [f"{kind} {name}" for kind, name in expected if kind != "trigger" and (kind, name) not in found]
     return sorted({*wrong, *gone})
 
 
-def find_foreign_triggers(connection: sqlite3.Connection) -> list[str]:
-    """Triggers that Aver did not make. They run while a record is added, and could undo it silently."""
-    triggers = [
-        (name, sql or "") for (kind, name), sql in _read_objects(connection).items() if kind.lower() == "trigger"
-    ]
-    return [name for name, sql in triggers if not any(sql in migration for migration in MIGRATIONS)]
-
-
-def _read_objects(connection: sqlite3.Connection) -> dict[tuple[str, str], str | None]:
+def read_objects(connection: sqlite3.Connection) -> dict[tuple[str, str], str | None]:
+    """The SQL of every object in the file, by kind and name. As text, whatever bytes an attacker wrote."""
     rows = connection.execute("SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema")
     text = [tuple(None if v is None else v.decode("utf-8", "backslashreplace") for v in row) for row in rows]
     return {(str(kind), str(name)): sql for kind, name, sql in text if (kind, name) not in _SQLITE_INTERNAL}
@@ -195,31 +188,23 @@ def _remove_unfinished(file: Path) -> None:
 def refuse_journal(file: Path) -> None:
     """Raise `IntegrityError` if a rollback journal lies beside the ledger: a writer would apply it, a reader not.
 
-    The caller must have the ledger's lock. A copy that another program made may not be in WAL mode; its first writer
+    Believe it only under the ledger's lock. A copy that another program made may not be in WAL mode; its first writer
     then has such a journal for a moment.
     """
-    if has_journal(file):
-        journal = _journal_path(file)
+    journal = file.with_name(f"{file.name}-journal")
+    try:
+        size = journal.stat().st_size
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise Unavailable(f"cannot look at {journal}: {error.strerror}") from error
+    if size > 0:
         raise IntegrityError(
             "STORE_DAMAGED",
             f"{journal} would take the ledger back to an older state; Aver never writes such a file",
             evidence=str(journal),
             advice="find out who put it there, and move it away",
         )
-
-
-def has_journal(file: Path) -> bool:
-    """Return whether a rollback journal that is not empty lies beside the ledger."""
-    try:
-        return _journal_path(file).stat().st_size > 0
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise Unavailable(f"cannot look at {_journal_path(file)}: {error.strerror}") from error
-
-
-def _journal_path(file: Path) -> Path:
-    return file.with_name(f"{file.name}-journal")
 
 
 def to_unavailable(path: Path, error: Exception) -> Unavailable:

@@ -28,12 +28,11 @@ from aver.ledger.stores.protocol import (
 )
 from aver.ledger.stores.sqlite import schema
 from aver.ledger.stores.sqlite.connections import Connections
-from aver.ledger.stores.sqlite.schema import create_ledger_file, has_journal, refuse_journal
+from aver.ledger.stores.sqlite.schema import create_ledger_file, refuse_journal
 from aver.ledger.stores.sqlite.transaction import (
     CHAIN_COLUMNS,
     TENANT_COLUMN,
     SqliteTransaction,
-    find_chain_row,
     parse_chain_row,
     parse_record_row,
     to_bytes,
@@ -84,7 +83,9 @@ class SqliteStore:
             raise BadInput(f"{path} is not a file")
         check_companions(path)
         # Look without the lock first: readers must not wait for writers in the normal case.
-        if has_journal(file):
+        try:
+            refuse_journal(file)
+        except IntegrityError:
             with lock.hold():
                 refuse_journal(file)
         store._check_schema(migrate=create)
@@ -163,7 +164,7 @@ class SqliteStore:
 
     def chain(self, tenant: str, name: str) -> ChainRow | None:
         with self._reading() as connection:
-            return find_chain_row(connection, tenant, name)
+            return SqliteTransaction(connection).chain(tenant, name)
 
     def chains(self, tenant: str) -> list[ChainRow]:
         with self._reading() as connection:
@@ -210,8 +211,13 @@ class SqliteStore:
         return None if row is None else int(row[0])
 
     def find_first(self, tenant: str, column: LookupColumn, value: str) -> tuple[str, RecordRow] | None:
-        rows = self._read_page(tenant, [(f"records.{column} = ?", value)], limit=1)
-        return rows[0][1:] if rows else None
+        with self._reading() as connection:
+            row = connection.execute(
+                f"SELECT chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS} FROM records JOIN chains USING (chain)"
+                f" WHERE chains.tenant = ? AND records.{column} = ? ORDER BY record LIMIT 1",
+                (tenant, value),
+            ).fetchone()
+        return None if row is None else (row[0], parse_record_row(row[1:]))
 
     def has_record_beyond(self, chain: ChainRow) -> bool:
         with self._reading() as connection:
@@ -236,11 +242,7 @@ class SqliteStore:
         # Reading on, SQLite must begin at the row. Left to itself it begins at the chains, and sorts all their records.
         reads_on = newer_than > 0 and search.chain is None
         wanted = [("record > ?", newer_than), *sql_conditions(search)]
-        return self._read_page(tenant, wanted, limit=limit, join="CROSS JOIN" if reads_on else "JOIN")
-
-    def _read_page(
-        self, tenant: str, wanted: list[tuple[str, str | int]], *, limit: int, join: str = "JOIN"
-    ) -> list[tuple[int, str, RecordRow]]:
+        join = "CROSS JOIN" if reads_on else "JOIN"
         condition = " AND ".join(text for text, _ in wanted)
         with self._reading() as connection:
             rows = connection.execute(

@@ -8,7 +8,7 @@ from being read.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aver.capsule.blobs import Blob
@@ -31,14 +31,6 @@ CHAIN_COLUMNS = (
 )
 
 
-def find_chain_row(connection: sqlite3.Connection, tenant: str, name: str) -> ChainRow | None:
-    """The head row of a chain; None if there is none."""
-    row = connection.execute(
-        f"SELECT {CHAIN_COLUMNS} FROM chains WHERE tenant = ? AND name = ?", (tenant, name)
-    ).fetchone()
-    return None if row is None else parse_chain_row(row)
-
-
 def parse_chain_row(row: Sequence[Any]) -> ChainRow:
     """Read a row of `CHAIN_COLUMNS`. An invalid count becomes 0, and the verifier finds the records beyond it."""
     number, tenant, name, count, head, frozen, origin = row
@@ -53,7 +45,8 @@ def parse_record_row(row: Sequence[Any]) -> RecordRow:
     seal = row[8:13]
     if set(map(type, seal)) != _ALL_TEXT:
         seal = tuple(str(value) for value in seal)
-    return RecordRow(row[0], Sealed(to_bytes(row[7]), *seal), tuple(row[1:7]), *row[13:])
+    canonical = row[7] if type(row[7]) is bytes else to_bytes(row[7])
+    return RecordRow(row[0], Sealed(canonical, *seal), tuple(row[1:7]), *row[13:])
 
 
 def to_text(value: Any) -> str:
@@ -75,7 +68,10 @@ class SqliteTransaction:
         schema.migrate(self._connection, version)
 
     def chain(self, tenant: str, name: str) -> ChainRow | None:
-        return find_chain_row(self._connection, tenant, name)
+        row = self._connection.execute(
+            f"SELECT {CHAIN_COLUMNS} FROM chains WHERE tenant = ? AND name = ?", (tenant, name)
+        ).fetchone()
+        return None if row is None else parse_chain_row(row)
 
     def chains(self, tenant: str) -> list[ChainRow]:
         rows = self._connection.execute(f"SELECT {CHAIN_COLUMNS} FROM chains WHERE tenant = ? ORDER BY name", (tenant,))
@@ -87,7 +83,9 @@ class SqliteTransaction:
 
     def find_by_keys(self, tenant: str, keys: Sequence[str]) -> dict[str, tuple[str, RecordRow]]:
         found: dict[str, tuple[str, RecordRow]] = {}
-        for part, marks in _split_values(keys):
+        for start in range(0, len(keys), VALUES_PER_QUERY):
+            part = keys[start : start + VALUES_PER_QUERY]
+            marks = ", ".join("?" * len(part))
             rows = self._connection.execute(
                 f"SELECT chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS} FROM records JOIN chains USING (chain)"
                 f" WHERE records.tenant = ? AND key IN ({marks})",
@@ -100,7 +98,9 @@ class SqliteTransaction:
 
     def taken_ids(self, tenant: str, ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
-        for part, marks in _split_values(ids):
+        for start in range(0, len(ids), VALUES_PER_QUERY):
+            part = ids[start : start + VALUES_PER_QUERY]
+            marks = ", ".join("?" * len(part))
             rows = self._connection.execute(
                 f"SELECT id FROM records WHERE id IN ({marks}) AND tenant = ?", (*part, tenant)
             )
@@ -139,10 +139,3 @@ class SqliteTransaction:
 
     def freeze(self, chain: ChainRow, origin: str) -> None:
         self._connection.execute("UPDATE chains SET frozen = 1, origin = ? WHERE chain = ?", (origin, chain.number))
-
-
-def _split_values(values: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
-    """Split values into as many as one statement takes, each part with its placeholders."""
-    for start in range(0, len(values), VALUES_PER_QUERY):
-        part = values[start : start + VALUES_PER_QUERY]
-        yield part, ", ".join("?" * len(part))
