@@ -5,7 +5,12 @@ with any library. For the command line, `AVER_LOG=debug` writes them to standard
 
     $ AVER_LOG=debug aver hook claude-code PreToolUse < payload.json
     aver.gate: facts gathered in 3.1 ms
-    aver.gate: pass by git-reads (starter.cedar) of the rules that Aver ships: reading git's state is harmless
+    aver.gate: human_review by network (30-step-up.cedar:24) of the rules that Aver ships
+    aver.gate: because: this talks to another machine
+    aver.gate: sealed as capsule://gate.s1/3, which aver show prints
+
+Coding agents hide the standard error of a hook that works. So `AVER_LOG_FILE=PATH` appends the lines to a file instead,
+each with its time and process. Aver makes the file readable for its owner only.
 
 Importing `logging` takes longer than some decisions, so this module does not import it. If no other module has imported
 it, no handler can exist.
@@ -18,8 +23,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
+from typing import TextIO
 
 LOG_VARIABLE = "AVER_LOG"
+FILE_VARIABLE = "AVER_LOG_FILE"
 
 
 def debug(room: str, message: str, *values: object) -> None:
@@ -48,8 +55,11 @@ def log_time(room: str, step: str) -> Iterator[None]:
         debug(room, "%s in %.1f ms%s", step, (perf_counter() - started) * 1000, failure)
 
 
-def log_to_stderr() -> None:
-    """Write Aver's log to standard error, if `AVER_LOG` names a level. An unknown level counts as `debug`."""
+def start_logging() -> None:
+    """Write Aver's log to `AVER_LOG_FILE`, or to standard error, if `AVER_LOG` names a level.
+
+    An unknown level counts as `debug`. If the file cannot be opened, Aver says so on standard error and writes there.
+    """
     level = os.environ.get(LOG_VARIABLE, "")
     if not level:
         return
@@ -62,9 +72,26 @@ def log_to_stderr() -> None:
             # These lines hold text by agents: it must not reach the terminal as control characters.
             return to_one_line(super().format(record))
 
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine("%(name)s: %(message)s"))
+    stream, form, failure = sys.stderr, "%(name)s: %(message)s", ""
+    # The agent may set variables without a shell, so `~` arrives here as it was written.
+    if path := os.path.expanduser(os.environ.get(FILE_VARIABLE, "")):
+        try:
+            stream, form = _open_log_file(path), f"%(asctime)s %(process)d {form}"
+        except OSError as error:
+            failure = f"{FILE_VARIABLE}: the log goes to standard error, because {path} cannot be opened: {error}"
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(OneLine(form))
     logger = logging.getLogger("aver")
     known = logging.getLevelNamesMapping().get(level.upper(), logging.DEBUG)
     logger.setLevel(known)
     logger.addHandler(handler)
+    if failure:  # By the logger, which raises nothing where standard error is closed.
+        logger.critical("%s", failure)
+
+
+def _open_log_file(path: str) -> TextIO:
+    """Open the file of the log for appending. Raises `OSError`, also for a pipe, which could block a hook."""
+    from aver.files.regular import open_descriptor
+
+    handle = open_descriptor(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, follow=True)
+    return open(handle, "a", encoding="utf-8", errors="backslashreplace")

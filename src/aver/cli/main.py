@@ -3,7 +3,7 @@
 `main` imports the module of the verb that was asked for and no other. So `aver --version` and `aver --help` take
 hardly longer than Python itself. `aver.cli.dispatch` runs the verb and keeps what every verb promises: exit codes,
 `--json`, and which output goes to stdout and which to stderr.
-With `AVER_LOG=debug`, `main` turns on the log on stderr for every verb (`aver.log`).
+With `AVER_LOG=debug`, `main` turns on the log for every verb (`aver.log`).
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(overview(), file=sys.stderr)
         return 2
     if os.environ.get("AVER_LOG"):
-        from aver.log import log_to_stderr
+        from aver.log import start_logging
 
-        log_to_stderr()
+        start_logging()
     try:
         # A hook runs before every tool call of an agent. It skips `dispatch`, argparse and the rest to start fast.
         if arguments[0] == "hook" and len(arguments) > 2 and not arguments[1].startswith("-"):

@@ -85,7 +85,7 @@ class Answer:
             more.append(self.outcome.reason)
         elif self.request is not None and not self.allows:
             more.append(f"a human must approve it: aver approvals show {self.request.id[:8]}")
-        return (*self.decision.reasons, *more)
+        return (*self.decision.shown_reasons, *more)
 
 
 def ask(
@@ -149,6 +149,7 @@ def _decide_and_seal(
         except Exists as error:  # An earlier decision about the same call has this id.
             overtaken = error
             gate_id = next_gate_id(ledger, action.call_id)
+            log.debug("gate", "decided before: call %s has a decision; this one gets another id", action.call_id)
             continue
         except InvalidCapsule as error:
             # No record can hold the action. Refuse it, and seal the refusal with as much of the action as fits.
@@ -156,20 +157,24 @@ def _decide_and_seal(
             decision = build_refusal("", basis, clock.new_id(), reason)
             record = seal_decision(ledger, action, Facts(now=clock.now()), basis, decision)
         if log.is_logged("gate"):
-            _log_decision(decision, basis)
+            _log_decision(decision, record, basis)
         return Answer(decision=decision, record=record, call_id=action.call_id)
     raise overtaken
 
 
-def _log_decision(decision: Decision, gate: Gate) -> None:
-    """Log which rules decided, and from which files they are."""
-    files = {} if gate.bundle is None else gate.bundle.files
-    rules = () if decision.policy is None else decision.policy.rules
-    found = ((rule, [name for name, text in files.items() if f'@id("{rule}")' in text]) for rule in rules)
-    named = [f"{rule} ({', '.join(names) or 'built in'})" for rule, names in found]
+def _log_decision(decision: Decision, record: Sealed, gate: Gate) -> None:
+    """Log which rules decided, where they are, why they did, and which record holds the decision."""
+    known = {} if gate.bundle is None else gate.bundle.rules
+    named = [
+        f"{rule} ({known[rule].file}:{known[rule].line})" if rule in known else f"{rule} (built in)"
+        for rule in (() if decision.policy is None else decision.policy.rules)
+    ]
     source = gate.rules_at or "the rules that Aver ships"
     log.debug("gate", "%s by %s of %s", decision.decision, ", ".join(named) or "no rule", source)
-    log.debug("gate", "because: %s", "; ".join(decision.reasons) or "no reason given")
+    log.debug("gate", "because: %s", "; ".join(decision.shown_reasons) or "no reason given")
+    for part in () if decision.effects is None else decision.effects.unclear:
+        log.debug("gate", "could not be understood: %s", part.why)
+    log.debug("gate", "sealed as capsule://%s/%s, which aver show prints", record.chain, record.sequence)
 
 
 def load_gate(config: Config, workspace: str) -> Gate:

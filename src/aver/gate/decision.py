@@ -18,6 +18,9 @@ refused too often, the agent is to give up."""
 
 DECISIONS: tuple[str, ...] = get_args(DecisionWord)
 
+NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet"
+"""A reason of decisions whose risk rests on the shipped prior alone. It is sealed, so its text must not change."""
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -88,3 +91,13 @@ class Decision:
     def allows(self) -> bool:
         """Whether the action may happen now."""
         return self.decision in ("pass", "human_approved")
+
+    @property
+    def shown_reasons(self) -> tuple[str, ...]:
+        """The reasons for people and agents: see `select_reasons`."""
+        return select_reasons(self.reasons, "" if self.policy is None else self.policy.outcome)
+
+
+def select_reasons(reasons: tuple[str, ...], outcome: object) -> tuple[str, ...]:
+    """Return the reasons that help a reader. A denial by policy does not depend on outcomes, so it names none."""
+    return tuple(reason for reason in reasons if outcome != "deny" or reason != NO_OUTCOMES_REASON)

@@ -298,6 +298,13 @@ class RecordedDecision:
         return self.decision in REFUSING_DECISIONS
 
     @property
+    def shown_reasons(self) -> tuple[str, ...]:
+        """The reasons for people, without those that do not help them."""
+        from aver.gate.decision import select_reasons  # Not above: the hook after a call shows none.
+
+        return select_reasons(self.reasons, (self.result.get("policy") or {}).get("outcome"))
+
+    @property
     def tool(self) -> str:
         return _text(self.action.get("tool"))
 

@@ -268,7 +268,7 @@ class Appender(GroupCommit[list[Sealed]]):
                     recorded.add(known)
                 results.append((request, self._write_request(transaction, request, signer, rows)))
             except AverError as refusal:
-                debug("ledger", "chain %s: an append was refused: %s", request.chain, refusal)
+                debug("ledger", "chain %s: nothing was appended: %s", request.chain, refusal)
                 results.append((request, refusal))
             except _SignerError as failed:
                 results.append((request, failed.__cause__ or failed))

@@ -345,7 +345,7 @@ def _render_diff(diff: str) -> str:
 
 def _render_gate_line(decision: RecordedDecision) -> str:
     by = f" by {', '.join(decision.rules)}" if decision.rules else ""
-    words = f"{decision_label(decision.decision)}{by}: {'; '.join(decision.reasons)}"
+    words = f"{decision_label(decision.decision)}{by}: {'; '.join(decision.shown_reasons)}"
     seal = f"<code>{_escape_text(decision.record[:16])}</code>"
     denies = " denies" if decision.refuses else ""
     return f'<p class="gate{denies}"><strong>gate</strong> {_escape_text(words)} {seal}</p>\n'

@@ -300,7 +300,7 @@ def _decision_to_dict(
         "source": _source_text(directory),
         "digest": bundle.digest,
         "rules": [] if policy is None else [_rule_to_dict(bundle, rule) for rule in policy.rules],
-        "reasons": list(decision.reasons),
+        "reasons": list(decision.shown_reasons),
         "effects": [] if effects is None else sorted(effects.classes),
         "unclear": [] if effects is None else [unclear.to_dict() for unclear in effects.unclear],
         "risk": None if decision.interval is None else {"score": decision.score, "interval": list(decision.interval)},
@@ -323,7 +323,7 @@ def _print_decision(
     screen: Screen, directory: Path | None, bundle: PolicyBundle, decision: Decision, why: Explanation | None
 ) -> None:
     screen.print_line(decision_label(decision.decision))
-    for reason in decision.reasons:
+    for reason in decision.shown_reasons:
         screen.print_hanging("  ", text=reason)
     if decision.effects is not None:
         screen.print_hanging("effects  ", text=", ".join(sorted(decision.effects.classes)) or "none")

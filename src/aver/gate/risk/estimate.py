@@ -17,7 +17,7 @@ from typing import Literal, Protocol, get_args
 
 from aver.errors import BadInput
 from aver.gate.action import Action, Facts
-from aver.gate.decision import Estimate
+from aver.gate.decision import NO_OUTCOMES_REASON, Estimate
 from aver.gate.risk.features import Features, MeasuredChange, measure_diff
 from aver.gate.risk.model import (
     CHANGE,
@@ -127,7 +127,7 @@ def explain_estimate(found: Estimate, state: RiskState) -> tuple[str, ...]:
     if features.get("failures"):
         words.append(f"{_format_count(features['failures'], 'recent failure')} of the same tool")
     if not found.observations:
-        words.append("no outcomes of this workspace are known yet")
+        words.append(NO_OUTCOMES_REASON)
     if state.note:
         words.append(state.note)
     return tuple(words)

@@ -183,7 +183,7 @@ class StoryPrinter:
 
     def _print_decision(self, decision: RecordedDecision, margin: str) -> None:
         by = f" by {', '.join(map(to_one_line, decision.rules))}" if decision.rules else ""
-        words = f"gate: {decision_label(decision.decision)}{by}: {'; '.join(decision.reasons)}"
+        words = f"gate: {decision_label(decision.decision)}{by}: {'; '.join(decision.shown_reasons)}"
         indent = " " * _CLOCK_WIDTH + margin + "  "
         self._screen.print_hanging(indent, text=words, style="bad" if decision.refuses else "dim")
 
