@@ -28,6 +28,7 @@ from aver import (
     open_ledger,
 )
 from aver.capsule.blobs import INLINE_MAX
+from aver.capsule.draft import prepare_draft
 from aver.clock import new_id
 from aver.ledger.append import GroupCommit, WriteRequest
 from support.strategies import capsules
@@ -283,6 +284,15 @@ def test_a_signer_that_fails_records_nothing(ledger: Ledger, error: Exception) -
     assert ledger.head("demo.many").count == 0
     signer.error = None
     assert ledger.append(CHAIN, draft(), signer=signer).sequence == 1
+
+
+def test_a_signer_that_fails_in_a_transaction_is_reported_as_itself(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "signer", lambda: Failing(Unavailable("the signer is away")))
+    with pytest.raises(Unavailable, match="the signer is away"), ledger.transaction(CHAIN) as (_, append):
+        append(CHAIN, prepare_draft(draft()))
+    assert ledger.head(CHAIN).count == 0
 
 
 def test_a_failed_commit_fails_its_whole_batch_and_stores_nothing_of_it(ledger: Ledger) -> None:

@@ -178,17 +178,20 @@ class Appender(GroupCommit[list[Sealed]]):
         Yields the transaction and a function that appends a prepared draft to a chain within it.
         """
         expected = ExpectedWrites(self._tenant, frozenset({KEYS_CHAIN, *chains}))
-        with hold_signer(signer) as locked, self._store.transaction(expected) as transaction:
-            rows: dict[str, ChainRow] = {}
-            self._record_keys(transaction, locked, rows, keys_locked=True)
+        try:
+            with hold_signer(signer) as locked, self._store.transaction(expected) as transaction:
+                rows: dict[str, ChainRow] = {}
+                self._record_keys(transaction, locked, rows, keys_locked=True)
 
-            def append(chain: str, draft: PreparedDraft) -> Sealed:
-                request = AppendRequest(chain, [draft], locked, None, refuse_existing=True)
-                return self._write_request(transaction, request, locked, rows)[0]
+                def append(chain: str, draft: PreparedDraft) -> Sealed:
+                    request = AppendRequest(chain, [draft], locked, None, refuse_existing=True)
+                    return self._write_request(transaction, request, locked, rows)[0]
 
-            yield transaction, append
-            for row in rows.values():
-                transaction.update_head(row)
+                yield transaction, append
+                for row in rows.values():
+                    transaction.update_head(row)
+        except _SignerError as failed:
+            raise failed.__cause__ or failed from None  # The caller knows the signer's own exception.
 
     def _write_batch(self, batch: Sequence[AppendRequest]) -> None:
         """Write a batch in one durable commit: the steps of the module's docstring."""
