@@ -39,9 +39,12 @@ def to_one_line(text: str) -> str:
     return escape_unprintable(" ".join(text.split()))
 
 
-def summary_line(text: str, limit: int, *, window: int) -> str:
-    """One line of at most `limit` characters, made from the first `window` characters of a text."""
-    return clip_text(" ".join(text[:window].split()), limit)
+def summary_line(text: str, limit: int, *, window: int | None = None) -> str:
+    """One line of at most `limit` characters, made from the first `window` characters of a text.
+
+    Without `window` these are twice `limit`: white space that is joined may shorten the text.
+    """
+    return clip_text(" ".join(text[: 2 * limit if window is None else window].split()), limit)
 
 
 def clip_text(text: str, limit: int) -> str:

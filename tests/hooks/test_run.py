@@ -27,6 +27,11 @@ EVENTS = {
     "cursor": ("beforeShellExecution", "stop"),
     "cline": ("PreToolUse", "PostToolUse"),
 }
+"""Of each agent an event that asks, and one that reports."""
+
+
+def test_every_agent_has_a_row() -> None:
+    assert set(EVENTS) == set(AGENTS), "add two events of a new agent to EVENTS"
 
 
 def payload(**more: Any) -> dict[str, Any]:

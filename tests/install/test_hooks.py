@@ -25,6 +25,8 @@ LISTS = {
     "cursor": ".cursor/hooks.json",
 }
 CLINE = "Documents/Cline/Hooks"
+FEWEST_EVENTS: dict[str, int] = {}
+"""How many events an agent has hooks for, where it offers fewer than eight."""
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def test_put_in_and_taken_out_without_a_trace(client: str, home: Path) -> None:
     assert standing(client, home) == ["installed"]
     assert [one.done for one in install_hooks(load_client(client), around(home))] == ["unchanged"]
     events = [event for event, _ in installed_commands(load_client(client), around(home))]
-    assert len(events) == len(set(events)) >= 8
+    assert len(events) == len(set(events)) >= FEWEST_EVENTS.get(client, 8), "see FEWEST_EVENTS for a new agent"
     assert [one.done for one in uninstall_hooks(load_client(client), around(home))] == ["removed"]
     assert [one.done for one in uninstall_hooks(load_client(client), around(home))] == ["absent"]
     assert snapshot(home) == {}

@@ -1,4 +1,4 @@
-"""The five clients: where their settings are, what is put there, and how things stand."""
+"""The clients: where their settings are, what is put there, and how things stand."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def read(path: Path) -> Any:
 
 @pytest.mark.parametrize("client", client_names())
 def test_for_the_user(home: Path, client: str) -> None:
+    assert client in USER, "add the file of a new client's settings to USER, and to PROJECT if projects have one"
     path = home / USER[client]
     assert [one.path for one in server_places(load_client(client), around(home))] == [path]
     assert read_server_state(load_client(client), around(home))[0].state == "absent"

@@ -5,10 +5,13 @@ Each folder `agents/<name>/` holds the knowledge, and its `__init__.py` lists it
     transcripts   where the agent keeps its sessions and how to read them       `aver ingest`, `aver watch`
     hook          the payloads that it sends to its hooks and the answers        `aver hook`
     client        the places of its settings                                     `aver install`
-    names         the names of its tools and of the files that steer it          the gate
+    names         its tools, and the files and variables that steer it           the gate
     demo          a short session, written as the agent itself would write it    `aver demo`
 
-To add an agent, add a folder with an `AGENT` and one line in `agents/registry.py`.
+To add an agent, add a folder with an `AGENT` and one line in `agents/registry.py`. The smallest example is
+`tests/support/agents/ticker`; the smallest real folder is `claude_code`. Some tests have a row for each agent, and name
+the row that is missing. If the agent has a program of its own, add its name to `gate/shell/programs/tables/tools.py`:
+without it the gate takes the program for an unknown one.
 
 `aver hook` runs before every call of a tool. So an `AGENT` holds functions that import what they return, and importing
 the folder costs almost nothing.
@@ -48,10 +51,11 @@ class Agent:
     """Writes the demo's session below the user's home, and returns the transcript."""
 
 
-def agent_in_folder(package: str, *, name: str, title: str, transcripts: str) -> Agent:
-    """The agent whose folder has the modules `hooks`, `install`, `names`, `demo`, and `transcripts` under that name.
+def agent_in_folder(package: str, *, name: str, title: str, transcripts_module: str) -> Agent:
+    """The agent whose folder has the modules `hooks`, `install`, `names` and `demo`, and a module for its transcripts.
 
-    `package` is the folder's `__name__`. A module is imported when its value is first asked for.
+    `package` is the folder's `__name__`, and `transcripts_module` the name of the module that has the `ADAPTER`. A
+    module is imported when its value is first asked for.
     """
 
     def load(module: str, value: str) -> Any:
@@ -60,7 +64,7 @@ def agent_in_folder(package: str, *, name: str, title: str, transcripts: str) ->
     return Agent(
         name=name,
         title=title,
-        load_adapter=lambda: load(transcripts, "ADAPTER"),
+        load_adapter=lambda: load(transcripts_module, "ADAPTER"),
         load_hook=lambda: load("hooks", "HOOK"),
         load_client=lambda: load("install", "CLIENT"),
         load_names=lambda: load("names", "NAMES"),

@@ -31,7 +31,7 @@ VERBS = {
     "mcp": ("aver.cli.verbs.mcp", "run the MCP server, with which agents gate and record their actions"),
     "events": ("aver.cli.verbs.events", "show the live events of a workspace"),
     "hook": ("aver.cli.verbs.hook", "(internal) called by coding agents' hooks"),
-    "install": ("aver.cli.verbs.install", "add hooks and MCP server to Claude Code, Codex, Cursor, Cline or VS Code"),
+    "install": ("aver.cli.verbs.install", "add hooks and MCP server to coding agents, or the MCP server to VS Code"),
     "uninstall": ("aver.cli.verbs.uninstall", "remove Aver's hooks and MCP server"),
     "status": ("aver.cli.verbs.status", "show which coding agents have Aver installed"),
     "keys": ("aver.cli.verbs.keys", "manage keys: show, new, rotate, export, import, trust, forget"),

@@ -1,8 +1,8 @@
 """A client: one program into whose settings Aver can be put, and the places there.
 
-`Client` is the whole of what the engine in this folder must know of a program. Each coding agent describes itself as
-one in `agents/<name>/install.py`; VS Code, which is no agent, does so in `install/vscode.py`. The engine has no table
-of clients: the caller hands it the `Client`.
+A `Client` is all that the engine in this folder must know of a program. Each coding agent describes itself as one in
+`agents/<name>/install.py`. VS Code is no agent, but starts MCP servers for the agents that run in it; its `VSCODE`
+stands here. The engine has no table of clients: the caller passes the `Client`.
 
 A client may have two parts of Aver:
 
@@ -11,12 +11,8 @@ A client may have two parts of Aver:
 
 Hooks are for the user alone. In a project's settings they would run for everyone who opens the project.
 
-VS Code as a client: it starts MCP servers for the agents that run in it, and has no hooks.
-
-for the user     mcp.json in the user's settings directory
-for a project    .vscode/mcp.json
-
-The command that starts this Aver, for the settings of other programs, and how Aver recognises it there.
+Both parts start Aver by a command. `aver_command` and `hook_command` build it, and `is_hook_command` recognises it in
+the settings of a client.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The codes of findings. Python, the page and the docs all read them from `codes.json`.
-
-The verdict: the checks that passed, those that failed and where first, and those that were not made.
+"""The verdict: the checks that passed, those that failed and where first, and those that were not made.
 
     verified    every check that applies passed
     qualified   nothing failed, but there is a warning, or a check that matters was not made; it is named
@@ -12,6 +10,8 @@ data. Compare `.status`.
 
 Verification works in pieces: a slice of a chain, a chain, a file. Each piece gives a `Tally`. Tallies are merged in
 order into one verdict. So the first bad place is the first in reading order, however the work was divided.
+
+Every finding has a code. Python, the page and the docs all read the codes from `codes.json`.
 """
 
 from __future__ import annotations

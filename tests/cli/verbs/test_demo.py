@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from aver import open_ledger
+from aver.agents.registry import AGENTS
 from aver.cli.verbs.demo.tampering import TAMPERINGS
 from support.aver_command import Aver
 
@@ -20,7 +21,8 @@ def test_it_catches_every_change(aver: Aver) -> None:
     assert f"{attacks} of {attacks} caught" in ran.out
     edited = r"caught +a transcript edited +ARTIFACT_HASH_MISMATCH +claude-code\.5d2e4c1a…/3\n"
     assert re.search(edited, ran.out)
-    assert [line.split()[:2] for line in ran.out.splitlines() if "match transcript" in line] == [["✓", "verified"]] * 4
+    verified = [["✓", "verified"]] * len(AGENTS)
+    assert [line.split()[:2] for line in ran.out.splitlines() if "match transcript" in line] == verified
     for tampering in TAMPERINGS:
         place = tampering.chain if tampering.sequence is None else f"{tampering.chain}/{tampering.sequence}"
         assert re.search(rf"caught +{re.escape(tampering.title)} +{tampering.code} +{re.escape(place)}\n", ran.out)

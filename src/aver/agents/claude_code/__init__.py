@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from aver.agents.agent import agent_in_folder
 
-AGENT = agent_in_folder(__name__, name="claude-code", title="Claude Code", transcripts="transcripts")
+AGENT = agent_in_folder(__name__, name="claude-code", title="Claude Code", transcripts_module="transcripts")

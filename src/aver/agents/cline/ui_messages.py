@@ -211,4 +211,4 @@ def _summarize_subagents(status: Any) -> str:
 
 
 def _one_line(text: str) -> str:
-    return summary_line(text, LINE_MAX, window=2 * LINE_MAX)
+    return summary_line(text, LINE_MAX)

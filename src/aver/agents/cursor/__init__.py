@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from aver.agents.agent import agent_in_folder
 
-AGENT = agent_in_folder(__name__, name="cursor", title="Cursor", transcripts="conversations")
+AGENT = agent_in_folder(__name__, name="cursor", title="Cursor", transcripts_module="conversations")

@@ -305,4 +305,4 @@ _ERROR_MESSAGE_KEYS = ("clientVisibleErrorMessage", "message", "modelVisibleErro
 
 
 def _one_line(text: str) -> str:
-    return summary_line(text, SUMMARY_ARGUMENT_MAX, window=2 * SUMMARY_ARGUMENT_MAX)
+    return summary_line(text, SUMMARY_ARGUMENT_MAX)

@@ -23,7 +23,7 @@ EXAMPLES = """\
   aver hook claude-code PreToolUse < payload.json     this is how Claude Code calls it
   aver hook codex notify '{"type": "agent-turn-complete", ...}'
 
-aver install adds this command to the settings of Claude Code, Codex, Cursor and Cline. You do not call it yourself.
+aver install adds this command to the settings of coding agents. You do not call it yourself.
 exit code: as the tool expects it."""
 
 FAILED = 1

@@ -33,9 +33,7 @@ NOT_CHECKED = "not checked"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--tool", metavar="NAME", help="only sessions of this tool: claude-code, codex, cursor, cline, ..."
-    )
+    parser.add_argument("--tool", metavar="NAME", help="only sessions of this tool, such as claude-code")
     parser.add_argument(
         "--since",
         type=parse_time,

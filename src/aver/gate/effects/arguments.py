@@ -1,9 +1,8 @@
-"""What a tool does, and the names of arguments that say to what.
+"""What a tool does, and the commands, paths and URLs that its arguments name.
 
-A `ToolProfile` describes a tool that Aver knows by its name. The names are data about coding agents: they stand in
-`agents/<name>/names.py`, and the gate gets all of them as one `known_agents.KnownAgents`.
-
-The arguments of a tool call: the texts in them, and the commands, paths and URLs that they name.
+A `ToolProfile` says what a tool does, and which arguments say to what. Aver knows tools by their names. The names are
+data about coding agents: they stand in `agents/<name>/names.py`, and the gate gets all of them as one
+`known_agents.KnownAgents`.
 
 The agent writes the arguments, and a tool may understand more of them than Aver knows. Aver therefore compares names
 without regard to case, hyphens and underscores (`filePath` is `file_path`), and looks inside lists and objects. A text
