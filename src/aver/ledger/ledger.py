@@ -82,7 +82,7 @@ class Ledger:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.store.close()
+        self.close()
 
     def close(self) -> None:
         self.store.close()
