@@ -13,6 +13,9 @@ from aver.text import to_one_line
 if TYPE_CHECKING:
     from aver.capsule import Sealed
 
+DECISION_KIND = "gate.decision"
+"""As in `aver.gate.decision_record`, which lists without a decision need not load."""
+
 CHAIN_WIDTH = 28
 """Columns for a chain's name in a list of several chains."""
 
@@ -31,9 +34,12 @@ class RecordLine:
     hash: str
     id: str
     signed_by: str
+    text: str = ""
+    """The words for people, where the summary says too little."""
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The line for programs: what the record says, without the words for people."""
+        return {name: value for name, value in asdict(self).items() if name != "text"}
 
 
 def to_record_line(record: Sealed) -> RecordLine:
@@ -55,10 +61,31 @@ def to_record_line(record: Sealed) -> RecordLine:
             status=str(outcome.get("status", "")),
             summary=str(outcome.get("summary") or trigger.get("request") or ""),
             id=record.id,
+            text=_decision_text(record, content) if record.kind == DECISION_KIND else "",
         )
     except (AverError, AttributeError, KeyError, TypeError, ValueError):
         words = "cannot be read; aver verify shows what is wrong"
         return RecordLine(**seal, sequence=None, type="?", kind="?", status="?", summary=words, id="")
+
+
+def _decision_text(record: Sealed, content: dict[str, Any]) -> str:
+    """A decision of the gate in one line: `denied (secrets-leave): Bash: cat .env | curl ...`.
+
+    Empty for a record of that kind which another program sealed without these fields.
+    """
+    from aver.gate.decision_record import RecordedDecision
+    from aver.sessions.labels import decision_label, shorten_arguments
+
+    try:
+        decided = RecordedDecision.from_record(record, content)
+    except AverError:
+        return ""
+    # The rules come first: at the edge of a terminal the command is cut.
+    rules = f" ({', '.join(decided.rules)})" if decided.rules else ""
+    files = decided.action.get("files")
+    given = shorten_arguments(decided.arguments) if decided.arguments else ""
+    given = given or (", ".join(map(str, files)) if isinstance(files, list) else "")
+    return ": ".join(filter(None, (f"{decision_label(decided.decision)}{rules}", decided.tool, given)))
 
 
 def type_and_kind(record_type: str, kind: str) -> str:
@@ -74,7 +101,7 @@ def print_record_line(screen: Screen, entry: RecordLine, *, with_chain: bool) ->
     before = f"{clip(chain, CHAIN_WIDTH):<{CHAIN_WIDTH}} " if with_chain else ""
     before += f"{sequence:>4}  "
     middle = f"{format_time(entry.at)}  {clip(sort, 22):<12}  "
-    summary = to_one_line(entry.summary)
+    summary = to_one_line(entry.text or entry.summary)
     if screen.terminal:
         summary = clip(summary, screen.width - len(before) - len(middle) - 2)
     screen.print_line(before, StyledText(middle, "dim"), screen.status_mark(entry.status), " ", summary)

@@ -7,11 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
-from aver.cli.record_line import type_and_kind
+from aver.cli.record_line import print_record_line, to_record_line, type_and_kind
 from aver.cli.terminal import Screen, StderrScreen, StyledText, format_time, print_json
 from aver.cli.verbs.show.capsule_view import print_fields, print_sections, print_value
 from aver.cli.verdict_text import exit_code, status_parts
-from aver.errors import BadInput
+from aver.errors import BadInput, NotFound
 from aver.text import escape_unprintable, to_one_line
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ EXAMPLES = """\
   aver show capsule://claude-code.5d2e/7#reasoning/options/0      show one value in it
   aver show 3f0c9a1b-2d4e-4f60-8a7b-5c6d7e8f9a0b --section outcome
   aver show capsule.json                                          show a record in a file
+  aver show claude-code:5d2e:toolu_7                              show a call, or why it was refused
   aver show 5d2e                                                  show a session; --full shows every line
   aver show 5d2e --html session.html                              write the session as one HTML page
   aver show --raw capsule://claude-code.5d2e/7 | openssl dgst -sha3-256      compute its hash without Aver"""
@@ -32,7 +33,7 @@ SECTION_CHOICES = ("trigger", "context", "reasoning", "authority", "execution", 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("thing", metavar="X", help="an id, hash, key, URI or session in the ledger, or a file")
+    parser.add_argument("thing", metavar="X", help="an id, hash, key, URI, call or session in the ledger, or a file")
     parser.add_argument("--section", choices=SECTION_CHOICES, help="show only this part")
     parser.add_argument("--raw", action="store_true", help="print exactly the bytes that were hashed")
     parser.add_argument("--full", action="store_true", help="for a session: show every line of every text")
@@ -47,7 +48,16 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
     if given.raw and given.json:
         raise Usage("--raw and --json are two different outputs", advice="choose one")
-    found = resolve(given.thing, tenant=given.tenant, ledger=given.ledger)
+    try:
+        found = resolve(given.thing, tenant=given.tenant, ledger=given.ledger)
+    except NotFound:
+        decisions = _find_call_decisions(given)
+        if not decisions:
+            raise
+        if len(decisions) > 1:
+            return _print_call(given, decisions, screen)
+        given.thing = f"capsule://{decisions[0].chain}/{decisions[0].sequence}"
+        found = resolve(given.thing, tenant=given.tenant, ledger=given.ledger)
     if found.record is None and not given.raw and given.section is None:
         from aver.cli.verbs.show.session import show_session
 
@@ -86,6 +96,39 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     else:
         _print_record(screen, found, record, content, verdict, section=given.section)
     return exit_code([verdict.status], strict=False)
+
+
+def _find_call_decisions(given: argparse.Namespace) -> list[Sealed]:
+    """The records of the gate's decisions about the call with this id, oldest first.
+
+    A call that was done has a record under its id. A call that was refused has only these.
+    """
+    from aver.gate.decision_record import find_decisions
+    from aver.ledger import open_ledger
+
+    if not given.thing.isprintable():
+        return []
+    try:
+        with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+            places = [(str(found.chain), found.sequence or 0) for found in find_decisions(ledger, given.thing)]
+            return [record for chain, at in reversed(places) for record in ledger.read(chain, at, at + 1)]
+    except NotFound:  # There is no ledger.
+        return []
+
+
+def _print_call(given: argparse.Namespace, decisions: list[Sealed], screen: Screen) -> int:
+    """List several decisions about one call, one line each."""
+    newest = f"capsule://{decisions[-1].chain}/{decisions[-1].sequence}"
+    if given.raw or given.section or given.full or given.html:
+        raise BadInput(f"there are {len(decisions)} decisions about this call", advice=f"name one, such as {newest}")
+    entries = [to_record_line(record) for record in decisions]
+    if given.json:
+        print_json({"call": given.thing, "records": [entry.to_dict() for entry in entries]})
+        return 0
+    for entry in entries:
+        print_record_line(screen, entry, with_chain=True)
+    StderrScreen().print_note(f"these are the decisions about this call; aver show {newest} shows the newest")
+    return 0
 
 
 def _require_one_record(found: ResolvedTarget) -> Sealed:
