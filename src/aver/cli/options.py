@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from aver.errors import BadInput
 
@@ -58,6 +58,21 @@ def parse_count(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number")
     return int(text)
+
+
+def add_passphrase_fd(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--passphrase-fd",
+        type=parse_count,
+        metavar="N",
+        help="read passphrases from this file descriptor, one per line",
+    )
+
+
+def add_action_parser(actions: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    """The parser of one action of a verb, such as `aver keys new`."""
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary, summary=summary, examples=examples)
+    return parser
 
 
 def parse_port(text: str) -> int:

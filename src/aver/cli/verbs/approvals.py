@@ -9,7 +9,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from aver import clock
-from aver.cli.options import Parser, Usage, add_json, add_ledger, add_tenant, parse_count
+from aver.cli.options import (
+    Parser,
+    Usage,
+    add_action_parser,
+    add_json,
+    add_ledger,
+    add_passphrase_fd,
+    add_tenant,
+)
 from aver.cli.terminal import (
     LinePart,
     Screen,
@@ -62,12 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     enrol.add_argument("identity", metavar="IDENTITY", help="person:NAME, whose key is on this machine")
     enrol.add_argument("--by", metavar="IDENTITY", help="an approver who also signs")
-    _add_passphrase_option(enrol)
+    add_passphrase_fd(enrol)
     summary = "no longer allow a person to approve"
     withdraw = _add_action_parser(actions, "withdraw", summary, "  aver approvals withdraw person:ben --by person:ada")
     withdraw.add_argument("identity", metavar="IDENTITY", help="person:NAME")
     withdraw.add_argument("--by", metavar="IDENTITY", help="the approver who signs (default: the person)")
-    _add_passphrase_option(withdraw)
+    add_passphrase_fd(withdraw)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
@@ -75,7 +83,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary, summary=summary, examples=examples)
+    parser = add_action_parser(actions, name, summary, examples)
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -101,16 +109,7 @@ def _add_answer_parsers(actions: Any) -> None:
             "--although-cut", action="store_true", help="answer even if the request is too long to show"
         )
         answer.add_argument("--yes", action="store_true", help="do not ask before ssh-agent signs")
-        _add_passphrase_option(answer)
-
-
-def _add_passphrase_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--passphrase-fd",
-        type=parse_count,
-        metavar="N",
-        help="read passphrases from this file descriptor, one per line",
-    )
+        add_passphrase_fd(answer)
 
 
 POLL_SECONDS = 0.5

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import STANDARD_INPUT, action_from_options, add_action_options
-from aver.cli.options import Parser, Usage, add_json, add_ledger, add_tenant, parse_count
+from aver.cli.options import Parser, Usage, add_action_parser, add_json, add_ledger, add_tenant, parse_count
 from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verdict_text import decision_label, decision_note
 from aver.text import plural
@@ -33,7 +33,7 @@ exit code of check: 0 allowed, 5 denied or needs approval."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     examples = "  git diff | aver gate check --session nightly\n  aver gate check --tool WebFetch --arg url=https://example.org"
-    check = _add_action_parser(actions, "check", "decide whether an action is allowed, and seal the decision", examples)
+    check = add_action_parser(actions, "check", "decide whether an action is allowed, and seal the decision", examples)
     add_action_options(check)
     check.add_argument("--staged", action="store_true", help="ask about the change that is staged in git")
     check.add_argument(
@@ -46,17 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_ledger(check)
     add_tenant(check)
     add_json(check)
-    learn = _add_action_parser(
+    learn = add_action_parser(
         actions, "learn", "learn from a git history how risky changes are", "  aver gate learn --git ."
     )
     learn.add_argument("--git", required=True, metavar="PATH", help="a directory in the repository")
     add_json(learn)
-    report = _add_action_parser(
+    report = add_action_parser(
         actions, "report", "measure the risk model on a git history", "  aver gate report --git ."
     )
     report.add_argument("--git", default=".", metavar="PATH", help="a directory in the repository (default: here)")
     add_json(report)
-    outcome = _add_action_parser(
+    outcome = add_action_parser(
         actions, "outcome", "record that an allowed action failed", "  aver gate outcome 3f0c9a1b-… reverted"
     )
     outcome.add_argument("gate_id", metavar="GATE_ID", help="the decision's id, as gate check prints it")
@@ -68,11 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     return ACTIONS[given.action](given, screen)
-
-
-def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary, summary=summary, examples=examples)
-    return parser
 
 
 REFUSED = 5

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aver.cli.files import check_new_path, write_new_file
-from aver.cli.options import Parser, Usage, add_json, parse_count
+from aver.cli.options import Parser, Usage, add_action_parser, add_json, add_passphrase_fd
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, ask_passphrase, print_json
 from aver.config import load_config
 from aver.errors import BadInput, NotFound
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rotate.add_argument(
         "--pq", action="store_true", default=None, help="add an ML-DSA-65 (post-quantum) key to the new key"
     )
-    _add_passphrase_option(rotate)
+    add_passphrase_fd(rotate)
     parser_examples = "  aver keys export --out our-keys.json\n  aver keys export agent:builder"
     export = _add_action_parser(actions, "export", "write public keys, for a verifier", parser_examples)
     export.add_argument(
@@ -67,7 +67,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary, summary=summary, examples=examples)
+    parser = add_action_parser(actions, name, summary, examples)
     add_json(parser)
     return parser
 
@@ -89,16 +89,7 @@ def _add_new_parser(actions: Any) -> None:
         metavar="KEY",
         help="use the Ed25519 key in ssh-agent; with several, name one by fingerprint or comment",
     )
-    _add_passphrase_option(new)
-
-
-def _add_passphrase_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--passphrase-fd",
-        type=parse_count,
-        metavar="N",
-        help="read the passphrase from this file descriptor, as one line",
-    )
+    add_passphrase_fd(new)
 
 
 def _add_import_parser(actions: Any) -> None:

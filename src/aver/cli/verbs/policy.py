@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import action_from_options, add_action_options
-from aver.cli.options import Parser, add_json
+from aver.cli.options import Parser, add_action_parser, add_json
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verdict_text import decision_label
 from aver.config import Config, load_config
@@ -78,7 +78,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(name, help=summary, summary=summary, examples=examples)
+    parser = add_action_parser(actions, name, summary, examples)
     add_json(parser)
     return parser
 
