@@ -180,7 +180,7 @@ def test_one_without_hooks_tells_of_its_turns(codex_without_hooks: Path, tmp_pat
     with codex_room(tmp_path, aver_home, codex_without_hooks, HARMLESS) as (room, _):
         before = settings(room).read_text()
         room.aver("install", TOOL)
-        assert standing(room)["why"] == "older versions tell only of a turn's end"
+        assert standing(room)["why"] == "this version of Codex reports only the end of a turn"
         session, _ = run(room)
     with open_ledger() as ledger:
         (told,) = [record.to_dict() for record in ledger.read(f"{TOOL}.{session}")]
