@@ -1,4 +1,4 @@
-"""What `install`, `uninstall` and `status` share: which clients there are, and whose settings they are."""
+"""The code that `install`, `uninstall` and `status` share: the clients, and whose settings they are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aver.install.client import InstallOutcome
 
 PARTS = ("mcp", "hooks")
-"""What is put into a client: the MCP server, and the hooks."""
+"""The parts that Aver puts into a client: the MCP server, and the hooks."""
 
 _MARKS = {
     **dict.fromkeys(("installed", "updated", "removed"), "ok"),
@@ -28,7 +28,7 @@ _MARKS = {
 
 
 def add_client_options(parser: argparse.ArgumentParser) -> None:
-    """What `install` and `uninstall` take."""
+    """Add the arguments of `install` and `uninstall`."""
     names = client_names()
     parser.add_argument("clients", nargs="+", choices=names, metavar="CLIENT", help=", ".join(names))
     add_project(parser)

@@ -60,7 +60,7 @@ class Action:
     diff: str | None = None
     """For a change to files: the change, as a unified diff."""
     description: str = ""
-    """What it is for, in words."""
+    """The purpose of the action, in words."""
     caller: str = ""
     """Who asks: an agent's name, as far as it could be established."""
     on_behalf_of: str = ""
@@ -114,17 +114,17 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the gate knows besides the action. All of it is sealed with the decision, so that replay can use it."""
+    """The facts that the gate knows besides the action. They are sealed with the decision, for replay."""
 
     now: str
     """The time of the decision, as `aver.clock.now()` writes it."""
     changed: Mapping[str, int] = field(default_factory=dict)
-    """What the session has changed since a person last approved one of its changes, as `risk.features` counts it. So
+    """The changes of the session since a person last approved one of them, as `risk.features` counts them. So
     splitting a change into pieces hides nothing."""
     changed_files: tuple[str, ...] = ()
     """The source files of those changes."""
     labels: frozenset[str] = frozenset()
-    """What the session may have seen, such as `secret`."""
+    """The kinds of data that the session may have seen, such as `secret`."""
     denials: int = 0
     """How often this same action was refused before."""
     recent: Mapping[str, int] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class Facts:
     approved: bool = False
     """Whether a person's approval of this action's digest was verified and used."""
     annotations: Mapping[str, Any] = field(default_factory=dict)
-    """What an MCP tool says of itself. It can only make the action count as worse, unless its server is trusted."""
+    """The annotations of an MCP tool. They can only make the action count as worse, unless its server is trusted."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """HOME, AVER_HOME and AVER_LEDGER of the process that would act, as far as they are known."""
     links: Mapping[str, str] = field(default_factory=dict)

@@ -38,7 +38,7 @@ MAX_RETRIES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What decisions are made by: the rules in force, the learned state of the workspace, and the settings."""
+    """The basis of decisions: the rules in force, the learned state of the workspace, and the settings."""
 
     bundle: PolicyBundle | None
     """None where the rules cannot be used. Then nothing passes, and `trouble` says why."""

@@ -65,7 +65,7 @@ class PolicyAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What was decided about one action, and all that the decision rests on."""
+    """The decision about one action, and all facts that it rests on."""
 
     decision: DecisionWord
     """`pass`, `skip`, `human_review`, `human_approved` or `skipped`."""

@@ -372,7 +372,7 @@ def find_decisions(ledger: Ledger, call_id: str) -> list[RecordedDecision]:
 
 
 class DoneAction(NamedTuple):
-    """What is known of an action that was done, for finding its decision."""
+    """The known facts about an action that was done. They serve to find its decision."""
 
     gate_id: str = ""
     """The decision that it names."""

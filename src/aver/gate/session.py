@@ -116,7 +116,7 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class SessionMemory:
-    """What is remembered of one session. A new one remembers nothing."""
+    """The facts that Aver remembers of one session. A new session has none."""
 
     count: int = 0
     hash: str | None = None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InstallOutcome:
-    """What Aver did to one file or directory of a client."""
+    """The change that Aver made to one file or directory of a client."""
 
     client: str
     path: Path
@@ -110,7 +110,7 @@ class Client:
     find_hooks: Callable[[UserEnvironment], Iterable[HookPlace]] = _find_no_hooks
     """The places of hooks for the user. Hooks go into the first; earlier versions of the client used the others."""
     after_hooks: str = ""
-    """What the user must still do in the client before it runs the hooks."""
+    """The step that the user must still take before the client runs the hooks."""
 
 
 def server_places(client: Client, around: UserEnvironment) -> list[ServerPlace]:

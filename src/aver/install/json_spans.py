@@ -201,7 +201,7 @@ class JsonText:
 
     @property
     def value(self) -> Any:
-        """What the whole document says."""
+        """The value of the whole document."""
         return self.root.value
 
     def with_member(self, value: Any) -> str:
@@ -298,7 +298,7 @@ class JsonText:
         return found[0] if found else ""
 
     def _indent_unit(self) -> str:
-        """What one level is indented by: as the document's first part is, or two spaces."""
+        """The indentation of one level: that of the document's first part, or two spaces."""
         first = self.root.parts[0].start if self.root.parts else 0
         indent = self._indent_at(first) if "\n" in self.text[:first] else ""
         return indent or "  "

@@ -30,7 +30,7 @@ from aver.install.undo import (
 EntryPath = tuple[str, ...]
 IsOurs = Callable[[Any], bool]
 EditResult = Literal["installed", "updated", "unchanged", "removed", "absent", "kept"]
-"""What Aver did; `kept` means that it left something of the user as it is."""
+"""The result of an edit; `kept` means that it left something of the user as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ EntryPath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class RecordedChange:
-    """What Aver made for one entry in one file."""
+    """The parts that Aver made for one entry in one file."""
 
     keep: int
     """How many of the tables on the way to the entry were there before."""
@@ -192,7 +192,7 @@ class UndoLog:
             self._lock.close()
 
     def find_change(self, path: Path, key: EntryPath) -> RecordedChange | None:
-        """What Aver made for an entry, if the log has it."""
+        """Return the parts that Aver made for an entry, if the log has them."""
         for change in self._read_changes():
             if _matches_entry(change, path, key):
                 try:
@@ -222,7 +222,7 @@ class UndoLog:
         replace_file(self._path, dump_document({"v": 1, "changes": changes}))
 
     def _read_changes(self) -> list[Any]:
-        """What is remembered. A file that cannot be read counts as empty: then only Aver's entries are taken out."""
+        """Read the log. A file that cannot be read counts as empty: then only Aver's entries are taken out."""
         try:
             raw = read_settings_file(self._path)
             data = None if raw is None else read_json(raw)

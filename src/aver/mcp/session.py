@@ -41,7 +41,7 @@ from aver.mcp.workspace import RESUME_WITHIN, SessionSlot, Workspace
 
 @dataclass(frozen=True, slots=True)
 class DecisionQuery:
-    """What a record says of the action that may have been gated."""
+    """The facts in a record about an action that may have been gated."""
 
     action_type: str
     description: str

@@ -34,7 +34,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _next_steps(given: argparse.Namespace) -> Iterator[str]:
-    """What the clients want done before it all works."""
+    """Yield the steps that the user must still take in the clients."""
     if given.only != "hooks":
         yield "restart the client, or reload its MCP servers; it then offers capseal_gate, capseal_record, ..."
     if given.only == "mcp" or given.project is not None:

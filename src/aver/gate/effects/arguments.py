@@ -1,4 +1,4 @@
-"""What a tool does, and the commands, paths and URLs that its arguments name.
+"""The effects of a tool, and the commands, paths and URLs that its arguments name.
 
 A `ToolProfile` says what a tool does, and which arguments say to what. Aver knows tools by their names. The names are
 data about coding agents: they stand in `agents/<name>/names.py`, and the gate gets all of them as one
@@ -55,7 +55,7 @@ COMMAND_KEYS = ("command", "cmd", "commands", "shell_command", "script", "comman
 
 @dataclass(frozen=True, slots=True)
 class ToolProfile:
-    """What a tool does: effects on the paths it names (`on_paths`), others, and whether it takes a command."""
+    """The effects of a tool: those on the paths it names (`on_paths`), others, and whether it takes a command."""
 
     on_paths: tuple[str, ...] = ()
     always: tuple[str, ...] = ()

@@ -216,7 +216,7 @@ class KnownAgents:
         self._effects_version = ""
 
     def find_profile(self, tool: str) -> ToolProfile | None:
-        """What a tool does; None where Aver does not know the tool. No tool of an MCP server is known by its name."""
+        """Return the effects of a tool; None for an unknown one. Aver knows no tool of an MCP server by its name."""
         return None if mcp_server(tool) else self._profiles.get(normalise_name(tool))
 
     def is_mcp_caller(self, tool: str) -> bool:

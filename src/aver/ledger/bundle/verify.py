@@ -79,7 +79,7 @@ BLOBS_KEPT = 100_000
 
 @dataclass(slots=True)
 class _JudgedChain:
-    """What a chain's file contained. The hash at the place `wanted` is compared with the meta chain's head."""
+    """The content of a chain's file. The hash at the place `wanted` is compared with the meta chain's head."""
 
     wanted: int = -1
     count: int = 0
@@ -433,7 +433,7 @@ def find_owner(directory: Path, index: BundleIndex) -> BundleOwner:
 
 
 def peek_chain_identity(file: BinaryIO) -> tuple[Mapping[str, Any] | None, Iterator[Sealed | BadInput | ChainClaim]]:
-    """What a chain's first record says about the chain, if it says anything; and all that the chain's file gives."""
+    """Return the identity in a chain's first record, if it has one, and all items of the chain's file."""
     items = read_chain_file(file)
     first = next(items, None)
     named = read_chain_identity(first if isinstance(first, Sealed) else None)

@@ -18,7 +18,7 @@ SEAL_TEXT_MAX = 16 * 1024
 """Longest field of a seal. An ML-DSA-65 signature, the longest there is, has 6,618 hex digits."""
 
 SQLITE_COMPANIONS = ("-journal", "-wal", "-shm")
-"""What SQLite opens beside a database, by the ending of its name."""
+"""The endings of the files that SQLite opens beside a database."""
 
 
 def check_companions(database: Path) -> set[str]:

@@ -323,7 +323,7 @@ WORDS_MAX = 300
 
 
 class HookFinding(NamedTuple):
-    """What came of trying out one client's hooks."""
+    """The result of a test of one client's hooks."""
 
     status: Literal["ok", "warning", "problem"]
     subject: str
@@ -332,7 +332,7 @@ class HookFinding(NamedTuple):
 
 
 def try_hooks() -> Iterator[HookFinding]:
-    """What comes of every client's hooks. Clients without any are passed over."""
+    """Test every client's hooks. Skip clients without hooks."""
     around = build_user_environment(None)
     for client in AGENTS:
         try:
@@ -384,7 +384,7 @@ def check_unsealed_failures(home: Path) -> Iterator[HookFinding]:
 
 
 def _find_failures(client: str, commands: list[tuple[str, list[str]]]) -> dict[str, str]:
-    """What is wrong with which event's hook."""
+    """Describe the problems of each event's hook."""
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
         troubles = pool.map(lambda one: _try_hook(client, *one), commands)
         return {event: why for (event, _), why in zip(commands, troubles, strict=True) if why}
