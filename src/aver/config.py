@@ -27,6 +27,7 @@ from aver.errors import BadInput, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory
 from aver.files.regular import NotRegularFile, open_regular, read_limited
+from aver.lazy_pattern import lazy_pattern
 
 CONFIG_MAX = 256 * 1024
 """Largest settings file, in bytes. No real one is this big."""
@@ -108,8 +109,8 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
     return Config(home=home, source=source, **values)
 
 
-_USER_AND_PASSWORD = re.compile(r"(://[^\s/:@]*):\S*@")
-_PASSWORD_OPTION = re.compile(r"([?&\s](?:ssl)?password=)[^&\s]*", re.IGNORECASE)
+_USER_AND_PASSWORD = lazy_pattern(r"(://[^\s/:@]*):\S*@")
+_PASSWORD_OPTION = lazy_pattern(r"([?&\s](?:ssl)?password=)[^&\s]*", re.IGNORECASE)
 
 
 def hide_password(text: str) -> str:

@@ -1,7 +1,8 @@
-"""`dataclass(frozen=True, slots=True)`, and the same without `frozen`, in a third of the time.
+"""`dataclass(frozen=True, slots=True)`, and the same without `frozen`, in a fraction of the time.
 
 Every command and every hook starts by creating some hundred dataclasses. The standard decorator compiles six functions
-for each. This one compiles `__init__` alone, when the first instance is created; all classes share the other five.
+for each, and examines each annotation with care. This one compiles `__init__` alone, when the first instance is
+created; all classes share the other five. It leaves classes with unusual annotations to the standard decorator.
 `field`, `fields`, `replace`, `asdict`, pickling and `match` work as with the standard decorator.
 
     >>> from dataclasses import replace
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, fields
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +37,53 @@ def _fast_dataclass(**options: bool) -> Any:
 
 
 def _build_class(cls: type, members_of: Callable[[type], dict[str, Any]], *, kw_only: bool) -> type:
-    cls.__doc__ = cls.__doc__ or cls.__name__  # Otherwise the standard decorator writes one, which is slow.
-    made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+    made = _add_fields(cls, kw_only=kw_only)
     for name, member in members_of(made).items():
         if name not in cls.__dict__ or (name == "__hash__" and "__eq__" not in cls.__dict__):
             setattr(made, name, member)
+    return made
+
+
+@dataclasses.dataclass
+class _Standard:
+    """Shows how the standard decorator marks a class and its fields. `fields` and `replace` look at these marks."""
+
+    value: int = 0
+
+
+_FIELD_TYPE: Any = fields(_Standard)[0]._field_type  # type: ignore[attr-defined]
+_STANDARD_PARAMS: Any = _Standard.__dataclass_params__  # type: ignore[attr-defined]
+_OTHER_ANNOTATIONS = ("ClassVar", "InitVar", "KW_ONLY")
+
+
+def _add_fields(cls: Any, *, kw_only: bool) -> type:
+    """Return the class again, with its fields and slots. A class can get slots only while it is being made."""
+    own: dict[str, Field[Any]] = {}
+    for name, annotation in cls.__dict__.get("__annotations__", {}).items():  # noqa: RUF063 - `inspect` loads slowly
+        if not isinstance(annotation, str) or any(other in annotation for other in _OTHER_ANNOTATIONS):
+            return dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+        default = cls.__dict__.get(name, MISSING)
+        each: Any = default if isinstance(default, Field) else field(default=default)
+        if each.default.__class__.__hash__ is None:
+            raise ValueError(f"the default of {name} can be changed: use default_factory")
+        each.name, each.type, each._field_type = name, annotation, _FIELD_TYPE
+        each.kw_only = kw_only if each.kw_only is MISSING else each.kw_only
+        own[name] = each
+    inherited: dict[str, Field[Any]] = {}
+    for base in reversed(cls.__mro__[1:]):
+        inherited |= getattr(base, "__dataclass_fields__", {})
+    every = inherited | own
+    namespace = {name: value for name, value in cls.__dict__.items() if name not in own}
+    namespace.pop("__dict__", None)
+    namespace.pop("__weakref__", None)
+    namespace |= {
+        "__slots__": tuple(name for name in own if name not in inherited),
+        "__dataclass_fields__": every,
+        "__dataclass_params__": _STANDARD_PARAMS,
+        "__match_args__": tuple(name for name, each in every.items() if each.init and not each.kw_only),
+    }
+    made: type = type(cls)(cls.__name__, cls.__bases__, namespace)
+    made.__qualname__ = cls.__qualname__
     return made
 
 

@@ -18,13 +18,13 @@ that is not an error.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from aver.capsule.model import Capsule
 from aver.errors import BadInput, InvalidCapsule
+from aver.lazy_pattern import lazy_pattern
 
 BLOCK_KEY = "aver"
 BLOCK_VERSION = 1
@@ -40,14 +40,14 @@ KINDS = frozenset(
 )
 """The kinds of records. `record` is the kind of a draft that named none; `protocol.<event>` is allowed, too."""
 
-_PROTOCOL_KIND = re.compile(r"protocol\.[a-z][a-z0-9_]{0,63}")
+_PROTOCOL_KIND = lazy_pattern(r"protocol\.[a-z][a-z0-9_]{0,63}")
 _KIND_BY_TYPE = {"tool": "call", "chat": "turn"}
 _DRAFT_BLOCK_KEYS = frozenset({"kind", "refs", "origin"})
 
 RESERVED_CHAINS = frozenset({"meta", "keys"})
-_DOMAIN = re.compile(r"[a-z0-9-]{1,32}")
-_CHAIN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
-_TENANT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+_DOMAIN = lazy_pattern(r"[a-z0-9-]{1,32}")
+_CHAIN_ID = lazy_pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+_TENANT = lazy_pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 IDEMPOTENCY_KEY_MAX = 512
 """Longest idempotency key, in characters."""

@@ -13,11 +13,12 @@ from typing import Any
 
 from aver.capsule.json_reader import read_json
 from aver.errors import BadInput
+from aver.lazy_pattern import lazy_pattern
 
 SHOWN_MAX = 40
 """Characters of a bad value that an error message repeats."""
 
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?\+00:00", re.ASCII)
+_TIME = lazy_pattern(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{6})?\+00:00", re.ASCII)
 
 
 def parse_document(raw: bytes, where: str, *, limit: int) -> Any:

@@ -12,7 +12,6 @@ are percent-encoded. All else is refused: upper-case hex, leading zeros, empty s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,16 +20,17 @@ from urllib.parse import unquote
 from aver.capsule.model import TOP_LEVEL_KEYS
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
+from aver.lazy_pattern import lazy_pattern
 
 URI_MAX = 2048
 """Longest URI that is read, in characters."""
 
 _SCHEME = "capsule://"
-_HASH = re.compile(r"[0-9a-f]{64}")
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_CHAIN = re.compile(r"[A-Za-z0-9._-]+")
-_SEQUENCE = re.compile(r"0|[1-9][0-9]{0,18}")
-_SEGMENT = re.compile(r"(?:[A-Za-z0-9._!$&'()*+,;=:@-]|~[01]|%[0-9A-Fa-f]{2})+")
+_HASH = lazy_pattern(r"[0-9a-f]{64}")
+_UUID = lazy_pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_CHAIN = lazy_pattern(r"[A-Za-z0-9._-]+")
+_SEQUENCE = lazy_pattern(r"0|[1-9][0-9]{0,18}")
+_SEGMENT = lazy_pattern(r"(?:[A-Za-z0-9._!$&'()*+,;=:@-]|~[01]|%[0-9A-Fa-f]{2})+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from aver.lazy_pattern import lazy_pattern
 
 LINES_MAX = 20_000
 """The longest text, in lines, that is compared line by line. A longer one counts as replaced whole, to save time."""
@@ -24,7 +25,7 @@ could otherwise take hours. A line that makes up more than a hundredth of a text
 
 CONTEXT = 3
 
-_match_hunk_header = re.compile(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+[0-9]{1,9}(?:,([0-9]{1,9}))? @@").match
+_HUNK_HEADER = lazy_pattern(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+[0-9]{1,9}(?:,([0-9]{1,9}))? @@")
 
 
 def unified_diff(path: str, before: str | None, after: str | None) -> str:
@@ -66,7 +67,7 @@ def count_changed_lines(diff: str) -> tuple[int, int]:
     added = removed = old = new = 0
     for line in diff.split("\n"):
         if old <= 0 and new <= 0:
-            if header := _match_hunk_header(line):
+            if header := _HUNK_HEADER.match(line):
                 old, new = (1 if count is None else int(count) for count in header.groups())
         elif line.startswith("+"):
             added, new = added + 1, new - 1
@@ -87,7 +88,7 @@ def classify_diff_lines(diff: str) -> Iterator[tuple[str, str]]:
     for line in diff.removesuffix("\n").split("\n"):
         inside = old > 0 or new > 0
         sort = {"+": "added", "-": "removed", "@": "place"}.get(line[:1], "same")
-        if not inside and (header := _match_hunk_header(line)):
+        if not inside and (header := _HUNK_HEADER.match(line)):
             old, new = (1 if count is None else int(count) for count in header.groups())
         elif not inside and line.startswith(("--- ", "+++ ", "diff ", "index ")):
             sort = "file"

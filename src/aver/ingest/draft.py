@@ -46,6 +46,7 @@ from aver.gate.decision_record import DoneAction, RecordedDecision, authorize_ca
 from aver.ingest.contract import AgentEvent
 from aver.ingest.diffs import count_changed_lines
 from aver.ingest.foreign_json import to_utc
+from aver.lazy_pattern import lazy_pattern
 from aver.ledger import Ledger
 
 INLINE_MAX = 32 * 1024
@@ -70,9 +71,9 @@ _TYPES = {"prompt": "chat", "call": "tool", "answer": "chat", "session": "workfl
 _KINDS = {"call": "call", "prompt": "turn", "answer": "turn"}
 _matches_chain_part = re.compile(r"[A-Za-z0-9_-]{1,63}").fullmatch
 _matches_digest_id = re.compile(r"x-[0-9a-f]{32}").fullmatch
-_RESERVED_KEY = re.compile(r"\A(?:read|cut|changed):|:(?:transcript|hook|launched)\Z|@")
+_RESERVED_KEY = lazy_pattern(r"\A(?:read|cut|changed):|:(?:transcript|hook|launched)\Z|@")
 """Prefixes, suffixes and separators of keys that Aver makes itself: see `seal` and `child_records`."""
-_EMAIL = re.compile(r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+")
+_EMAIL = lazy_pattern(r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+")
 
 
 class EventDraft(NamedTuple):

@@ -23,7 +23,6 @@ the one moment when the first file is replaced.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from aver.keys import algorithms
 from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 from aver.keys.ring import RING_MAX, Ring, RingEntry
 from aver.keys.signers import SeedSigner
+from aver.lazy_pattern import lazy_pattern
 
 KNOWN_KEYS_MAX = 4 * 1024 * 1024
 """Largest file, in bytes: 45,000 keys, or 1,000 post-quantum halves."""
@@ -97,7 +97,7 @@ KEY_FILE_NAMES = ("key", "keyring.json", "known_keys.json", "index.json")
 PQ_PUBLIC_SUFFIX = ".ml.pub"
 
 _PUBLIC_HEX = algorithms.hex_pattern(algorithms.ED25519_PUBLIC_BYTES)
-_ANY_HEX = re.compile(r"[0-9A-Fa-f]{64}")
+_ANY_HEX = lazy_pattern(r"[0-9A-Fa-f]{64}")
 
 
 def build_key_export(keys: Iterable[RingEntry | PublicKey]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from aver.keys.algorithms import SEED_BYTES, hex_pattern
 from aver.keys.public_key import identity_from_slug, slug
 from aver.keys.ring import EPOCH_MAX, Ring, RingEntry
 from aver.keys.signers import SeedSigner
+from aver.lazy_pattern import lazy_pattern
 from aver.log import debug
 
 ENCRYPTED_SEEDS_MAX = 4096
@@ -47,7 +47,7 @@ TAG_BYTES = 16
 
 _SALT = hex_pattern(SALT_BYTES)
 _NONCE = hex_pattern(NONCE_BYTES)
-_BOX = re.compile(f"{hex_pattern(TAG_BYTES + SEED_BYTES).pattern}|{hex_pattern(TAG_BYTES + 2 * SEED_BYTES).pattern}")
+_BOX = lazy_pattern(f"{hex_pattern(TAG_BYTES + SEED_BYTES).pattern}|{hex_pattern(TAG_BYTES + 2 * SEED_BYTES).pattern}")
 _FILE_FIELDS = frozenset({"version", "kdf", "opslimit", "memlimit", "salt", "nonce", "box"})
 
 
@@ -202,7 +202,7 @@ CLASSIC_SUFFIX = "key"
 PQ_SUFFIX = "pq"
 SEALED_SUFFIX = "sealed.json"
 
-_PRIVATE_FILE_NAME = re.compile(r"(.+)\.(0|[1-9][0-9]{0,6})\.(key|pq|sealed\.json)")
+_PRIVATE_FILE_NAME = lazy_pattern(r"(.+)\.(0|[1-9][0-9]{0,6})\.(key|pq|sealed\.json)")
 
 Stamp = tuple[int, int, int, int]
 """Inode, size, modification and change time. It differs after a file was replaced or edited."""

@@ -9,20 +9,20 @@ on file systems that ignore case: `agent:Bob` becomes `agent-=bob`.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.keys import algorithms
+from aver.lazy_pattern import lazy_pattern
 
 LEDGER = "ledger"
 PURPOSES = ("seal", "approve", "policy", "checkpoint")
 
-_IDENTITY = re.compile(r"ledger|(agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+_IDENTITY = lazy_pattern(r"ledger|(agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _DEFAULT_PURPOSE = {LEDGER: "seal", "agent": "seal", "person": "approve", "policy": "policy"}
-_UPPER = re.compile(r"[A-Z]")
-_ESCAPED = re.compile(r"=([a-z])")
+_UPPER = lazy_pattern(r"[A-Z]")
+_ESCAPED = lazy_pattern(r"=([a-z])")
 
 
 def check_identity(identity: Any) -> str:

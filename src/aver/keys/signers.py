@@ -11,7 +11,6 @@ its next hold on, after another process has rotated the key. Outside a hold, eac
 from __future__ import annotations
 
 import os
-import re
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,6 +20,7 @@ from aver.errors import BadInput
 from aver.keys import algorithms
 from aver.keys.public_key import PublicKey
 from aver.keys.statement import StatementSignature, statement_bytes
+from aver.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PrivateKey
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from aver.keys.private_files import Stamp
     from aver.keys.store import KeyStore
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_DIGEST = lazy_pattern(r"[0-9a-f]{64}")
 
 
 class SeedSigner:

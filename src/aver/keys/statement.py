@@ -18,7 +18,6 @@ A key with an ML-DSA-65 half signs with both halves, and both must be valid: a s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from typing import Any, Literal, Protocol
 
@@ -29,6 +28,7 @@ from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.keys import algorithms
 from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
+from aver.lazy_pattern import lazy_pattern
 
 SIGNATURES_MAX = 64
 """Most signatures on one statement. A quorum has a few; a post-quantum one takes 0.2 ms to verify."""
@@ -40,7 +40,7 @@ STATEMENT_MAX_BY_PURPOSE = {"checkpoint": 12 * 1024 * 1024}
 """The same for purposes whose statements are not stored in a capsule. The limit allows a checkpoint of 100,000 chains,
 and fits into the largest JSON element that Aver reads."""
 
-PURPOSE_PATTERN = re.compile(r"[a-z][a-z0-9-]{0,31}")
+PURPOSE_PATTERN = lazy_pattern(r"[a-z][a-z0-9-]{0,31}")
 _ED25519 = algorithms.hex_pattern(algorithms.ED25519_SIGNATURE_BYTES)
 _ML_DSA_65 = algorithms.hex_pattern(algorithms.ML_DSA_65_SIGNATURE_BYTES)
 

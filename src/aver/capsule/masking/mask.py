@@ -48,6 +48,7 @@ from aver.capsule.masking.token_patterns import (
 from aver.capsule.model import SECTIONS, Capsule
 from aver.errors import NotCanonical
 from aver.fast_dataclass import dataclass
+from aver.lazy_pattern import lazy_pattern
 
 RULES_VERSION = 1
 """The version of all masking rules. Every change to them raises it."""
@@ -64,7 +65,7 @@ KEY_MIN = 20
 ROUNDS_MAX = 4
 """How often a text is searched again, because masking may uncover another secret. After that it is masked whole."""
 
-_MARK = re.compile(r"\[masked:[a-z-]{1,32}\](?:#[0-9]+)?")
+_MARK = lazy_pattern(r"\[masked:[a-z-]{1,32}\](?:#[0-9]+)?")
 _SCHEMA_TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
 _SCHEMA_KEYS = frozenset({"$ref", "anyOf", "oneOf", "allOf", "enum"})
 _PRIVATE_JWK = frozenset({"d", "p", "q", "dp", "dq", "qi", "k"})

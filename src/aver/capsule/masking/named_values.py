@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from aver.capsule.masking.token_patterns import Span
+from aver.lazy_pattern import lazy_pattern
 
 NAME_MAX = 200
 """How many characters at the end of a name are examined: the last word decides."""
@@ -27,16 +28,16 @@ def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SEPARATORS = re.compile(r"[-. _/:$\[\]\"']+")
+_CAMEL = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_SEPARATORS = lazy_pattern(r"[-. _/:$\[\]\"']+")
 _PASSWORD = r"pass(?:word|wd|phrase|code)s?|pwd"  # noqa: S105 - a name
-_SECRET_NAME = re.compile(
+_SECRET_NAME = lazy_pattern(
     rf"(?P<word>{_PASSWORD}|secrets?|token|(?:api|access|secret|private|signing|encryption|master|account|shared|auth"
     r")_?keys?|credentials?|authorization|(?:^|_)(?:set_)?cookie|connection_?string|(?:^|_)(?:otp|cvv|cvc))"
     r"(?:_(?:value|base64|b64|hex|raw|plain|text|old|new|prod|production|staging|dev|test|hash|confirm|confirmation)"
     r"|_?[0-9]++)*+$"
 )
-_NUMERIC_SECRET = re.compile(rf"{_PASSWORD}|secret|otp|cvv|cvc")
+_NUMERIC_SECRET = lazy_pattern(rf"{_PASSWORD}|secret|otp|cvv|cvc")
 _SWITCH_WORDS = _word_set("is has use no needs requires require show hide forgot allow enable without skip")
 """A name that begins with one of these is a switch."""
 _COUNTED_TOKEN_WORDS = _word_set(
@@ -97,24 +98,24 @@ _NON_SECRET_WORDS = _word_set(
 )
 """Words that follow a secret name and are no secret: types, states, beginnings of sentences."""
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy_pattern(
     r"<[^<>]*>|\$?\{.*\}|\$\(.*\)|\$\$?[A-Za-z_][A-Za-z0-9_:.]*|\$[0-9@*]|%[A-Za-z_][A-Za-z0-9_]*%"
     r"|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env|env_var)\b.*"
     r"|[*xX.\u2022\u2026_?#-]+|(?:[A-Za-z]+ )?(?:%[sdr]|\{[^{}]*\})|\[[A-Za-z :_-]*\]",
     re.DOTALL,
 )
-_LOOKUP = re.compile(
+_LOOKUP = lazy_pattern(
     r"(?:self|this|os|process|config|settings|env|args|ctx|context|request|req|options|opts|params|app|cfg|var|vars"
     r"|secrets|data|props|inputs?|github|steps|local|module|cls|kwargs|state|session|conn|client|user|event|import_meta)"
     r"[.\[].*|[A-Za-z_][A-Za-z0-9_.]*\[[^\[\]]*\].*",
     re.DOTALL,
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
-_SENTENCE = re.compile(
+_IDENTIFIER = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+_SENTENCE = lazy_pattern(
     r"\b(?:is|are|was|must|should|cannot|can|may|not|please|the|your|this|field|required|invalid|enter)\b",
     re.IGNORECASE,
 )
-_PATH = re.compile(r"[~/].*|[A-Za-z]:\\.*", re.DOTALL)
+_PATH = lazy_pattern(r"[~/].*|[A-Za-z]:\\.*", re.DOTALL)
 
 
 def is_secret_value(name: str, value: str) -> bool:
@@ -130,20 +131,20 @@ def is_secret_value(name: str, value: str) -> bool:
 # --- assignments in a text
 
 _TYPE = r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,40}+"
-_NAME = re.compile(
+_NAME = lazy_pattern(
     r"(?<![A-Za-z0-9_.-])(?<!\[masked:)(?P<name>[A-Za-z0-9_.-]++)"
     r"(?P<closed>\\{0,4}[\"'`])?\]?[ \t]{0,8}+"
     rf"(?::[ \t]{{0,4}}+{_TYPE}(?:[ ]?\|[ ]?{_TYPE}){{0,3}}[ \t]{{0,4}}+(?==[ \t]{{0,8}}+[\"'`]))?"  # then its value
     r"(?P<sign>=>|:=|=(?!=)|:(?!:)|%3[Dd])[ \t]{0,8}+"
 )
-_FLAG = re.compile(r"(?<![A-Za-z0-9_.-])(?P<name>--?[A-Za-z][A-Za-z0-9_-]*+)[ \t]++(?=[^\s=:-])")
-_ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][A-Za-z0-9_:.-]{0,99}+)>(?P<value>[^<>]{1,4096}+)</")
-_OPENING = re.compile(r"[fFbBrRuU]{0,2}(?P<quote>\"\"\"|'''|\\{0,4}[\"'`])")
+_FLAG = lazy_pattern(r"(?<![A-Za-z0-9_.-])(?P<name>--?[A-Za-z][A-Za-z0-9_-]*+)[ \t]++(?=[^\s=:-])")
+_ELEMENT = lazy_pattern(r"<(?P<name>[A-Za-z_][A-Za-z0-9_:.-]{0,99}+)>(?P<value>[^<>]{1,4096}+)</")
+_OPENING = lazy_pattern(r"[fFbBrRuU]{0,2}(?P<quote>\"\"\"|'''|\\{0,4}[\"'`])")
 _QUOTED_BODY = {quote: re.compile(rf"[^{quote}\\\n]*+(?:\\.[^{quote}\\\n]*+)*+") for quote in ('"', "'", "`")}
-_ENCODED_VALUE = re.compile(r"(?:[^\s\"'`,;&<>(){}|\\%]|%[^\s\"'`,;&<>(){}|\\%2]|%2[^\s\"'`,;&<>(){}|\\%6])++")
-_BARE_VALUE = re.compile(r"[^\s\"'`,;&<>(){}|\\]++")
-_WHOLE_WORD = re.compile(r"[^\s\"'`\\]++")
-_LINE_END = re.compile(r"[ \t]{0,64}+(?:[,;}\])#]|\\[nr]|\r|\n|$)")
+_ENCODED_VALUE = lazy_pattern(r"(?:[^\s\"'`,;&<>(){}|\\%]|%[^\s\"'`,;&<>(){}|\\%2]|%2[^\s\"'`,;&<>(){}|\\%6])++")
+_BARE_VALUE = lazy_pattern(r"[^\s\"'`,;&<>(){}|\\]++")
+_WHOLE_WORD = lazy_pattern(r"[^\s\"'`\\]++")
+_LINE_END = lazy_pattern(r"[ \t]{0,64}+(?:[,;}\])#]|\\[nr]|\r|\n|$)")
 
 LINE_MAX = 256
 """How many characters back the quotes of a line are counted."""

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from aver.lazy_pattern import lazy_pattern
+
 
 class Span(NamedTuple):
     """The place of a secret in a text, and the rule that found it."""
@@ -19,22 +21,6 @@ class Span(NamedTuple):
     start: int
     end: int
     rule: str
-
-
-class LazyPattern:
-    """A pattern that is compiled at its first use: needles are rare, and compiling all patterns takes long."""
-
-    __slots__ = ("_compiled", "flags", "pattern")
-
-    def __init__(self, pattern: str, flags: re.RegexFlag) -> None:
-        self.pattern = pattern
-        self.flags = flags
-        self._compiled: re.Pattern[str] | None = None
-
-    def match(self, text: str, at: int) -> re.Match[str] | None:
-        if self._compiled is None:
-            self._compiled = re.compile(self.pattern, self.flags)
-        return self._compiled.match(text, at)
 
 
 def _accept_any(_: re.Match[str]) -> bool:
@@ -47,7 +33,7 @@ class TokenPattern(NamedTuple):
     rule: str
     needles: tuple[str, ...]
     """Texts, one of which a match contains `back` characters after its start; in lower case if case is ignored."""
-    pattern: LazyPattern
+    pattern: re.Pattern[str]
     accepted: Callable[[re.Match[str]], bool]
     back: int = 0
     any_case: bool = False
@@ -66,7 +52,7 @@ def _key_pattern(
     rule: str, needles: str, pattern: str, accepted: Callable[[re.Match[str]], bool] = _accept_any, *, back: int = 0
 ) -> TokenPattern:
     return TokenPattern(
-        rule, tuple(needles.split()), LazyPattern(f"{_WORD_START}(?:{pattern})", re.ASCII), accepted, back
+        rule, tuple(needles.split()), lazy_pattern(f"{_WORD_START}(?:{pattern})", re.ASCII), accepted, back
     )
 
 
@@ -75,7 +61,7 @@ def _word_pattern(
 ) -> TokenPattern:
     """A pattern that begins with a word in any case."""
     return TokenPattern(
-        rule, tuple(needles.split()), LazyPattern(pattern, re.ASCII | re.IGNORECASE), accepted, any_case=True
+        rule, tuple(needles.split()), lazy_pattern(pattern, re.ASCII | re.IGNORECASE), accepted, any_case=True
     )
 
 
@@ -154,7 +140,7 @@ TOKEN_PATTERNS: tuple[TokenPattern, ...] = (
     TokenPattern(
         "telegram-token",
         (":AA",),
-        LazyPattern(rf"(?<=[0-9]{{8}}):AA[A-Za-z0-9_-]{{33}}{_WORD_END}", re.UNICODE),
+        lazy_pattern(rf"(?<=[0-9]{{8}}):AA[A-Za-z0-9_-]{{33}}{_WORD_END}", re.UNICODE),
         _accept_any,
     ),
     # models
@@ -318,15 +304,15 @@ def _secret_text(match: re.Match[str]) -> str:
     return match.string[start:end]
 
 
-_URL_PASSWORD = re.compile(r"://[^\s/?#:@\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,512}+)")
+_URL_PASSWORD = lazy_pattern(r"://[^\s/?#:@\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,512}+)")
 
 
-_PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_BEGIN = lazy_pattern(r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END_MARK = "-----END "
-_PEM_END_LINE = re.compile(r"-----END [A-Z0-9 ]{0,48}-----")
-_PEM_KEY_TEXT = re.compile(r"[A-Za-z0-9+/=]{16}")
-_PEM_BODY = re.compile(r"[A-Za-z0-9+/=\s\\:,.>|-]*+")
-_PUTTY_LINES = re.compile(
+_PEM_END_LINE = lazy_pattern(r"-----END [A-Z0-9 ]{0,48}-----")
+_PEM_KEY_TEXT = lazy_pattern(r"[A-Za-z0-9+/=]{16}")
+_PEM_BODY = lazy_pattern(r"[A-Za-z0-9+/=\s\\:,.>|-]*+")
+_PUTTY_LINES = lazy_pattern(
     r"Private-Lines: [0-9]{1,4}(?:\s|\\[nr]){0,4}+(?P<secret>[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s\\]*+)"
 )
 

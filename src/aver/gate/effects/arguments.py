@@ -28,6 +28,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.fast_dataclass import dataclass
+from aver.lazy_pattern import lazy_pattern
 
 PATH_KEYS = (
     *("file_path", "path", "paths", "file", "files", "filename", "filepath", "notebook_path", "target_file", "source"),
@@ -101,7 +102,7 @@ def normalise_name(name: str) -> str:
     return re.sub(r"[-_. ]", "", name).lower() if name.isascii() else name
 
 
-_MCP = re.compile(r"mcp__(?P<server>.+?)__(?P<tool>.+)")
+_MCP = lazy_pattern(r"mcp__(?P<server>.+?)__(?P<tool>.+)")
 
 
 def mcp_server(tool: str) -> str:
@@ -144,8 +145,8 @@ HARMLESS_ARGUMENTS = normalise_keys(
 )
 """Arguments beside a command that do not change what it does."""
 
-URL_PATTERN = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|(?i:file:))\S*")
-_OUTSIDE_PATH = re.compile(r"/|~|\.\.(?:/|$)|(?i:file:)")
+URL_PATTERN = lazy_pattern(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|(?i:file:))\S*")
+_OUTSIDE_PATH = lazy_pattern(r"/|~|\.\.(?:/|$)|(?i:file:)")
 
 
 @dataclass(frozen=True, slots=True)

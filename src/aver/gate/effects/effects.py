@@ -57,6 +57,7 @@ from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.effects.routine_commands import mark_routine_effects
 from aver.gate.shell.invocation import parse_host
 from aver.gate.shell.model import CommandAnalysis
+from aver.lazy_pattern import lazy_pattern
 
 _Item = TypeVar("_Item")
 
@@ -92,7 +93,7 @@ _BODY_ARGUMENTS = ("body", "data", "payload", "json", "form", "content", "files"
 _FILE_FILTER_ARGUMENTS = normalise_keys("glob", "include", "include_pattern", "file_pattern")
 """Arguments of searches that select files."""
 _EDITOR_COMMANDS = frozenset(("view", "create", "str_replace", "insert", "undo_edit"))
-_PATCH_FILE = re.compile(
+_PATCH_FILE = lazy_pattern(
     r"^[ \t]*\*\*\* (?P<verb>Update File|Add File|Delete File|Move to): (?P<path>[^\n]+)$", re.MULTILINE
 )
 

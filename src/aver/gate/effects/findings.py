@@ -43,6 +43,7 @@ from aver.gate.effects.known_agents import (
     KnownAgents,
     default_known_agents,
 )
+from aver.lazy_pattern import lazy_pattern
 
 PathZone = Literal["workspace", "temporary", "outside", "unknown"]
 
@@ -60,18 +61,20 @@ _HARMLESS_DEVICES = frozenset(
     ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/random", "/dev/urandom")
 )
 _GUARDED_FROM_READING = frozenset({"secret", "aver", "system", "device"})
-_PROC_LINK = re.compile(r"^/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(root|cwd)(?=/|$)")
+_PROC_LINK = lazy_pattern(r"^/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(root|cwd)(?=/|$)")
 """Links in /proc that lead elsewhere."""
-_PROCESS_MEMORY = re.compile(r"^/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(?:environ|mem|maps|auxv|fd)(?:/|$)")
-_SYSTEM_WORKSPACE = re.compile(
+_PROCESS_MEMORY = lazy_pattern(
+    r"^/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(?:environ|mem|maps|auxv|fd)(?:/|$)"
+)
+_SYSTEM_WORKSPACE = lazy_pattern(
     r"//|/[^/]*/$|/(?:bin|boot|dev|etc|lib|lib32|lib64|libx32|proc|run|sbin|sys|system|library)/", re.IGNORECASE
 )
 """Workspaces whose paths stay system paths: `/`, a directory right below it, and directories of the system."""
-_URL_START = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|(?i:file):")
-_GLOB = re.compile(r"[*?\[]")
-_TRAILING_WILDCARD = re.compile(r"/[*?.]*\*[*?]*$")
-_PLAIN_PATH = re.compile(r"[a-z0-9_/.-]*")
-_PATTERN_HINTS = re.compile(r"env|id_|service|_history|powershell|^\.#")
+_URL_START = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://|(?i:file):")
+_GLOB = lazy_pattern(r"[*?\[]")
+_TRAILING_WILDCARD = lazy_pattern(r"/[*?.]*\*[*?]*$")
+_PLAIN_PATH = lazy_pattern(r"[a-z0-9_/.-]*")
+_PATTERN_HINTS = lazy_pattern(r"env|id_|service|_history|powershell|^\.#")
 """Found in every name that `GUARDED_PATTERNS` can match. Comparing a name with all the patterns takes longer."""
 _ZERO_WIDTH = dict.fromkeys(
     [0x00AD, 0x034F, 0x061C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF]

@@ -233,8 +233,11 @@ class KnownAgents:
         if not self._effects_version:
             from aver.capsule.canonical import canonical_bytes  # Not above: looking names up needs no JSON.
 
+            # A handful of profiles serves all names, so each is turned into a dict once.
+            distinct = {id(profile): profile for profile in self._profiles.values()}
+            shown = {key: asdict(profile) for key, profile in distinct.items()}
             tables: dict[str, Any] = {
-                "tools": {name: asdict(profile) for name, profile in self._profiles.items()},
+                "tools": {name: shown[id(profile)] for name, profile in self._profiles.items()},
                 "mcp_callers": sorted(self._mcp_callers),
                 "directories": {name: sorted(classes) for name, classes in self.directories.items()},
                 "pairs": {name: sorted(classes) for name, classes in self.pairs.items()},

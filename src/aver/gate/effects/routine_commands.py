@@ -22,6 +22,7 @@ from dataclasses import replace
 
 from aver.gate.effects.findings import Effect, PathRoots, locate_path
 from aver.gate.shell.model import CommandAnalysis, ResolvedCommand
+from aver.lazy_pattern import lazy_pattern
 
 ROUTINE_EFFECTS = {
     "build": "builds, tests, checks or formats the workspace by a known tool",
@@ -151,9 +152,9 @@ _WORKSPACE_TOOLS = frozenset(
 )
 """Programs that may lie in the workspace, as in `.venv/bin/pytest`. Running them from there is routine."""
 
-_VENV_ACTIVATE = re.compile(r"(?:^|/)\.?v?env[\w.-]*/bin/activate$")
-_PYTHON = re.compile(r"python[0-9.]*")
-_PATH_SEPARATORS = re.compile(r"[\s=:,;@|\"'{}()\[\]<>]+")
+_VENV_ACTIVATE = lazy_pattern(r"(?:^|/)\.?v?env[\w.-]*/bin/activate$")
+_PYTHON = lazy_pattern(r"python[0-9.]*")
+_PATH_SEPARATORS = lazy_pattern(r"[\s=:,;@|\"'{}()\[\]<>]+")
 """Characters that separate paths inside one argument."""
 
 

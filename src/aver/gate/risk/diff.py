@@ -27,6 +27,7 @@ from functools import lru_cache
 
 from aver.fast_dataclass import dataclass
 from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk, UnclearLines
+from aver.lazy_pattern import lazy_pattern
 
 LINES_MAX = 1_000_000
 """Lines of a diff that Aver reads, which takes about a second. The rest is unclear."""
@@ -53,11 +54,11 @@ def read_diff_lines(chunks: Iterable[list[str]]) -> Iterator[DiffPart]:
     return _DiffReader(chunks).read_parts()
 
 
-_COMMIT_LINE = re.compile(r"(?:From|commit) [0-9a-f]{40,64}(?: |$)").match
-_INDEX_LINE = re.compile(r"index [0-9a-f]+(?:,[0-9a-f]+)*\.\.[0-9a-f]+(?: ([0-7]{6}))?$").match
-_BINARY_LINE = re.compile(r"(?:literal|delta) [0-9]+|[A-Za-z][0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{5,65}").fullmatch
+_COMMIT_LINE = lazy_pattern(r"(?:From|commit) [0-9a-f]{40,64}(?: |$)")
+_INDEX_LINE = lazy_pattern(r"index [0-9a-f]+(?:,[0-9a-f]+)*\.\.[0-9a-f]+(?: ([0-7]{6}))?$")
+_BINARY_LINE = lazy_pattern(r"(?:literal|delta) [0-9]+|[A-Za-z][0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{5,65}")
 
-_OTHER_PATCH = re.compile(r"\*\*\* |\*{15}$|[0-9]+(?:,[0-9]+)?[acd](?:[0-9]+(?:,[0-9]+)?)?$").match
+_OTHER_PATCH = lazy_pattern(r"\*\*\* |\*{15}$|[0-9]+(?:,[0-9]+)?[acd](?:[0-9]+(?:,[0-9]+)?)?$")
 """A line of a context diff, an `ed` script, a plain diff, or a patch that names its files in words."""
 
 _IGNORED_HEADERS = (
@@ -173,7 +174,7 @@ class _DiffReader:
         file = self._file
         if file is None:
             pass
-        elif found := _INDEX_LINE(line):
+        elif found := _INDEX_LINE.match(line):
             if found[1]:
                 file.old_mode = file.new_mode = found[1]
             return True
@@ -197,9 +198,9 @@ class _DiffReader:
         elif line.startswith(("rename to ", "copy to ")):
             file.new = parse_path(line.partition(" to ")[2])
             return True
-        elif line.startswith(_IGNORED_HEADERS) or (self._in_binary and _BINARY_LINE(line) is not None):
+        elif line.startswith(_IGNORED_HEADERS) or (self._in_binary and _BINARY_LINE.fullmatch(line) is not None):
             return True
-        if self._has_files and (line == "-- " or _COMMIT_LINE(line)):
+        if self._has_files and (line == "-- " or _COMMIT_LINE.match(line)):
             self._in_preamble = True  # the end of a mail, or the next commit
             return True
         return not line and not self._in_preamble
@@ -230,7 +231,7 @@ class _DiffReader:
     def _read_stray_lines(self, line: str) -> Iterator[DiffPart]:
         """Read a line that is neither a header nor content of a hunk."""
         lines = self._lines
-        if self._in_preamble and not self._saw_other_patch and _OTHER_PATCH(line):
+        if self._in_preamble and not self._saw_other_patch and _OTHER_PATCH.match(line):
             self._saw_other_patch = True
             yield UnclearLines(lines.next_number, "a patch of another kind")
         if not self._in_preamble and not self._in_stray and not line.startswith(_IGNORED_HEADERS):
@@ -260,8 +261,8 @@ _PREFIXES = frozenset(
     {("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/"), ("o/", "i/")}
 )
 _ANY_PREFIX = tuple(sorted({prefix for pair in _PREFIXES for prefix in pair}))
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_QUOTED = lazy_pattern(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPE = lazy_pattern(rb"\\([0-7]{3}|.)", re.DOTALL)
 _LETTER_ESCAPES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 
 
@@ -330,17 +331,17 @@ def parse_header_paths(line: str) -> tuple[str | None, str | None]:
 HUNK_LINES_MAX = 4096
 """Lines of a hunk in one part. This bounds the memory."""
 
-_HUNK_HEADER = re.compile(r"@@ -([0-9]{1,10})(?:,([0-9]{1,10}))? \+[0-9]{1,10}(?:,([0-9]{1,10}))? @@").match
-_COMBINED_HEADER = re.compile(
+_HUNK_HEADER = lazy_pattern(r"@@ -([0-9]{1,10})(?:,([0-9]{1,10}))? \+[0-9]{1,10}(?:,([0-9]{1,10}))? @@")
+_COMBINED_HEADER = lazy_pattern(
     r"(@{3,65})((?: -[0-9]{1,10}(?:,[0-9]{1,10})?){2,64}) \+[0-9]{1,10}(?:,([0-9]{1,10}))? \1"
-).match
-_OLD_COUNTS = re.compile(r" -[0-9]+(?:,([0-9]+))?").findall
+)
+_OLD_COUNTS = lazy_pattern(r" -[0-9]+(?:,([0-9]+))?")
 
 
 def read_hunk(lines: LineWindow) -> Iterator[Hunk | UnclearLines] | None:
     """Read the hunk whose header is the next line. Returns None, and takes nothing, if that is not a header."""
     line = lines.rows[lines.at]
-    if found := _HUNK_HEADER(line):
+    if found := _HUNK_HEADER.match(line):
         lines.at += 1
         start, old, new = int(found[1]), _parse_count(found[2]), _parse_count(found[3])
         # The common case first: count the marks in one string, instead of going through the lines. This needs the whole
@@ -359,7 +360,7 @@ def read_hunk(lines: LineWindow) -> Iterator[Hunk | UnclearLines] | None:
                 lines.at += length
                 return iter((Hunk(start, rows[:length]),))
         return _read_counted_body(lines, start, old, new)
-    if (found := _COMBINED_HEADER(line)) and len(found[1]) == 1 + len(counts := _OLD_COUNTS(found[2])):
+    if (found := _COMBINED_HEADER.match(line)) and len(found[1]) == 1 + len(counts := _OLD_COUNTS.findall(found[2])):
         lines.at += 1
         return _read_combined_body(lines, [_parse_count(count) for count in counts], _parse_count(found[3]))
     return None

@@ -39,6 +39,7 @@ from typing import Literal
 from aver.fast_dataclass import dataclass
 from aver.gate.risk.diff import read_diff
 from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk
+from aver.lazy_pattern import lazy_pattern
 
 INDENTATION_MAX = 60
 TAB_WIDTH = 4
@@ -177,7 +178,7 @@ class _FeatureTally:
             text = "\n".join([line[:LINE_MAX] for line in code])
             self.unclear += 1
         self.added += len(code)
-        self.branches += sum([len(find(text)) for find in _BRANCH_FINDERS])
+        self.branches += sum([len(branch.findall(text)) for branch in _BRANCHES])
         # A set holds each distinct indentation once.
         deepest = 0
         for space in {line[: len(line) - len(line.lstrip(" \t"))] for line in code}:
@@ -200,24 +201,24 @@ class _FeatureTally:
 
 
 _BRANCH_WORDS = ("if", "elif", "for", "while", "except", "catch", "case", "switch", "select")
-_BRANCH_FINDERS = [
+_BRANCHES = [
     # A pattern that begins with letters is several times as fast as one that begins with `\b`.
-    *(re.compile(rf"{word}(?<!\w{word})(?!\w)").findall for word in _BRANCH_WORDS),
-    re.compile("&&").findall,
-    re.compile(r"\|\|").findall,
+    *(lazy_pattern(rf"{word}(?<!\w{word})(?!\w)") for word in _BRANCH_WORDS),
+    lazy_pattern("&&"),
+    lazy_pattern(r"\|\|"),
 ]
-_SPLIT_AT_LINE_ENDS = re.compile("[\n\r\u2028\u2029]").split
+_LINE_END = lazy_pattern("[\n\r\u2028\u2029]")
 """Other ends of lines in Python and JavaScript. Without them a whole program could be one line of a diff."""
 
 _COMMENTS: Mapping[CommentStyle, tuple[str, re.Pattern[str]]] = {
-    "hash": ("#", re.compile("#")),
+    "hash": ("#", lazy_pattern("#")),
     # A line with a star that ends like code may be code: `* p = f();`. Text after the end of a comment is code.
-    "slash": ("/*", re.compile(r"//|/\*(?!.*\*/.)|\*(?:/|\s.*[^;{}(),])?$")),
-    "dash": ("-", re.compile("--")),
-    "semicolon": (";", re.compile(";")),
-    "percent": ("%", re.compile("%")),
-    "markup": ("<", re.compile(r"<!--(?!.*-->.)")),
-    "hash and slash": ("#/*", re.compile(r"#(?!\[)|//|/\*(?!.*\*/.)|\*(?:/|\s.*[^;{}(),])?$")),
+    "slash": ("/*", lazy_pattern(r"//|/\*(?!.*\*/.)|\*(?:/|\s.*[^;{}(),])?$")),
+    "dash": ("-", lazy_pattern("--")),
+    "semicolon": (";", lazy_pattern(";")),
+    "percent": ("%", lazy_pattern("%")),
+    "markup": ("<", lazy_pattern(r"<!--(?!.*-->.)")),
+    "hash and slash": ("#/*", lazy_pattern(r"#(?!\[)|//|/\*(?!.*\*/.)|\*(?:/|\s.*[^;{}(),])?$")),
 }
 """By style: the possible first characters of a comment line, and its pattern. Both are for stripped lines."""
 
@@ -227,7 +228,7 @@ def code_lines(lines: list[str], style: CommentStyle) -> list[str]:
     text = "".join(lines)
     # The common case is plain ASCII, which needs no splitting.
     if "\r" in text or not text.isascii():
-        lines = [part for line in lines for part in _SPLIT_AT_LINE_ENDS(line)]
+        lines = [part for line in lines for part in _LINE_END.split(line)]
     firsts, comment = _COMMENTS[style]
     is_comment = comment.match
     return [line for line in lines if (text := line.strip()) and (text[0] not in firsts or not is_comment(text))]

@@ -33,12 +33,13 @@ from aver.gate.shell.parser.syntax import (
     TestCommand,
     WordPart,
 )
+from aver.lazy_pattern import lazy_pattern
 
 _FIRST_MARKER = 0xE000
 """While braces are expanded, a character of Unicode's private area stands for each part that braces do not touch:
 quoted text and expansions. The part with index 0 is U+E000, and so on."""
-_SEQUENCE = re.compile(r"(-?[0-9]{1,6}|[a-zA-Z])\.\.(-?[0-9]{1,6}|[a-zA-Z])(?:\.\.(-?[0-9]{1,6}))?")
-_SPLIT_OR_GLOB = re.compile(r"[\s*?\[]")
+_SEQUENCE = lazy_pattern(r"(-?[0-9]{1,6}|[a-zA-Z])\.\.(-?[0-9]{1,6}|[a-zA-Z])(?:\.\.(-?[0-9]{1,6}))?")
+_SPLIT_OR_GLOB = lazy_pattern(r"[\s*?\[]")
 PROCESS_PIPE_PATH = "/dev/fd/63"
 """The word that `<(…)` becomes: the name of an open pipe."""
 
@@ -248,8 +249,8 @@ _ASSIGNING_COMMANDS = frozenset(
         *("typeset", "local", "readonly", "export", "coproc", "vared", "zparseopts", "setopt"),
     )
 )
-_EXPORTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?==)")
-_ASSIGNING_EXPANSION = re.compile(r"\(\(|\$\{[^}]*=|\$\[")
+_EXPORTED_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*(?==)")
+_ASSIGNING_EXPANSION = lazy_pattern(r"\(\(|\$\{[^}]*=|\$\[")
 """Arithmetic and assigning expansions. A search in the text finds them all: quoting them takes their meaning away."""
 
 

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Literal
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.findings import UNKNOWN_LOCATION, PathRoots, has_root_inside, locate_path
 from aver.gate.shell.model import CommandReport, ShellState, StatesAfter, Word
+from aver.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from aver.gate.shell.walk import ScriptWalk
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_HOST = re.compile(r"[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\]")
+_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HOST = lazy_pattern(r"[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,7 @@ _DECODERS = frozenset(
     )
 )
 _FETCHERS = frozenset(("curl", "wget", "nc", "ncat", "netcat", "socat", "ssh", "telnet", "aria2c", "http", "https"))
-_LISTS_NAMES = re.compile(r"--files|--files-with-matches|-[a-zA-Z]*l[a-zA-Z]*")
+_LISTS_NAMES = lazy_pattern(r"--files|--files-with-matches|-[a-zA-Z]*l[a-zA-Z]*")
 """Options with which `rg` and `grep` print names of files."""
 _OTHER_INPUT = StandardInput("other")
 _CURRENT_DIRECTORY = Word(".", (".",), ".")

@@ -21,15 +21,15 @@ Without tree-sitter (`aver[policy]`) every command is unclear.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Mapping
 
 from aver.gate.effects.findings import build_path_roots
 from aver.gate.effects.known_agents import KnownAgents
 from aver.gate.shell.model import COMMAND_MAX, CommandAnalysis, CommandReport, ShellState
+from aver.lazy_pattern import lazy_pattern
 
-_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL_CHARACTER = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ZERO_WIDTH_JOINER = "\u200d"
 
 

@@ -11,7 +11,6 @@ state, and its own changes to it are dropped.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -43,9 +42,10 @@ from aver.gate.shell.parser.syntax import (
 )
 from aver.gate.shell.parser.words import UnreadableCommand
 from aver.gate.shell.programs.apply import is_known_program, judge_invocation
+from aver.lazy_pattern import lazy_pattern
 
-_DESCRIPTOR = re.compile(r"[0-9]+-?|-")
-_SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]*)")
+_DESCRIPTOR = lazy_pattern(r"[0-9]+-?|-")
+_SOCKET = lazy_pattern(r"/dev/(?:tcp|udp)/([^/]*)")
 _INPUT_OPERATORS = frozenset(("<", "<<", "<<-", "<<<", "<>"))
 
 

@@ -16,13 +16,13 @@ Of tree-sitter's result only the starts of commands are used. Its grammar misses
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from aver.gate.shell.model import CommandReport
 from aver.gate.shell.parser.grammar import ScriptReader
 from aver.gate.shell.parser.words import UnreadableCommand
+from aver.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
@@ -31,7 +31,7 @@ SYNTAX_MAX = 4096
 """Characters besides data, in all scripts of a command together. On hostile text tree-sitter needs quadratic time; this
 many take 0.3 s."""
 
-_UNPRINTABLE = re.compile(r"[^\x20-\x7e\n\t]")
+_UNPRINTABLE = lazy_pattern(r"[^\x20-\x7e\n\t]")
 
 
 @lru_cache(maxsize=1)

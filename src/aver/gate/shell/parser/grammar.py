@@ -24,16 +24,17 @@ from aver.gate.shell.parser.syntax import (
     WordPart,
 )
 from aver.gate.shell.parser.words import UnreadableCommand
+from aver.lazy_pattern import lazy_pattern
 
 RESERVED_WORDS = frozenset(
     ("if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select", "function")
 ) | {"time", "coproc", "{", "}", "!", "[["}
 
-_KEYWORD = re.compile(r"(?:[a-z]+|[{}!]|\[\[)(?=[ \t\n;&|()<>]|$)")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;]|$)", re.ASCII)
-_TEST_OPERATOR = re.compile(r"&&|\|\||[()<>]|\n")
-_OPENING_WORD = re.compile(r"(?:\(\(|[(;&|])\s*([A-Za-z_][\w.-]*)(?=\s*[);&|<>]|\s+[\w.~/-])")
-_PATTERN_WORD = re.compile(r"(?:[^\s\"'\\$`]|\\\S|\$(?=[\s)|]))+")
+_KEYWORD = lazy_pattern(r"(?:[a-z]+|[{}!]|\[\[)(?=[ \t\n;&|()<>]|$)")
+_VARIABLE = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;]|$)", re.ASCII)
+_TEST_OPERATOR = lazy_pattern(r"&&|\|\||[()<>]|\n")
+_OPENING_WORD = lazy_pattern(r"(?:\(\(|[(;&|])\s*([A-Za-z_][\w.-]*)(?=\s*[);&|<>]|\s+[\w.~/-])")
+_PATTERN_WORD = lazy_pattern(r"(?:[^\s\"'\\$`]|\\\S|\$(?=[\s)|]))+")
 _AT_END = frozenset(("",))
 
 

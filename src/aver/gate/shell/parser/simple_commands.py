@@ -6,15 +6,16 @@ import re
 
 from aver.gate.shell.parser.syntax import Assignment, CommandNode, RawWord, Redirect, SimpleCommand, WordPart
 from aver.gate.shell.parser.words import BLANKS, PendingHeredoc, UnreadableCommand, WordReader
+from aver.lazy_pattern import lazy_pattern
 
 JOINED_MAX = 4096
 """Characters of one line of a here-document after backslashes joined lines. The limit keeps the time linear."""
 
-_COMMENT = re.compile(r"#[^\n]*")
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[\w@*$-]*\])?\+?=", re.ASCII)
-_REDIRECT = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|()(&>>|&>)", re.ASCII)
-_EMPTY_PARENTHESES = re.compile(r"\([ \t]*\)")
-_PLAIN_WORDS = re.compile(r"(?:[ \t]+[A-Za-z0-9_./:@%+,=~^-]+(?=[ \t\n;|&)]|$))+")
+_COMMENT = lazy_pattern(r"#[^\n]*")
+_ASSIGNMENT = lazy_pattern(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[\w@*$-]*\])?\+?=", re.ASCII)
+_REDIRECT = lazy_pattern(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|()(&>>|&>)", re.ASCII)
+_EMPTY_PARENTHESES = lazy_pattern(r"\([ \t]*\)")
+_PLAIN_WORDS = lazy_pattern(r"(?:[ \t]+[A-Za-z0-9_./:@%+,=~^-]+(?=[ \t\n;|&)]|$))+")
 """Several plain words in one match: the most common case. A word before `<`, `>` or `(` may be something else."""
 _ENDS_ASSIGNMENT = ("", " ", "\t", "\n", ";", "&", "|", ")")
 _DECLARING_COMMANDS = frozenset(("declare", "typeset", "local", "export", "readonly", "alias"))

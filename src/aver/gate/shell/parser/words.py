@@ -16,22 +16,23 @@ from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.gate.shell.model import NESTING_MAX, WORDS_MAX
 from aver.gate.shell.parser.syntax import RawWord, Redirect, Script, WordPart
+from aver.lazy_pattern import lazy_pattern
 
-BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
-_PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:@%+,=~^-]+")
+BLANKS = lazy_pattern(r"(?:[ \t]|\\\n)+")
+_PLAIN_WORD = lazy_pattern(r"[A-Za-z0-9_./:@%+,=~^-]+")
 _WORD_ENDS = frozenset(" \t\n;&|()<>")
 _OPERATORS = frozenset(";&|()<>")
-_UNQUOTED_RUN = re.compile(r"[^ \t\n;&|()<>'\"\\$`]+")
-_QUOTED_RUN = re.compile(r'[^"\\$`]+')
-_PATTERN_OR_BRACE = re.compile(r"[*?\[{]")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNQUOTED_RUN = lazy_pattern(r"[^ \t\n;&|()<>'\"\\$`]+")
+_QUOTED_RUN = lazy_pattern(r'[^"\\$`]+')
+_PATTERN_OR_BRACE = lazy_pattern(r"[*?\[{]")
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECIAL_PARAMETERS = frozenset("0123456789@*#?$!-")
-_PARAMETER = re.compile(r"[!#]?(?P<name>[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[[\w@*$-]+\])?", re.ASCII)
-_ARITHMETIC_RUN = re.compile(r"[\w\s+\-*/%<>=!&|^~?:,.\[\]@#]+", re.ASCII)
-_EXPANSION_RUN = re.compile(r"[^}\\'\"$`{<>\n]+")
-_BACKTICK_RUN = re.compile(r"[^`\\]+")
-_ANSI_RUN = re.compile(r"[^'\\]+")
-_ESCAPE = re.compile(
+_PARAMETER = lazy_pattern(r"[!#]?(?P<name>[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[[\w@*$-]+\])?", re.ASCII)
+_ARITHMETIC_RUN = lazy_pattern(r"[\w\s+\-*/%<>=!&|^~?:,.\[\]@#]+", re.ASCII)
+_EXPANSION_RUN = lazy_pattern(r"[^}\\'\"$`{<>\n]+")
+_BACKTICK_RUN = lazy_pattern(r"[^`\\]+")
+_ANSI_RUN = lazy_pattern(r"[^'\\]+")
+_ESCAPE = lazy_pattern(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.))",
     re.DOTALL,
 )

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, locate_path
@@ -21,15 +20,18 @@ from aver.gate.shell.programs.handlers import HANDLERS, find_handler
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec, read_arguments
 from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS
 from aver.gate.shell.programs.verbs import VERBS
+from aver.lazy_pattern import lazy_pattern
 
 _PROGRAM_DIRECTORIES = frozenset(
     ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/snap/bin")
 )
-_WORKSPACE_TOOLS = re.compile(r"(?:^|/)(?:\.?venv[\w.-]*|env|node_modules/\.bin|vendor/bin)(?:/bin)?$")
+_WORKSPACE_TOOLS = lazy_pattern(r"(?:^|/)(?:\.?venv[\w.-]*|env|node_modules/\.bin|vendor/bin)(?:/bin)?$")
 _WRAPPER_SCRIPTS = frozenset(("gradlew", "mvnw"))
 """Scripts that Gradle and Maven put into every project."""
-_VERSIONED_NAME = re.compile(r"(python|pip|pypy|perl|ruby|php|lua|node|gcc|g\+\+|clang|clang\+\+|tclsh)-?[0-9][0-9.]*")
-_PROGRAM_NAME = re.compile(r"[A-Za-z0-9_.+@:%,\[-]+")
+_VERSIONED_NAME = lazy_pattern(
+    r"(python|pip|pypy|perl|ruby|php|lua|node|gcc|g\+\+|clang|clang\+\+|tclsh)-?[0-9][0-9.]*"
+)
+_PROGRAM_NAME = lazy_pattern(r"[A-Za-z0-9_.+@:%,\[-]+")
 _CHANGING_VERBS = ("edit", "write", "delete")
 """If options give the operands different verbs, one of these wins over the others."""
 _VERSION_OR_HELP = frozenset(("--version", "--help", "-V", "version", "help"))

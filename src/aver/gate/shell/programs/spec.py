@@ -35,12 +35,13 @@ from functools import lru_cache
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.findings import EFFECTS, UNCLEAR
 from aver.gate.shell.model import Word
+from aver.lazy_pattern import lazy_pattern
 
-_OPTION_MARK = re.compile(
+_OPTION_MARK = lazy_pattern(
     r"(?P<option>--?[A-Za-z0-9@?#%^][\w.-]*)(?P<takes>={1,2}|\??)(?P<first>~?)(?:(?P<sign>[!:])(?P<means>\S+)|(?P<verb>[a-z]*))"
 )
-_PROGRAM_NAMES = re.compile(r"[^,{]*\{[^}]*\}|[^,\s][^,{]*")
-_OPERAND_MARK = re.compile(r"([12$*.@])([a-z]+)")
+_PROGRAM_NAMES = lazy_pattern(r"[^,{]*\{[^}]*\}|[^,\s][^,{]*")
+_OPERAND_MARK = lazy_pattern(r"([12$*.@])([a-z]+)")
 
 
 READING_VERBS = frozenset(("", "read", "tree", "skip", "sought", "filter"))
@@ -124,7 +125,9 @@ def split_table(table: str) -> dict[str, str]:
         names, separator, marks = line.partition("::")
         # Most lines have no braces: skip the pattern for them.
         if separator and "{" not in names:
-            rows |= dict.fromkeys((" ".join(name.split()) for name in names.split(",") if name.strip()), marks.strip())
+            marks = marks.strip()
+            for name in names.split(","):
+                rows[" ".join(name.split())] = marks
         elif separator:
             for name in _PROGRAM_NAMES.findall(names):
                 begin, _, choices = name.partition("{")

@@ -14,13 +14,14 @@ from dataclasses import replace
 from aver.gate.shell.environment import judge_assignment
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
+from aver.lazy_pattern import lazy_pattern
 
 Verb = Callable[[Invocation, Word], None]
 
 # --- any program
 
 
-_SHELL_ESCAPE = re.compile(r"\+.*[!|]")
+_SHELL_ESCAPE = lazy_pattern(r"\+.*[!|]")
 
 
 def _read(call: Invocation, word: Word) -> None:
@@ -63,7 +64,7 @@ def _pager_argument(call: Invocation, word: Word) -> None:
         _read(call, word)
 
 
-_FILTER_REACHES_OUT = re.compile(
+_FILTER_REACHES_OUT = lazy_pattern(
     r"\b(?:env|input_filename|load\w*|import|include|get_search_list)\b|\$(?:ENV|__prog)|strenv"
 )
 
@@ -177,14 +178,14 @@ def _cloud_path(call: Invocation, word: Word) -> None:
 
 # --- git
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+:|[A-Za-z0-9.-]+:(?!:)")
-_TRANSPORT_HELPER = re.compile(r"([a-z0-9]+)::")
-_LOOKS_LIKE_FILE = re.compile(r"\.{0,2}/.*|\.{1,2}|.*[*?\[].*|.*/|.*\.[A-Za-z][A-Za-z0-9]{0,5}|:.*")
-_REVISION = re.compile(
+_ADDRESS = lazy_pattern(r"[a-z][a-z0-9+.-]*://|[^/\s]+@[^/\s]+:|[A-Za-z0-9.-]+:(?!:)")
+_TRANSPORT_HELPER = lazy_pattern(r"([a-z0-9]+)::")
+_LOOKS_LIKE_FILE = lazy_pattern(r"\.{0,2}/.*|\.{1,2}|.*[*?\[].*|.*/|.*\.[A-Za-z][A-Za-z0-9]{0,5}|:.*")
+_REVISION = lazy_pattern(
     r".*[~^].*|.*@\{.*|[0-9a-f]{7,40}|(?:origin|upstream)/.*|ORIG_HEAD|FETCH_HEAD|MERGE_HEAD|v[0-9].*"
 )
-_SURELY_A_BRANCH = re.compile(rf"-|@|HEAD|main|master|develop|trunk|{_REVISION.pattern}")
-_HARMLESS_SETTINGS = re.compile(
+_SURELY_A_BRANCH = lazy_pattern(rf"-|@|HEAD|main|master|develop|trunk|{_REVISION.pattern}")
+_HARMLESS_SETTINGS = lazy_pattern(
     r"user\.(?:name|email|signingkey)|color\..*|column\..*|advice\..*|log\.(?:date|decorate|abbrevcommit|showsignature)"
     r"|core\.(?:quotepath|autocrlf|eol|filemode|abbrev|ignorecase|precomposeunicode|safecrlf|whitespace|symlinks)"
     r"|init\.defaultbranch|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote|followtags)|merge\.(?:ff|conflictstyle)"
@@ -289,7 +290,7 @@ def _setting(call: Invocation, word: Word) -> None:
 
 # --- programs that build and run
 
-_MAKE_ASSIGNMENT = re.compile(r"([A-Za-z_.][A-Za-z0-9_.]*)[:?+!]?=")
+_MAKE_ASSIGNMENT = lazy_pattern(r"([A-Za-z_.][A-Za-z0-9_.]*)[:?+!]?=")
 
 
 def _make_argument(call: Invocation, word: Word) -> None:
