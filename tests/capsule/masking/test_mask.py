@@ -21,6 +21,7 @@ from aver.capsule.masking import mask as masking
 from aver.capsule.masking import named_values, token_patterns
 from aver.capsule.masking.mask import NOTE_KEY, RULES_VERSION, mask, mask_draft
 from aver.capsule.masking.token_patterns import TOKEN_PATTERNS, TokenPattern
+from aver.lazy_pattern import lazy_pattern
 from support.many_cases import first_now
 from support.strategies import capsules, json_values
 
@@ -520,13 +521,15 @@ def steps(parsed: Any) -> int:
     return ways
 
 
+PATTERN_TYPES = (re.Pattern, type(lazy_pattern("")))
+
 PATTERNS = {
     **{f"{form.rule} {form.needles[0]}": form.pattern for form in TOKEN_PATTERNS},
     **{
         f"{module.__name__.rpartition('.')[2]}.{name}": value
         for module in (token_patterns, named_values, masking)
         for name, value in vars(module).items()
-        if isinstance(value, re.Pattern)
+        if isinstance(value, PATTERN_TYPES)
     },
 }
 WHOLE_MATCHES = {"named_values._PLACEHOLDER", "named_values._LOOKUP", "named_values._IDENTIFIER", "named_values._PATH"}
@@ -635,7 +638,7 @@ def assert_masked_for_good(text: str) -> None:
 def patterns_of(module: Any) -> list[str]:
     values = [getattr(value, "__self__", value) for value in vars(module).values()]
     values += [each for value in values if isinstance(value, dict) for each in value.values()]
-    return [value.pattern for value in values if isinstance(value, re.Pattern)]
+    return [value.pattern for value in values if isinstance(value, PATTERN_TYPES)]
 
 
 def looks_around(tree: Any, *, possessive: bool = False) -> bool:
