@@ -149,6 +149,11 @@ INFERRED_OUTCOME = MappingProxyType({"outcome_from": "words"})
 model got. A hook that saw the call itself knows more."""
 
 
+SAID_BY_WORDS = MappingProxyType({"said_by": "words"})
+"""In the environment of a call: the agent states only in words how the call ended or who allowed it. No field of the
+transcript says it. Where a tool's output could contain the same words, they never make the call look refused."""
+
+
 SESSION_COST = "session_cost_usd"
 """In the environment of a record: the cost of the whole session so far, subagents included, as the agent states it.
 Such totals are never added up."""

@@ -21,6 +21,9 @@ id. The hook after it, and the follower of the transcript, find the decision und
     authority                 that of the decision: see `aver.gate.decision_record.authorize_call`
 
 A call without a decision keeps the authority that its client reports.
+
+Some clients tell only in words that a call was refused, and its output may contain the same words. So such a call has
+failed. It counts as blocked if the gate itself refused it, and no sign shows that it ran all the same.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, 
 from aver.clock import now
 from aver.errors import AverError
 from aver.gate.decision_record import DoneAction, RecordedDecision, authorize_call, bind, find_decisions
-from aver.ingest.contract import AgentEvent
+from aver.ingest.contract import SAID_BY_WORDS, AgentEvent
 from aver.ingest.diffs import count_changed_lines
 from aver.ingest.foreign_json import to_utc
 from aver.lazy_pattern import lazy_pattern
@@ -287,8 +290,12 @@ def link_decision(ledger: Ledger, call_id: str, event: AgentEvent, draft: EventD
     capsule, permission = draft.capsule, event.allowed
     # The client's own refusal says more than a decision that let the call pass.
     keeps_own = permission.denied and decision.allows
+    told_by_words = SAID_BY_WORDS.items() <= event.environment.items()
+    stopped = decision.refuses and told_by_words and event.call.ok is False and not event.side_effects
     authority = authorize_call(
-        decision, refused=permission.denied, approved=permission.by == "human_approved" and not permission.denied
+        decision,
+        refused=permission.denied or stopped,
+        approved=permission.by == "human_approved" and not permission.denied,
     )
     environment = capsule.context.environment
     block = {**environment[BLOCK_KEY], "refs": decision.refs}
@@ -297,5 +304,6 @@ def link_decision(ledger: Ledger, call_id: str, event: AgentEvent, draft: EventD
         trigger=replace(capsule.trigger, correlation_id=call_id),
         context=replace(capsule.context, environment={**environment, BLOCK_KEY: block}),
         authority=capsule.authority if keeps_own else authority,
+        outcome=replace(capsule.outcome, status="blocked") if stopped else capsule.outcome,
     )
     return draft._replace(capsule=linked)

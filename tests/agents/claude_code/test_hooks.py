@@ -168,6 +168,33 @@ def test_a_call_is_sealed_at_once(workspace: Path, tool: str) -> None:
     assert record["context"]["environment"]["permission_mode"] == "default"
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "The user doesn't want to proceed with this tool use. The tool use was rejected",
+        "Exit code 1\nPermission to use Bash has been denied.",
+        "Permission denied by hook: Aver does not allow this, and it was not done",
+        "Exit code 1\n[Request interrupted by user for tool use]",
+        "<error>Command was aborted before completion</error>",
+    ],
+)
+@pytest.mark.parametrize("tool", ["Bash", "Write", "mcp__db__drop"])
+def test_the_error_of_a_call_that_was_made_is_no_refusal(workspace: Path, tool: str, error: str) -> None:
+    event = payload("PostToolUseFailure", workspace, tool_name=tool, tool_input={"command": "rm -rf /srv/data"})
+    fire("claude-code", "PostToolUseFailure", {**event, "tool_use_id": "toolu_9", "error": error})
+    [record] = sealed(CHAIN)
+    assert record["outcome"]["status"] == "failure"
+    assert record["authority"]["type"] != "policy"
+    assert "(denied)" not in record["outcome"]["summary"]
+
+
+def test_an_interruption_is_a_field_of_the_payload(workspace: Path) -> None:
+    event = payload("PostToolUseFailure", workspace, tool_name="Bash", tool_input={"command": "make"})
+    fire("claude-code", "PostToolUseFailure", {**event, "tool_use_id": "t", "error": "stop", "is_interrupt": True})
+    [record] = sealed(CHAIN)
+    assert (record["outcome"]["status"], record["outcome"]["side_effects"]) == ("partial", ["ran make"])
+
+
 def test_a_failure_is_one(workspace: Path) -> None:
     event = payload("PostToolUseFailure", workspace, tool_name="Bash", tool_input={"command": "ls nothing"})
     error = "Exit code 2\nls: cannot access 'nothing': No such file or directory"

@@ -128,16 +128,40 @@ def test_a_command_that_never_ran_has_no_effect(tmp_path: Path, transcript: Tran
     assert (event.call.ok, event.call.error, event.side_effects) == (False, "InputValidationError: Bash failed", ())
 
 
-@pytest.mark.parametrize("error", [False, True])
-def test_an_interrupted_command_is_partial(tmp_path: Path, transcript: Transcript, error: bool) -> None:
-    said = "Exit code 137\n[Request interrupted by user for tool use]"
-    data = None if error else {"stdout": "half", "stderr": "", "interrupted": True}
-    transcript.called("toolu_1", "Bash", {"command": "make"}, said, data, error=error)
+def test_an_interrupted_command_is_partial(tmp_path: Path, transcript: Transcript) -> None:
+    data = {"stdout": "half", "stderr": "", "interrupted": True}
+    transcript.called("toolu_1", "Bash", {"command": "make"}, "half", data)
     event = one_call(transcript, tmp_path)
     assert event.call is not None
     assert (event.call.ok, event.status, event.summary) == (False, "partial", "Bash: make (interrupted)")
-    assert event.call.result["interrupted"] is True
     assert event.side_effects == ("ran make",)
+    assert "said_by" not in event.environment
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[Request interrupted by user for tool use]",
+        "half\n<error>Command was aborted before completion</error>",
+    ],
+)
+def test_an_interruption_that_only_words_tell_is_noted(tmp_path: Path, transcript: Transcript, said: str) -> None:
+    transcript.called("toolu_1", "Bash", {"command": "make"}, said, error=True)
+    event = one_call(transcript, tmp_path)
+    assert (event.status, event.summary, event.side_effects) == ("partial", "Bash: make (interrupted)", ("ran make",))
+    assert event.environment["said_by"] == "words"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["[Request interrupted by user for tool use]", "<error>Command was aborted before completion</error>"],
+)
+def test_a_command_that_prints_an_interruption_has_failed(tmp_path: Path, transcript: Transcript, words: str) -> None:
+    transcript.called("toolu_1", "Bash", {"command": "make"}, f"Exit code 3\n{words}", error=True)
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert (event.status, event.summary, event.side_effects) == (None, "Bash: make (exit 3)", ("ran make",))
+    assert event.call.result == {"output": words, "exit_code": 3}
 
 
 def test_a_command_in_the_background_is_not_over(tmp_path: Path, transcript: Transcript) -> None:
@@ -325,41 +349,91 @@ REJECTED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("said", "data", "by", "reference"),
-    [
-        (REJECTED, "User rejected tool use", "unknown", "rejected by the user"),
-        (REJECTED, f"Error: {REJECTED}", "unknown", "rejected by the user"),
-        ("no", "User rejected tool use", "unknown", "rejected by the user"),
-        ("The user doesn't want to take this action right now. STOP", None, "unknown", "rejected by the user"),
-        ("Permission for this tool use was denied. The user said: no", None, "unknown", "rejected by the user"),
-        ("Permission for this tool use was denied. Try another", None, "unknown", None),
-        ("PreToolUse:Bash hook error: [x]: no", "Error: PreToolUse", "policy", "hook=PreToolUse"),
-        ("Hook PreToolUse:Bash denied this tool", None, "policy", "hook=PreToolUse"),
-        (
-            "Permission to use Bash with command rm has been denied.",
-            None,
-            "policy",
-            "Permission to use Bash with command rm has been denied.",
-        ),
-        (
-            "Claude requested permissions to write to /w/a, but you haven't granted it yet.",
-            None,
-            "policy",
-            "Claude requested permissions to write to /w/a, but you haven't granted it yet.",
-        ),
-    ],
-)
-def test_what_was_refused_did_not_happen(tmp_path: Path, said: str, data: Any, by: str, reference: str | None) -> None:
+WORDS_OF_REFUSAL = [
+    (REJECTED, "unknown", "rejected by the user"),
+    ("The user doesn't want to take this action right now. STOP", "unknown", "rejected by the user"),
+    ("Permission for this tool use was denied. The user said: no", "unknown", "rejected by the user"),
+    ("Permission for this tool use was denied. Try another", "unknown", None),
+    ("PreToolUse:Write hook error: [x]: no", "policy", "hook=PreToolUse"),
+    ("Hook PreToolUse:Write denied this tool", "policy", "hook=PreToolUse"),
+    ("Permission to edit /w/a has been denied.", "policy", "Permission to edit /w/a has been denied."),
+    (
+        "Claude requested permissions to write to /w/a, but you haven't granted it yet.",
+        "policy",
+        "Claude requested permissions to write to /w/a, but you haven't granted it yet.",
+    ),
+]
+
+
+@pytest.mark.parametrize("said", [REJECTED, "no", "Exit code 1\nno"])
+@pytest.mark.parametrize("tool", ["Bash", "Write", "mcp__db__drop", "WebFetch"])
+def test_what_was_refused_did_not_happen(tmp_path: Path, tool: str, said: str) -> None:
     transcript = Transcript()
-    transcript.bare(type="permission-mode", permissionMode="default")
-    transcript.called("toolu_1", "Bash", {"command": "rm -r x"}, said, data, error=True)
+    transcript.called("toolu_1", tool, {"command": "rm -r x"}, said, "User rejected tool use", error=True)
     event = one_call(transcript, tmp_path)
     assert event.call is not None
     assert (event.allowed.denied, event.status, event.call.ok) == (True, "blocked", False)
-    assert (event.allowed.by, event.allowed.reference) == (by, reference)
+    assert (event.allowed.by, event.allowed.reference) == ("unknown", "rejected by the user")
     assert event.side_effects == ()
-    assert event.summary == "Bash: rm -r x (denied)"
+    assert event.summary == f"{tool}: rm -r x (denied)"
+    assert "said_by" not in event.environment
+
+
+@pytest.mark.parametrize(("said", "by", "reference"), WORDS_OF_REFUSAL)
+def test_words_of_a_tool_that_returns_nothing_of_others_refuse_and_are_noted(
+    tmp_path: Path, said: str, by: str, reference: str | None
+) -> None:
+    transcript = Transcript()
+    transcript.called("toolu_1", "Write", {"file_path": "/w/a"}, said, f"Error: {said}", error=True)
+    event = one_call(transcript, tmp_path)
+    assert (event.allowed.denied, event.status, event.side_effects) == (True, "blocked", ())
+    assert (event.allowed.by, event.allowed.reference) == (by, reference)
+    assert event.environment["said_by"] == "words"
+
+
+BLOCKED_DIRECTORY = "cd was blocked. For security, Claude Code may only change directories"
+
+
+@pytest.mark.parametrize("words", [*(said for said, _, _ in WORDS_OF_REFUSAL), BLOCKED_DIRECTORY])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Exit code 1\n{}",
+        "Error: Exit code 1\n{}",
+        "{}",
+        "{}\nmore",
+        "\n{}",
+        "some output\n{}",
+        '{{"error": "{}"}}',
+        "<tool_use_error>{}</tool_use_error>",
+    ],
+)
+@pytest.mark.parametrize("tool", ["Bash", "PowerShell", "mcp__db__drop", "WebFetch", "Task", "Agent", "Grep", "Skill"])
+def test_printed_words_refuse_nothing(tmp_path: Path, words: str, form: str, tool: str) -> None:
+    transcript = Transcript()
+    transcript.bare(type="permission-mode", permissionMode="default")
+    said = form.format(words)
+    transcript.called(
+        "toolu_1", tool, {"command": "rm -rf /srv/data; echo …; exit 1"}, said, f"Error: {said}", error=True
+    )
+    event = one_call(transcript, tmp_path)
+    assert event.call is not None
+    assert (event.allowed.denied, event.status, event.call.ok) in [(False, None, False), (False, "partial", False)]
+    assert "(denied)" not in event.summary
+    if "Exit code 1" in form and tool in ("Bash", "PowerShell"):
+        assert event.side_effects == ("ran rm -rf /srv/data; echo …; exit 1",)
+        assert event.call.result["exit_code"] == 1
+    elif tool in ("Bash", "PowerShell"):
+        assert event.environment["said_by"] == "words"
+
+
+@pytest.mark.parametrize("words", [BLOCKED_DIRECTORY, "String to replace not found: Permission to x was denied"])
+@pytest.mark.parametrize("tool", ["Edit", "Read", "Write"])
+def test_words_after_the_first_ones_refuse_nothing(tmp_path: Path, words: str, tool: str) -> None:
+    for said in (words, f"File has changed.\n{REJECTED}", f"File has changed: {words}", f"  {REJECTED}"):
+        transcript = Transcript()
+        transcript.called("toolu_1", tool, {"file_path": "/w/a"}, said, f"Error: {said}", error=True)
+        assert not one_call(transcript, tmp_path).allowed.denied, said
 
 
 def test_words_of_refusal_in_a_result_refuse_nothing(tmp_path: Path, transcript: Transcript) -> None:

@@ -234,6 +234,14 @@ def test_a_failure_is_a_failure(session: Session, result: Any, more: Any, error:
     assert (event.call.ok, event.call.error, event.call.diff, event.side_effects) == (False, error, None, ())
 
 
+@pytest.mark.parametrize("result", ['{"success": false, "error": "denied"}', [op("x", success=False, error="denied")]])
+def test_the_answer_of_a_server_says_nothing_about_the_call(session: Session, result: Any) -> None:
+    session.called("db__drop", {"table": "x"}, result)
+    event = the_call(session)
+    assert event.call is not None
+    assert (event.call.ok, event.call.error) == (True, None)
+
+
 def test_reasoning_that_is_not_kept_is_told_to_have_been(session: Session) -> None:
     session.answered({"type": "redacted_thinking", "data": "gAAA"}, {"type": "text", "text": "So."})
     answer = deeds_of(session)[-1]

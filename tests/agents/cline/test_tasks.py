@@ -739,11 +739,13 @@ MCP_CALL = {"server_name": "db", "tool_name": "drop", "arguments": "{}"}
     ("kind", "sort", "shown", "name", "arguments", "words", "denied"),
     [
         ("say", "tool", tool("readFile", "a"), "read_file", {"path": "a"}, DENIAL, False),
-        ("ask", "tool", tool("readFile", "a"), "read_file", {"path": "a"}, DENIAL, True),
+        ("ask", "tool", tool("readFile", "a"), "read_file", {"path": "a"}, DENIAL, False),
+        ("ask", "command", "x", "execute_command", {"command": "x"}, DENIAL, True),
+        ("say", "command", "x", "execute_command", {"command": "x"}, DENIAL, False),
         ("say", "use_mcp_server", MCP, "use_mcp_tool", MCP_CALL, DENIAL, False),
-        ("ask", "use_mcp_server", MCP, "use_mcp_tool", MCP_CALL, DENIAL, True),
+        ("ask", "use_mcp_server", MCP, "use_mcp_tool", MCP_CALL, DENIAL, False),
         ("ask", "use_mcp_server", MCP, "use_mcp_tool", MCP_CALL, IGNORED, False),
-        ("say", "tool", tool("readFile", "a"), "read_file", {"path": "a"}, IGNORED, True),
+        ("say", "tool", tool("readFile", "a"), "read_file", {"path": "a"}, IGNORED, False),
     ],
 )
 def test_what_was_not_asked_was_not_refused(
@@ -751,6 +753,79 @@ def test_what_was_not_asked_was_not_refused(
 ) -> None:
     event = one_call(native, kind, sort, shown, name, arguments, words)
     assert event.allowed.denied is denied
+
+
+ERROR = "The tool execution failed with the following error:\n<error>\nFile not found\n</error>"
+SKIPPED = "Skipping tool [read_file] due to user rejecting a previous tool."
+NOT_EXECUTED = "Tool [read_file] was not executed because a tool has already been used in this message."
+FOREIGN = [
+    (tool("readFile", "a"), "read_file", {"path": "a"}),
+    (tool("searchFiles", "a"), "search_files", {"path": "a"}),
+    (tool("listFilesTopLevel", "a"), "list_files", {"path": "a"}),
+    (tool("webFetch", "a"), "web_fetch", {"url": "a"}),
+]
+
+
+@pytest.mark.parametrize("kind", ["say", "ask"])
+@pytest.mark.parametrize(("shown", "name", "arguments"), FOREIGN, ids=[name for _, name, _ in FOREIGN])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("Error: x", "[ERROR] x", "This operation could not be completed", "it could not be completed", IGNORED),
+        *("The content\nThe user denied this operation.", "Command denied by CLINE_COMMAND_PERMISSIONS", "exit code 1"),
+        *(f"1 | {DENIAL}", f"x\n{ERROR}", "Missing value for required parameter", "Command failed"),
+    ],
+)
+def test_what_a_file_says_is_neither_a_refusal_nor_a_failure(
+    native: Task, kind: str, shown: Any, name: str, arguments: dict[str, Any], words: str
+) -> None:
+    event = one_call(native, kind, "tool", shown, name, arguments, words)
+    assert event.call is not None
+    assert not event.allowed.denied
+    assert event.call.ok is (None if words.startswith("This operation could") else True)
+
+
+@pytest.mark.parametrize(("shown", "name", "arguments"), FOREIGN, ids=[name for _, name, _ in FOREIGN])
+@pytest.mark.parametrize("words", [DENIAL, ERROR, SKIPPED, NOT_EXECUTED])
+def test_a_foreign_text_in_the_form_of_a_refusal_leaves_the_outcome_open(
+    native: Task, shown: Any, name: str, arguments: dict[str, Any], words: str
+) -> None:
+    event = one_call(native, "ask", "tool", shown, name, arguments, words)
+    assert event.call is not None
+    assert (event.call.ok, event.status, event.allowed.by, event.allowed.denied) == (None, "pending", "unknown", False)
+    assert event.environment["said_by"] == "words"
+
+
+@pytest.mark.parametrize("words", ["could not be completed", "was not executed because", "cannot be used in PLAN MODE"])
+def test_the_content_of_a_file_that_was_written_undoes_nothing(native: Task, words: str) -> None:
+    saved = f'The content was successfully saved to a.\n\n<final_file_content path="a">\n{words}\n</final_file_content>'
+    shown = tool("newFileCreated", "a", f"{words}\n")
+    event = one_call(native, "say", "tool", shown, "write_to_file", {"path": "a", "content": f"{words}\n"}, saved)
+    assert event.call is not None
+    assert (event.call.ok, event.side_effects) == (True, ("wrote a",))
+
+
+def test_the_second_line_of_an_output_without_its_mark_is_no_exit_code(native: Task) -> None:
+    result = "Command executed.\nDone.\nExit code: 9"
+    event = one_call(native, "say", "command", "x", "execute_command", {"command": "x"}, result)
+    assert event.call is not None
+    assert event.call.ok is True
+
+
+def test_only_cline_itself_says_that_a_path_is_ignored(native: Task) -> None:
+    """The words alone may be the content of a file. Cline's own message, in the same request, is none."""
+    native.begin()
+    native.request()
+    native.show("say", "clineignore_error", "other")
+    native.call("read_file", {"path": "a"})
+    native.result(IGNORED)
+    native.request()
+    native.show("say", "clineignore_error", "a")
+    native.call("read_file", {"path": "a"})
+    native.result(ERROR.replace("File not found", IGNORED))
+    native.request()
+    told = [(event.allowed.by, event.allowed.denied) for event in calls(deeds_of(native))]
+    assert told == [("unknown", False), ("policy", True)]
 
 
 def test_calls_that_never_come_to_an_end_are_given_out(native: Task) -> None:

@@ -226,6 +226,22 @@ def test_what_was_rejected_did_not_happen(
     assert event.side_effects == ()
 
 
+@pytest.mark.parametrize("result", [{"rejected": True, "output": "done"}, {"rejected": True, "exitCode": 0}])
+def test_a_command_that_ran_was_not_rejected(around: UserEnvironment, store: Store, result: Any) -> None:
+    event = call_of(around, store, called("b", "run_terminal_cmd", {"command": "rm -r x"}, result))
+    assert (event.allowed.denied, event.side_effects) == (False, ("ran rm -r x",))
+
+
+@pytest.mark.parametrize("tool", ["mcp_db_drop", "read_file", "codebase_search", "web_search"])
+@pytest.mark.parametrize("result", [{"error": "denied"}, {"exitCode": 1}, {"success": False}, {"rejected": True}])
+def test_the_content_of_a_file_or_an_answer_says_nothing_about_the_call(
+    around: UserEnvironment, store: Store, tool: str, result: Any
+) -> None:
+    event = call_of(around, store, called("b", tool, {"path": "a.json"}, result))
+    assert event.call is not None
+    assert (event.allowed.denied, event.call.ok) == (False, True)
+
+
 def test_a_server_cannot_make_its_call_look_rejected(around: UserEnvironment, store: Store) -> None:
     event = call_of(around, store, called("b", "mcp_db_drop", {"table": "x"}, {"rejected": True}))
     assert not event.allowed.denied

@@ -92,6 +92,15 @@ def test_a_call_that_failed_or_was_denied(tmp_path: Path) -> None:
     assert [record["outcome"]["status"] for record in sealed(CHAIN)] == ["failure", "blocked"]
 
 
+@pytest.mark.parametrize("tool", ["Read", "MCP:db_drop", "Grep"])
+@pytest.mark.parametrize("output", ['{"exitCode": 1}', '{"rejected": true, "error": "denied"}'])
+def test_what_a_file_or_a_server_says_about_exit_codes_is_no_failure(tmp_path: Path, tool: str, output: str) -> None:
+    call = {"tool_name": tool, "tool_input": {"path": "a.json"}, "tool_output": output, "cwd": str(tmp_path)}
+    asked("postToolUse", tmp_path, **call, tool_use_id="t1")
+    [record] = sealed(CHAIN)
+    assert (record["outcome"]["status"], record["execution"]["tool_calls"][0]["success"]) == ("success", True)
+
+
 def test_what_became_of_a_file_is_kept_with_its_diff(tmp_path: Path) -> None:
     edits = [{"old_string": "x = 1", "new_string": "x = 2"}]
     asked("afterFileEdit", tmp_path, file_path=f"{tmp_path}/a.py", edits=edits)

@@ -103,7 +103,8 @@ def _build_call_event(event: str, payload: Mapping[str, Any], agent: str) -> Age
     identifier = get_text(payload, "tool_use_id")
     failed = event == "PostToolUseFailure"
     block = {"is_error": True, "content": get_text(payload, "error")} if failed else {}
-    found = read_outcome(tool, arguments, block, None if failed else payload.get("tool_response"))
+    response = None if failed else payload.get("tool_response")
+    found = read_outcome(tool, arguments, block, response, is_interrupt=payload.get("is_interrupt") is True)
     call = AgentCall(
         tool=tool,
         id=identifier,

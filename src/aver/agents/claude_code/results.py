@@ -9,7 +9,11 @@ edit:
 The object says more, so Aver prefers it. A subagent's transcript and a hook may have only the text. Then Aver makes the
 diff of an edit from its arguments, without line numbers.
 
-No input makes these functions fail. A call counts as failed or refused only if its result says so.
+No input makes these functions fail. A call counts as failed only if the result has `is_error`. It counts as refused
+only if Claude Code's own fields say so: `toolDenialKind`, `toolUseResult`, `permissionDecision`, a hook's attachment.
+The text of an error is often the output of a command, a server or a subagent, and may contain any words. Only for tools
+that return nothing of others (`_OWN_TEXT_TOOLS`) the first line of the error counts, and the record notes
+`said_by: words`.
 
 Aver does not keep whole files from before an edit, nor pictures in base64: it keeps their size and digest. The raw
 record is sealed by its digest, so the seal still covers them.
@@ -32,10 +36,14 @@ AGENT_TOOLS = ("Agent", "Task")
 """The tool that launches a subagent: its newer and its older name."""
 
 _COMMAND_TOOLS = ("Bash", "PowerShell")
-_MCP_PREFIX = "mcp__"
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code ([0-9]{1,10})(?:\n|\Z)").match
 _AGENT_ID = re.compile(r"\bagentId: ([A-Za-z0-9_-]{1,64})").search
 _NUMBERED_LINE = re.compile(r"^ *[0-9]{1,9}[→\t]", re.MULTILINE)
+
+_OWN_TEXT_TOOLS = frozenset(
+    {"Edit", "ExitPlanMode", "Glob", "LS", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "TodoWrite", "Write"}
+)
+"""Tools whose errors Claude Code words itself. No output of a command, a server or a file begins such an error."""
 
 _USER_DENIALS = (
     "The user doesn't want to proceed with this tool use",
@@ -50,12 +58,11 @@ _HOOK_DENIALS = (
     "Permission denied by PermissionRequest hook",
 )
 _RULE_DENIAL = re.compile(
-    r"Permission (?:to|for) .{0,4000}?(?:been|was) denied"
-    r"|.{0,200}?requested permissions? to .{0,4000}?haven't granted it"
-    r"|.{0,4000}?was blocked\. For security, Claude Code may only"
-    r"|[A-Za-z]{1,40} operation blocked by hook",
-    re.DOTALL,
+    r"Permission (?:to|for) [^\n]{0,4000}?(?:been|was) denied"
+    r"|Claude requested permissions? to [^\n]{0,4000}?haven't granted it"
+    r"|[A-Za-z]{1,40} operation blocked by hook"
 ).match
+_ABORTED = "<error>Command was aborted before completion</error>"
 
 _REJECTED = Permission(by="unknown", reference="rejected by the user", denied=True)
 
@@ -76,6 +83,8 @@ class ClaudeOutcome:
     """Who allowed or refused the call, if the result itself says so."""
     duration_ms: int | None = None
     launched: str = ""
+    from_words: bool = False
+    """Whether Claude Code's own words, and none of its fields, say how the call ended or who allowed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,35 +98,25 @@ class _SuccessfulCall:
     """The object beside the text; None where there is none."""
 
 
-def read_outcome(tool: str, arguments: Json, block: Json, data: Any, denial_kind: Any = None) -> ClaudeOutcome:
-    """Read a `tool_result` block. `data` is the `toolUseResult` beside it, if it surely belongs to this block."""
+def read_outcome(
+    tool: str, arguments: Json, block: Json, data: Any, denial_kind: Any = None, *, is_interrupt: bool | None = None
+) -> ClaudeOutcome:
+    """Read a `tool_result` block. `data` is the `toolUseResult` beside it, if it surely belongs to this block.
+
+    `is_interrupt` is the flag of a hook's payload. Such a payload reports a call that was made, so it is no refusal.
+    """
     text = content_text(block.get("content"))
     if block.get("is_error") is True:
         error = (
             text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>") or string_or_empty(data) or "failed"
         )
-        if denied := _find_denial(tool, error, data, denial_kind):
+        if is_interrupt is None and (denied := _find_denial(data, denial_kind)):
             return ClaudeOutcome(ok=False, result=text, error=error, allowed=denied, note=" (denied)")
+        if is_interrupt is None and tool in _OWN_TEXT_TOOLS and (denied := _find_denial_in_words(error)):
+            return ClaudeOutcome(ok=False, result=text, error=error, allowed=denied, note=" (denied)", from_words=True)
         if tool not in _COMMAND_TOOLS:
             return ClaudeOutcome(ok=False, result=text, error=error, note=" (failed)")
-        command = string_or_empty(arguments.get("command"))
-        interrupted = "Command was aborted before completion" in error or "Request interrupted by user" in error
-        exited = _EXIT_CODE(error)
-        result: dict[str, Any] = {"output": error[exited.end() :] if exited else error}
-        if exited:
-            result["exit_code"] = int(exited[1])
-        if interrupted:
-            result["interrupted"] = True
-        # Without an exit code the command may not have run at all: invalid arguments fail in the same way.
-        ran = (f"ran {command}",) if command and (exited or interrupted) else ()
-        return ClaudeOutcome(
-            ok=False,
-            result=result,
-            error=f"Exit code {exited[1]}" if exited else error,
-            note=" (interrupted)" if interrupted else f" (exit {exited[1]})" if exited else " (failed)",
-            side_effects=ran,
-            status="partial" if interrupted else None,
-        )
+        return _read_failed_command(string_or_empty(arguments.get("command")), error, is_interrupt)
     given = _SuccessfulCall(tool=tool, arguments=arguments, text=text, data=data)
     read = _RESULT_READERS.get(tool)
     if read is not None and (outcome := read(given)) is not None:
@@ -128,6 +127,7 @@ def read_outcome(tool: str, arguments: Json, block: Json, data: Any, denial_kind
         ok=True,
         result=_read_generic_result(given, block.get("content")),
         allowed=Permission(by="human_approved", reference="the user approved the plan") if plan_approved else None,
+        from_words=plan_approved,
     )
 
 
@@ -142,15 +142,16 @@ def find_subject(tool: str, arguments: Json) -> str:
 # --- failures
 
 
-def _find_denial(tool: str, error: str, data: Any, kind: Any) -> Permission | None:
-    """Return who refused a call; None if the call was made and failed."""
+def _find_denial(data: Any, kind: Any) -> Permission | None:
+    """Return who refused a call, as Claude Code's own fields say; None if they do not say that it was refused."""
+    # An error is `Error: …` in `toolUseResult`, so no output can be this text.
     if data == "User rejected tool use" or kind == "user-rejected":
         return _REJECTED
-    if isinstance(kind, str) and kind:
-        return Permission(by="policy", reference=kind, denied=True)
-    # The error text of an MCP tool is the server's. A server must not be able to make its call look refused.
-    if tool.startswith(_MCP_PREFIX):
-        return None
+    return Permission(by="policy", reference=kind, denied=True) if isinstance(kind, str) and kind else None
+
+
+def _find_denial_in_words(error: str) -> Permission | None:
+    """Return who refused a call of `_OWN_TEXT_TOOLS`, from the first line of its error."""
     if error.startswith(_USER_DENIALS):
         return _REJECTED
     if error.startswith(_HOOK_DENIALS):
@@ -158,6 +159,31 @@ def _find_denial(tool: str, error: str, data: Any, kind: Any) -> Permission | No
     if error.startswith("Permission for this tool use was denied"):
         return _REJECTED if "The user said:" in error else Permission(denied=True)
     return Permission(by="policy", reference=one_line(error), denied=True) if _RULE_DENIAL(error) else None
+
+
+def _read_failed_command(command: str, error: str, is_interrupt: bool | None) -> ClaudeOutcome:
+    """Read the error of a command: `Exit code 1`, a line end, its output.
+
+    Without an exit code the command may not have run at all, or it was interrupted. Then Claude Code says it in words,
+    and the output may stand before them.
+    """
+    exited = _EXIT_CODE(error)
+    told = not exited and (error.rstrip().endswith(_ABORTED) or error.startswith("[Request interrupted by user"))
+    interrupted = told if is_interrupt is None else is_interrupt
+    result: dict[str, Any] = {"output": error[exited.end() :] if exited else error}
+    if exited:
+        result["exit_code"] = int(exited[1])
+    if interrupted:
+        result["interrupted"] = True
+    return ClaudeOutcome(
+        ok=False,
+        result=result,
+        error=f"Exit code {exited[1]}" if exited else error,
+        note=" (interrupted)" if interrupted else f" (exit {exited[1]})" if exited else " (failed)",
+        side_effects=(f"ran {command}",) if command and (exited or interrupted) else (),
+        status="partial" if interrupted else None,
+        from_words=not exited and is_interrupt is None,
+    )
 
 
 # --- results of calls that worked

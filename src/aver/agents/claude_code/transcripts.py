@@ -62,6 +62,7 @@ from aver.files.regular import read_if_regular
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.contract import (
     INFERRED_OUTCOME,
+    SAID_BY_WORDS,
     Adapter,
     AgentCall,
     AgentEvent,
@@ -361,9 +362,13 @@ class ClaudeTranscriptParser:
         if started.denied_by:
             decided = Permission(by="policy", reference=f"hook={started.denied_by}", denied=True)
         if decided is not None and decided.denied and not outcome.ok:
-            outcome = replace(outcome, allowed=decided, note=" (denied)", side_effects=(), status=None)
+            outcome = replace(
+                outcome, allowed=decided, note=" (denied)", side_effects=(), status=None, from_words=False
+            )
         elif decided is not None and outcome.allowed is None and not decided.denied:
             outcome = replace(outcome, allowed=decided)
+        if outcome.from_words:
+            started.origin = started.origin._replace(environment={**started.origin.environment, **SAID_BY_WORDS})
         if data is None and outcome.ok:
             # Only the text says that the call worked. The event marks its outcome as inferred.
             started.origin = started.origin._replace(environment={**started.origin.environment, **INFERRED_OUTCOME})

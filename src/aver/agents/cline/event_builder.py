@@ -13,7 +13,7 @@ from aver.agents.cline.api_calls import ApiCall, ApiResult
 from aver.agents.cline.results import ClineOutcome, read_outcome, replace_files
 from aver.agents.cline.ui_messages import ShownCall, build_diff, build_summary, list_effects, read_shown_result
 from aver.ingest.attachments import replace_images
-from aver.ingest.contract import AgentCall, AgentEvent, Permission
+from aver.ingest.contract import SAID_BY_WORDS, AgentCall, AgentEvent, Permission
 
 _REJECTED = Permission(reference="rejected by the user", denied=True)
 
@@ -37,11 +37,11 @@ class OpenCall:
         """Whether a later request has begun. Then Cline shows nothing more about this call."""
 
 
-def build_shown_event(open_call: OpenCall, result: ApiResult | None, key: str) -> AgentEvent:
+def build_shown_event(open_call: OpenCall, result: ApiResult | None, key: str, *, ignored: bool = False) -> AgentEvent:
     """Build the event of a call that Cline showed."""
     call, shown = open_call.call, open_call.shown
     seen = read_shown_result(shown.kind, open_call.outputs)
-    outcome = _find_outcome(open_call, result)
+    outcome = _find_outcome(open_call, result, ignored=ignored)
     merged = _merge_results(shown.kind, replace_files(result.content) if result else None, seen, outcome)
     diff = build_diff(shown, call)
     event = replace(
@@ -53,7 +53,11 @@ def build_shown_event(open_call: OpenCall, result: ApiResult | None, key: str) -
         signatures=call.signatures if call else (),
         redacted=bool(call and call.redacted and not open_call.event.thinking),
         side_effects=tuple(list_effects(shown, call)) if outcome.ok is not False and outcome.was_run else (),
-        environment={**open_call.event.environment, **({"called_by": "xml"} if call and not call.id else {})},
+        environment={
+            **open_call.event.environment,
+            **({"called_by": "xml"} if call and not call.id else {}),
+            **(SAID_BY_WORDS if outcome.from_words else {}),
+        },
         places=(*open_call.places, *((call.place,) if call else ()), *((result.place,) if result else ())),
     )
     if call is not None:
@@ -64,11 +68,13 @@ def build_shown_event(open_call: OpenCall, result: ApiResult | None, key: str) -
     return _attach_call(event, call.name if call else shown.name, call, arguments, merged, outcome, diff)
 
 
-def build_unshown_event(call: ApiCall, result: ApiResult | None, event: AgentEvent) -> AgentEvent:
+def build_unshown_event(
+    call: ApiCall, result: ApiResult | None, event: AgentEvent, *, ignored: bool = False
+) -> AgentEvent:
     """Build the event of a call that Cline never showed. `event` has the other facts."""
     outcome = ClineOutcome(ok=None, was_run=False)
     if result is not None:
-        outcome = read_outcome(result.content, call.name, asked=True, is_error=result.is_error)
+        outcome = read_outcome(result.content, call.name, asked=True, is_error=result.is_error, ignored=ignored)
     merged = replace_files(result.content) if result else None
     diff = build_diff(None, call)
     by_rule = Permission(by="policy", reference=outcome.by_rule, denied=True) if outcome.by_rule else None
@@ -80,7 +86,7 @@ def build_unshown_event(call: ApiCall, result: ApiResult | None, event: AgentEve
         signatures=call.signatures,
         redacted=call.redacted,
         side_effects=tuple(list_effects(None, call)) if outcome.ok is True else (),
-        environment={**event.environment, "shown": False},
+        environment={**event.environment, "shown": False, **(SAID_BY_WORDS if outcome.from_words else {})},
         places=(call.place, *((result.place,) if result else ())),
     )
     return _attach_call(event, call.name, call, dict(call.arguments), merged, outcome, diff)
@@ -107,7 +113,7 @@ def _attach_call(
     return replace(event, call=made, status=outcome.status or ("pending" if outcome.ok is None else None))
 
 
-def _find_outcome(open_call: OpenCall, result: ApiResult | None) -> ClineOutcome:
+def _find_outcome(open_call: OpenCall, result: ApiResult | None, *, ignored: bool) -> ClineOutcome:
     if open_call.denied_by:
         words = "denied by Cline's command permissions"
         return ClineOutcome(ok=False, error=words, denied=True, by_rule=open_call.denied_by, was_run=False)
@@ -116,7 +122,7 @@ def _find_outcome(open_call: OpenCall, result: ApiResult | None) -> ClineOutcome
     # Take the tool from the shown message: the model may call a server's tools by names of their own.
     shown = {"command": "execute_command", "use_mcp_server": "use_mcp_tool"}
     outcome_tool = shown.get(open_call.shown.kind) or (open_call.call.name if open_call.call else open_call.shown.name)
-    return read_outcome(result.content, outcome_tool, asked=open_call.asked, is_error=result.is_error)
+    return read_outcome(result.content, outcome_tool, asked=open_call.asked, is_error=result.is_error, ignored=ignored)
 
 
 def _find_permission(open_call: OpenCall, outcome: ClineOutcome, result: ApiResult | None) -> Permission:

@@ -7,8 +7,10 @@ happened:
     The tool execution failed with the following error:\\n<error>\\n…          failed
     Command executed.\\nOutput:\\n3 passed                                     worked
 
-`read_outcome` reads only this beginning, never the output of a command or the content of a file. The answer of a
-server or of a web page is foreign from its first word. So none of them can make a call look refused.
+`read_outcome` reads only this beginning, and only for tools whose result Cline begins itself: commands and edits. The
+result of any other tool is foreign from its first word: the content of a file, the answer of a server, a web page.
+There only a field counts, `is_error`, or a message of Cline's own (`clineignore_error`). If such a result has the form
+of a refusal or of an error, Aver does not know how the call ended. Words that decided something are noted as `said_by`.
 
 The result of a session's call is the same for messages and for hooks. It is a text, or a list with one item for each
 command or file:
@@ -34,16 +36,28 @@ from aver.text import summary_line
 HEAD_MAX = 400
 """Characters at the beginning of a result that may be Cline's own words."""
 
+COMMAND_HEAD_LINES = 2
+"""Lines before a command's output in which Cline says how the command ended."""
+
 _DENIED = ("The user denied this operation", "The user rejected this operation")
-_SKIPPED = re.compile(r"Skipping (?:any remaining )?tool\b.{0,80}\buser reject", re.IGNORECASE | re.DOTALL).match
-_NOT_RUN = ("was not executed because", "could not be completed", "cannot be used in PLAN MODE")
+_SKIPPED = re.compile(r"Skipping (?:any remaining )?tool\b[^\n]{0,80}\buser reject", re.IGNORECASE).match
+_NOT_RUN = re.compile(
+    r"Tool ['\"\[]?[A-Za-z0-9_.-]{1,120}['\"\]]? (?:was not executed because|cannot be used in PLAN MODE)"
+    r"|(?:The tool execution|This operation|The operation|The tool call|The edit) could not be completed"
+).match
 _CLINEIGNORE_DENIAL = re.compile(
-    r"(?:The tool execution failed with the following error:\s*<error>\s*)?Access to .{1,4096}? is blocked by the "
-    r"\.clineignore",
-    re.DOTALL,
+    r"(?:The tool execution failed with the following error:\s{0,8}<error>\s{0,8})?"
+    r"Access to [^\n]{1,4096}? is blocked by the \.clineignore"
 ).match
 _PERMISSION_DENIALS = ("Command denied by CLINE_COMMAND_PERMISSIONS", "Command execution denied by permission")
-_REMOTE_TOOLS = ("use_mcp_tool", "access_mcp_resource", "web_fetch", "web_search")
+_COMMAND_TOOL = "execute_command"
+_OWN_RESULT_TOOLS = frozenset(
+    {_COMMAND_TOOL, "write_to_file", "replace_in_file", "apply_patch", "apply_diff", "edit_file", "insert_content"}
+    | {"new_rule", "delete_file", "editedExistingFile", "newFileCreated", "fileDeleted", "command"}
+)
+"""Tools whose result begins with Cline's own words. What a command wrote, or a file contains, comes after them."""
+
+_ERROR_FORM = "The tool execution failed with the following error:"
 _FAILED = ("The tool execution failed", "[ERROR]", "Error:", "Error executing", "Missing value for required parameter")
 _EXIT_CODE = re.compile(r"\bexit(?:ed with)?(?: code| status):? ?\(?(-?[0-9]{1,10})", re.IGNORECASE).search
 _OUTPUT = re.compile(r"^(?:Output|Here's the output(?: so far)?):\s*$", re.MULTILINE).search
@@ -67,27 +81,40 @@ class ClineOutcome:
     exit_code: int | None = None
     was_run: bool = True
     """Whether the result shows that the call was carried out. Then a person who was asked had agreed."""
+    from_words: bool = False
+    """Whether only the text of the result says how the call ended."""
 
 
-def read_outcome(result: Any, tool: str, *, asked: bool, is_error: bool) -> ClineOutcome:
-    """Read the outcome of a task's call from its result. `asked`: whether Cline asked the user before the call."""
+def read_outcome(result: Any, tool: str, *, asked: bool, is_error: bool, ignored: bool = False) -> ClineOutcome:
+    """Read the outcome of a task's call from its result.
+
+    `asked`: whether Cline asked the user before the call. `ignored`: whether Cline showed that `.clineignore` covers
+    the call's path.
+    """
     text = result_text(result)
     start = text[:HEAD_MAX].lstrip()
-    is_command = tool == "execute_command"
-    # Without a question there is no refusal by the user. A file that was read may contain the same words.
+    if ignored and _CLINEIGNORE_DENIAL(start):
+        return ClineOutcome(ok=False, error=_error_reason(text), denied=True, by_rule=".clineignore", was_run=False)
+    if tool not in _OWN_RESULT_TOOLS:
+        if is_error:
+            return ClineOutcome(ok=False, error=_error_reason(text))
+        is_ambiguous = start.startswith((*_DENIED, _ERROR_FORM)) or _SKIPPED(start) or _NOT_RUN(start)
+        return ClineOutcome(ok=None, was_run=False, from_words=True) if is_ambiguous else ClineOutcome()
+    outcome = _read_own_words(text, start, tool, asked=asked, is_error=is_error)
+    return replace(outcome, from_words=not is_error)
+
+
+def _read_own_words(text: str, start: str, tool: str, *, asked: bool, is_error: bool) -> ClineOutcome:
+    """Read the beginning of a result of `_OWN_RESULT_TOOLS`."""
+    # Without a question there is no refusal by the user.
     if asked and (start.startswith(_DENIED) or _SKIPPED(start)):
         return ClineOutcome(ok=False, error=start.partition("\n")[0], denied=True, was_run=False)
-    if tool in _REMOTE_TOOLS:
-        return (
-            ClineOutcome(ok=False, error=_error_reason(text))
-            if is_error or start.startswith(_FAILED)
-            else ClineOutcome()
-        )
-    if (rule := ".clineignore" if _CLINEIGNORE_DENIAL(text) else None) or start.startswith(_PERMISSION_DENIALS):
+    is_command = tool in (_COMMAND_TOOL, "command")
+    if is_command and start.startswith(_PERMISSION_DENIALS):
         return ClineOutcome(
-            ok=False, error=_error_reason(text), denied=True, by_rule=rule or "CLINE_COMMAND_PERMISSIONS", was_run=False
+            ok=False, error=_error_reason(text), denied=True, by_rule="CLINE_COMMAND_PERMISSIONS", was_run=False
         )
-    if any(words in start for words in _NOT_RUN) and not is_command:
+    if _NOT_RUN(start):
         return ClineOutcome(ok=False, error=start.partition("\n")[0], was_run=False)
     if is_error or start.startswith(_FAILED):
         return ClineOutcome(ok=False, error=_error_reason(text), was_run=not start.startswith("Missing value"))
@@ -96,8 +123,9 @@ def read_outcome(result: Any, tool: str, *, asked: bool, is_error: bool) -> Clin
 
 def _read_command_outcome(text: str) -> ClineOutcome:
     output = _OUTPUT(text)
-    head = text[: output.start()] if output else text[:HEAD_MAX]
-    # Look for the exit code only before `Output:`. After it, the command's own text may name another code.
+    # Cline's own words are the lines before `Output:`, at most two. After it, the command's text may say anything.
+    before = text[: output.start()] if output else text[:HEAD_MAX]
+    head = "\n".join(before.strip().split("\n")[:COMMAND_HEAD_LINES])
     code = _EXIT_CODE(head)
     if code and int(code[1]):
         return ClineOutcome(ok=False, error=f"exit code {code[1]}", exit_code=int(code[1]))
@@ -230,16 +258,17 @@ def start_call(name: str, identifier: str, given: Any) -> tuple[AgentCall, str]:
 
 def finish_call(call: AgentCall, value: Any, *, failed: bool) -> tuple[AgentCall, tuple[str, ...]]:
     """Return the call with its result, and its effects."""
-    content = replace_images(parse_embedded_json(value))
-    error = _find_error(content, failed=failed)
+    # The answer of a server (`server__tool`) may be JSON of the same form. It does not say how the call ended.
+    content = replace_images(value if "__" in call.tool else parse_embedded_json(value))
+    done = [] if "__" in call.tool else _list_results(content)
+    error = _find_error(content, done, failed=failed)
     # A result with one item becomes that item, with the output under the name that other agents use.
-    done = _list_results(content)
     if len(done) != 1 or "success" not in done[0] or not isinstance(done[0].get("result"), str):
         result: Any = content
     else:
         result = {"output" if name == "result" else name: value for name, value in done[0].items()}
     call = replace(call, result=result, ok=error is None, error=error)
-    diff, effects = _find_changes(call, _list_results(content))
+    diff, effects = _find_changes(call, done)
     return replace(call, diff=diff), effects
 
 
@@ -285,9 +314,9 @@ def _list_results(content: Any) -> list[dict[str, Any]]:
     return [item for item in (content if isinstance(content, list) else [content]) if isinstance(item, dict)]
 
 
-def _find_error(result: Any, *, failed: bool) -> str | None:
+def _find_error(result: Any, done: list[dict[str, Any]], *, failed: bool) -> str | None:
     """Return the error of a call; None if it worked. Each item of a result says whether it worked."""
-    errors = [str(item.get("error") or "failed") for item in _list_results(result) if item.get("success") is False]
+    errors = [str(item.get("error") or "failed") for item in done if item.get("success") is False]
     if errors:
         return "; ".join(errors)
     if not failed:

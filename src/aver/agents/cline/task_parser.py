@@ -67,6 +67,8 @@ class TaskParser:
         self._started: int | None = None
         self._prompts: dict[int, Prompt | None] = {}
         self._keys: dict[str, str] = {}
+        self._ignored: list[tuple[str, int | None]] = []
+        """The paths that Cline refused because of `.clineignore`, and the history's last index at that moment."""
 
     def feed(self, raw: RawRecord) -> Iterable[AgentEvent]:
         kind, _, number = raw.place.partition(":")
@@ -144,6 +146,10 @@ class TaskParser:
         elif kind in _ANSWER_KINDS:
             yield from self._read_answer(raw, message, kind)
         elif kind not in _SKIPPED_KINDS:
+            if kind == "clineignore_error" and message_text(message):
+                index = message.get("conversationHistoryIndex")
+                self._ignored.append((message_text(message), index if isinstance(index, int) else None))
+                del self._ignored[:-IGNORED_MAX]
             yield self._build_note(raw, message, kind)
 
     def _read_request(self, raw: RawRecord, message: dict[str, Any]) -> Iterator[AgentEvent]:
@@ -283,7 +289,7 @@ class TaskParser:
         call = open_call.call
         result = self._history.find_result(call) if call else None
         key = self._reserve_key(call.id, call.place) if call and call.id else open_call.event.key
-        event = build_shown_event(open_call, result, key)
+        event = build_shown_event(open_call, result, key, ignored=self._is_ignored(call))
         lost = self._has_history and call is None
         return replace(event, environment={**event.environment, "joined": False}) if lost else event
 
@@ -292,7 +298,17 @@ class TaskParser:
         key = self._reserve_key(call.id or f"api-{call.index}.{call.number}", call.place)
         about = {"cwd": self._history.directory} if self._history.directory else {}
         event = AgentEvent(what="call", key=key, summary="", prompt=self._prompts.get(call.index), environment=about)
-        return build_unshown_event(call, self._history.find_result(call), event)
+        return build_unshown_event(call, self._history.find_result(call), event, ignored=self._is_ignored(call))
+
+    def _is_ignored(self, call: ApiCall | None) -> bool:
+        """Return whether Cline itself showed that `.clineignore` covers what this call names."""
+        if call is None:
+            return False
+        texts = [value for value in call.arguments.values() if isinstance(value, str)]
+        named = {word for text in texts for word in (text, *text.split())}
+        return any(
+            path in named and (index is None or index in (call.index - 1, call.index)) for path, index in self._ignored
+        )
 
     # --- requests
 
@@ -373,6 +389,9 @@ class TaskParser:
             number += 1
         return key if number == 1 else f"{key}.{number}"
 
+
+IGNORED_MAX = 64
+"""The newest refusals by `.clineignore` that are kept. A refusal belongs to a call of the same request."""
 
 OPEN_MAX = 16
 """Calls that may be open at once. Cline makes one after the other, or a few in one request. Beyond this the oldest

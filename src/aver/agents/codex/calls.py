@@ -7,6 +7,11 @@ The output is the text that the model saw. Reports are events with facts that Co
 
 Versions of Codex differ in which of them they write, in which order and in which form. `build_outcome` joins all of
 them. A call failed if any of them says so.
+
+The output of a command, of a server and of a file is foreign text: it may contain any words. Codex writes a head before
+the output of every command that it starts, so a text without a head is Codex's own where the tool runs commands or
+patches. Only there, and in the `Err` of a report, words can say that a call was refused. An exit code counts only in
+the head of such a tool. Where no field says how a call ended, `from_words` is true, and the record notes it.
 """
 
 from __future__ import annotations
@@ -39,20 +44,27 @@ _HEAD_LINE = re.compile(
     r"|Total output lines: .*)"
 ).fullmatch
 
+_HEADED_TOOLS = frozenset({*SHELL_TOOLS, "apply_patch"})
+"""Tools whose output has a head if they ran. Without one, the text is Codex's own."""
+
 _FAILURE_TEXT = re.compile(
     r"unsupported (?:custom )?(?:tool )?call\b|failed to parse function arguments|[a-z_]{1,40} verification failed: "
     r"|[a-z_]{1,40} failed(?: for .{1,200})?: |execution error: |err: |aborted\b|command aborted by user"
 ).match
 _DENIED_BY_PERSON = re.compile(
-    r"(?:exec command|patch|command) rejected by user$|user (?:rejected|cancelled) MCP tool call"
-).match
+    r"(?:exec command|patch|command) rejected by user|user (?:rejected|cancelled) MCP tool call[^\n]{0,400}"
+).fullmatch
 _DENIED_BY_RULE = re.compile(
     r"approval policy is Never; reject command|MCP tool call requires approval, but approval policy is never"
-    r"|.{1,400}` rejected: |patch rejected: |write_stdin rejected: |rejected by configuration"
-    r"|.{1,200}; rejected by user approval settings|automatic approval review denied the action"
-    r"|(?:Command|Tool call) blocked by PreToolUse hook: |MCP tool call blocked by app configuration",
-    re.DOTALL,
+    r"|`[^\n]{1,400}` rejected: |patch rejected: |write_stdin rejected: |rejected by configuration"
+    r"|[^\n]{1,200}; rejected by user approval settings|automatic approval review denied the action"
+    r"|(?:Command|Tool call) blocked by PreToolUse hook: |MCP tool call blocked by app configuration"
 ).match
+_MCP_REFUSAL = re.compile(
+    r"user (?:rejected|cancelled) MCP tool call[^\n]{0,400}"
+    r"|MCP tool call (?:requires approval, but approval policy is never|blocked by app configuration)[^\n]{0,400}"
+).fullmatch
+"""The whole `Err` of a call that Codex did not send to the server. Codex words a server's own error in another way."""
 
 
 class Refusal(NamedTuple):
@@ -99,6 +111,8 @@ class CodexOutcome:
     duration_ms: int | None = None
     refusal: Refusal | None = None
     launched: str = ""
+    from_words: bool = False
+    """Whether only the text of the output says how the call ended."""
 
 
 class _ParsedOutput(NamedTuple):
@@ -107,6 +121,8 @@ class _ParsedOutput(NamedTuple):
     ok: bool | None = None
     seconds: float | None = None
     running: str = ""
+    from_words: bool = False
+    """Whether `ok` is read from the text, because the output has neither a head nor fields."""
 
 
 def read_report(kind: str, body: Mapping[str, Any]) -> CallReport | None:
@@ -158,7 +174,7 @@ def build_outcome(
     tool: str, arguments: Mapping[str, Any], output: Any, reports: Sequence[CallReport], cwd: str
 ) -> CodexOutcome:
     """Join the output of a call and the reports about it."""
-    parsed = _parse_output(output, tool)
+    parsed = _parse_output(output, tool, has_patch=BEGIN in command_line(arguments))
     refusal = _find_refusal(tool, parsed, reports)
     codes = (parsed.exit_code, *(report.exit_code for report in reports))
     exit_code = next((code for code in codes if code is not None), None)
@@ -195,55 +211,76 @@ def build_outcome(
         duration_ms=durations[0] if durations else None,
         refusal=refusal,
         launched=launched,
+        from_words=_is_told_by_words(parsed, exit_code, refusal, reports),
     )
 
 
-def _parse_output(output: Any, tool: str) -> _ParsedOutput:
+def _is_told_by_words(
+    parsed: _ParsedOutput, exit_code: int | None, refusal: Refusal | None, reports: Sequence[CallReport]
+) -> bool:
+    if refusal is not None:
+        return refusal.by_person is not None  # `declined` is a field of a report; the others are words.
+    return parsed.from_words and exit_code is None and all(report.ok is None for report in reports)
+
+
+def _parse_output(output: Any, tool: str, *, has_patch: bool = False) -> _ParsedOutput:
     if output is NO_OUTPUT:
         return _ParsedOutput(None)
-    value = parse_embedded_json(output)
+    is_headed = tool in _HEADED_TOOLS
+    # JSON inside a text is Codex's own only for the tools that have a head. A server's answer may be JSON, too.
+    value = parse_embedded_json(output) if is_headed or tool == "spawn_agent" else output
     if isinstance(value, Mapping):
         facts = value.get("metadata")
-        if isinstance(facts, Mapping) and "output" in value:
+        if is_headed and isinstance(facts, Mapping) and "output" in value:
             seconds = facts.get("duration_seconds")
             return _ParsedOutput(value["output"], _int_or_none(facts.get("exit_code")), seconds=_float_or_none(seconds))
-        if "content" in value and isinstance(value.get("success"), bool):
+        if isinstance(output, Mapping) and "content" in value and isinstance(value.get("success"), bool):
             return _ParsedOutput(replace_images(value["content"]), ok=value["success"])
     if isinstance(output, list):
-        # Content blocks. Codex may have added its own head to the first of them.
-        first = output[0].get("text") if output and isinstance(output[0], Mapping) else None
-        head = _parse_headed_output(first) if isinstance(first, str) else None
-        if head is None:
-            body = output
-            head = _ParsedOutput(None, ok=not _FAILURE_TEXT(first) if isinstance(first, str) else True)
-        else:
-            body = output[1:] if not head.body else [{**output[0], "text": head.body}, *output[1:]]
-        only_text = all(isinstance(block, Mapping) and isinstance(block.get("text"), str) for block in body)
-        return head._replace(body=content_text(body) if only_text else replace_images(body))
+        return _parse_blocks(output, is_headed=is_headed)
     if not isinstance(output, str):
         done = output.get("status") in ("completed", "generating") if isinstance(output, Mapping) else True
         return _ParsedOutput(replace_images(output), ok=done)
-    parsed = _parse_headed_output(output)
-    if parsed is None:
-        says_how = tool in SHELL_TOOLS or tool == "apply_patch" or (tool == "spawn_agent" and value is output)
-        return _ParsedOutput(output, ok=not says_how and not _FAILURE_TEXT(output))
-    return parsed
+    parsed = _parse_headed_output(output, is_headed=is_headed, has_patch=has_patch)
+    if parsed is not None:
+        return parsed
+    if is_headed or (tool == "spawn_agent" and value is output):
+        return _ParsedOutput(output, ok=False, from_words=True)
+    # A tool without a head: words of failure may be Codex's, or the tool's own output. Then nobody knows.
+    return _ParsedOutput(output, ok=None if _FAILURE_TEXT(output) else True, from_words=True)
 
 
-def _parse_headed_output(text: str) -> _ParsedOutput | None:
+def _parse_blocks(output: list[Any], *, is_headed: bool) -> _ParsedOutput:
+    """Parse content blocks. Codex may have added its own head to the first of them."""
+    first = output[0].get("text") if output and isinstance(output[0], Mapping) else None
+    head = _parse_headed_output(first, is_headed=is_headed) if isinstance(first, str) else None
+    if head is None:
+        body = output
+        fails = isinstance(first, str) and _FAILURE_TEXT(first) is not None
+        head = _ParsedOutput(None, ok=False if is_headed else None if fails else True, from_words=True)
+    else:
+        body = output[1:] if not head.body else [{**output[0], "text": head.body}, *output[1:]]
+    only_text = all(isinstance(block, Mapping) and isinstance(block.get("text"), str) for block in body)
+    return head._replace(body=content_text(body) if only_text else replace_images(body))
+
+
+def _parse_headed_output(text: str, *, is_headed: bool, has_patch: bool = False) -> _ParsedOutput | None:
     """Parse an output whose first lines say how a command ended; None if it has no such head.
 
     The command's own output follows `Output:`. A text about exit codes there is the command's, so it does not count.
+    For a tool that runs no command, an exit code in the head is the tool's own output.
     """
     facts: dict[str, str] = {}
-    for _ in range(2):  # If Codex finds a patch inside a command, the output has a second head inside the first.
+    # If Codex finds a patch inside a command, the output has a second head inside the first.
+    for _ in range(2 if has_patch else 1):
         lines = text[:HEAD_MAX].split("\n")
         size = 0
         for line in lines:
             size += len(line) + 1
             if line == "Output:":
                 break
-            if (found := _HEAD_LINE(line)) is None:
+            found = _HEAD_LINE(line)
+            if found is None or (not is_headed and not line.startswith(("Wall time: ", "Total output lines: "))):
                 return _output_from_facts(facts, text) if facts else None
             facts |= {name: value for name, value in found.groupdict().items() if value is not None} or {"": ""}
         else:
@@ -262,21 +299,20 @@ def _output_from_facts(facts: Mapping[str, str], body: str) -> _ParsedOutput:
 
 
 def _find_refusal(tool: str, parsed: _ParsedOutput, reports: Sequence[CallReport]) -> Refusal | None:
-    """Return the refusal of a call, if Codex's own text states one."""
-    # A command's output and a server's answer can contain any text. So neither may decide that a call was refused.
+    """Return the refusal of a call, if a report or Codex's own text states one."""
     if parsed.exit_code is not None or any(report.answer is not None or report.exit_code == 0 for report in reports):
         return None
-    texts = [report.error for report in reports if report.error]
-    if isinstance(parsed.body, str) and not tool.startswith("mcp__"):
-        texts.append(parsed.body)
-    for text in texts:
-        words = text[:HEAD_MAX].strip()
-        if _DENIED_BY_PERSON(words):
-            return Refusal(by_person=True, words=words)
-        if _DENIED_BY_RULE(words):
-            return Refusal(by_person=False, words=words)
     if any(report.declined for report in reports):
         return Refusal(by_person=None, words="declined")
+    words = [report.error.strip() for report in reports if report.error and _MCP_REFUSAL(report.error.strip())]
+    # The text of a tool that ran commands or patches is Codex's own only if it has no head: then nothing ran.
+    if tool in _HEADED_TOOLS and parsed.from_words and isinstance(parsed.body, str):
+        words.append(parsed.body[:HEAD_MAX].strip())
+    for text in words:
+        if _DENIED_BY_PERSON(text):
+            return Refusal(by_person=True, words=text)
+        if _DENIED_BY_RULE(text):
+            return Refusal(by_person=False, words=text)
     return None
 
 

@@ -18,7 +18,7 @@ from aver.agents.codex.calls import NO_OUTPUT, SHELL_TOOLS, CallReport, CodexOut
 from aver.agents.codex.records import LINE_MAX, CodexLine, first_line, read_thought, read_tokens
 from aver.ingest.attachments import digest_reference, replace_images
 from aver.ingest.command_line import command_line
-from aver.ingest.contract import AgentCall, AgentEvent, Permission, Tokens
+from aver.ingest.contract import SAID_BY_WORDS, AgentCall, AgentEvent, Permission, Tokens
 from aver.ingest.diffs import format_line_counts
 from aver.ingest.foreign_json import content_text, first_text, ms_between, parse_embedded_json
 from aver.ingest.patches import read_patch
@@ -77,7 +77,11 @@ class PendingEvent:
             side_effects=outcome.effects,
             allowed=self._find_permission(outcome),
             launched=outcome.launched,
-            environment={**base.environment, "process": outcome.running} if outcome.running else base.environment,
+            environment={
+                **base.environment,
+                **({"process": outcome.running} if outcome.running else {}),
+                **(SAID_BY_WORDS if outcome.from_words else {}),
+            },
         )
 
     def _find_permission(self, outcome: CodexOutcome) -> Permission:

@@ -168,7 +168,7 @@ _DONE_STATUSES = ("completed", "success", "succeeded", "done", "finished")
 _FAILED_STATUSES = ("error", "failed", "failure", "cancelled", "canceled", "aborted", "timeout", "timed_out")
 _DENIED_STATUSES = ("rejected", "denied", "declined", "skipped")
 
-_COMMAND_TOOLS = ("run_terminal_cmd", "run_terminal_command", "run_terminal_command_v2", "shell", "terminal")
+COMMAND_TOOLS = ("run_terminal_cmd", "run_terminal_command", "run_terminal_command_v2", "shell", "terminal")
 _DELETE_TOOLS = ("delete_file", "delete")
 _SUBAGENT_TOOLS = ("task", "task_v2", "subagent", "spawn_agent")
 _WRITE_TOOLS = ("write", "write_file", "create_file")
@@ -190,8 +190,9 @@ def call_state(call: Any) -> str:
 def is_denied(call: Mapping[str, Any], result: Any) -> bool:
     """Return whether a person refused the call."""
     # The result of a built-in tool is Cursor's. An MCP server writes its own, so `rejected` there proves nothing.
-    own = str(call.get("name")).lower() in (*_COMMAND_TOOLS, *_DELETE_TOOLS, *EDIT_TOOLS)
-    rejected = own and isinstance(result, Mapping) and result.get("rejected") is True
+    own = _writes_result_itself(call.get("name"))
+    # A result that has an exit code or output belongs to a call that ran.
+    rejected = own and isinstance(result, Mapping) and result.get("rejected") is True and not _shows_a_run(result)
     return (
         rejected
         or "rejected" in (call.get("userDecision"), _additional_value(call, "status"))
@@ -203,8 +204,10 @@ def read_success(call: Mapping[str, Any], result: Any) -> tuple[bool | None, str
     """Return whether a call worked, and the error; None if that is not known yet."""
     if call_state(call) == "open":
         return None, None
-    error = result.get("error") if isinstance(result, Mapping) else None
-    code = find_exit_code(result)
+    # A server's answer, or the content of a file that is JSON, may have the same members. Only Cursor's own count.
+    own = result if isinstance(result, Mapping) and _writes_result_itself(call.get("name")) else None
+    error = None if own is None else own.get("error")
+    code = find_exit_code(own)
     statuses = [call.get("status"), _additional_value(call, "status")]
     failed = [status for status in statuses if status in _FAILED_STATUSES]
     if failed or error or code:
@@ -213,9 +216,18 @@ def read_success(call: Mapping[str, Any], result: Any) -> tuple[bool | None, str
         status = str(word) if word not in (None, "error") else None
         code_message = f"exit code {code}" if code else None
         return False, _error_message(error) or code_message or _error_message(call.get("error")) or status
-    if isinstance(result, Mapping) and result.get("success") is False:
+    if own is not None and own.get("success") is False:
         return False, None
     return (True, None) if call.get("status") in _DONE_STATUSES or result not in (None, "") else (None, None)
+
+
+def _writes_result_itself(name: Any) -> bool:
+    """Return whether Cursor makes the result of this tool: it has members of its own, and foreign text inside them."""
+    return str(name).lower() in (*COMMAND_TOOLS, *_DELETE_TOOLS, *EDIT_TOOLS)
+
+
+def _shows_a_run(result: Mapping[str, Any]) -> bool:
+    return find_exit_code(result) is not None or any(result.get(name) for name in _STREAMS)
 
 
 def find_exit_code(result: Any) -> int | None:
@@ -233,7 +245,7 @@ def read_permission(call: Mapping[str, Any], *, denied: bool) -> Permission:
 
 def normalize_streams(name: str, result: Any) -> Any:
     """Return a command's result with the names `stdout`, `stderr` and `exit_code`; other fields stay as they are."""
-    if name.lower() not in _COMMAND_TOOLS or not isinstance(result, Mapping):
+    if name.lower() not in COMMAND_TOOLS or not isinstance(result, Mapping):
         return result
     streams = {_STREAMS[key]: value for key, value in result.items() if key in _STREAMS}
     rest = {key: value for key, value in result.items() if key not in _STREAMS and key not in _EXIT_CODES}
@@ -243,7 +255,7 @@ def normalize_streams(name: str, result: Any) -> Any:
 
 def list_effects(name: str, arguments: Mapping[str, Any], path: str) -> Iterator[str]:
     tool = name.lower()
-    if tool in _COMMAND_TOOLS:
+    if tool in COMMAND_TOOLS:
         yield f"ran {_one_line(first_text(arguments, 'command'))}"
     elif tool in _DELETE_TOOLS and path:
         yield f"deleted {path}"

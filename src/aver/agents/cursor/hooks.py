@@ -143,6 +143,7 @@ def _read_arguments(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 def _build_call_event(event: str, payload: Mapping[str, Any]) -> AgentEvent:
     from aver.agents.cursor.calls import (
+        COMMAND_TOOLS,
         build_diff,
         build_summary,
         find_exit_code,
@@ -157,7 +158,8 @@ def _build_call_event(event: str, payload: Mapping[str, Any]) -> AgentEvent:
     result, failed = parse_embedded_json(payload.get("tool_output")), event == "postToolUseFailure"
     path = find_path(arguments, result)
     diff = None if failed else build_diff(tool, arguments, result, {}, path)
-    ok = not failed and not find_exit_code(result)
+    # Only a command has an exit code. A file or a server's answer that is JSON may have a member with that name.
+    ok = not failed and not (tool.lower() in COMMAND_TOOLS and find_exit_code(result))
     denied = failed and get_text(payload, "failure_type") == "permission_denied"
     return AgentEvent(
         what="call",
