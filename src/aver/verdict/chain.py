@@ -13,7 +13,8 @@ For each record, the judge reports the first of these rules that is broken. It t
     9. the store's search columns match the signed content         COLUMN_MISMATCH
 
 The judge always hashes the stored bytes, never a model that is written out again. Bytes that are signed but not in
-canonical form get a warning. The contents of sections never fail a verdict; they are reported as a profile.
+canonical form get a warning, and so do values that CPS does not allow. The contents of sections never fail a verdict;
+they are reported as a profile.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from aver.keys.algorithms import is_ed25519_signature_hex, is_ml_dsa_65_signatur
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
 from aver.log import debug
-from aver.verdict.record import COLUMNS, column_values, detect_profile, read_record
+from aver.verdict.record import COLUMNS, column_values, examine_profile, read_record
 from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
 
 Level = Literal["structural", "content", "signature"]
@@ -129,7 +130,9 @@ class ChainJudge:
             problem = self._find_problem(record, content, columns)
             if problem:
                 self._add_failure(*problem, sequence)
-            profile = detect_profile(content)
+            profile, invalid = examine_profile(content)
+            if invalid and not problem:
+                self._add_finding("profile", "warning", "NOT_VALID_CPS", f"not valid by CPS: {invalid}", sequence)
             self.tally.profiles[profile] = self.tally.profiles.get(profile, 0) + 1
         except DuplicateKey as error:
             self._add_failure("canonical", "DUPLICATE_KEY", str(error), sequence)

@@ -13,8 +13,9 @@ import orjson
 
 from aver.capsule.canonical import DEPTH_MAX, canonical_json
 from aver.capsule.json_reader import TOKENS_MAX, Unreadable, decode_bounded, read_json
-from aver.capsule.model import SECTIONS
-from aver.errors import NotCanonical
+from aver.capsule.model import SECTIONS, SPEC_VERSION
+from aver.capsule.validate import is_plainly_valid, validate, validate_known_values
+from aver.errors import InvalidCapsule, NotCanonical
 
 COLUMNS = ("id", "type", "kind", "key", "session", "at")
 """The columns by which a store finds records, besides place and hash."""
@@ -161,12 +162,30 @@ _AGENT_CAPSULE_KEYS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 
 
-def detect_profile(content: Mapping[str, Any]) -> str:
-    """The specification that has these section keys: `cps`, `agent-capsule` or `other`."""
-    for section, keys in _CPS_KEYS:
-        if content[section].keys() != keys:
-            break
+def examine_profile(content: Mapping[str, Any]) -> tuple[str, str]:
+    """The specification that has these section keys, and the first thing that is not valid by CPS, or "".
+
+    The profile is `cps`, `agent-capsule` or `other`. Agent-capsule writes fewer keys than CPS wants, so only its values
+    are examined. Records without `spec_version` are older; CPS 3.5 calls them valid as they were sealed.
+    """
+    if is_plainly_valid(content):
+        return "cps", ""
+    if "spec_version" not in content:
+        profile, problem = examine_profile({**content, "spec_version": SPEC_VERSION})
+        return f"{profile} without spec_version", problem
+    if all(content[section].keys() == keys for section, keys in _CPS_KEYS):
+        profile, check = "cps", validate
+    elif (
+        all(content[section].keys() >= keys for section, keys in _AGENT_CAPSULE_KEYS)
+        # Agent-capsule never writes these two. A record of CPS that lost a key has them.
+        and "timestamp" not in content["trigger"]
+        and "options" not in content["reasoning"]
+    ):
+        profile, check = "agent-capsule", validate_known_values
     else:
-        return "cps"
-    loose = all(content[section].keys() >= keys for section, keys in _AGENT_CAPSULE_KEYS)
-    return "agent-capsule" if loose else "other"
+        profile, check = "other", validate
+    try:
+        check(content)
+    except InvalidCapsule as error:
+        return profile, str(error)
+    return profile, ""
