@@ -247,11 +247,30 @@ def test_a_valid_capsule_is_verified(case: dict[str, Any]) -> None:
     assert (verdict.status, [finding.words for finding in verdict.findings]) == ("verified", [])
 
 
+STRICTER_THAN_CPS = {
+    # CPS does not forbid further keys.
+    *("trigger-unknown-key", "context-unknown-key", "reasoning-unknown-key", "authority-unknown-key"),
+    *("execution-unknown-key", "outcome-unknown-key", "unknown-top-level-key", "option-unknown-key"),
+    *("tool-call-unknown-key", "seal-key-hash", "seal-key-signature", "seal-key-signed_at"),
+    # JavaScript writes milliseconds.
+    *("timestamp-milliseconds", "timestamp-zero-fraction"),
+    # Scores that languages write differently, though they lie between 0 and 1.
+    *("confidence-tiny", "confidence-smallest", "option-feasibility-1e-09"),
+    # The published vectors have rejected options without a reason, and CPS calls `options_considered` a shorthand.
+    *("rejected-without-reason", "rejected-with-blank-reason", "considered-not-the-descriptions"),
+    *("considered-in-another-order", "considered-without-options", "options-without-considered"),
+}
+"""Cases that Aver does not write, and reads without a remark."""
+
+
 @for_each(load("validation.json")["invalid"], name_of)
 def test_an_invalid_capsule_is_never_verified(case: dict[str, Any]) -> None:
     verdict = verdict_on(changed(case))
     if case["name"] == "missing-spec_version":  # Older records have none. The report says so.
         assert "cps without spec_version: 1" in str(verdict.to_dict())
+        return
+    if case["name"] in STRICTER_THAN_CPS:
+        assert verdict.status == "verified"
         return
     assert verdict.status in {"failed", "qualified"}
     if verdict.status == "qualified":

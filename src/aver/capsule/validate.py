@@ -37,6 +37,7 @@ SCORE_MIN = 1e-4
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
+_CPS_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00", re.ASCII).fullmatch
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00", re.ASCII).fullmatch
 
 Rule = Callable[[Any], str | None]
@@ -117,6 +118,28 @@ def _timestamp_rule(value: Any) -> str | None:
     except ValueError:
         return "is not a date that exists"
     return "has fraction digits that are all zero" if value.endswith(".000000+00:00") else None
+
+
+def _cps_timestamp_rule(value: Any) -> str | None:
+    if type(value) is not str:
+        return "must be a string"
+    if not _CPS_TIMESTAMP(value):
+        return "is not ISO 8601 in UTC with +00:00"
+    try:
+        datetime.fromisoformat(value[:19])
+    except ValueError:
+        return "is not a date that exists"
+    return None
+
+
+def _cps_score_rule(value: Any) -> str | None:
+    if type(value) is not float and type(value) is not int:
+        return "must be a number"
+    return None if 0 <= value <= 1 else "lies outside 0.0 to 1.0"
+
+
+_CPS_RULES: Mapping[Rule, Rule] = {_timestamp_rule: _cps_timestamp_rule, _score_rule: _cps_score_rule}
+"""The rules of CPS where Aver writes by stricter ones."""
 
 
 def _any_value_rule(_: Any) -> str | None:
@@ -259,18 +282,34 @@ def validate(capsule: Capsule | Mapping[str, Any]) -> None:
         _check_part(call, _TOOL_CALL_RULES, f"execution.tool_calls[{index}].")
 
 
-def validate_known_values(content: Mapping[str, Any]) -> None:
-    """Raise `InvalidCapsule` if a value of the top level or of a section is not allowed. Missing keys are no matter.
+def validate_by_cps(content: Mapping[str, Any], *, complete: bool = True) -> None:
+    """Raise `InvalidCapsule` for the first key or value of a readable capsule that CPS itself does not allow.
 
-    Agent-capsule writes a part of the keys of CPS and has its own form of tool calls.
+    Aver writes by stricter rules than those of CPS. Here unknown keys, any fraction of a second, small scores and
+    rejected options without a reason are accepted: other implementations write them. Without `complete`, keys may be
+    missing, and options and tool calls are not examined.
     """
-    for prefix, part, rules in (
-        ("", content, _TOP_LEVEL_RULES),
-        *((f"{name}.", content[name], rules) for name, rules in _SECTION_RULES.items()),
-    ):
-        for key in rules:
-            if key in part:
-                _check_part({key: part[key]}, {key: rules[key]}, prefix)
+    parts = [("", content, _TOP_LEVEL_RULES)]
+    parts += [(f"{name}.", content[name], rules) for name, rules in _SECTION_RULES.items()]
+    if complete:
+        for field, items, rules in (
+            ("reasoning.options", content["reasoning"].get("options"), _OPTION_RULES),
+            ("execution.tool_calls", content["execution"].get("tool_calls"), _TOOL_CALL_RULES),
+        ):
+            if _object_list_rule(items) is None:
+                parts += [(f"{field}[{index}].", item, rules) for index, item in enumerate(items)]
+    for prefix, part, rules in parts:
+        for key, (sufficient_types, rule) in rules.items():
+            if key not in part:
+                if complete:
+                    raise InvalidCapsule("missing_field", f"{prefix}{key}", "is missing")
+            elif type(part[key]) not in sufficient_types:
+                problem = _CPS_RULES.get(rule, rule)(part[key])
+                if problem:
+                    category = "wrong_type" if problem.startswith("must be a") else "invalid_value"
+                    raise InvalidCapsule(category, f"{prefix}{key}", problem)
+    if complete:
+        _check_selection(content["reasoning"])
 
 
 def is_plainly_valid(content: Any) -> bool:
@@ -412,13 +451,10 @@ def _wrong_keys_error(part: Mapping[str, Any], rules: _PartRules, prefix: str) -
 
 def _check_options(reasoning: Mapping[str, Any]) -> None:
     options = reasoning["options"]
-    chosen = []
     for index, option in enumerate(options):
         field = f"reasoning.options[{index}]."
         _check_part(option, _OPTION_RULES, field)
-        if option["selected"]:
-            chosen.append(option)
-        elif not option["rejection_reason"].strip():
+        if not option["selected"] and not option["rejection_reason"].strip():
             raise InvalidCapsule("invalid_value", f"{field}rejection_reason", "a rejected option must say why")
     if list(reasoning["options_considered"]) != [option["description"] for option in options]:
         raise InvalidCapsule(
@@ -426,6 +462,12 @@ def _check_options(reasoning: Mapping[str, Any]) -> None:
             "reasoning.options_considered",
             "must list the descriptions of the options, in order",
         )
+    _check_selection(reasoning)
+
+
+def _check_selection(reasoning: Mapping[str, Any]) -> None:
+    options = reasoning["options"]
+    chosen = [option for option in options if option["selected"]]
     if len(chosen) > 1:
         raise InvalidCapsule("invalid_value", "reasoning.options", "more than one option is marked as selected")
     selected = reasoning["selected_option"]

@@ -14,7 +14,7 @@ import orjson
 from aver.capsule.canonical import DEPTH_MAX, canonical_json
 from aver.capsule.json_reader import TOKENS_MAX, Unreadable, decode_bounded, read_json
 from aver.capsule.model import SECTIONS, SPEC_VERSION
-from aver.capsule.validate import is_plainly_valid, validate, validate_known_values
+from aver.capsule.validate import is_plainly_valid, validate_by_cps
 from aver.errors import InvalidCapsule, NotCanonical
 
 COLUMNS = ("id", "type", "kind", "key", "session", "at")
@@ -174,18 +174,18 @@ def examine_profile(content: Mapping[str, Any]) -> tuple[str, str]:
         profile, problem = examine_profile({**content, "spec_version": SPEC_VERSION})
         return f"{profile} without spec_version", problem
     if all(content[section].keys() == keys for section, keys in _CPS_KEYS):
-        profile, check = "cps", validate
+        profile = "cps"
     elif (
         all(content[section].keys() >= keys for section, keys in _AGENT_CAPSULE_KEYS)
         # Agent-capsule never writes these two. A record of CPS that lost a key has them.
         and "timestamp" not in content["trigger"]
         and "options" not in content["reasoning"]
     ):
-        profile, check = "agent-capsule", validate_known_values
+        profile = "agent-capsule"
     else:
-        profile, check = "other", validate
+        profile = "other"
     try:
-        check(content)
+        validate_by_cps(content, complete=profile != "agent-capsule")
     except InvalidCapsule as error:
         return profile, str(error)
     return profile, ""

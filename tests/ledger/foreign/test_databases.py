@@ -467,5 +467,6 @@ def test_loose_sections_are_a_profile_not_a_failure(tmp_path: Path) -> None:
     chain.add(content_of("odd", tool="x", session="s1", outcome={}), tool.key)
     path = write_database(tmp_path / "s1.db", {None: chain.entries})
     verdict = verify(path, keys=[tool.public])
-    assert verdict.status == "verified"
-    assert verdict.check("profile").reason == "agent-capsule: 1, other: 1"
+    assert verdict.status == "qualified"
+    assert [(f.code, f.place.sequence) for f in verdict.findings] == [("NOT_VALID_CPS", 1)]
+    assert verdict.check("profile").reason == "not valid by CPS: trigger.timestamp: is missing"
