@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aver import Ledger, SeedSigner, open_ledger
+from aver import Capsule, Ledger, Sealed, SeedSigner, clock, open_ledger
+from aver.capsule.aver_block import BLOCK_KEY, of_kind
+from aver.capsule.canonical import canonical_bytes
+from aver.capsule.model import Outcome
+from aver.capsule.sealed import content_hash
 from aver.gate.action import Action
-from aver.gate.approvals import ApprovalRequest, Person, enrol_approver, open_request
+from aver.gate.approvals import ApprovalRequest, Person, enrol_approver, load_approval_setup, open_request
+from aver.gate.approvals.request import REQUEST_KIND, add_seconds, build_request_content, read_request
+from aver.gate.approvals.request_records import approvals_chain
+from aver.gate.approvals.rules import ApprovalLevel
 from aver.gate.decision import Decision, PolicyAnswer, Thresholds
+from support.tamper import Attacker
 
 SHOWN = "request 1\ndigest 2\n"
 """What somebody saw: any text will do where the text does not matter."""
@@ -69,3 +78,55 @@ def code_of(refusal: Any) -> str:
 def seals_hold(ledger: Ledger) -> bool:
     """Whether nothing is wrong with the ledger's records but what they say about approvals."""
     return all(check.status != "failed" for check in ledger.verify().checks if check.name != "approvals")
+
+
+def open_old_request(ledger: Ledger, command: str = "rm -rf build", gate_id: str = "gate-1") -> ApprovalRequest:
+    """A request as earlier versions of Aver opened it: it wants the statement that names no request."""
+    about = action(command)
+    setup = load_approval_setup(ledger)
+    approvers = setup.roster.approvers
+    content, blobs = build_request_content(
+        about,
+        asking(about, gate_id),
+        expires=add_seconds(clock.now(), 3600),
+        levels=(ApprovalLevel(tuple(approvers)),),
+        approvers=approvers,
+        anchor="ledger",
+    )
+    result = {name: value for name, value in content.items() if name not in ("statement", "scope", "uses")}
+    draft = Capsule(type="auth", outcome=Outcome(status="pending", result=result))
+    key = f"{REQUEST_KIND}:{gate_id}:{about.digest}"
+    record = ledger.append(approvals_chain(ledger.tenant), of_kind(draft, REQUEST_KIND), key=key, blobs=blobs)
+    return read_request(record, ledger=ledger.id, tenant=ledger.tenant)
+
+
+def copy_record(ledger: Ledger, record: Sealed, *, id: str = "", **changed: Any) -> Sealed:  # noqa: A002
+    """Append what a record says to the chain of the same name for this ledger's tenant. It keeps its id by default."""
+    content = record.to_dict()
+    content.update(id=id or record.id, sequence=0, previous_hash=None)
+    content["context"]["environment"][BLOCK_KEY] = {"kind": record.kind}
+    content["outcome"]["result"].update(changed)
+    domain = str(record.chain).partition(".")[0]
+    return ledger.append(f"{domain}.{ledger.tenant}", Capsule.from_dict(content))
+
+
+def reseal_row(
+    attacker: Attacker, record: Sealed, signer: SeedSigner, change: Callable[[dict[str, Any]], None]
+) -> None:
+    """Replace a record in the store by a changed one that another key has sealed. Later links are left as they are."""
+    content = record.to_dict()
+    change(content)
+    content["context"]["environment"][BLOCK_KEY]["by"] = signer.fingerprint
+    canonical = canonical_bytes(content)
+    digest = content_hash(canonical)
+    values = (canonical, digest, signer.sign(digest).ed25519, signer.fingerprint, content["id"], record.hash)
+    attacker.run(
+        [
+            (
+                "UPDATE records SET canonical = ?, hash = ?, signature = ?, signature_pq = '', signed_by = ?, id = ?"
+                " WHERE hash = ?",
+                values,
+            ),
+            ("UPDATE chains SET head = ? WHERE head = ?", (digest, record.hash)),
+        ]
+    )

@@ -286,10 +286,18 @@ def _open_or_use_approval(ledger: Ledger, action: Action, answer: Answer, wait: 
     Returns the answer with the request in it, and the record of the approval that was used; None where there is none.
     """
     from aver.gate.approvals import consume, load_request_states, open_request, recent_requests, wait_for_answer
+    from aver.gate.approvals.request import STATEMENT_VERSION, session_scope
 
     # The newest request about this action that is still open, or approved and not used. An agent that repeats a call
-    # must not open a second request for a person to look at.
-    same = [request for request in recent_requests(ledger) if request.digest == answer.decision.digest]
+    # must not open a second request for a person to look at. A request that wants a statement of version 1 is not taken
+    # up: such a statement may have been copied from another ledger or tenant.
+    same = [
+        request
+        for request in recent_requests(ledger)
+        if request.digest == answer.decision.digest
+        and request.statement == STATEMENT_VERSION
+        and request.scope == session_scope(action.session)
+    ]
     states = list(zip(same, load_request_states(ledger, same), strict=True))
     known = next((request for request, at in reversed(states) if at.state in ("pending", "approved")), None)
     asking = answer.decision if known is None else replace(answer.decision, gate_id=known.gate_id)

@@ -358,17 +358,28 @@ def _count_decisions(ledger: Ledger, call_id: str) -> int:
 
 
 def find_decisions(ledger: Ledger, call_id: str) -> list[RecordedDecision]:
-    """Return the newest decisions about a call, newest first; each was verified on the way.
+    """Return the newest decisions about a call, newest first, that this ledger's own ring has sealed.
 
     There is usually one. There are more where a person was waited for, where a hook ran twice, or where the client
-    uses an id again. Raises `IntegrityError` where a record is damaged.
+    uses an id again. Raises `IntegrityError` where a record is damaged, or was sealed by another key.
     """
+    records = find_decision_records(ledger, call_id)
+    if not records:
+        return []
+    from aver.gate.own_records import OwnRecords  # Not above: a call without a decision needs none.
+
+    own = OwnRecords(ledger)
+    return [RecordedDecision.from_record(own.require(record)) for record in records]
+
+
+def find_decision_records(ledger: Ledger, call_id: str) -> list[Sealed]:
+    """Return the records of the newest decisions about a call, newest first, whoever sealed them: to show them."""
     count = _count_decisions(ledger, call_id) if call_id else 0
     records = (
         ledger.get(f"gate:{gate_id_for(call_id, number)}")
         for number in range(count - 1, max(count - CANDIDATES_MAX, 0) - 1, -1)
     )
-    return [RecordedDecision.from_record(record) for record in records if record is not None]
+    return [record for record in records if record is not None]
 
 
 class DoneAction(NamedTuple):

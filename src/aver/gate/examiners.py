@@ -5,8 +5,10 @@
 
 `decisions`: each decision is made again from the inputs in its record, and must come out the same. The session's past
 in its record must be the one that the decision before has left. A decision that claims a human's approval must have
-used an approval of exactly its action. A decision cannot be made again where its record holds masked secrets, or where
-it was refused because there were no rules; the verdict counts these.
+used an approval of exactly its action, in its session, that no other decision has used. A decision cannot be made again
+where its record holds masked secrets, or where it was refused because there were no rules; the verdict counts these.
+
+In the ledger that the ring belongs to, both report records that no key of the ring has sealed.
 
 The holder of the ledger's key can seal a decision that was never made. He cannot make the same inputs lead to it.
 """
@@ -20,16 +22,18 @@ from typing import Any
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound
 from aver.gate.approvals.enrolment import approvers_chain
+from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request, session_scope
 from aver.gate.approvals.request_records import approvals_chain
-from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals
+from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_foreign_seal
 from aver.gate.approvals.vote import read_vote
-from aver.gate.decision_record import DECISION_KIND, decision_chain
+from aver.gate.decision_record import DECISION_KIND, RecordedDecision, decision_chain
 from aver.gate.effects.known_agents import KnownAgents
 from aver.gate.replay import MASK_MARK, replay_decision
 from aver.gate.session import EMPTY_SESSION
 from aver.verdict import EvidenceReader, Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
+from aver.verdict.verdict import CheckStatus
 
 DECISIONS_CHECK = "decisions"
 
@@ -44,9 +48,14 @@ def examine_approvals(examination: Examination) -> Tally:
         tally = Tally()
         tally.skip(APPROVALS_CHECK, "the approvers' enrolments are not here", matters=True)
         return tally
-    answers = _read_chain(reader, approvals_chain(tenant))
-    enrolments = _read_chain(reader, approvers_chain(tenant))
-    return check_approvals(answers, examination.rules.ring, enrolments=enrolments)
+    return check_approvals(
+        _read_chain(reader, approvals_chain(tenant)),
+        examination.rules.ring,
+        ledger=examination.ledger,
+        tenant=tenant,
+        enrolments=_read_chain(reader, approvers_chain(tenant)),
+        is_own=examination.is_own,
+    )
 
 
 def examine_decisions(examination: Examination, known: KnownAgents | None = None) -> Tally:
@@ -73,24 +82,38 @@ class _DecisionExaminer:
         self._known = known
         self.tally = Tally()
         self._reader = examination.reader
-        self._uses: Counter[str] | None = None
-        """How often an approval was used, by the digest of the action; None where the approvals need not be here."""
+        self._own_ring = examination.rules.ring if examination.is_own else None
+        self._uses: dict[str, ApprovalRequest] | None = None
+        """The requests whose approvals were used and are left, by the id of the use's record; None where the approvals
+        need not be here."""
         chain = approvals_chain(examination.tenant)
         if examination.is_complete or _has_chain(self._reader, chain):
-            self._uses = Counter()
-            for record in _read_chain(self._reader, chain):
-                try:
-                    found = read_vote(record)
-                    if found is not None and found[1].word == "used":
-                        self._uses[str(record.to_dict()["outcome"]["result"]["digest"])] += 1
-                except (AverError, AttributeError, KeyError, TypeError):
-                    continue  # The check of approvals reports it.
+            self._uses = self._read_uses(chain, examination.ledger, examination.tenant)
         self.unrepeatable: Counter[str] = Counter()
         self._chain = ExaminedChain("", "", 0)
         self._next = 0
         self._state: Mapping[str, Any] | None = EMPTY_SESSION
         """The state that the decision before has left; None where an excerpt lacks that decision."""
         self.without_past = 0
+
+    def _read_uses(self, chain: str, ledger: str, tenant: str) -> dict[str, ApprovalRequest]:
+        requests: dict[str, ApprovalRequest] = {}
+        uses: dict[str, ApprovalRequest] = {}
+        for record in _read_chain(self._reader, chain):
+            try:
+                if self._find_foreign_seal(record) is not None:
+                    continue
+                if record.kind == REQUEST_KIND:
+                    request = read_request(record, ledger=ledger, tenant=tenant)
+                    requests[request.id] = request
+                elif (found := read_vote(record)) is not None and found[1].word == "used":
+                    uses[record.id] = requests[found[0]]
+            except (AverError, AttributeError, KeyError, TypeError):
+                continue  # The check of approvals reports it.
+        return uses
+
+    def _find_foreign_seal(self, record: Sealed) -> tuple[CheckStatus, str, str] | None:
+        return None if self._own_ring is None else find_foreign_seal(record, self._own_ring)
 
     def examine_chain(self, chain: ExaminedChain) -> None:
         """Examine the decisions of a chain, from its start."""
@@ -107,8 +130,11 @@ class _DecisionExaminer:
                     break
             stop = start
         for record in self._reader.read(chain.origin, chain.start, chain.count):
+            place = Place(record.chain, record.sequence)
+            if (foreign := self._find_foreign_seal(record)) is not None:
+                status, code, words = foreign
+                self.tally.add(Finding(DECISIONS_CHECK, status, code, make_printable(words), place))
             if record.kind == DECISION_KIND:
-                place = Place(record.chain, record.sequence)
                 with guard(self.tally, DECISIONS_CHECK, place):
                     self._examine_decision(record, place)
 
@@ -130,13 +156,32 @@ class _DecisionExaminer:
         if isinstance(result, dict):
             self._check_past(result, place)
             if result.get("decision") == "human_approved":
-                digest = str(result.get("digest"))
-                if self._uses is None:
-                    self.tally.skip(APPROVALS_CHECK, "the approvals that decisions refer to are not here", matters=True)
-                elif not self._uses[digest]:
-                    self._add_failure("it says that a human approved this, and no approval of it was used", place)
-                else:
-                    self._uses[digest] -= 1  # One use allows one decision: a second one finds none left.
+                self._check_approval(RecordedDecision.from_record(record, content), place)
+
+    def _check_approval(self, decision: RecordedDecision, place: Place) -> None:
+        """Check that a decision used an approval of its action, in its session. A second decision finds none left."""
+        if self._uses is None:
+            self.tally.skip(APPROVALS_CHECK, "the approvals that decisions refer to are not here", matters=True)
+            return
+        use = decision.approval
+        if not use:
+            # Decisions of the first versions do not name the use. Such a use was of a request that wants version 1.
+            same = (
+                known
+                for known, request in self._uses.items()
+                if request.statement == UNBOUND_VERSION and request.digest == decision.digest
+            )
+            use = next(same, "")
+        request = self._uses.pop(use, None)
+        session = decision.action.get("session")
+        if request is None or request.digest != decision.digest:
+            self._add_failure("it says that a human approved this, and no approval of it was used", place)
+        elif (
+            request.statement != UNBOUND_VERSION
+            and MASK_MARK.decode() not in str(session)
+            and request.scope != session_scope(str(session))
+        ):
+            self._add_failure("it says that a human approved this, and the approval was for another session", place)
 
     def _check_past(self, result: Mapping[str, Any], place: Place) -> None:
         """Compare the past in a decision with the state that the decision before has left."""

@@ -10,23 +10,25 @@ person who approves a change looks at it, so the counting begins anew there. Bet
 no more than risk would pass at once, in however many pieces.
 
 Three counts come from the newest records: how often the same action was denied, what was tried within the last minute,
-and how the tool has fared. Without a memory that is up to 50 verified records for each decision. With
+and how the tool has fared. Only records count that this ledger's own ring has sealed (`aver.gate.own_records`). Without
+a memory, Aver verifies all decisions of the session from the first on, so that each is known to be of this chain. With
 it, a decision verifies the records since the last one: two, in the 5th decision as in the 500th.
 
 The memory is one file of a session in `AVER_HOME/gate-sessions/` (0600, replaced all at once):
 
-    {v: 1, of, count, hash, state_at, decisions: [[sequence, digest, refused, now, effects]], row, calls: [[at, tool,
-     failed]], sha256}
+    {v: 2, of, count, hash, state_at, state_hash, decisions: [[sequence, digest, refused, now, effects]], row,
+     calls: [[at, tool, failed]], sha256}
 
     of          the ledger, its address, the tenant, the chain and the key ring that it was made with
     count, hash the head up to which the records were verified
-    state_at    the record that holds the session's newest state; null where there is none
+    state_at    the record that holds the session's newest state, and `state_hash` its hash; null where there is none
     row         the ledger's number of the newest record that was searched for tool calls
 
 It is a memory and no evidence. The ledger's signed records always win:
 
 * the record at `count` is read and verified again, and must have `hash`;
-* the state itself is not in the file: it is read from the signed record that `state_at` names;
+* the state itself is not in the file: it is read from the signed record that `state_at` names, which must have
+  `state_hash`;
 * a memory of another ring, of a longer chain, of another ledger, or one that is damaged in any way counts for nothing.
   The past is then read from the records, as if there had been no memory.
 
@@ -38,8 +40,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -58,9 +60,9 @@ from aver.files.regular import read_if_regular
 from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision
 from aver.gate.decision_record import DECISION_KIND, REFUSING_DECISIONS, RecordedDecision
+from aver.gate.own_records import OwnRecords
 from aver.gate.risk.features import Features, MeasuredChange
 from aver.ledger import Head, Ledger
-from aver.verdict import ChainJudge, Rules
 
 SECRET_LABEL = "secret"  # noqa: S105 - a label, not one
 """The label of a session that may have seen a secret. A session never loses it."""
@@ -83,7 +85,7 @@ EMPTY_SESSION: Mapping[str, Any] = {"labels": [], "changed": {}, "changed_files"
 
 
 DIRECTORY = "gate-sessions"
-MEMORY_VERSION = 1
+MEMORY_VERSION = 2
 
 MEMORY_SIZE_MAX = 1024 * 1024
 """Largest file that is read, in bytes. Ours have some 30 KiB at most."""
@@ -91,7 +93,7 @@ MEMORY_SIZE_MAX = 1024 * 1024
 MEMORIES_MAX = 1000
 """Sessions that are remembered. Beyond that, those that were not used for longest are forgotten."""
 
-_MEMORY_KEYS = {"v", "of", "count", "hash", "state_at", "decisions", "row", "calls", "sha256"}
+_MEMORY_KEYS = {"v", "of", "count", "hash", "state_at", "state_hash", "decisions", "row", "calls", "sha256"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ class SessionMemory:
     count: int = 0
     hash: str | None = None
     state_at: int | None = None
+    state_hash: str | None = None
     decisions: tuple[PastDecision, ...] = ()
     row: int = 0
     calls: tuple[PastCall, ...] = ()
@@ -166,22 +169,14 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
     since, calls_since = (at - MINUTE).isoformat(), (at - USES_SPAN).isoformat()
     # The memory saves time and is no evidence: the records since then are read and verified, and win.
     memory = load_memory(ledger, head)
-    if action.tool:
-        # Add the tool calls that were recorded since. Records in the chain of the decisions are none.
-        row, calls = memory.row, list(memory.calls)
-        newer = ledger.find_newer(memory.row, session=action.session, since=calls_since, limit=USES_MAX)
-        for row, record in newer:  # noqa: B007
-            if record.chain == head.chain:
-                continue
-            try:
-                made = record.to_dict()["execution"]["tool_calls"]
-                calls += [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in made]
-            except (AverError, KeyError, TypeError):
-                continue  # Not a record of tool calls.
-        kept = tuple(call for call in calls if call.at >= calls_since)[-USES_MAX:]
-        memory = replace(memory, row=row, calls=kept)
     try:
-        memory, state = _read_new_decisions(ledger, head, memory)
+        own = OwnRecords(ledger)
+        if action.tool:
+            memory = _read_new_calls(ledger, own, head, memory, action.session, calls_since)
+        memory, state = _read_new_decisions(ledger, own, head, memory)
+    except IntegrityError as error:
+        words = f"the session's past cannot be trusted: {error.message}"
+        raise IntegrityError(error.code, words, evidence=error.evidence, advice=error.advice) from error
     except (AttributeError, BadInput, KeyError, TypeError, ValueError) as error:
         words = f"the session's past cannot be understood: a decision in {head.chain} has not the form of one"
         raise IntegrityError("SCHEMA_INVALID", words, advice="run: aver verify") from error
@@ -202,73 +197,72 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
     )
 
 
-# --- decisions
+# --- calls and decisions
 
 
-def _read_new_decisions(ledger: Ledger, head: Head, memory: SessionMemory) -> tuple[SessionMemory, Mapping[str, Any]]:
-    """Verify the records since the last decision. Returns the memory up to `head`, and the session's state there."""
-    # The newest record that was verified before is read again: the memory counts only if it is still that one.
-    start = memory.count - 1 if memory.count > 0 and head.count - memory.count < LOOK_BACK else None
-    records = [] if start is None else _read_verified(ledger, head.chain, start, head.count)
-    if start is None or records[0].hash != memory.hash:
-        log.debug("gate", "the past of %s is read from its records", head.chain)
-        memory = replace(memory, count=0, hash=None, state_at=None, decisions=())
-        start = max(0, head.count - LOOK_BACK)
-        records = _read_verified(ledger, head.chain, start, head.count)
-    decisions, state_at, state = list(memory.decisions), memory.state_at, None
-    for sequence, decision in _read_decisions(start, records):
+def _read_new_calls(
+    ledger: Ledger, own: OwnRecords, head: Head, memory: SessionMemory, session: str, since: str
+) -> SessionMemory:
+    """Return the memory with the tool calls that were recorded since. The chain of the decisions has none."""
+    row, calls = memory.row, list(memory.calls)
+    for row, record in ledger.find_newer(memory.row, session=session, since=since, limit=USES_MAX):  # noqa: B007
+        # An imported session may have the same id as this one. It happened elsewhere.
+        if record.chain == head.chain or own.is_imported(str(record.chain)):
+            continue
+        own.require(record)
+        try:
+            made = record.to_dict()["execution"]["tool_calls"]
+            calls += [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in made]
+        except (AverError, KeyError, TypeError):
+            continue  # Not a record of tool calls.
+    return replace(memory, row=row, calls=tuple(call for call in calls if call.at >= since)[-USES_MAX:])
+
+
+def _read_new_decisions(
+    ledger: Ledger, own: OwnRecords, head: Head, memory: SessionMemory
+) -> tuple[SessionMemory, Mapping[str, Any]]:
+    """Verify the records since the last decision. Returns the memory up to `head`, and the session's state there.
+
+    A memory that does not fit the records counts for nothing: then all records are read, from the first on.
+    """
+    # The newest record that was verified before is read again. Its hash covers all records before it.
+    start = max(memory.count - 1, 0)
+    decisions = deque(memory.decisions, LOOK_BACK)
+    state_at, state_hash, state = memory.state_at, memory.state_hash, None
+    for sequence, record in enumerate(own.read(head, start), start):
+        if sequence == memory.count - 1 and record.hash != memory.hash:
+            return _read_new_decisions(ledger, own, head, _forget_decisions(memory, head.chain))
+        decision = _read_decision(record)
+        if decision is None:
+            continue
         if sequence >= memory.count:
             effects, at = tuple(decision.result["effects"] or ()), decision.result["facts"]["now"]
             refused = decision.decision in REFUSING_DECISIONS
             decisions.append(PastDecision(sequence, decision.digest, refused, at, effects))
         if decision.result["session"] is not None:
-            state_at, state = sequence, decision.result["session"]
-    # None of these records holds a state: each was refused without being judged, or is an outcome.
-    if state is None and memory.count == 0:
-        state_at, state = _find_state(ledger, head.chain, start)
-    elif state is None and state_at is not None:  # It is further back: read the signed record that holds it.
-        _, state = _find_state(ledger, head.chain, state_at + 1, look_back=1)
+            state_at, state_hash, state = sequence, record.hash, decision.result["session"]
+    # No new record holds a state: each was refused without being judged, or is an outcome. An older record has it.
+    if state is None and state_at is not None:
+        found = next(ledger.read(head.chain, state_at, state_at + 1), None)
+        # A signature alone does not show that the record is of this chain, so its hash must be the remembered one.
+        if found is None or own.require(found).hash != state_hash:
+            return _read_new_decisions(ledger, own, head, _forget_decisions(memory, head.chain))
+        decision = _read_decision(found)
+        state = None if decision is None else decision.result["session"]
     kept = tuple(past for past in decisions if past.sequence >= head.count - LOOK_BACK)
-    memory = replace(memory, count=head.count, hash=head.hash, state_at=state_at, decisions=kept)
+    memory = replace(memory, count=head.count, hash=head.hash, state_at=state_at, state_hash=state_hash, decisions=kept)
     return memory, EMPTY_SESSION if state is None else state
 
 
-def _find_state(
-    ledger: Ledger, chain: str, stop: int, *, look_back: int = LOOK_BACK
-) -> tuple[int | None, Mapping[str, Any] | None]:
-    """Return the newest state before a record, after the number of the record that holds it; None for none."""
-    while stop > 0:
-        start = max(0, stop - look_back)
-        found = list(_read_decisions(start, _read_verified(ledger, chain, start, stop)))
-        for sequence, decision in reversed(found):
-            if decision.result["session"] is not None:
-                return sequence, decision.result["session"]
-        stop = start
-    return None, None
+def _read_decision(record: Sealed) -> RecordedDecision | None:
+    """Read the decision in a record; None for another record, such as an outcome."""
+    content = record.to_dict()
+    return RecordedDecision.from_record(record, content) if read_kind(content) == DECISION_KIND else None
 
 
-def _read_decisions(start: int, records: list[Sealed]) -> Iterator[tuple[int, RecordedDecision]]:
-    """Read the decisions among records of which the first has the number `start`. Others, such as outcomes, are not."""
-    for sequence, record in enumerate(records, start):
-        content = record.to_dict()
-        if read_kind(content) == DECISION_KIND:
-            yield sequence, RecordedDecision.from_record(record, content)
-
-
-def _read_verified(ledger: Ledger, chain: str, start: int, stop: int) -> list[Sealed]:
-    """Read records and verify each: a session's past is evidence. Raises `IntegrityError`."""
-    if start >= stop:
-        return []
-    records = list(ledger.read(chain, start, stop))
-    # A record that is missing would hide what the session did: that refuses, as a damaged one does.
-    try:
-        require_valid_records(ledger, chain, start, records)
-        if len(records) != stop - start:
-            raise IntegrityError("SEQUENCE_GAP", f"records of {chain} are missing")
-    except IntegrityError as error:
-        words = f"the session's past cannot be trusted: {error.message}"
-        raise IntegrityError(error.code, words, advice="run: aver verify") from error
-    return records
+def _forget_decisions(memory: SessionMemory, chain: str) -> SessionMemory:
+    log.debug("gate", "the past of %s is read from its records", chain)
+    return replace(memory, count=0, hash=None, state_at=None, state_hash=None, decisions=())
 
 
 # --- the memory between two decisions
@@ -293,6 +287,7 @@ def load_memory(ledger: Ledger, head: Head) -> SessionMemory:
             count=int(document["count"]),
             hash=document["hash"],
             state_at=None if document["state_at"] is None else int(document["state_at"]),
+            state_hash=document["state_hash"],
             decisions=tuple(
                 PastDecision(int(sequence), str(digest), bool(refused), str(now), tuple(map(str, effects)))
                 for sequence, digest, refused, now, effects in document["decisions"]
@@ -316,6 +311,7 @@ def save_memory(ledger: Ledger, chain: str, memory: SessionMemory) -> None:
         "count": memory.count,
         "hash": memory.hash,
         "state_at": memory.state_at,
+        "state_hash": memory.state_hash,
         "decisions": [[d.sequence, d.digest, d.refused, d.now, list(d.effects)] for d in memory.decisions],
         "row": memory.row,
         "calls": [[call.at, call.tool, call.failed] for call in memory.calls],
@@ -350,19 +346,3 @@ def _locate_memory(ledger: Ledger, chain: str) -> tuple[Path, str]:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
-
-
-def require_valid_records(ledger: Ledger, chain: str, start: int, records: list[Sealed]) -> list[Sealed]:
-    """Return the records if each has its hash, its signature, its place and its link. Raises `IntegrityError` if not.
-
-    `start` is the number of the first record in its chain.
-    """
-    identity = {"name": chain, "ledger": ledger.id, "tenant": ledger.tenant}
-    judge = ChainJudge(Rules(ledger.keys.ring()), chain=chain, start=start, identity=identity, needs_block=True)
-    for record in records:
-        judge.judge(record)
-    # The first failure is the one to report: later ones often follow from it.
-    broken = next((finding for finding in judge.finish().findings if finding.status == "failed"), None)
-    if broken is not None:
-        raise IntegrityError(broken.code, f"{broken.place}: {broken.words}", evidence=broken, advice="run: aver verify")
-    return records

@@ -34,6 +34,7 @@ from aver.ledger.verified_heads import (
     update_verified,
 )
 from aver.verdict import (
+    ChainJudge,
     Examination,
     ExaminedChain,
     Examiner,
@@ -65,6 +66,7 @@ def build_examinations(
         return []
     chosen = {row.name for row in rows}
     own = ledger.id, ledger.tenant
+    is_ours = _has_sealed_here(ledger, rules.ring)
     sources: dict[tuple[str, str], dict[str, ChainRow]] = {own: {}}
     # Own chains first: an imported chain cannot take the name of one of them.
     for row in sorted(ledger.store.chains(ledger.tenant) if is_single else rows, key=lambda row: row.frozen):
@@ -81,8 +83,38 @@ def build_examinations(
         if examined:
             reader = ValidRecords(ledger, rules, {origin: row.name for origin, row in chains.items()}, doubtful)
             # What was imported need not be all that the other ledger has.
-            found.append(Examination(reader, rules, *source, examined, is_complete=source == own, is_single=is_single))
+            found.append(
+                Examination(
+                    reader,
+                    rules,
+                    *source,
+                    examined,
+                    is_complete=source == own,
+                    is_single=is_single,
+                    is_own=source == own and is_ours,
+                )
+            )
     return found
+
+
+def _has_sealed_here(ledger: Ledger, ring: Ring) -> bool:
+    """Whether a key of the ring itself has begun a chain of this ledger. An auditor's ring has not."""
+    if ring.closed or not ring.entries:
+        return False
+    # The ledger's own chains come first: in one's own ledger, a single record is read.
+    rows = [row for row in ledger.store.chains(ledger.tenant) if not row.frozen]
+    for row in sorted(rows, key=lambda row: row.name not in RESERVED_CHAINS):
+        try:
+            first = next(ledger.read(row.name, 0, 1), None)
+            if first is None or ring.entry(first.signed_by) is None:
+                continue
+        except AverError:
+            continue  # Reported with the chain.
+        judge = ChainJudge(Rules(ring), chain=row.name, start=None)
+        judge.judge(first)
+        if judge.signer is not None and ring.entry(judge.signer.fingerprint) is not None:
+            return True
+    return False
 
 
 def has_examined_domain(chain: str) -> bool:

@@ -94,6 +94,8 @@ class Examination:
     """Whether all chains that records refer to must be here. Where they need not be, a missing one is `not_checked`."""
     is_single: bool = False
     """Whether only this one chain is verified, not the whole that it belongs to."""
+    is_own: bool = False
+    """Whether the ring in `rules` is the one that seals in this ledger. Then records of other keys decide nothing."""
 
     def select(self, *domains: str) -> list[ExaminedChain]:
         return [chain for chain in self.chains if chain.domain in domains]

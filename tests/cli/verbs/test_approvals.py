@@ -150,7 +150,15 @@ def test_approving(asked: Aver, ledger: Ledger) -> None:
     record = list(ledger.read(request.chain))[-1].to_dict()
     shown = ledger.blob(record["outcome"]["result"]["shown"]["blob"]["digest"]).decode()
     assert shown == ran.out[: len(shown)]
-    assert shown.endswith(f"your reason\n  | as agreed\ndigest {request.digest}\n")
+    assert "your reason\n  | as agreed\n" in shown
+    assert shown.endswith(
+        "what an answer is good for\n"
+        f"  ledger {ledger.id}, tenant default\n"
+        f"  request {request.id}\n"
+        "  | scope: session:\n"
+        f"  once, until {request.expires} (UTC)\n"
+        f"digest {request.digest}\n"
+    )
 
     consume(ledger, request, request.digest)
     again = asked("approvals", "approve", request.id, *FROM_STDIN, stdin=f"{PASSPHRASE}\n")

@@ -54,11 +54,17 @@ def test_an_approval_is_signed_recorded_and_used_once(ledger: Ledger, ada: Perso
     assert statement["purpose"] == "approval"
     shown = content["outcome"]["result"]["shown"]["blob"]["digest"]
     assert statement["content"] == {
+        "v": 2,
+        "ledger": ledger.id,
+        "tenant": "default",
+        "request": request_.id,
         "digest": request_.digest,
         "decision": "approve",
         "approver": "person:ada",
         "expires": request_.expires,
         "shown": shown,
+        "scope": "session:",
+        "uses": 1,
     }
     assert ledger.blob(shown) == SHOWN.encode()
 

@@ -194,6 +194,13 @@ def test_a_planted_request_with_other_approvers_is_refused(ledger: Ledger, reque
         {"expires": "tomorrow"},
         {"digest": "x"},
         {"more": 1},
+        {"statement": 1},
+        {"statement": 3},
+        {"statement": True},
+        {"uses": 2},
+        {"uses": 1.0},
+        {"scope": "workspace"},
+        {"scope": None},
     ],
     ids=str,
 )
@@ -201,7 +208,7 @@ def test_what_is_no_request_is_none(change: dict[str, Any], ledger: Ledger, requ
     planted(ledger, request_, "next", **change)
     record = list(ledger.read(request_.chain))[-1]
     with pytest.raises(BadInput):
-        read_request(record)
+        read_request(record, ledger=ledger.id, tenant=ledger.tenant)
     assert [request.id for request in recent_requests(ledger)] == [request_.id]
 
 

@@ -52,7 +52,9 @@ def ring_of(*people: Person, **retired: str) -> Ring:
 
 def checked(ledger: Ledger, ring: Ring) -> Tally:
     enrolments = ledger.read("approvers.default")
-    return check_approvals(ledger.read("approvals.default"), ring, enrolments=enrolments)
+    return check_approvals(
+        ledger.read("approvals.default"), ring, ledger=ledger.id, tenant="default", enrolments=enrolments
+    )
 
 
 def found(tally: Tally) -> Found:
@@ -307,7 +309,8 @@ def test_a_statement_that_stands_in_two_requests(ledger: Ledger, ada: Person, re
     copy = replace(request_, id=ledger.append(request_.chain, of_kind(draft, "approval.request")).id)
     write(ledger, copy, "approve", given)
     write(ledger, copy, "used", None)
-    assert found(checked(ledger, ring_of(ada))) == [("failed", "REPLAY", 4), ("failed", "REPLAY", 5)]
+    expected = [("failed", "EVIDENCE_INVALID", 4), ("failed", "EVIDENCE_INVALID", 5)]
+    assert found(checked(ledger, ring_of(ada))) == expected
 
 
 # --- requests and enrolments that are not right
@@ -351,7 +354,9 @@ def test_a_request_that_counts_a_key_nobody_enrolled(ledger: Ledger, ada: Person
 
 def test_an_enrolment_that_had_no_right(ledger: Ledger, ada: Person) -> None:
     ledger.append("approvers.default", of_kind(Capsule(type="auth"), "key.create"))
-    tally = check_approvals((), ring_of(ada), enrolments=ledger.read("approvers.default"))
+    tally = check_approvals(
+        (), ring_of(ada), ledger=ledger.id, tenant="default", enrolments=ledger.read("approvers.default")
+    )
     assert found(tally) == [("failed", "ROLE_POLICY_VIOLATION", 1)]
 
 

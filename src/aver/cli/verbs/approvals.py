@@ -201,6 +201,11 @@ def _print_display(screen: Screen, shown: RequestDisplay) -> None:
 def _request_to_dict(ledger: Ledger, request: ApprovalRequest, state: RequestState) -> dict[str, Any]:
     return {
         "request": request.id,
+        "ledger": request.ledger,
+        "tenant": request.tenant,
+        "statement": request.statement,
+        "scope": request.scope,
+        "uses": request.uses,
         "state": state.state,
         "reason": state.reason,
         "level": state.level,
@@ -293,7 +298,7 @@ def _answer_request(given: argparse.Namespace, screen: Screen) -> int:
         did = {"approve": "approved", "deny": "denied", "escalate": "escalated"}[given.action]
         follows = f"the request is {state.state}{f': {state.reason}' if state.reason else ''}"
         if (given.action, state.state) == ("approve", "approved"):
-            follows = "the agent may do this once"
+            follows = "the agent may do this once, in the session that asked"
         screen.print_line(f"{did} by {identity}; ", StyledText(escape_invisible(follows), "strong"))
         if state.escalation:
             screen.print_line(StyledText(escape_invisible(state.escalation), "warn"))

@@ -6,7 +6,7 @@ always based on all earlier records. If two processes race, the second one reads
 refused with a code, and not recorded:
 
     DIGEST_MISMATCH      another action than the one that was asked about
-    STATEMENT_MISMATCH   signed for another request, or something else
+    STATEMENT_MISMATCH   signed for another ledger, tenant, request or session, or something else
     SIG_MISSING, SIG_INVALID, UNKNOWN_KEY, KEY_RETIRED     the signature, or the key, does not count
     NOT_LISTED, NOT_YET, PASSED_ON, NO_LEVEL               not this person, or not now
     ALREADY_DECIDED      the same person voted so before
@@ -25,7 +25,7 @@ from aver.capsule.blobs import Blob
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, HeadMoved, Refused, Unavailable
-from aver.gate.approvals.request import ApprovalRequest
+from aver.gate.approvals.request import UNBOUND_VERSION, ApprovalRequest
 from aver.gate.approvals.request_records import APPROVALS_DOMAIN, RequestHistory, valid_approvers
 from aver.gate.approvals.roster import Custody, Person
 from aver.gate.approvals.vote import (
@@ -125,9 +125,11 @@ def consume(ledger: Ledger, request: ApprovalRequest, digest: str, *, by: str = 
         if view.state.state != "approved":
             raise view.refusal("NOT_APPROVED")
         used = Vote(sequence=view.head.count, at=clock.now(), word="used", level=view.state.level)
+        # The key names what people signed, so one set of signatures is never used twice. A statement of version 1 does
+        # not name its request.
+        signed = f"{request.digest}:{request.expires}" if request.statement == UNBOUND_VERSION else request.id
         try:
-            # The key names what people signed, not the request, so one set of signatures is never used twice.
-            key = f"{VOTE_KIND}:used:{request.digest}:{request.expires}"
+            key = f"{VOTE_KIND}:used:{signed}"
             return ledger.append(
                 view.head.chain, _build_vote_draft(request, used, view.state, None, by), key=key, after=view.head
             )

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aver.fast_dataclass import dataclass
-from aver.gate.approvals.request import ApprovalRequest
+from aver.gate.approvals.request import UNBOUND_VERSION, ApprovalRequest
 from aver.gate.approvals.vote import RequestState
 from aver.text import count_unusual_characters, escape_invisible
 
@@ -81,6 +81,8 @@ def render_request(
         *([DisplayLine("its diff", "strong"), *_colour_diff(changes)] if diff else []),
         *_render_notes(action, diff),
         *([DisplayLine("your reason", "strong"), *_render_quoted(comment.split("\n"))] if comment else []),
+        DisplayLine("what an answer is good for", "strong"),
+        *_render_binding(request),
         DisplayLine(f"digest {request.digest}", "strong"),
     ]
     return RequestDisplay(
@@ -109,6 +111,19 @@ def _render_facts(request: ApprovalRequest, state: RequestState) -> Iterator[Dis
         for item in listed if isinstance(listed, list) else []:
             words = str(item) if name == "reasons" else f"rule {item}"
             yield from _render_quoted(words.split("\n"))
+
+
+def _render_binding(request: ApprovalRequest) -> Iterator[DisplayLine]:
+    """Render what the statement names besides the action: ledger, tenant, request, session, uses and end."""
+    if request.statement == UNBOUND_VERSION:
+        words = "an earlier version of Aver opened this request: an answer names no ledger, tenant or request"
+        yield DisplayLine(f"  {words}, and the gate asks anew", "warn")
+        return
+    yield DisplayLine(f"  ledger {request.ledger}, tenant {request.tenant}")
+    yield DisplayLine(f"  request {request.id}")
+    # The caller chose the name of its session.
+    yield from _render_quoted([f"scope: {request.scope}"])
+    yield DisplayLine(f"  once, until {request.expires} (UTC)")
 
 
 def _render_action(action: Mapping[str, Any]) -> Iterator[DisplayLine]:

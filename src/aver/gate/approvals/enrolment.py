@@ -1,7 +1,9 @@
 """Loads the approval rules and the roster, and changes the roster: enrol, rotate, withdraw.
 
 Aver reads the roster from the chain `approvers.<tenant>` at each use, and verifies the whole chain, which has few
-records. If there is a system file, it replaces both rules and roster (see `rules`).
+records. They count only if the key of the identity `ledger` sealed them (`aver.gate.own_records`). Where the key ring
+has keys of a person, the roster must have one of them. If there is a system file, it replaces both rules and roster
+(see `rules`).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from aver import clock
 from aver.capsule.aver_block import chain_name, of_kind
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
-from aver.errors import HeadMoved, NotFound, Refused
+from aver.errors import HeadMoved, IntegrityError, NotFound, Refused
 from aver.fast_dataclass import dataclass
 from aver.gate.approvals.roster import (
     ENROLMENT,
@@ -20,13 +22,15 @@ from aver.gate.approvals.roster import (
     Approver,
     Person,
     Roster,
+    apply_record,
     enrolment_content,
-    roster_from_records,
+    ring_problem,
+    sealer_problem,
     withdrawal_content,
 )
 from aver.gate.approvals.rules import SYSTEM_FILE, ApprovalRules, read_approval_rules, read_system_file
-from aver.gate.session import require_valid_records
-from aver.keys import Ring, RingEntry, Statement, check_rotation, sign_statement
+from aver.gate.own_records import OwnRecords
+from aver.keys import LEDGER, Ring, RingEntry, Statement, check_rotation, sign_statement
 from aver.ledger import Head, Ledger
 
 APPROVERS_DOMAIN = "approvers"
@@ -57,13 +61,28 @@ def load_approval_setup(ledger: Ledger) -> ApprovalSetup:
 
 
 def load_roster(ledger: Ledger) -> Roster:
-    """Load the roster from the ledger. Raises IntegrityError if its chain is damaged: then no approval counts."""
-    chain = approvers_chain(ledger.tenant)
-    try:
-        records = list(ledger.read(chain))
-    except NotFound:
-        return Roster()
-    return roster_from_records(require_valid_records(ledger, chain, 0, records), ledger=ledger.id, tenant=ledger.tenant)
+    """Load the roster from the ledger. Raises IntegrityError if its chain is not intact: then no approval counts."""
+    head = ledger.head(approvers_chain(ledger.tenant))
+    records = list(OwnRecords(ledger).read(head))
+    ring = ledger.keys.ring()
+    roster = Roster()
+    changes: dict[str, Sealed] = {}
+    for record in records:
+        if (problem := sealer_problem(record, ring)) is not None:
+            raise _build_mismatch(record, problem)
+        before = roster.approvers
+        roster = apply_record(roster, record, ledger=ledger.id, tenant=ledger.tenant)
+        changes |= {name: record for name, approver in roster.approvers.items() if before.get(name) != approver}
+    # Only the roster as it is now is compared: a person who was withdrawn may have come back with a key on this ring.
+    for name, approver in roster.approvers.items():
+        if (problem := ring_problem(approver, ring)) is not None:
+            raise _build_mismatch(changes[name], problem)
+    return roster
+
+
+def _build_mismatch(record: Sealed, problem: str) -> IntegrityError:
+    words = f"chain {record.chain}, sequence {record.sequence}: {problem}"
+    return IntegrityError("KEY_MISMATCH", words, evidence=record, advice="run: aver verify")
 
 
 def enrol_approver(ledger: Ledger, newcomer: Person, endorser: Person | None = None) -> Sealed:
@@ -164,4 +183,6 @@ def _append_change(ledger: Ledger, kind: str, statement: Statement, did: str, af
         authority=Authority(type="human_approved", approver=content["identity"], chain=[statement.to_dict()]),
         outcome=Outcome(status="success", summary=did, result=result),
     )
-    return ledger.append(after.chain, of_kind(draft, kind), after=after)
+    # Not `ledger.signer()`, which may be an agent's.
+    signer = ledger.keys.signer(LEDGER, post_quantum=ledger.config.post_quantum)
+    return ledger.append(after.chain, of_kind(draft, kind), signer=signer, after=after)

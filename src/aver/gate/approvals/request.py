@@ -14,6 +14,10 @@
     levels      [{approvers, quorum, after}]
     approvers   {identity: {public_key, public_key_pq, custody}}: the keys that count, pinned
     anchor      the source of those keys: `ledger` or `system`
+    statement   2: the version of the statement that people sign. Requests of earlier versions of Aver lack this field
+                and the next two, and want version 1
+    scope       `session:<id>`: the session in which an approval is good
+    uses        1: how often it is good
 
 `notify` tells people that a request waits for them. It never delays the request, and never makes it fail. A configured
 command gets `AVER_REQUEST`, `AVER_DIGEST`, `AVER_EXPIRES` and `AVER_SUMMARY` in its environment, and the
@@ -36,8 +40,8 @@ from typing import Any
 from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import INLINE_MAX, Blob, blob_references
 from aver.capsule.canonical import canonical_bytes, has_surrogate
-from aver.capsule.json_document import check_object, check_version, text_field, time_field
-from aver.capsule.sealed import Sealed
+from aver.capsule.json_document import check_object, check_version, int_field, text_field, time_field
+from aver.capsule.sealed import Sealed, content_hash
 from aver.errors import AverError, BadInput, IntegrityError
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action
@@ -56,6 +60,19 @@ DIFF_MAX = 16 * 1024 * 1024
 
 GATE_ID_MAX = 128
 
+STATEMENT_VERSION = 2
+"""The version of the statement that a new request wants. It names the ledger, the tenant, the request and the scope."""
+
+UNBOUND_VERSION = 1
+"""The version before. Its statement names none of these, so nothing shows for which request it was signed."""
+
+DOWNGRADED = "the request wants a statement of an earlier version than a request before it"
+
+USES = 1
+"""How often an approval is good."""
+
+_SESSION_SCOPE = "session:"
+
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _GATE_ID = re.compile(rf"[!-~]{{1,{GATE_ID_MAX}}}")
 _KEYS = frozenset(
@@ -64,14 +81,23 @@ _KEYS = frozenset(
         *("expires", "levels", "approvers", "anchor"),
     )
 )
+_BINDING_KEYS = frozenset({"statement", "scope", "uses"})
+
+
+def session_scope(session: str) -> str:
+    """Return the scope of an approval for one session. It ends after the colon if the action has no session."""
+    return f"{_SESSION_SCOPE}{session}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
     """One request. It pins the approvers and their keys."""
 
+    ledger: str
+    tenant: str
     id: str
     hash: str
+    """The hash of the bytes that were read, not the stored one."""
     chain: str
     sequence: int
     opened: str
@@ -83,6 +109,10 @@ class ApprovalRequest:
     anchor: str
     content: Mapping[str, Any]
     """`outcome.result`, for display."""
+    statement: int = UNBOUND_VERSION
+    """The version of the statement that it wants."""
+    scope: str = ""
+    uses: int = USES
     call_id: str = ""
     """The call that it concerns, from `trigger.correlation_id`; empty in older requests."""
 
@@ -93,11 +123,17 @@ class ApprovalRequest:
         raw = canonical_bytes(action) if blob is None else blob
         if hashlib.sha256(raw).hexdigest() != self.digest:
             raise IntegrityError("EVIDENCE_INVALID", f"the action in the request {self.id} is not the one it is about")
-        if blob is None:
-            return dict(action)
-        from aver.capsule.json_reader import read_json
+        if blob is not None:
+            from aver.capsule.json_reader import read_json
 
-        return dict(read_json(raw))
+            action = read_json(raw)
+        if not isinstance(action, dict) or not self.has_scope_of(action):
+            raise IntegrityError("EVIDENCE_INVALID", f"the request {self.id} is not of the session of its action")
+        return dict(action)
+
+    def has_scope_of(self, action: Mapping[str, Any]) -> bool:
+        """Whether the request is for the session of this action. One that wants version 1 does not say."""
+        return self.statement == UNBOUND_VERSION or self.scope == session_scope(str(action.get("session", "")))
 
     def read_diff(self, blob: bytes | None, action: Mapping[str, Any]) -> str | None:
         """Return the diff. Raises IntegrityError if it is not the diff of the action."""
@@ -163,6 +199,9 @@ def build_request_content(
         "levels": [level.to_dict() for level in levels],
         "approvers": {identity: approver.to_dict() for identity, approver in approvers.items()},
         "anchor": anchor,
+        "statement": STATEMENT_VERSION,
+        "scope": session_scope(action.session),
+        "uses": USES,
     }
     return content, blobs
 
@@ -182,14 +221,15 @@ def _build_diff_content(diff: str | None, blobs: list[Blob]) -> Any:
     return blobs[-1].reference
 
 
-def read_request(record: Sealed) -> ApprovalRequest:
-    """Read the request in a record. Raises BadInput if it is not a valid request."""
+def read_request(record: Sealed, *, ledger: str, tenant: str) -> ApprovalRequest:
+    """Read the request in a record of this ledger and tenant. Raises BadInput if it is not a valid request."""
     try:
         content = record.to_dict()
         if record.kind != REQUEST_KIND:
             raise BadInput(f"the record {content['id']} is of the kind {record.kind}")
-        result = check_object(content["outcome"]["result"], "the request", _KEYS)
+        result = check_object(content["outcome"]["result"], "the request", _KEYS, _BINDING_KEYS)
         check_version(result["v"], "the request")
+        statement, scope = _read_binding(result)
         # Checked before the levels are read, so that a record cannot ask for endless work.
         listed = result["levels"]
         if not isinstance(listed, list) or not 1 <= len(listed) <= LEVELS_MAX:
@@ -205,8 +245,11 @@ def read_request(record: Sealed) -> ApprovalRequest:
         if len({approver.fingerprint for approver in approvers.values()}) < len(approvers):
             raise BadInput("the request gives one key to two people")
         return ApprovalRequest(
+            ledger=ledger,
+            tenant=tenant,
             id=record.id,
-            hash=record.hash,
+            # Computed: who reads the record again compares both, and must meet the same bytes.
+            hash=content_hash(record.canonical),
             chain=str(record.chain or ""),
             sequence=record.sequence,
             opened=time_field((read_block(content) or {}).get("at"), "the request: at"),
@@ -217,12 +260,29 @@ def read_request(record: Sealed) -> ApprovalRequest:
             approvers=approvers,
             anchor=str(result["anchor"]),
             content=result,
+            statement=statement,
+            scope=scope,
             call_id=str(content["trigger"].get("correlation_id") or ""),
         )
     except AverError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput("the record is not a request for approval") from error
+
+
+def _read_binding(result: Mapping[str, Any]) -> tuple[int, str]:
+    """Return the version of the statement that a request wants, and its scope. Without these fields it wants 1."""
+    found = _BINDING_KEYS & result.keys()
+    if not found:
+        return UNBOUND_VERSION, ""
+    if found != _BINDING_KEYS:
+        raise BadInput(f"the request lacks {min(_BINDING_KEYS - found)}")
+    int_field(result["statement"], "the request: statement", low=STATEMENT_VERSION, high=STATEMENT_VERSION)
+    int_field(result["uses"], "the request: uses", low=USES, high=USES)
+    scope = result["scope"]
+    if not isinstance(scope, str) or not scope.startswith(_SESSION_SCOPE):
+        raise BadInput("the request: scope must be the one of a session")
+    return STATEMENT_VERSION, scope
 
 
 DESKTOP_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")

@@ -5,6 +5,11 @@ nothing written to disk later makes another key count. Opening the same action a
 first request, if it pins what would be pinned now. Aver refuses a different record, which someone may have put there in
 advance.
 
+Only requests count that this ledger's own ring has sealed (`aver.gate.own_records`). A new request wants a statement of
+version 2. A request of an earlier version of Aver wants version 1, which can be copied. A person may still answer it,
+and a process that opened it may use the answer. `aver.ask` never takes it up: it opens a new one. A request that wants
+version 1 after one that wants version 2 is a forgery, and counts for nothing.
+
 `RequestHistory` reads and verifies the votes on any number of requests in one pass over their chain. The pass starts at
 the first request and ends at a head that was read before. A caller that writes because of the result appends right
 after that head. If the chain has moved, the append fails.
@@ -24,18 +29,21 @@ from aver.errors import BadInput, Exists, IntegrityError, NotFound, Refused
 from aver.gate.action import Action
 from aver.gate.approvals.enrolment import ApprovalSetup, load_approval_setup, record_rotations
 from aver.gate.approvals.request import (
+    DOWNGRADED,
     REQUEST_KIND,
+    STATEMENT_VERSION,
     ApprovalRequest,
     add_seconds,
     build_request_content,
     notify,
     read_request,
+    session_scope,
 )
 from aver.gate.approvals.roster import Approver
 from aver.gate.approvals.rules import EXPIRES_MAX, ApprovalLevel
 from aver.gate.approvals.vote import RequestState, Vote, compute_state, read_vote
 from aver.gate.decision import Decision
-from aver.gate.session import require_valid_records
+from aver.gate.own_records import OwnRecords
 from aver.ledger import Head, Ledger
 
 APPROVALS_DOMAIN = "approvals"
@@ -97,9 +105,10 @@ def open_request(
     # One request for each decision and action. A second attempt finds the first request under this key.
     key = f"{REQUEST_KIND}:{decision.gate_id}:{digest}"
     try:
-        request = read_request(ledger.append(chain, of_kind(draft, REQUEST_KIND, refs), key=key, blobs=blobs))
+        record = ledger.append(chain, of_kind(draft, REQUEST_KIND, refs), key=key, blobs=blobs)
     except Exists as exists:
-        return _resume_request(exists.record, digest, decision.gate_id, setup)
+        return _resume_request(ledger, exists.record, action, decision.gate_id, setup)
+    request = read_request(record, ledger=ledger.id, tenant=ledger.tenant)
     # Only after the request is in the ledger: the command may look it up at once.
     notify(request, setup.rules.notify, summary)
     return request
@@ -132,11 +141,17 @@ def _enrolled_levels(setup: ApprovalSetup) -> tuple[ApprovalLevel, ...]:
     )
 
 
-def _resume_request(record: Sealed, digest: str, gate_id: str, setup: ApprovalSetup) -> ApprovalRequest:
-    request = read_request(record)
+def _resume_request(
+    ledger: Ledger, record: Sealed, action: Action, gate_id: str, setup: ApprovalSetup
+) -> ApprovalRequest:
+    """Return the request that is there under this gate id. Raises Refused unless a new one would be the same."""
+    request = read_request(OwnRecords(ledger).require(record), ledger=ledger.id, tenant=ledger.tenant)
     levels, approvers = _select_approvers(setup)
-    # A request that was put there in advance might name other approvers, or never expire.
-    same = (request.digest, request.gate_id, request.levels) == (digest, gate_id, levels)
+    # A request that was put there in advance might name other approvers, never expire, or want a statement that can be
+    # copied from elsewhere.
+    found = (request.chain, request.digest, request.gate_id, request.levels, request.statement, request.scope)
+    chain, scope = approvals_chain(ledger.tenant), session_scope(action.session)
+    same = found == (chain, action.digest, gate_id, levels, STATEMENT_VERSION, scope)
     if not same or request.approvers != approvers or request.expires > add_seconds(request.opened, EXPIRES_MAX):
         raise Refused(
             "REQUEST_CHANGED",
@@ -170,8 +185,16 @@ def load_request(ledger: Ledger, request_id: str) -> ApprovalRequest:
     if record is None or record.chain != approvals_chain(ledger.tenant):
         raise NotFound(f"there is no request {request_id} in this ledger", advice="aver approvals list")
     # A record that was changed on disk must not be shown to anyone.
-    require_valid_records(ledger, record.chain, record.sequence, [record])
-    return read_request(record)
+    request = read_request(OwnRecords(ledger).require(record), ledger=ledger.id, tenant=ledger.tenant)
+    earlier = () if request.statement == STATEMENT_VERSION else _read_requests(ledger, stop=request.sequence)
+    if any(other.statement == STATEMENT_VERSION for other in earlier):
+        raise IntegrityError(
+            "STATE_VIOLATION",
+            f"chain {record.chain}, sequence {record.sequence}: {DOWNGRADED}",
+            evidence=record,
+            advice="run: aver verify",
+        )
+    return request
 
 
 def find_request(ledger: Ledger, beginning: str) -> ApprovalRequest:
@@ -192,13 +215,22 @@ def find_request(ledger: Ledger, beginning: str) -> ApprovalRequest:
 
 
 def recent_requests(ledger: Ledger) -> Iterator[ApprovalRequest]:
-    """Yield every request that may still be open, oldest first. Skips unreadable ones; `aver verify` reports them."""
+    """Yield every request that may still be open, oldest first. Skips those that `aver verify` reports as forged."""
+    wanted = 0
     # An older request has expired.
-    since = add_seconds(clock.now(), -EXPIRES_MAX)
+    for request in _read_requests(ledger, since=add_seconds(clock.now(), -EXPIRES_MAX)):
+        if request.statement < wanted:
+            continue
+        wanted = request.statement
+        yield request
+
+
+def _read_requests(ledger: Ledger, *, since: str | None = None, stop: int | None = None) -> Iterator[ApprovalRequest]:
+    """Yield the readable requests. They are not verified here: `RequestHistory` and `load_request` do that."""
     chain = approvals_chain(ledger.tenant)
-    for record in ledger.find(chain=chain, kind=REQUEST_KIND, since=since):
+    for record in ledger.find(chain=chain, kind=REQUEST_KIND, since=since, stop=stop):
         try:
-            yield read_request(record)
+            yield read_request(record, ledger=ledger.id, tenant=ledger.tenant)
         except (BadInput, IntegrityError):
             continue
 
@@ -226,10 +258,7 @@ class RequestHistory:
         # The head is read first. Later records are not part of this history.
         self.head: Head = ledger.head(requests[0].chain)
         self._first = min(request.sequence for request in requests)
-        try:
-            records = list(ledger.read(self.head.chain, self._first, self.head.count))
-        except NotFound:
-            records = []
+        records = list(OwnRecords(ledger).read(self.head, self._first))
         for request in requests:
             # A request that is gone, or is another record now, means that the ledger was set back.
             at = request.sequence - self._first
@@ -237,7 +266,6 @@ class RequestHistory:
                 place = f"{request.chain}, {request.sequence}"
                 words = f"the request {request.id} is no longer where it was opened: {place}"
                 raise IntegrityError("ROLLBACK", words, evidence=request.hash, advice="run: aver verify")
-        require_valid_records(ledger, self.head.chain, self._first, records)
         # For each record, the newest time from there on. Setting the clock back later does not reopen a request.
         times = accumulate((record.signed_at for record in reversed(records)), max)
         self._newest = list(times)[::-1]

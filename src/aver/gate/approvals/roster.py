@@ -9,14 +9,15 @@ approver who is already enrolled. Each change of the roster needs such a signatu
     key.retire   statement `withdrawal`   signed by an approver, of oneself or of another; one always remains
 
 A record that breaks these rules changes nothing, and is listed under `ignored`. The seal of a record alone proves
-little: it is made with the ledger's key, which the agent may use as well.
+little: it is made with the ledger's key, which the agent may use as well. It is needed all the same: `sealer_problem`
+and `ring_problem` say when a roster must not be believed at all.
 
 `find_person` is the other side: it finds a person who can sign now, with the signer of their key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, get_args
 
@@ -24,7 +25,7 @@ from aver.capsule.json_document import check_object, time_field
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.keys import KeyStore, PublicKey, Ring, Statement, StatementSigner, check_statement
+from aver.keys import LEDGER, KeyStore, PublicKey, Ring, Statement, StatementSigner, check_statement
 from aver.keys.public_key import check_identity
 from aver.keys.ring import ROTATION_PURPOSE as ROTATION
 from aver.keys.ssh_agent import find_ssh_agent_signer
@@ -111,14 +112,6 @@ def enrolment_content(approver: Approver, *, ledger: str, tenant: str, at: str) 
 def withdrawal_content(identity: str, fingerprint: str, *, ledger: str, tenant: str, at: str) -> dict[str, Any]:
     """Return the content of a withdrawal from the roster."""
     return {"identity": identity, "fingerprint": fingerprint, "ledger": ledger, "tenant": tenant, "at": at}
-
-
-def roster_from_records(records: Iterable[Sealed], *, ledger: str, tenant: str) -> Roster:
-    """Return the roster after all records of the chain, in order."""
-    roster = Roster()
-    for record in records:
-        roster = apply_record(roster, record, ledger=ledger, tenant=tenant)
-    return roster
 
 
 def apply_record(roster: Roster, record: Sealed, *, ledger: str, tenant: str) -> Roster:
@@ -216,6 +209,26 @@ def _is_endorsed(statement: Statement, roster: Roster, but: str) -> bool:
     """Whether an approver on the roster signed with a key other than `but`."""
     results = check_statement(statement, roster.ring())
     return any(result.outcome == "valid" and result.by != but for result in results)
+
+
+def sealer_problem(record: Sealed, ring: Ring) -> str | None:
+    """Return why the seal of a record does not entitle it to change the roster: another identity made it."""
+    entry = ring.entry(record.signed_by)
+    if entry is None or entry.identity == LEDGER:
+        return None
+    return f"{entry.identity} sealed it, and only the key of the ledger itself changes the roster"
+
+
+def ring_problem(approver: Approver, ring: Ring) -> str | None:
+    """Return why an approver contradicts the ring: it has keys of that person, and this is none of them.
+
+    Rotated keys are on the ring as well. The ring knows nothing of people whose keys are on other machines.
+    """
+    epochs = ring.entries_of(approver.identity)
+    if not epochs or any(entry.key == approver.key for entry in epochs):
+        return None
+    own = ", ".join(entry.fingerprint for entry in epochs)
+    return f"it gives {approver.identity} the key {approver.fingerprint}; the key ring has {own} for this person"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,17 @@ It takes the records of `approvers.<tenant>` and `approvals.<tenant>`. Their sea
 ledger. It checks that
 
 * an approver on the roster signed every change of the roster;
-* every request has the digest of its action, and names only keys that were enrolled;
-* every answer belongs to its request: statement, signature under the pinned key, time, and the person's turn;
+* every request has the digest and the session of its action, and names only keys that were enrolled;
+* every answer belongs to its request: statement, signature under the pinned key, time, and the person's turn. The
+  statement must name this ledger, this tenant and this request;
 * every use had the approvals it needed at that place in the chain, and was the first.
 
+In the ledger that the ring belongs to, a key of the ring must have sealed each record, and people's keys must be those
+of the ring. There the gate counts nothing else (`aver.gate.own_records`).
+
 A key in the records proves nothing by itself: the ring must know whose key it is. Otherwise the answer is
-`UNKNOWN_SIGNER`, not checked. An approval with a key from a plain file is a warning, `NOT_INDEPENDENT`.
+`UNKNOWN_SIGNER`, not checked. An approval with a key from a plain file is a warning, `NOT_INDEPENDENT`. So is one whose
+statement has version 1, `UNBOUND_STATEMENT`: it names neither ledger nor request, so it may have been copied.
 """
 
 from __future__ import annotations
@@ -18,12 +23,11 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from aver.capsule.aver_block import read_block
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
-from aver.gate.approvals.request import REQUEST_KIND, ApprovalRequest, read_request
-from aver.gate.approvals.roster import Roster, apply_record
+from aver.gate.approvals.request import DOWNGRADED, REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request
+from aver.gate.approvals.roster import Roster, apply_record, ring_problem, sealer_problem
 from aver.gate.approvals.vote import (
     NOT_INDEPENDENT,
     VOTE_KIND,
@@ -54,16 +58,26 @@ _VERDICT_CODES = {
 """The verdict's code for a reason of refusal. Any other reason is a `STATE_VIOLATION`."""
 
 
-def check_approvals(records: Iterable[Sealed], ring: Ring, *, enrolments: Iterable[Sealed] = ()) -> Tally:
+def check_approvals(
+    records: Iterable[Sealed],
+    ring: Ring,
+    *,
+    ledger: str,
+    tenant: str,
+    enrolments: Iterable[Sealed] = (),
+    is_own: bool = False,
+) -> Tally:
     """Check the records of an approvals chain, in order. `enrolments` are the records of the approvers chain.
 
-    An enrolment names the ledger it was made for. It must be the ledger that the chain's first record names.
+    `ledger` and `tenant` are those that the chains belong to. Enrolments and answers name the ones they were made for.
+    `is_own` says that the ring is the one that seals in this ledger.
     """
-    checker = _ApprovalChecker(ring)
+    checker = _ApprovalChecker(ring, ledger, tenant, is_own=is_own)
     # The roster first: requests name keys from it.
     for record in enrolments:
         with guard(checker.tally, APPROVALS_CHECK, _place_of(record)):
             checker.check_enrolment(record)
+    checker.compare_with_ring()
     for record in records:
         with guard(checker.tally, APPROVALS_CHECK, _place_of(record)):
             checker.check_record(record)
@@ -81,35 +95,61 @@ class _CheckedRequest:
 
 
 class _ApprovalChecker:
-    def __init__(self, ring: Ring) -> None:
+    def __init__(self, ring: Ring, ledger: str, tenant: str, *, is_own: bool) -> None:
         self.tally = Tally()
         self._ring = ring
+        self._ledger = ledger
+        self._tenant = tenant
+        self._is_own = is_own
         self._roster = Roster()
-        self._home: tuple[str, str] | None = None
-        """The ledger and the tenant that the first record of the approvers chain names."""
+        self._changes: dict[str, Sealed] = {}
+        """The record that gave a person the present key, by identity."""
+        self._wanted = UNBOUND_VERSION
+        """The highest version of the statement that a request wanted so far."""
         self._cases: dict[str, _CheckedRequest] = {}
         self._signatures: set[str] = set()
-        self._uses: set[tuple[str, str]] = set()
+        self._uses: set[tuple[str, ...]] = set()
 
     def check_enrolment(self, record: Sealed) -> None:
-        if self._home is None:
-            try:
-                chain = (read_block(record.to_dict()) or {})["chain"]
-                self._home = str(chain["ledger"]), str(chain["tenant"])
-            except (AverError, KeyError, TypeError):
-                self._home = "", ""  # then no enrolment fits
-        # `apply_record` reports a broken rule as one more ignored record.
-        before = len(self._roster.ignored)
-        ledger, tenant = self._home
-        self._roster = apply_record(self._roster, record, ledger=ledger, tenant=tenant)
         self.tally.count_done(APPROVALS_CHECK)
-        for words in self._roster.ignored[before:]:
+        if not self._counts_here(record):
+            return
+        if self._is_own and (problem := sealer_problem(record, self._ring)) is not None:
+            self._add_finding(record, "failed", "KEY_MISMATCH", problem)
+            return
+        # `apply_record` reports a broken rule as one more ignored record.
+        before = self._roster
+        self._roster = apply_record(before, record, ledger=self._ledger, tenant=self._tenant)
+        for words in self._roster.ignored[len(before.ignored) :]:
             self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", f"the roster was not changed by this: {words}")
+        for name, approver in self._roster.approvers.items():
+            if before.approvers.get(name) != approver:
+                self._changes[name] = record
+
+    def compare_with_ring(self) -> None:
+        """Compare the roster, as all enrolments leave it, with the people on the ring."""
+        for name, approver in self._roster.approvers.items() if self._is_own else ():
+            if (problem := ring_problem(approver, self._ring)) is not None:
+                self._add_finding(self._changes[name], "failed", "KEY_MISMATCH", problem)
+
+    def _counts_here(self, record: Sealed) -> bool:
+        """Report a record that no key of our own ring has sealed, in our own ledger. Returns whether it counts."""
+        found = find_foreign_seal(record, self._ring) if self._is_own else None
+        if found is not None:
+            self._add_finding(record, *found)
+        return found is None or found[0] != "failed"
 
     def check_record(self, record: Sealed) -> None:
+        if record.kind not in (REQUEST_KIND, VOTE_KIND) or not self._counts_here(record):
+            return
         if record.kind == REQUEST_KIND:
             self.tally.count_done(APPROVALS_CHECK)
-            request = read_request(record)
+            request = read_request(record, ledger=self._ledger, tenant=self._tenant)
+            # Without this, a forged request could want the statement that names no request.
+            if request.statement < self._wanted:
+                self._add_finding(record, "failed", "STATE_VIOLATION", DOWNGRADED)
+                return
+            self._wanted = request.statement
             self._cases[request.id] = _CheckedRequest(request, newest=request.opened)
             if not _matches_action(request):
                 self._add_finding(
@@ -122,7 +162,7 @@ class _ApprovalChecker:
                     key = f"the key {approver.fingerprint} as that of {identity}"
                     words = f"it counts {key}, who was never enrolled with it"
                     self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", words)
-        elif record.kind == VOTE_KIND:
+        else:
             self.tally.count_done(APPROVALS_CHECK)
             found = read_vote(record)
             if found is None:
@@ -143,8 +183,9 @@ class _ApprovalChecker:
     def _check_use(self, record: Sealed, case: _CheckedRequest, vote: Vote) -> None:
         """Check that a use is the first, and that the approvals it needs came before it."""
         request = case.request
-        # The key of a use names what people signed: two requests with the same digest and end share one use.
-        use = request.digest, request.expires
+        # A use is one of what people signed. By version 1, two requests with the same digest and end share one use.
+        unbound = request.statement == UNBOUND_VERSION
+        use = (request.digest, request.expires) if unbound else (request.id,)
         if case.used or use in self._uses:
             self._add_finding(record, "failed", "REPLAY", "the approval was used before")
             return
@@ -193,6 +234,9 @@ class _ApprovalChecker:
             self._add_finding(
                 record, "failed", "KEY_RETIRED", f"the key {fingerprint} of {identity} had ended at {min(ends)}"
             )
+        if request.statement == UNBOUND_VERSION and vote.word == "approve":
+            words = f"{identity} signed no ledger, tenant or request: an earlier version of Aver asked for that"
+            self._add_finding(record, "warning", "UNBOUND_STATEMENT", words)
         if vote.word == "approve" and "file" in (approver.custody, vote.custody):
             self._add_finding(record, "warning", "NOT_INDEPENDENT", f"{identity}: {NOT_INDEPENDENT}")
 
@@ -200,15 +244,29 @@ class _ApprovalChecker:
         self.tally.add(Finding(APPROVALS_CHECK, status, code, make_printable(words), _place_of(record)))
 
 
+def find_foreign_seal(record: Sealed, ring: Ring) -> tuple[CheckStatus, str, str] | None:
+    """Return status, code and words for a record of our own ledger that no key of our own ring has sealed.
+
+    The record's signature was checked against the key of this name, if the ring or the known keys have it.
+    """
+    if ring.entry(record.signed_by) is not None:
+        return None
+    key = f"the key {record.signed_by[:32]}"
+    if ring.lookup(record.signed_by):
+        words = f"{key} is known, but not of this ledger's own ring: the gate here does not count what it sealed"
+        return "warning", "UNKNOWN_SIGNER", words
+    return "failed", "UNKNOWN_SIGNER", f"{key} is not of this ledger's own ring, so the record counts for nothing"
+
+
 def _matches_action(request: ApprovalRequest) -> bool:
-    """Whether the action in a request has its digest, and the diff that of the action, as far as both are here."""
+    """Whether a request has the digest and session of its action, and the action's diff, as far as they are here."""
     # A blob's digest is checked with the ledger. Here it is enough that it is the right one.
     apart = request.blob_digest("action")
     if apart is not None:
         return apart == request.digest
     action = request.content["action"]
     try:
-        if hashlib.sha256(canonical_bytes(action)).hexdigest() != request.digest:
+        if hashlib.sha256(canonical_bytes(action)).hexdigest() != request.digest or not request.has_scope_of(action):
             return False
         apart = request.blob_digest("diff")
         if apart is None:

@@ -2,9 +2,12 @@
 
 A person's vote (`approve`, `deny`, `escalate`) is a statement with the purpose `approval`, signed by the person's key:
 
-    {digest, decision, approver, expires, shown}
+    {v: 2, ledger, tenant, request, digest, decision, approver, expires, shown, scope, uses}
 
-`shown` is the SHA-256 of the exact text that the person saw. The ledger keeps that text as a blob. Two more votes come
+`request` is the id of the request's record, so a vote is good in one ledger, one tenant and for one request only.
+`scope` and `uses` are those of the request. `shown` is the SHA-256 of the exact text that the person saw. The ledger
+keeps that text as a blob. Version 1 was {digest, decision, approver, expires, shown}. It counts only for a request that
+wants it, which no version of Aver opens any more. Two more votes come
 from Aver and have no signature: `expired`, and `used` when the action goes ahead. A vote is recorded as an
 `approval.decision`, with `outcome.result`: {v, request, digest, decision, approver, custody, level, comment, shown}.
 
@@ -27,11 +30,12 @@ from typing import Any, Literal, get_args
 
 from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import blob_references
+from aver.capsule.canonical import canonical_json
 from aver.capsule.json_document import check_object, check_version, int_field, time_field
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
-from aver.gate.approvals.request import ApprovalRequest
+from aver.gate.approvals.request import UNBOUND_VERSION, ApprovalRequest
 from aver.gate.approvals.roster import CUSTODIES, Approver, Custody
 from aver.gate.approvals.rules import LEVELS_MAX
 from aver.keys import Ring, Statement, check_statement
@@ -79,13 +83,24 @@ class VoteProblem:
 
 
 def vote_content(request: ApprovalRequest, word: str, approver: str, shown: str) -> dict[str, Any]:
-    """Return the content that a person signs."""
-    return {
+    """Return the content that a person signs: exactly that of the version that the request wants."""
+    content = {
         "digest": request.digest,
         "decision": word,
         "approver": approver,
         "expires": request.expires,
         "shown": shown,
+    }
+    if request.statement == UNBOUND_VERSION:
+        return content
+    return {
+        "v": request.statement,
+        "ledger": request.ledger,
+        "tenant": request.tenant,
+        "request": request.id,
+        **content,
+        "scope": request.scope,
+        "uses": request.uses,
     }
 
 
@@ -137,8 +152,15 @@ def vote_problem(request: ApprovalRequest, vote: Vote, counted: Mapping[str, App
     if statement.content.get("digest") != request.digest:
         return VoteProblem("DIGEST_MISMATCH", "it was signed for another action")
     # Compare the whole content, so that a statement cannot be moved to another request or say more.
-    if statement.content != vote_content(request, vote.word, approver, vote.shown):
-        return VoteProblem("STATEMENT_MISMATCH", "it was signed for another request, or says something else")
+    expected = vote_content(request, vote.word, approver, vote.shown)
+    if canonical_json(statement.content) != canonical_json(expected):
+        if statement.content.get("v", UNBOUND_VERSION) != request.statement:
+            words = f"its statement is not of version {request.statement}, which the request wants"
+            return VoteProblem("STATEMENT_MISMATCH", words)
+        absent = object()
+        names = [name for name in expected if statement.content.get(name, absent) != expected[name]]
+        about = f"another {' and another '.join(names)}" if names else "more than this request"
+        return VoteProblem("STATEMENT_MISMATCH", f"it was signed for {about}")
     if not request.levels_for(approver):
         return VoteProblem("NOT_LISTED", f"{approver} is not among those who decide this")
     # Only the key that the request pinned counts, so a key that is enrolled later cannot vote.

@@ -103,15 +103,14 @@ def _find_call_decisions(given: argparse.Namespace) -> list[Sealed]:
 
     A call that was done has a record under its id. A call that was refused has only these.
     """
-    from aver.gate.decision_record import find_decisions
+    from aver.gate.decision_record import find_decision_records
     from aver.ledger import open_ledger
 
     if not given.thing.isprintable():
         return []
     try:
         with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
-            places = [(str(found.chain), found.sequence or 0) for found in find_decisions(ledger, given.thing)]
-            return [record for chain, at in reversed(places) for record in ledger.read(chain, at, at + 1)]
+            return find_decision_records(ledger, given.thing)[::-1]
     except NotFound:  # There is no ledger.
         return []
 

@@ -1,0 +1,119 @@
+"""Records that the gate relies on: verified, in one of this ledger's own chains, and sealed by its own ring.
+
+The gate reads who may approve (`approvers.<tenant>`), what was asked and answered (`approvals.<tenant>`), and what a
+session did before (`gate.<session>` and the records of its calls). Anybody who can write to the store can put records
+there. A record counts only if all of this holds:
+
+1. Its chain is not imported.
+2. It passes every rule of `aver.verdict.chain`, and its signatures were checked: an unknown signer does not pass.
+3. The key is an entry of the ring in `AVER_HOME`, and its purpose is `seal`. A known key (`aver keys trust`) is another
+   party's key, so it does not count.
+4. All records up to the head that the caller read are there.
+
+`OwnRecords` raises `IntegrityError` at the first record that does not count. The gate then allows nothing.
+
+Hooks load this module, so it imports little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from aver.capsule.sealed import Sealed
+from aver.errors import IntegrityError, NotFound
+from aver.keys.ring import Ring
+from aver.ledger import Head, Ledger
+from aver.verdict import ChainJudge, Retirement, Rules
+
+SEAL_PURPOSE = "seal"
+
+_SIGNATURE_CHECKS = frozenset({"signature", "signature_pq"})
+
+
+class OwnRecords:
+    """Reads records of a ledger and gives only those that count. The keys are those of the moment it was made."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._ring = ledger.keys.ring()
+        self._rules = Rules(self._ring, retired=_find_retirements(ledger, self._ring))
+        self._is_imported: dict[str, bool] = {}
+
+    def read(self, head: Head, start: int = 0) -> Iterator[Sealed]:
+        """Yield the records of a chain from `start` up to `head`. Raises `IntegrityError` at one that does not count.
+
+        The caller must take all of them before it relies on any: a missing record is reported at the end.
+        """
+        if start >= head.count:
+            return
+        self._require_own_chain(head.chain)
+        judge = self._build_judge(head.chain, start)
+        count, last = start, None
+        for record in self._ledger.read(head.chain, start, head.count):
+            self._require(judge, record)
+            count, last = count + 1, record.hash
+            yield record
+        if count != head.count:
+            raise _build_error("SEQUENCE_GAP", head.chain, count, f"{head.count - count} records are missing")
+        if last != head.hash:
+            raise _build_error("COLUMN_MISMATCH", head.chain, count - 1, "the head row names another last record")
+
+    def require(self, record: Sealed) -> Sealed:
+        """Return a record that was found by itself. Raises `IntegrityError` if it does not count."""
+        chain = str(record.chain)
+        self._require_own_chain(chain)
+        self._require(self._build_judge(chain, None), record)
+        return record
+
+    def is_imported(self, chain: str) -> bool:
+        """Whether a chain came from elsewhere."""
+        known = self._is_imported.get(chain)
+        if known is None:
+            row = self._ledger.store.chain(self._ledger.tenant, chain)
+            known = self._is_imported[chain] = row is not None and row.frozen
+        return known
+
+    def _require_own_chain(self, chain: str) -> None:
+        if self.is_imported(chain):
+            words = "the chain was imported, and imported records decide nothing here"
+            raise _build_error("CHAIN_IDENTITY", chain, 0, words)
+
+    def _build_judge(self, chain: str, start: int | None) -> ChainJudge:
+        identity = {"name": chain, "ledger": self._ledger.id, "tenant": self._ledger.tenant}
+        return ChainJudge(self._rules, chain=chain, start=start, identity=identity, needs_block=True)
+
+    def _require(self, judge: ChainJudge, record: Sealed) -> None:
+        findings = judge.tally.findings
+        before = len(findings)
+        judge.judge(record)
+        for found in findings[before:]:
+            # A signature that was not checked, or of which a half is missing, is as bad as a wrong one here.
+            if found.status == "failed" or found.check in _SIGNATURE_CHECKS:
+                raise IntegrityError(
+                    found.code, f"{found.place}: {found.words}", evidence=found, advice="run: aver verify"
+                )
+        signer = judge.signer
+        entry = None if signer is None else self._ring.entry(signer.fingerprint)
+        if entry is None or entry.fingerprint != record.signed_by:
+            words = f"sealed by the key {record.signed_by[:32]}, which is not a key of this ledger's own ring"
+            raise _build_error("UNKNOWN_SIGNER", str(record.chain), record.sequence, words)
+        if entry.purpose != SEAL_PURPOSE:
+            words = f"sealed by a key of {entry.identity}, whose purpose is {entry.purpose}, not {SEAL_PURPOSE}"
+            raise _build_error("KEY_MISMATCH", str(record.chain), record.sequence, words)
+
+
+def _find_retirements(ledger: Ledger, ring: Ring) -> Mapping[str, Retirement]:
+    """Return up to which records retired keys of the ring count. Without a retired key, nothing is read."""
+    if all(entry.retired_at is None for entry in ring.entries):
+        return {}
+    from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, retirements
+
+    try:
+        ends = key_ends(ring, ledger.read(KEYS_CHAIN), ledger.blob)
+    except NotFound:
+        ends = []
+    return retirements(ring, ends)
+
+
+def _build_error(code: str, chain: str, sequence: int, words: str) -> IntegrityError:
+    return IntegrityError(code, f"chain {chain}, sequence {sequence}: {words}", advice="run: aver verify")
