@@ -30,13 +30,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.capsule.sealed import Sealed
 from aver.config import home_dir
-from aver.errors import BadInput, NotFound
+from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.keys import KeyStore, PublicKey, Ring
 from aver.ledger import ledger as ledger_room
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
 from aver.ledger.lookup import LedgerLike, LedgerSource, locate, locate_name
+from aver.ledger.stores.protocol import NotALedger
 from aver.verdict import (
     LEVELS,
     Examination,
@@ -425,6 +426,15 @@ def _verify_in_ledger(ledger: Ledger, chain: str | None, request: _Request) -> V
 
 def _verify_named(name: str, request: _Request) -> Verdict:
     """The verdict on the chain or record that has this name in the ledger."""
+    from aver.ledger.verify import failed_verdict
+
+    try:
+        return _verify_located(name, request)
+    except (NotALedger, IntegrityError) as error:
+        return failed_verdict(name, error, request.options.level)
+
+
+def _verify_located(name: str, request: _Request) -> Verdict:
     from aver.ledger.seen_heads import META_CHAIN
     from aver.ledger.verify import verify_record
 

@@ -7,7 +7,8 @@ refuses
 * more members or bytes than a run can have, and a compression ratio that no honest text reaches;
 * extended headers that say more than times, and anything after the end of the tar or of the gzip.
 
-If the caller gives the names that members may have, the reader stops at the header of any other member.
+If the caller gives the names that the members of one or several formats may have, the reader stops at the header of a
+member that does not fit: all members must be of one of the formats.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 import struct
 import tarfile
 import zlib
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -134,20 +135,23 @@ def open_directory(directory: Path, names: Iterable[str]) -> Iterator[Archive]:
 
 
 @contextmanager
-def open_archive(file: BinaryIO, allowed: Container[str] | None = None) -> Iterator[Archive]:
-    """Read an archive. Raise `Unreadable` if it is damaged, hostile, or has a member whose name is not `allowed`."""
+def open_archive(file: BinaryIO, *formats: Container[str]) -> Iterator[Archive]:
+    """Read an archive. Raise `Unreadable` if it is damaged, hostile, or has members that no one of `formats` has.
+
+    Each of `formats` has the names of its members. Without any, a member may have any name.
+    """
     beginning = file.read(len(GZIP_HEADER))
     file.seek(0)
     archive = Archive({}, plain=beginning == GZIP_HEADER)
     try:
-        _read_members(file, archive, allowed)
+        _read_members(file, archive, formats)
         yield archive
     finally:
         for member in archive.members.values():
             member.close()
 
 
-def _read_members(file: BinaryIO, archive: Archive, allowed: Container[str] | None) -> None:
+def _read_members(file: BinaryIO, archive: Archive, formats: Sequence[Container[str]]) -> None:
     stream = _GzipReader(file)
     described = False
     memory = MEMORY_MAX
@@ -160,8 +164,12 @@ def _read_members(file: BinaryIO, archive: Archive, allowed: Container[str] | No
                 continue
             described = False
             _check_member(info, archive)
-            if allowed is not None and info.name not in allowed:
-                raise Unreadable(f"{ascii(info.name)[:80]} is no part of a run")
+            if formats:
+                fitting = [names for names in formats if info.name in names]
+                if not fitting:
+                    others = " with the members before it" if archive.members else ""
+                    raise Unreadable(f"{ascii(info.name)[:80]} is no part of a run{others}")
+                formats = fitting
             archive.plain = archive.plain and block == _tar_header(info.name, info.size)
             kept: IO[bytes]
             if info.size <= memory:

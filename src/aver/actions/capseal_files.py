@@ -183,8 +183,7 @@ class _CapsealJudge:
         file = self._archive.members[ACTIONS_FILE]
         file.seek(0)
         listed, rows = self._read_array(ACTIONS_JSON_FILE), self._read_array(ROWS_FILE)
-        for raw in read_raw_lines(file, ACTION_LINE_MAX):
-            line = self.receipts.take(raw)
+        for line in self.receipts.take_all(read_raw_lines(file, ACTION_LINE_MAX)):
             beside = next(listed, None)  # Advance also for an unreadable line, so that the files stay aligned.
             if line is None:
                 continue

@@ -30,7 +30,7 @@ import json
 import re
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 import orjson
 
@@ -40,6 +40,7 @@ from aver.capsule.canonical import ascii_json, canonical_json
 from aver.capsule.json_reader import ELEMENT_MAX, TOKENS_MAX, Unreadable, read_json
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import AverError, BadInput, IntegrityError, NotCanonical
+from aver.files.regular import skip_blanks
 
 METADATA_INLINE = 8 * 1024
 """The maximum canonical size, in bytes, of metadata inside a capsule. Larger metadata becomes a blob."""
@@ -169,13 +170,33 @@ class ActionLine(NamedTuple):
 
 def read_raw_lines(file: IO[bytes], limit: int) -> Iterator[bytes | BadInput]:
     """Yield the lines of a file without their line feeds; for a line that is too long, the reason. Skip empty lines."""
+    for line in _read_each_line(file, limit):
+        if line == b"":
+            skip_blanks(cast(BinaryIO, file))
+        else:
+            yield line
+
+
+def read_own_lines(file: IO[bytes], limit: int) -> Iterator[bytes | BadInput]:
+    """Yield the lines of a file that Aver wrote, as `read_raw_lines` does. An empty line is an error, and ends them.
+
+    Aver writes no empty lines. A file that packs well could hold hundreds of millions of them.
+    """
+    for line in _read_each_line(file, limit):
+        if line == b"":
+            yield Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read")
+            return
+        yield line
+
+
+def _read_each_line(file: IO[bytes], limit: int) -> Iterator[bytes | BadInput]:
     while line := file.readline(limit + 2):
         if len(line) > limit + 1:
             while line and not line.endswith(b"\n"):
                 line = file.readline(limit + 2)
             yield Unreadable(f"the line is longer than {limit} bytes")
-        elif stripped := line.rstrip(b"\r\n"):
-            yield stripped
+        else:
+            yield line.rstrip(b"\r\n")
 
 
 def action_line(action: AgentAction, texts: EncodedAction | None = None) -> bytes:

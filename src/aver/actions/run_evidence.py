@@ -34,7 +34,7 @@ from aver.actions.encodings import (
     capsule_line,
     parse_json_line,
     read_capsule_line,
-    read_raw_lines,
+    read_own_lines,
 )
 from aver.actions.run_files import ARCHIVE_CHECK, EVIDENCE_FILE
 from aver.capsule.blobs import blob_references
@@ -46,6 +46,7 @@ from aver.gate.approvals.request_records import approvals_chain
 from aver.gate.decision_record import DECISION_KIND
 from aver.ledger import Head, Ledger
 from aver.verdict import ChainJudge, Finding, Place, Rules, Tally
+from aver.verdict.chain import REST_UNREAD, UNREADABLE_MAX
 
 BLOB_LINE_MAX = 8 * 1024 * 1024
 """The maximum size, in bytes, of a line of `evidence.jsonl`. Rules, states and most diffs are far smaller."""
@@ -53,6 +54,12 @@ BLOB_LINE_MAX = 8 * 1024 * 1024
 BLOBS_MAX = 48 * 1024 * 1024
 """The maximum size, in bytes, of all blobs that Aver writes. Similar risk states compress very well: with more of them,
 the reader could take an honest archive for an attack (see `RATIO_MAX`)."""
+
+NEEDS_MAX = 100_000
+"""The maximum number of approvals, and of blobs, that are looked for. Their digests are kept in memory."""
+
+DIGEST_SHOWN = 200
+"""The maximum number of characters of a digest that is kept. Real ones have 64."""
 
 _ASKING = ("human_review", "human_approved")
 
@@ -71,10 +78,11 @@ class EvidenceNeeds:
         result = _read_result(record)
         if record.kind != DECISION_KIND:
             return
-        if result.get("decision") in _ASKING:
-            self.asked.add(str(result.get("digest")))
+        if result.get("decision") in _ASKING and len(self.asked) < NEEDS_MAX:
+            self.asked.add(str(result.get("digest"))[:DIGEST_SHOWN])
         for part in ("basis", "action"):
-            self.blobs.update(dict.fromkeys(digest for digest, _ in blob_references(result.get(part))))
+            if len(self.blobs) < NEEDS_MAX:
+                self.blobs.update(dict.fromkeys(digest for digest, _ in blob_references(result.get(part))))
 
 
 # --- writing
@@ -162,7 +170,7 @@ class RunFilesReader:
         index = 0
         file = self.files.members[span.file]
         file.seek(span.start)
-        for raw in read_raw_lines(file, BLOB_LINE_MAX if span.file == EVIDENCE_FILE else CAPSULE_LINE_MAX):
+        for raw in read_own_lines(file, BLOB_LINE_MAX if span.file == EVIDENCE_FILE else CAPSULE_LINE_MAX):
             if index == stop:
                 return
             end = file.tell()
@@ -188,7 +196,7 @@ class RunFilesReader:
             raise NotFound(f"the blob {digest} is not in the run's files")
         file = self.files.members[EVIDENCE_FILE]
         file.seek(start)
-        raw = next(read_raw_lines(file, BLOB_LINE_MAX))
+        raw = next(read_own_lines(file, BLOB_LINE_MAX))
         if isinstance(raw, BadInput):
             raise raw
         return _read_blob_line(parse_json_line(raw))[1]
@@ -235,8 +243,8 @@ def judge_evidence(files: Archive, needs: EvidenceNeeds, reader: RunFilesReader,
     identity = {"name": roster, "ledger": home.ledger, "tenant": home.tenant}
     # The roster must be whole from its beginning: each record depends on those before it.
     roster_judge = ChainJudge(rules, chain=roster, identity=identity, needs_block=True)
-    number, start, last_sequence = 0, file.seek(0), -1
-    for raw in read_raw_lines(file, BLOB_LINE_MAX):
+    number, start, last_sequence, unreadable = 0, file.seek(0), -1, 0
+    for raw in read_own_lines(file, BLOB_LINE_MAX):
         number, end = number + 1, file.tell()
         try:
             if isinstance(raw, BadInput):
@@ -249,6 +257,10 @@ def judge_evidence(files: Archive, needs: EvidenceNeeds, reader: RunFilesReader,
         except BadInput as error:
             words = f"line {number}: {error.message}"
             tally.add(Finding(ARCHIVE_CHECK, "failed", "SCHEMA_INVALID", words, Place(source=EVIDENCE_FILE)))
+            unreadable += 1
+            if unreadable > UNREADABLE_MAX:
+                tally.add(Finding(ARCHIVE_CHECK, "failed", "NOT_READ", REST_UNREAD, Place(source=EVIDENCE_FILE)))
+                break
         start = end
     tally.merge(roster_judge.finish())
     tally.chains += len(reader.chains("approvals", "approvers"))

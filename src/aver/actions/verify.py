@@ -51,9 +51,6 @@ from aver.verdict import (
 from aver.verdict.examiner import RUN_CHECKS, guard
 from aver.verdict.verdict import DOES_NOT_APPLY
 
-ALLOWED_MEMBERS = CAPSEAL_MEMBERS | frozenset(MEMBER_ORDER)
-"""The members that an archive may have."""
-
 SEALED_FILES = frozenset(MEMBER_ORDER) - {ACTIONS_FILE}
 """The files that only a sealed run has."""
 
@@ -71,7 +68,7 @@ def judge_run(subject: Subject, terms: VerifyOptions) -> Verdict:
 def judge_archive(subject: Subject, terms: VerifyOptions) -> Verdict:
     """Judge a `.cap` file, of Aver or of the public CapSeal tool."""
     try:
-        with _open_subject(subject) as file, open_archive(file, ALLOWED_MEMBERS) as archive:
+        with _open_subject(subject) as file, open_archive(file, MEMBER_ORDER, CAPSEAL_MEMBERS) as archive:
             if is_capseal(archive):
                 return judge_capseal(subject.name, archive, terms)
             return judge_files(subject.name, archive, terms)
@@ -114,7 +111,7 @@ def _judge_directory(directory: Path, terms: VerifyOptions, ledger: Ledger | Non
     try:
         with open_directory(directory, MEMBER_ORDER) as files:
             if files.members.keys() & SEALED_FILES:
-                return judge_files(name, files, terms)
+                return judge_files(name, files, terms, directory)
         identity = read_run_identity(directory)
         if identity is not None and identity.chain != run_chain(identity.run_id):
             return _failed_verdict(name, terms, "CHAIN_IDENTITY", "it names a chain that is not the run's", RUN_FILE)
@@ -151,8 +148,8 @@ def _judge_lines(name: str, file: BinaryIO, terms: VerifyOptions, why: str) -> V
     """Judge lines by themselves. `why` says why they are not compared with a chain."""
     tally = Tally()
     receipts = ReceiptJudge(tally, source=name)
-    for raw in read_raw_lines(file, ACTION_LINE_MAX):
-        receipts.take(raw)
+    for _ in receipts.take_all(read_raw_lines(file, ACTION_LINE_MAX)):
+        pass
     tally.records = receipts.count
     receipts.finish()
     tally.skip("sealed", f"receipts and links can be made by anyone: {why}", matters=True)
@@ -227,8 +224,8 @@ def _examine_run(
     for record in reader.read(chain.origin, 0, chain.count):
         line = _take_line(judge, record, lines, reader)
         judge.take(record, line, None if line is None else line.texts.seal_form(line.action))
-    for raw in lines or ():
-        judge.receipts.take(raw)  # Lines after the last action of the chain.
+    for _ in judge.receipts.take_all(lines or ()):
+        pass  # Lines after the last action of the chain.
     _take_gate_records(reader, judge)
     tally, _, ending = judge.finish(complete=False)
     if not examination.is_single:

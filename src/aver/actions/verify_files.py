@@ -7,6 +7,7 @@
 4. The gate's examiners make the decisions again, and check the approvals behind them. Files of earlier versions have no
    `evidence.jsonl`: then the verdict is `qualified`, and names the decisions that were not made again.
 5. The bytes of each file have the digest in the manifest, and the signed head has the digest of the manifest.
+6. In a directory, `run.json` names this run, and `run.cap` has the same files. Any other file there is a warning.
 
 Findings come in this order, so a finding about an action comes before one about the file that holds it.
 """
@@ -14,40 +15,112 @@ Findings come in this order, so a finding about an action comes before one about
 from __future__ import annotations
 
 import hashlib
+import os
 from contextlib import closing
 from io import BytesIO
+from itertools import islice
+from pathlib import Path
 
 from aver.actions import run_files
-from aver.actions.archive import Archive
-from aver.actions.encodings import ACTION_LINE_MAX, CAPSULE_LINE_MAX, read_capsule_line, read_raw_lines
+from aver.actions.archive import Archive, open_archive
+from aver.actions.encodings import ACTION_LINE_MAX, CAPSULE_LINE_MAX, read_capsule_line, read_own_lines
 from aver.actions.run_capsules import run_chain
+from aver.actions.run_directory import RunIdentity, read_run_identity
 from aver.actions.run_evidence import EvidenceNeeds, RunFilesReader, judge_evidence
-from aver.actions.run_files import ARCHIVE_CHECK, CAPSULES_FILE, HEAD_FILE, MANIFEST_FILE, SMALL_FILE_MAX, Manifest
+from aver.actions.run_files import (
+    ARCHIVE_CHECK,
+    CAP_FILE,
+    CAPSULES_FILE,
+    HEAD_FILE,
+    MANIFEST_FILE,
+    MEMBER_ORDER,
+    RUN_FILE,
+    SMALL_FILE_MAX,
+    Manifest,
+)
 from aver.actions.verify_run import RunJudge
 from aver.capsule.json_document import dump_document
 from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import Sealed
-from aver.errors import BadInput
+from aver.errors import BadInput, NotFound
+from aver.files.regular import open_inside
 from aver.keys import Statement, check_statement
 from aver.ledger.foreign.capsule_files import retirements_by_time
 from aver.verdict import CHECKS, Examination, ExaminedChain, Finding, Place, Tally, Verdict, VerifyOptions, conclude
+from aver.verdict.chain import REST_UNREAD, UNREADABLE_MAX
 from aver.verdict.examiner import RUN_CHECKS, ValidRecords, examine
+from aver.verdict.verdict import CheckStatus
 
 EXAMINED_MAX = 100
 """The maximum number of gate chains that are examined. A run has one of its own, and few refer to another."""
 
 
-def judge_files(name: str, files: Archive, terms: VerifyOptions) -> Verdict:
-    """Return the verdict on a sealed run. `files` are its members, which may be incomplete or hostile."""
+UNLISTED_MAX = 100
+"""The maximum number of files in a run's directory that are named as no part of it."""
+
+NAME_SHOWN = 160
+"""The maximum number of characters of such a file's name."""
+
+CHAINS_MAX = 10_000
+"""The maximum number of other chains whose records are in the files. Their names are kept in memory."""
+
+
+def judge_files(name: str, files: Archive, terms: VerifyOptions, directory: Path | None = None) -> Verdict:
+    """Return the verdict on a sealed run. `files` are its members, which may be incomplete or hostile.
+
+    `directory` is where they lie, if they are not in an archive.
+    """
     archive = Tally()
     archive.count_done(ARCHIVE_CHECK)
     tally = Tally()
     found = _read_manifest(files, archive)
     if found is not None:
         tally = _RunFilesJudge(files, *found, terms, archive).judge()
+        if directory is not None:
+            archive.merge(_check_directory(directory, files, found[0]))  # Step 6.
     tally.merge(archive)
     tally.skip("meta", "only this run was verified, not the ledger it is from", matters=False)
     return conclude(name, tally, level=terms.level, expected=(*CHECKS, *RUN_CHECKS, ARCHIVE_CHECK))
+
+
+def _check_directory(directory: Path, files: Archive, manifest: Manifest) -> Tally:
+    """Check the files of a run's directory that are no part of the sealed run. Readers take them for it."""
+    tally = Tally()
+
+    def add(status: CheckStatus, code: str, words: str, name: str) -> None:
+        tally.add(Finding(ARCHIVE_CHECK, status, code, words, Place(source=name)))
+
+    try:
+        identity, head = read_run_identity(directory), manifest.head
+        named = RunIdentity(manifest.run_id, head.chain, head.ledger, head.tenant)
+        if identity is not None and identity != named:
+            add("failed", "CHAIN_IDENTITY", "it names another run than the manifest", RUN_FILE)
+    except BadInput as error:
+        add("failed", "SCHEMA_INVALID", error.message, RUN_FILE)
+    try:
+        with open_inside(directory, CAP_FILE) as file, open_archive(file, MEMBER_ORDER) as packed:
+            differing = [name for name in MEMBER_ORDER if _differs(name, files, packed)]
+            if differing:
+                words = f"its {differing[0]} is not the file beside it"
+                add("failed", "ARTIFACT_HASH_MISMATCH", words, CAP_FILE)
+    except NotFound:
+        pass  # Nobody needs it beside the files.
+    except BadInput as error:
+        add("failed", "SCHEMA_INVALID", error.message, CAP_FILE)
+    known = {*MEMBER_ORDER, RUN_FILE, CAP_FILE}
+    with os.scandir(directory) as entries:
+        others = islice((entry.name for entry in entries if entry.name not in known), UNLISTED_MAX)
+        for name in sorted(others):
+            shown = name if name.isprintable() else ascii(name)
+            add("warning", "UNLISTED_FILE", "it is no part of the run, and was not verified", shown[:NAME_SHOWN])
+    return tally
+
+
+def _differs(name: str, files: Archive, packed: Archive) -> bool:
+    here, there = files.members.get(name), packed.members.get(name)
+    if here is None or there is None:
+        return here is not there
+    return run_files.digest_file(here) != run_files.digest_file(there)
 
 
 def _read_manifest(files: Archive, archive: Tally) -> tuple[Manifest, bytes] | None:
@@ -152,21 +225,24 @@ class _RunFilesJudge:
         lines = self._files.members.get(run_files.ACTIONS_FILE, BytesIO())
         capsules = self._files.members.get(CAPSULES_FILE, BytesIO())
         lines.seek(0)
-        actions = read_raw_lines(lines, ACTION_LINE_MAX)
-        last, end = None, capsules.seek(0)
-        for number, raw in enumerate(read_raw_lines(capsules, CAPSULE_LINE_MAX), 1):
+        actions = judge.receipts.take_all(read_own_lines(lines, ACTION_LINE_MAX))
+        last, end, unreadable = None, capsules.seek(0), 0
+        for number, raw in enumerate(read_own_lines(capsules, CAPSULE_LINE_MAX), 1):
             start, end = end, capsules.tell()
             try:
                 if isinstance(raw, BadInput):
                     raise raw
                 capsule = read_capsule_line(raw)
                 # The line of an action is needed to rebuild its capsule.
-                beside = next(actions, None) if capsule.has_action and capsule.chain == chain else None
-                line = None if beside is None else judge.receipts.take(beside)
+                line = next(actions, None) if capsule.has_action and capsule.chain == chain else None
                 text = None if line is None else line.texts.seal_form(line.action)
                 record = capsule.rebuild(text)
             except BadInput as error:
                 self._fail("SCHEMA_INVALID", f"line {number}: {error.message}", CAPSULES_FILE)
+                unreadable += 1
+                if unreadable > UNREADABLE_MAX:
+                    self._fail("NOT_READ", REST_UNREAD, CAPSULES_FILE)
+                    break
                 continue
             if capsule.chain == chain:
                 judge.take(record, line, text)
@@ -176,8 +252,12 @@ class _RunFilesJudge:
                 judge.take_gate_record(record, is_own=own is not None and own.chain == capsule.chain)
                 self._needs.add(record)
                 self._reader.add_record(record, CAPSULES_FILE, start, end)
-        for raw in actions:
-            judge.receipts.take(raw)  # Lines after the last capsule of an action.
+                if len(self._reader.spans) > CHAINS_MAX:
+                    words = f"it has records of more than {CHAINS_MAX} chains; the rest was not read"
+                    self._fail("NOT_READ", words, CAPSULES_FILE)
+                    break
+        for _ in actions:
+            pass  # Lines after the last capsule of an action.
         return last
 
     # --- step 4: the gate's records

@@ -18,8 +18,8 @@ No id comes twice (DUPLICATE_RECORD). Findings name the action by its number and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -47,11 +47,21 @@ from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Head
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.verdict import ChainJudge, Finding, Place, Rules, Tally
+from aver.verdict.chain import REST_UNREAD, UNREADABLE_MAX
 from aver.verdict.parallel import ParallelChainJudge, count_failures
+
+ACTIONS_MAX = 1_000_000
+"""Most actions of a run that are judged. Their ids are kept in memory, at some hundred bytes each."""
+
+DECISIONS_MAX = 200_000
+"""Most decisions, and most actions that name one, that are kept in memory to be compared."""
+
+FILES_BYTES_MAX = 32 * 1024 * 1024
+"""Most bytes that the lists of files in these actions and decisions may have together."""
 
 
 class _GatedAction(NamedTuple):
-    """An action that names a decision."""
+    """An action that names a decision, with no more of its metadata than is compared."""
 
     number: int
     action: AgentAction
@@ -125,6 +135,8 @@ class RunJudge:
         self._unmarked = 0
         self._enforced: list[bool] = []
         self._gates = _GateRecords({})
+        self._files_left = FILES_BYTES_MAX
+        self._is_overfull = False
         self._judge = self._new_chain_judge(identity.chain, identity.count)
         self._gate_judge: ParallelChainJudge | _ValidChain | None = None
 
@@ -198,14 +210,30 @@ class RunJudge:
         self._enforced.append(action.policy_verdict == "POLICY_ENFORCED")
         index = at - 1
         if mark is not None:
-            is_first_use = (read_block(content) or {}).get("key") == decision_use_key(mark.gate_id)
-            self._gated.append(_GatedAction(index, action, mark, is_first_use))
-            self.wanted[mark.record] = None
+            if self._can_keep(action.metadata, "files_affected", len(self._gated)):
+                files = (action.metadata or {}).get("files_affected")
+                action = replace(action, metadata=None if files is None else {"files_affected": files})
+                is_first_use = (read_block(content) or {}).get("key") == decision_use_key(mark.gate_id)
+                self._gated.append(_GatedAction(index, action, mark, is_first_use))
+                self.wanted[mark.record] = None
             return
         self._unmarked += action.gate_decision is not None or action.gate_score is not None
         if action.policy_verdict in ("POLICY_ENFORCED", "FULLY_VERIFIED"):
             words = f"it says {action.policy_verdict}, but names no decision of the gate"
             self._fail("gates", "CLAIM_UNPROVEN", words, at)
+
+    def _can_keep(self, holder: Mapping[str, Any] | None, key: str, count: int) -> bool:
+        """Whether one more action or decision, with the list of files in it, may stay in memory. If not, report it."""
+        files = (holder or {}).get(key)
+        self._files_left -= len(orjson.dumps(files, default=str)) if files else 0
+        if self._files_left >= 0 and count < DECISIONS_MAX:
+            return True
+        if not self._is_overfull:
+            self._is_overfull = True
+            words = f"it has more than {DECISIONS_MAX} decisions, or {FILES_BYTES_MAX} bytes of files in them"
+            place = Place(self._name)
+            self.tally.add(Finding("gates", "failed", "NOT_READ", f"{words}: the rest was not compared", place))
+        return False
 
     # --- the gate's records
 
@@ -231,7 +259,12 @@ class RunJudge:
                 self.tally.add(Finding("gates", "failed", "STATE_VIOLATION", words, Place(record.chain)))
         try:
             if content is not None:
-                self._gates.decided[record.hash] = RecordedDecision.from_record(record, content)
+                decided = RecordedDecision.from_record(record, content)
+                if self._can_keep(decided.action, "files", len(self._gates.decided)):
+                    # No more than is compared: a record may have 256 KiB.
+                    action = {key: decided.action.get(key) for key in ("type", "diff_sha256", "files")}
+                    slim = replace(decided, action=action, authority={}, result={}, reasons=(), rules=())
+                    self._gates.decided[record.hash] = slim
         except BadInput:
             return  # Some other record of that chain, such as one that was put there by hand.
         self.wanted.pop(record.hash, None)
@@ -367,6 +400,7 @@ class ReceiptJudge:
         self._source = source
         self._ids: set[str] = set()
         self._last: ActionLine | None = None
+        self._unreadable = 0
 
     def take(self, raw: bytes | BadInput) -> ActionLine | None:
         """Judge the next line. Return it if it could be read."""
@@ -376,6 +410,7 @@ class ReceiptJudge:
                 raise raw
             line = read_action_line(raw)  # Steps 1 and 2: the line says in what its receipt differs.
         except BadInput as error:
+            self._unreadable += 1
             self._fail("receipts", unreadable_code(error), error.message)
         else:
             action = line.action
@@ -400,6 +435,17 @@ class ReceiptJudge:
         self._last = line
         self.count += 1
         return line
+
+    def take_all(self, lines: Iterable[bytes | BadInput]) -> Iterator[ActionLine | None]:
+        """Judge lines one by one and yield each, or None for an unreadable one, until too many are unreadable."""
+        for raw in lines:
+            yield self.take(raw)
+            if self._unreadable > UNREADABLE_MAX:
+                self._fail("receipts", "NOT_READ", REST_UNREAD)
+                return
+            if self.count >= ACTIONS_MAX:
+                self._fail("receipts", "NOT_READ", f"it has {ACTIONS_MAX} actions or more; the rest was not read")
+                return
 
     def finish(self) -> None:
         """Count the checks that were made."""

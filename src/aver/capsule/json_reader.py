@@ -440,11 +440,10 @@ class _ChunkReader:
     def _peek(self) -> str:
         """The next character that is not white space; empty at the end."""
         while True:
-            while self._at < len(self._text):
-                character = self._text[self._at]
-                if character not in " \t\r\n":
-                    return character
-                self._at += 1
+            # One compiled step for a whole run of blanks: a file may have nothing else.
+            self._at = _SPACE(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text):
+                return self._text[self._at]
             if not self._fill():
                 return ""
 

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aver.errors import BadInput, NotFound, Refused, Unavailable
+from aver.lazy_pattern import lazy_pattern
 from aver.log import debug
 
 CHUNK = 256 * 1024
@@ -186,6 +187,27 @@ def read_chunks(file: BinaryIO) -> Iterator[bytes]:
     """The rest of a file in pieces of at most `CHUNK` bytes."""
     while chunk := file.read(CHUNK):
         yield chunk
+
+
+_BLANKS = lazy_pattern(rb"[ \t\r\n]*+")
+"""White space, with one compiled step for a whole run of it."""
+
+
+BLANKS_EXPECTED = 4096
+"""Bytes that `skip_blanks` reads first: most runs of blanks are one line feed."""
+
+
+def skip_blanks(file: BinaryIO) -> int:
+    """Go to the first byte of a file that is not white space. Returns the number of line feeds that were skipped."""
+    feeds, size = 0, BLANKS_EXPECTED
+    while chunk := file.read(size):
+        size = CHUNK
+        end = _BLANKS.match(chunk).end()  # type: ignore[union-attr]
+        feeds += chunk.count(b"\n", 0, end)
+        if end < len(chunk):
+            file.seek(end - len(chunk), os.SEEK_CUR)
+            break
+    return feeds
 
 
 # --- Aver's own files

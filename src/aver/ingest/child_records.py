@@ -54,10 +54,9 @@ KEPT_FIELDS = frozenset({TRANSCRIPT, BLOCK_KEY, "tool_call_id"})
 def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft:
     """Build the child that a later account adds to a record: the missing fields, and whether both accounts agree."""
     content, capsule = first.to_dict(), later.capsule
-    first_calls = content["execution"]["tool_calls"][:1] or [{}]
-    calls = [call.to_dict() for call in capsule.execution.tool_calls] or [{}]
-    before = {**_call_fields(first_calls[0]), "diff": _outcome_diff(content["outcome"])}
-    whole = {**_call_fields(calls[0]), "diff": _outcome_diff(capsule.outcome.to_dict())}
+    outcome = read_object(content, "outcome")
+    before = {**_call_fields(content), "diff": _outcome_diff(outcome)}
+    whole = {**_call_fields(capsule.to_dict()), "diff": _outcome_diff(capsule.outcome.to_dict())}
     # The first record is sealed, so it has digests instead of long texts. Compare the same form.
     after = move_large_texts({"result": whole})[0]["result"]
     # A missing field is no contradiction: a hook does not get the text that the model gets.
@@ -81,7 +80,7 @@ def build_child_record(first: Sealed, later: EventDraft, via: str) -> EventDraft
         result["differs"] = differs
     if differs or unsaid:
         result["says"] = {name: whole[name] for name in (*differs, *unsaid)}
-    if content["outcome"].get("status") == "pending":
+    if outcome.get("status") == "pending":
         result["outcome"] = {"status": capsule.outcome.status, "error": capsule.outcome.error}
     words = "says the same" if not differs else f"says otherwise of {', '.join(differs)}"
     child = Capsule(
@@ -120,9 +119,8 @@ def _account_in_draft(draft: EventDraft) -> dict[str, Any]:
 
 
 def _read_account(content: Mapping[str, Any]) -> dict[str, Any]:
-    calls = content["execution"]["tool_calls"][:1] or [{}]
-    outcome = content["outcome"]
-    return {"call": _call_fields(calls[0]), "result": outcome["result"], "status": outcome["status"]}
+    outcome = read_object(content, "outcome")
+    return {"call": _call_fields(content), "result": outcome.get("result"), "status": outcome.get("status")}
 
 
 def _is_contained(less: Any, more: Any) -> bool:
@@ -139,8 +137,12 @@ def _is_contained(less: Any, more: Any) -> bool:
     )
 
 
-def _call_fields(call: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: call.get(name) for name in ("tool", "arguments", "result", "success")}
+def _call_fields(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the first call in a record; None for those that it lacks."""
+    calls = read_object(content, "execution").get("tool_calls")
+    call = calls[0] if isinstance(calls, list) and calls else None
+    fields = call if isinstance(call, dict) else {}
+    return {name: fields.get(name) for name in ("tool", "arguments", "result", "success")}
 
 
 def _outcome_diff(outcome: Mapping[str, Any]) -> Any:
@@ -150,8 +152,16 @@ def _outcome_diff(outcome: Mapping[str, Any]) -> Any:
 
 def read_transcript_refs(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return what a capsule says about its raw records; None if it has none, because a hook made it."""
-    seen = content["context"]["environment"].get(TRANSCRIPT)
+    seen = read_object(content, "context", "environment").get(TRANSCRIPT)
     return seen if isinstance(seen, dict) else None
+
+
+def read_object(content: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return the object at the end of these names; an empty one where a damaged record has none there."""
+    value: Any = content
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def record_key(content: Mapping[str, Any]) -> str:
@@ -168,7 +178,7 @@ def base_event_key(key: str, chain: str) -> str:
 
 
 def record_id(record: Sealed) -> str:
-    return str(record.to_dict()["id"])
+    return str(record.to_dict().get("id", ""))
 
 
 def with_parent_id(draft: EventDraft, cause: str) -> EventDraft:

@@ -10,7 +10,8 @@
 
 Events after the last sealed record are not sealed yet: a warning. A transcript that is gone as a whole is a warning
 too, because agents delete old ones; the sealed records stay valid. Every other difference is a failure, named at its
-place. The result is the verdict on the chains, with two more checks: `transcript` and `git`.
+place. The result is the verdict on the chains, with two more checks: `transcript` and `git`. A record that has not the
+form of a capsule is left out of the comparison, and both the verdict and this check say so.
 
 The check `git` compares the files that were committed during the session with its sealed edits. Git can show that an
 edit is missing: a file changed, and no sealed edit names it. It cannot show that an edit took place, because an edit
@@ -26,17 +27,19 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, NotFound
+from aver.errors import AverError, BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
 from aver.gate.risk.history.git import open_git
 from aver.gate.risk.history.repository import open_repository
-from aver.ingest.child_records import base_event_key, read_transcript_refs, record_key
+from aver.ingest.child_records import base_event_key, read_object, read_transcript_refs, record_key
 from aver.ingest.contract import Adapter, TranscriptSource
 from aver.ingest.draft import TRANSCRIPT, event_key, session_chain_name
 from aver.ingest.seal import START_DIGEST, next_digest
 from aver.ledger import Ledger
 from aver.verdict import Finding, Place, Tally, Verdict, merge_verdicts
+from aver.verdict.chain import make_printable
+from aver.verdict.record import read_record
 from aver.verdict.verdict import conclude, worst_status
 
 TRANSCRIPT_CHECK = TRANSCRIPT
@@ -64,17 +67,23 @@ def reconcile(
 ) -> Reconciliation:
     """Compare the chains of one session with its transcripts, and their edits with git."""
     total = _RunningCounts()
-    sealed = [_read_record_facts(chain, record) for chain in chains for record in ledger.read(chain)]
-    tally = Tally(records=len(sealed))
+    tally = Tally()
+    sealed = [
+        facts
+        for chain in chains
+        for place, record in enumerate(ledger.read(chain))
+        if (facts := _read_record_facts(chain, place, record, tally)) is not None
+    ]
+    tally.records = len(sealed)
     for source in sources:
         _compare_transcript(source, adapter, sealed, tally, total)
     if sources:
         # A child record says that the transcript has the call that a hook reported. So calls without one are unseen.
         in_transcript = {record.key for record in sealed if record.seen is not None}
         for record in sealed:
-            if set(record.otherwise) & _REQUEST_FIELDS:
+            if _REQUEST_FIELDS.intersection(record.otherwise):
                 total.mismatched += 1
-                words = f"hook and transcript differ about {record.key}: {', '.join(map(str, record.otherwise))}"
+                words = f"hook and transcript differ about {record.key}: {', '.join(record.otherwise)}"
                 tally.add(Finding(TRANSCRIPT_CHECK, "warning", "ARTIFACT_HASH_MISMATCH", words, record.place))
             if record.is_call and record.seen is None and record.key not in in_transcript:
                 total.unseen += 1
@@ -89,10 +98,10 @@ def reconcile(
     tally.count_done(TRANSCRIPT_CHECK, total.fine)
     tally.notes[TRANSCRIPT_CHECK] = f"{total.fine} sealed and seen"
     activity: FileActivity | None = None
-    directories = [record.directory for record in sealed if isinstance(record.directory, str) and record.directory]
+    directories = [record.directory for record in sealed if record.directory]
     if directories:
         # Effects are lines such as `edited PATH` and `ran COMMAND`.
-        split = [effect.split(" ", 1) for record in sealed for effect in record.effects if isinstance(effect, str)]
+        split = [effect.split(" ", 1) for record in sealed for effect in record.effects]
         effects = [pair for pair in split if len(pair) == 2]
         paths = frozenset(path for verb, path in effects if verb in ("edited", "wrote", "deleted"))
         commands = sum(verb == "ran" for verb, _ in effects)
@@ -120,10 +129,10 @@ class _RecordFacts(NamedTuple):
     is_call: bool
     seen: Mapping[str, Any] | None
     """Its raw records in the transcript; None if it has none, because a hook made it."""
-    otherwise: Sequence[Any]
+    otherwise: Sequence[str]
     """The fields in which the record differs from the one that it adds to."""
-    directory: Any
-    effects: Sequence[Any]
+    directory: str
+    effects: Sequence[str]
     at: str
 
     @property
@@ -131,19 +140,30 @@ class _RecordFacts(NamedTuple):
         return Place(self.chain, self.sequence)
 
 
-def _read_record_facts(chain: str, sealed: Sealed) -> _RecordFacts:
-    content = sealed.to_dict()
+def _read_record_facts(chain: str, place: int, sealed: Sealed, tally: Tally) -> _RecordFacts | None:
+    """Read a record; None, and a finding, if its bytes are not a capsule. Values of a wrong type count as missing."""
+    try:
+        content, _ = read_record(sealed.canonical)
+    except BadInput as error:
+        words = f"the record cannot be compared: {error.message}"
+        tally.add(Finding(TRANSCRIPT_CHECK, "failed", "SCHEMA_INVALID", make_printable(words), Place(chain, place)))
+        return None
+    outcome, directory = content["outcome"], read_object(content, "context", "environment").get("cwd")
     return _RecordFacts(
         chain,
         content["sequence"],
         base_event_key(record_key(content), chain),
         content["type"] == "tool",
         read_transcript_refs(content),
-        _differing_fields(content["outcome"]["result"]),
-        content["context"]["environment"].get("cwd"),
-        content["outcome"]["side_effects"],
-        str(content["trigger"]["timestamp"]),
+        _differing_fields(outcome.get("result")),
+        directory if isinstance(directory, str) else "",
+        _only_texts(outcome.get("side_effects")),
+        str(content["trigger"].get("timestamp", "")),
     )
+
+
+def _only_texts(values: Any) -> list[str]:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
 @dataclass(slots=True)
@@ -271,9 +291,8 @@ _REQUEST_FIELDS = {"tool", "arguments"}
 """The fields in which hook and transcript must agree. They write results in different ways, so results may differ."""
 
 
-def _differing_fields(result: Any) -> Sequence[Any]:
-    differs = result.get("differs") if isinstance(result, dict) and "via" in result else None
-    return differs if isinstance(differs, list) else ()
+def _differing_fields(result: Any) -> Sequence[str]:
+    return _only_texts(result.get("differs")) if isinstance(result, dict) and "via" in result else ()
 
 
 def _place_digests(records: Any) -> Iterator[tuple[str, str]]:
@@ -285,7 +304,10 @@ def _place_digests(records: Any) -> Iterator[tuple[str, str]]:
 def _mark_or_zero(record: _RecordFacts) -> tuple[int, str]:
     through = (record.seen or {}).get("through")
     count = through.get("count") if isinstance(through, dict) else None
-    return (count, str(through.get("digest"))) if isinstance(through, dict) and isinstance(count, int) else (0, "")
+    # In Python, True is an int, and -1 the last place of a list.
+    if not isinstance(through, dict) or type(count) is not int or count < 0:
+        return 0, ""
+    return count, str(through.get("digest"))
 
 
 GIT_CHECK = "git"

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from aver.capsule.json_reader import read_json
+from aver.config import hide_password
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
 from aver.files.atomic import replace_file
 from aver.files.locks import lock_directory
@@ -41,8 +42,9 @@ from aver.ledger.checkpoint import (
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger, list_tenants, open_ledger
 from aver.ledger.seen_heads import HeadChecker, seen_tenants
+from aver.ledger.stores.protocol import NotALedger
 from aver.ledger.verified_heads import VerifiedChains, verified_tenants
-from aver.ledger.verify import LedgerExamination, Since, examine_ledger
+from aver.ledger.verify import LedgerExamination, Since, examine_ledger, failed_verdict
 from aver.verdict import Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
 
 if TYPE_CHECKING:
@@ -247,7 +249,28 @@ def examine_tenants(
     known: KnownChains = None,
     checkpoints: Sequence[Path] = (),
 ) -> dict[str, LedgerExamination]:
-    """The examination of every tenant by its name, or only of the tenant in `terms`."""
+    """The examination of every tenant by its name, or only of the tenant in `terms`.
+
+    A ledger that cannot be opened, because its header or its tables were changed, has one failed verdict.
+    """
+    try:
+        return _examine_each_tenant(url, terms, keys=keys, known=known, checkpoints=checkpoints)
+    except (NotALedger, IntegrityError) as error:
+        name = "ledger" if url is None else f"ledger {hide_password(str(url))}"
+        verdict = failed_verdict(name, error, terms.level)
+        before = known if isinstance(known, Mapping) else {}
+        tenants = [terms.tenant] if terms.tenant is not None else [*before] or ["default"]
+        return {one: LedgerExamination(verdict, before.get(one, VerifiedChains())) for one in tenants}
+
+
+def _examine_each_tenant(
+    url: str | Path | None,
+    terms: VerifyOptions,
+    *,
+    keys: Sequence[PublicKey],
+    known: KnownChains,
+    checkpoints: Sequence[Path],
+) -> dict[str, LedgerExamination]:
     by_tenant = known if isinstance(known, Mapping) else {}
     with open_ledger(url, tenant=terms.tenant, create=False, home=terms.home) as ledger:
         found = [one for source in checkpoints for one in read_checkpoints(source, ledger.id)]

@@ -24,6 +24,10 @@ _APPLICATION_ID = slice(68, 72)
 """The bytes of an SQLite file that name the program it belongs to."""
 
 
+_OWN_TABLES = (b"CREATE TABLE ledger (", b"CREATE TABLE chains (", b"CREATE TABLE records (")
+"""SQL in the first pages of every ledger."""
+
+
 def open_subject(thing: Any) -> Subject | None:
     """Return a text, path or value as a subject, with the first bytes of a file.
 
@@ -64,7 +68,13 @@ def is_ledger(subject: Subject) -> bool:
     if subject.path is not None and subject.is_directory:
         return os.path.isfile(subject.path / LEDGER_FILE)
     own = schema.APPLICATION_ID.to_bytes(4, "big")
-    return subject.beginning.startswith(SQLITE_MAGIC) and subject.beginning[_APPLICATION_ID] == own
+    beginning = subject.beginning
+    if beginning.startswith(SQLITE_MAGIC) and beginning[_APPLICATION_ID] == own:
+        return True
+    # A ledger whose mark was changed stays one: it fails, instead of being unknown.
+    if subject.path is not None and subject.path.name == LEDGER_FILE:
+        return not subject.json_opening
+    return beginning.startswith(SQLITE_MAGIC) and all(text in beginning for text in _OWN_TABLES)
 
 
 def ledger_path(subject: Subject) -> Path:

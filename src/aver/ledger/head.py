@@ -11,10 +11,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
+
+
+COUNT_END = 2**63
+"""Counts of records are below this: stores and reports count in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +48,10 @@ class Head:
             raise BadInput("a head has exactly the keys ledger, tenant, chain, count and hash")
         if not all(isinstance(data[key], str) for key in ("ledger", "tenant", "chain")):
             raise BadInput("a head's ledger, tenant and chain are strings")
+        if any(has_surrogate(data[key]) for key in ("ledger", "tenant", "chain")):
+            raise BadInput("a head's ledger, tenant or chain has half a character, which no name has")
         count, digest = data["count"], data["hash"]
-        if type(count) is not int or count < 0:
+        if type(count) is not int or not 0 <= count < COUNT_END:
             raise BadInput("a head's count is a number of records")
         if (count == 0) != (digest is None) or (digest is not None and not (type(digest) is str and _HEX64(digest))):
             raise BadInput("a head's hash is 64 lower-case hex digits, or null when there are no records")

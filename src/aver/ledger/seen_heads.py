@@ -152,7 +152,7 @@ def save_seen_head(ledger: Ledger, head: Head) -> None:
         seen[_ledger_and_tenant(ledger)] = head
         listed = [kept.to_dict() for kept in seen.values()][-SEEN_MAX:]
         replace_file(path, orjson.dumps(listed, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-    except AverError as error:
+    except (AverError, TypeError) as error:  # orjson refuses a name with half a surrogate pair by a TypeError.
         # The verdict is not affected. The next verification reports that it had nothing to compare with.
         debug("ledger", "cannot save the verified meta head in %s: %s", path, error)
 

@@ -293,7 +293,7 @@ def save_verified(ledger: Ledger, verified: VerifiedChains) -> None:
             for path in files[: max(len(files) - FILES_MAX + 1, 0)]:
                 path.unlink(missing_ok=True)
         replace_file(directory / name, orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE))
-    except (AverError, OSError) as error:
+    except (AverError, OSError, TypeError) as error:  # orjson refuses a number beyond 64 bits by a TypeError.
         # The verdict is not affected. The next verification reads more records.
         debug("ledger", "cannot save the verified heads in %s: %s", home / DIRECTORY / name, error)
 

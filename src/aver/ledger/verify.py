@@ -17,14 +17,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from aver.capsule.aver_block import RESERVED_CHAINS, is_tenant_name
-from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.errors import AverError, BadInput, IntegrityError, NotFound, Unavailable
 from aver.keys import Ring
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, only_valid, retirements
 from aver.ledger.meta_chain import read_imports
 from aver.ledger.seen_heads import META_CHAIN, check_heads
 from aver.ledger.slices import judge_slice, judge_slices, split_into_slices, stored_hash
-from aver.ledger.stores.protocol import ChainRow
+from aver.ledger.stores.protocol import ChainRow, NotALedger
 from aver.ledger.verified_heads import (
     VerifiedChains,
     check_remembered_heads,
@@ -234,6 +234,15 @@ def examine_ledger(
     return LedgerExamination(verdict, verified)
 
 
+def failed_verdict(subject: str, error: NotALedger | IntegrityError, level: Level) -> Verdict:
+    """The verdict on a ledger that cannot be opened, because its header or its tables were changed."""
+    tally = Tally()
+    code = error.code if isinstance(error, IntegrityError) else "STORE_DAMAGED"
+    tally.count_done("store")
+    tally.add(Finding("store", "failed", code, str(error)))
+    return conclude(subject, tally, level=level)
+
+
 def _has_altered_schema(ledger: Ledger, altered: Iterable[str], tally: Tally) -> bool:
     """Whether a table or index by which records are found was altered. Then reading may miss records."""
     fatal = [name for name in altered if name in ledger.store.essential_indexes or not name.startswith("index ")]
@@ -346,6 +355,10 @@ def _check_heads_at_key_ends(ledger: Ledger, ends: Iterable[KeyEnd], chain: str 
 
 def _check_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:
     """Check that the head row, which appending continues from, names the last record."""
+    if row.count == 0 and not row.frozen:
+        # Aver adds the row and its first record in one transaction. An imported chain may be empty where it is from.
+        words = "the chain has a head row and no records: they were removed, or somebody else made the row"
+        tally.add(Finding("columns", "failed", "TRUNCATED", words, Place(row.name, 0)))
     last = stored_hash(ledger, row, row.count - 1)
     if last is not None and last != row.head:
         words = "the head row does not name the chain's last record"

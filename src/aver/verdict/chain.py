@@ -65,6 +65,13 @@ class Rules:
     retired: Mapping[str, Retirement] = field(default_factory=dict)
 
 
+UNREADABLE_MAX = 1000
+"""Records that cannot be read after which a verifier reads no further. A short file can hold millions of them."""
+
+REST_UNREAD = f"more than {UNREADABLE_MAX} records cannot be read; the rest was not read"
+"""The words of the finding `NOT_READ`."""
+
+
 class ChainJudge:
     """Judges the records of one chain, or of a part of it, in order.
 
@@ -108,6 +115,7 @@ class ChainJudge:
         ring = rules.ring
         active = None if ring.closed else ring.active("ledger")
         self._fallback = tuple(ring.known.values()) if ring.closed else () if active is None else (active.key,)
+        self._unreadable = 0
         self._counts = {"content": 0, "signature": 0, "links": 0, "keys": 0, "columns": 0}
         self._signer: PublicKey | None = None
 
@@ -135,14 +143,17 @@ class ChainJudge:
                 self._add_finding("profile", "warning", "NOT_VALID_CPS", f"not valid by CPS: {invalid}", sequence)
             self.tally.profiles[profile] = self.tally.profiles.get(profile, 0) + 1
         except DuplicateKey as error:
+            self._unreadable += 1
             self._add_failure("canonical", "DUPLICATE_KEY", str(error), sequence)
         except Unreadable as error:
+            self._unreadable += 1
             self._add_failure("schema", "SCHEMA_INVALID", str(error), sequence)
         except MemoryError:
             raise  # The record is not at fault.
         except Exception as error:  # noqa: BLE001 - a record that breaks the judge fails, and only it
             debug("verdict", "judging record %s of chain %s failed: %r", sequence, self._chain, error)
             words = f"the record cannot be judged ({type(error).__name__})"
+            self._unreadable += 1
             self._add_failure("schema", "SCHEMA_INVALID", words, sequence)
             content = None
         self._first = False
@@ -168,10 +179,18 @@ class ChainJudge:
     def unreadable(self, words: str, *, code: str = "SCHEMA_INVALID") -> None:
         """Report that the next record is there and cannot be read."""
         self.tally.records += 1
+        self._unreadable += 1
         self._add_failure("canonical" if code == "DUPLICATE_KEY" else "schema", code, words, self._expected)
         self._expected = None if self._expected is None else self._expected + 1
         self._previous = None
         self._first = False
+
+    def stops_reading(self) -> bool:
+        """Whether so many records cannot be read that the caller must stop. Then a finding says so, in their place."""
+        if self._unreadable <= UNREADABLE_MAX:
+            return False
+        self._add_failure("schema", "NOT_READ", REST_UNREAD, self._expected)
+        return True
 
     def finish(self) -> Tally:
         """Return the tally with the number of records on which each check was carried out."""

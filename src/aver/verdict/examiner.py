@@ -9,7 +9,8 @@ An examiner reads ledgers, imported chains, bundles and `.cap` files through one
 imported chain names in its first record. Chains have the name of their first record (`origin`); findings have the name
 under which a chain is stored (`name`).
 
-An examiner sees only records whose content and signature hold. An exception in an examiner becomes a finding.
+An examiner sees only records whose content and signature hold. Where it would have seen another one, its checks say
+that they were not made on all records. An exception in an examiner becomes a finding.
 """
 
 from __future__ import annotations
@@ -126,6 +127,9 @@ def examine(examiners: Sequence[Examiner], examinations: Iterable[Examination], 
             chains = examination.select(*examiner.domains)
             if not chains:
                 continue
+            reader = examination.reader
+            if isinstance(reader, ValidRecords):
+                reader.left_out = None
             try:
                 with guard(tally, examiner.checks[0], Place(chains[0].name)):
                     tally.merge(examiner.examine(examination))
@@ -133,6 +137,10 @@ def examine(examiners: Sequence[Examiner], examinations: Iterable[Examination], 
                 # The records cannot be reached, so the checks of this examiner were not made.
                 for check in examiner.checks:
                     tally.skip(check, f"the records cannot be read: {error.message}", matters=True)
+            if isinstance(reader, ValidRecords) and reader.left_out is not None:
+                # Without this, a check could pass that never saw the record that would have failed it.
+                for check in examiner.checks:
+                    tally.skip(check, f"records that do not hold were left out, first {reader.left_out}", matters=True)
 
 
 def skip_examiners(domain: str, reason: str, tally: Tally) -> None:
@@ -171,6 +179,8 @@ class ValidRecords:
     def __init__(
         self, reader: EvidenceReader, rules: Rules, names: Mapping[str, str], doubtful: set[str | None]
     ) -> None:
+        self.left_out: Place | None = None
+        """The first record that was asked for and does not hold."""
         self._reader = reader
         self._names = names
         self._doubtful = doubtful
@@ -204,7 +214,10 @@ class ValidRecords:
         judge = ChainJudge(self._rules, chain=chain, start=None)
         judge.judge(record)
         # A warning or an unknown signer does not count: the verdict reports these at the record.
-        return not any(finding.status == "failed" for finding in judge.tally.findings)
+        failed = next((finding for finding in judge.tally.findings if finding.status == "failed"), None)
+        if failed is not None and self.left_out is None:
+            self.left_out = failed.place
+        return failed is None
 
 
 def read_chain_identity(record: Sealed | None) -> Mapping[str, Any]:

@@ -28,6 +28,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
+from aver.log import debug
 from aver.verdict.chain import ChainJudge, Rules
 from aver.verdict.verdict import Tally
 
@@ -145,7 +146,11 @@ class _Worker:
             # Unpickling is safe here: the bytes come only from a worker of this process.
             tally: Tally = pickle.load(self._process.stdout)
             return tally
-        except (OSError, EOFError, ValueError, AttributeError, pickle.UnpicklingError):
+        except MemoryError:
+            self.stop()
+            raise
+        except Exception as error:  # noqa: BLE001 - half an answer of a dying worker can raise anything
+            debug("verdict", "a worker gave no answer, its work is done here: %r", error)
             self.stop()
             return None
 

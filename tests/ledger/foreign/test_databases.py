@@ -243,8 +243,9 @@ def test_a_view_in_place_of_the_table_is_not_read(tmp_path: Path) -> None:
         "CREATE VIEW capsules AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)"
         " SELECT i AS sequence, 'x' AS hash, 'x' AS signature, 'x' AS canonical FROM n",
     )
-    with pytest.raises(BadInput):
-        verify(path)
+    verdict = verify(path)
+    assert first_bad(verdict) == ("SCHEMA_INVALID", "view", None)
+    assert "VIEW" in verdict.check("store").reason
 
 
 def test_a_huge_row_is_refused_not_read(tmp_path: Path) -> None:
@@ -322,15 +323,83 @@ def test_an_index_that_disagrees_with_an_intact_table_fails(tool: AgentCapsules,
     assert "indexes and tables disagree" in verdict.check("store").reason
 
 
-def test_conditions_in_a_schema_are_not_evaluated(tool: AgentCapsules, tmp_path: Path) -> None:
+RAISES = "abs(-9223372036854775807 - 1)"
+"""SQLite raises an error where it evaluates this. So a verdict without that error has not evaluated it."""
+
+CHANGES = {
+    "CHECK": ("UNIQUE (", f"CHECK ({RAISES}), UNIQUE ("),
+    "CHECK beside comments": ("UNIQUE (", f"cHeCk/* */({RAISES}), UNIQUE ("),
+    "DEFAULT": ("signed_by TEXT DEFAULT ''", f"signed_by TEXT DEFAULT ({RAISES})"),
+    "generated column": ("canonical TEXT", f"extra TEXT AS ({RAISES}), canonical TEXT"),
+    "collation": ("canonical TEXT", "canonical TEXT COLLATE NOCASE"),
+}
+STATEMENTS = {
+    "partial index": f"CREATE INDEX evil ON capsules (id) WHERE {RAISES} = id",
+    "expression index": f"CREATE INDEX evil ON capsules ({RAISES} || id)",
+    "index with a call": "CREATE INDEX evil ON capsules (instr(id, hash))",
+    "index with an operator": "CREATE INDEX evil ON capsules (id || hash)",
+    "index with a word": "CREATE INDEX evil ON capsules (id LIKE hash)",
+    "index with a sign": "CREATE INDEX evil ON capsules (-sequence)",
+    "index with a number": "CREATE INDEX evil ON capsules (1)",
+    "index with a collation": "CREATE INDEX evil ON capsules (id COLLATE NOCASE)",
+    "unique index": f"CREATE UNIQUE INDEX evil ON capsules (id) WHERE {RAISES}",
+    "trigger": f"CREATE TRIGGER evil AFTER INSERT ON capsules BEGIN SELECT {RAISES}; END",
+    "view beside": f"CREATE VIEW evil AS SELECT {RAISES}",
+    "virtual table beside": "CREATE VIRTUAL TABLE evil USING fts5(x)",
+    "long statement": f"CREATE TABLE evil (x {'/**/' * 20_000})",
+}
+
+
+@pytest.mark.parametrize("what", [*CHANGES, *STATEMENTS])
+def test_a_schema_that_computes_is_refused_and_not_evaluated(tool: AgentCapsules, tmp_path: Path, what: str) -> None:
+    path = write_database(tmp_path / "s1.db", {None: tool.session("claude-code", "s1", 2).entries})
+    assert verify(path, keys=[tool.public]).status == "verified"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")
+    if what in CHANGES:
+        connection.execute("UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'capsules'", CHANGES[what])
+    else:
+        connection.execute("CREATE TABLE room (x)")
+        kind = STATEMENTS[what].split()[2 if "UNIQUE" in STATEMENTS[what] else 1].lower()
+        root = "0" if kind in ("trigger", "view", "virtual") else "rootpage"
+        connection.execute(
+            f"UPDATE sqlite_schema SET type = ?, name = 'evil', tbl_name = ?, rootpage = {root}, sql = ?"
+            " WHERE name = 'room'",
+            (
+                kind.replace("virtual", "table"),
+                "evil" if kind in ("table", "view", "virtual") else "capsules",
+                STATEMENTS[what],
+            ),
+        )
+    connection.close()
+    verdict = verify(path, keys=[tool.public])
+    assert first_bad(verdict) == ("SCHEMA_INVALID", "s1", None), verdict.to_dict()
+    assert verdict.records == 0
+    assert "overflow" not in str(verdict.to_dict())
+    with pytest.raises(BadInput):
+        list(resolve(path).read())
+
+
+def test_a_schema_that_sqlite_itself_cannot_read_fails(tool: AgentCapsules, tmp_path: Path) -> None:
     path = write_database(tmp_path / "s1.db", {None: tool.session("claude-code", "s1", 2).entries})
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA writable_schema = ON")
     connection.execute(
-        "UPDATE sqlite_schema SET sql = replace(sql, 'UNIQUE (', 'CHECK (length(hash) < 0), UNIQUE (')"
-        " WHERE name = 'capsules'"
+        "INSERT INTO sqlite_schema VALUES ('index', 'x', 'capsules', 3, 'CREATE INDEX x ON nothing (a)')"
     )
     connection.close()
+    assert first_bad(verify(path, keys=[tool.public])) == ("SCHEMA_INVALID", "s1", 0)
+
+
+def test_plain_tables_and_indexes_beside_are_let_be(tool: AgentCapsules, tmp_path: Path) -> None:
+    path = write_database(tmp_path / "s1.db", {None: tool.session("claude-code", "s1", 2).entries})
+    for statement in (
+        "CREATE TABLE \"more CHECK (x)\" (a INTEGER DEFAULT -1, b TEXT DEFAULT 'CHECK (1)', c REAL DEFAULT +1.5)",
+        "CREATE TABLE stamped (at TEXT DEFAULT CURRENT_TIMESTAMP /* CHECK */, x REFERENCES capsules (id) -- COLLATE\n)",
+        "CREATE INDEX one ON capsules (id, hash DESC)",
+        'CREATE UNIQUE INDEX "two WHERE" ON capsules ("id" ASC, [sequence])',
+    ):
+        execute(path, statement)
     assert verify(path, keys=[tool.public]).status == "verified"
 
 
@@ -344,8 +413,7 @@ def test_a_virtual_table_in_place_of_the_table_is_not_read(tmp_path: Path, how: 
         "UPDATE sqlite_schema SET sql = replace(sql, 'CREATE VIRTUAL TABLE', ?) WHERE name = 'capsules'", [how]
     )
     connection.close()
-    with pytest.raises(BadInput, match="nothing that Aver can verify"):
-        verify(path)
+    assert first_bad(verify(path)) == ("SCHEMA_INVALID", "virtual", None)
 
 
 @pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])

@@ -212,6 +212,8 @@ class BundleJudge:
                 seen = _JudgedChain(wanted=-1 if remembered is None else remembered.count - 1)
                 judge = self._build_judge(claim, named)
                 for item in items:
+                    if judge.stops_reading():
+                        break
                     content = seen.take(item, judge)
                     if content is not None and isinstance(item, Sealed):
                         self._note_record(item, content, Place(chain, seen.count - 1), judge.tally)
@@ -367,6 +369,8 @@ def judge_chain_file(subject: Subject, options: VerifyOptions) -> Verdict:
     with open_file(subject.path or Path()) as file:
         named, items = peek_chain_identity(file)
         for item in items:
+            if judge.stops_reading():
+                break
             seen.take(item, judge)
     tally = judge.finish()
     tally.chains = int(seen.count > 0)

@@ -18,7 +18,7 @@ from aver.capsule.aver_block import read_block
 from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, read_element_texts
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
-from aver.files.regular import open_file, read_chunks
+from aver.files.regular import open_file, read_chunks, skip_blanks
 from aver.keys import Ring
 from aver.ledger.foreign.seal_checks import check_seal_fields, unreadable_code
 from aver.ledger.keys_chain import retirements
@@ -48,6 +48,8 @@ def judge_capsules(subject: Subject, options: VerifyOptions) -> Verdict:
     first: int | None = None
     domain = ""  # Of the first record. It decides which examiners would have had to look at the records.
     for where, item in _read_items(subject):
+        if judge.stops_reading():
+            break
         if isinstance(item, BadInput):
             judge.unreadable(f"{where}{item.message}", code=unreadable_code(item))
             continue
@@ -128,11 +130,11 @@ def _read_array(file: BinaryIO) -> Iterator[tuple[str, str | BadInput]]:
 
 def _read_documents(file: BinaryIO) -> Iterator[tuple[str, bytes | BadInput]]:
     """One document over several lines, or one document on each line; the first two lines show which."""
-    number, first, second = 1, _read_line(file), _read_line(file)
-    while first is not None and not first.strip():
-        number, first, second = number + 1, second, _read_line(file)
+    number = 1 + skip_blanks(file)
+    first = _read_line(file)
     if first is None:
         return
+    second = _read_line(file)
     if second is None:
         yield "", _check_length(first)
     elif not first.rstrip().endswith(b"}") and not second.lstrip(b" \t").startswith(b"{"):
@@ -145,6 +147,8 @@ def _read_documents(file: BinaryIO) -> Iterator[tuple[str, bytes | BadInput]]:
         while line is not None:
             if line.strip():
                 yield f"line {number}: ", _check_length(line)
+            elif not pending:
+                number += skip_blanks(file)
             line = pending.pop() if pending else _read_line(file)
             number += 1
 

@@ -29,6 +29,7 @@ from aver.errors import BadInput, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file
 from aver.ledger.foreign.capsule_files import retirements_by_time
+from aver.ledger.foreign.database_schema import find_computation
 from aver.ledger.foreign.seal_checks import check_companions, check_seal_fields, unreadable_code
 from aver.ledger.head import Head
 from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains
@@ -96,13 +97,27 @@ _FORMATS = (
 
 # --- reading
 
+TABLE = "capsules"
+
+
+class ComputingSchema(Unreadable):
+    """The schema of a database has an object that computes something. Nothing in it was evaluated."""
+
 
 @contextmanager
 def _open_database(path: Path) -> Iterator[tuple[sqlite3.Connection, _DatabaseFormat]]:
-    """Open a foreign database for reading, and recognise its tool. Raises `BadInput` if no known tool made it."""
+    """Open a foreign database for reading, and recognise its tool.
+
+    Raises `BadInput` if no known tool made it, and `ComputingSchema` if its schema computes something.
+    """
     try:
         with _connect(path) as connection:
-            columns = _read_columns(connection)
+            # Before anything else: even to list the columns of a view, SQLite works through the view.
+            is_named = connection.execute("SELECT 1 FROM sqlite_schema WHERE lower(name) = ?", (TABLE,)).fetchone()
+            problem = find_computation(connection) if is_named else None
+            if problem is not None:
+                raise ComputingSchema(f"SQLite would evaluate expressions of its schema: {problem}")
+            columns = _read_columns(connection) if is_named else frozenset()
             for tool in _FORMATS:
                 if {tool.content, "hash", "signature", "sequence"} <= columns:
                     yield connection, tool
@@ -154,10 +169,7 @@ def _connect(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _read_columns(connection: sqlite3.Connection) -> set[str]:
-    """The columns of the ordinary table `capsules`; none for a view or virtual table, which could compute anything."""
-    row = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = 'capsules'").fetchone()
-    if row is None or not isinstance(row[0], str) or "virtual" in row[0].lower():
-        return set()
+    """The columns of the table `capsules`. `find_computation` has made sure that it is an ordinary one."""
     return {str(column[1]) for column in connection.execute("PRAGMA table_xinfo('capsules')") if column[6] == 0}
 
 
@@ -165,8 +177,6 @@ def _find_disagreement(path: Path) -> str | None:
     """The first problem that SQLite finds in the table or its indexes; None if there is none."""
     try:
         with _open_database(path) as (connection, _):
-            # CHECK constraints prove nothing here, and a hostile schema could make them run for ever.
-            connection.execute("PRAGMA ignore_check_constraints = ON")
             found = connection.execute("PRAGMA integrity_check('capsules')").fetchone()
     except BadInput as error:
         return error.message
@@ -283,7 +293,13 @@ def _judge_chains(
                     label, ChainJudge(rules, chain=label), wanted=-1 if head is None else head.count - 1
                 )
             chain.judge_row(row)
+            if chain.judge.stops_reading():
+                break
         wrong = _find_disagreement(path)
+    except ComputingSchema as error:
+        tally.count_done("store")
+        tally.add(Finding("store", "failed", "SCHEMA_INVALID", error.message, Place(name)))
+        return
     except BadInput as error:
         chain = chain or _ForeignChain(name, ChainJudge(rules, chain=name))
         chain.judge.unreadable(f"this record and all after it cannot be read: {error.message}")
@@ -369,6 +385,10 @@ def is_foreign_database_file(subject: Subject) -> bool:
     try:
         with _open_database(subject.path):
             return True
+    except ComputingSchema:
+        return True  # It has the table's name, and its verdict says why it fails.
+    except Unreadable:
+        return b"CREATE TABLE capsules" in subject.beginning  # A damaged one fails, instead of being unknown.
     except (BadInput, Unavailable):
         return False
 

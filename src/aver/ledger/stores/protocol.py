@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from aver.capsule.blobs import Blob
 from aver.capsule.draft import PreparedDraft
 from aver.capsule.sealed import Sealed
+from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 
 SEAL_COLUMNS = "canonical, hash, signature, signature_pq, signed_at, signed_by"
@@ -22,6 +23,10 @@ SEAL_COLUMNS = "canonical, hash, signature, signature_pq, signed_at, signed_by"
 
 SEARCH_COLUMNS = "id, type, kind, key, session, at"
 """Copies of signed content, to search by. The verifier compares them with the content."""
+
+
+class NotALedger(BadInput):
+    """The store that was named as a ledger cannot be one: its header, version or id is not that of a ledger."""
 
 
 @dataclass(slots=True)

@@ -41,7 +41,15 @@ from aver.ledger.stores.postgres.transaction import (
     parse_record_row,
     to_column,
 )
-from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, LookupColumn, RecordRow, Search, sql_conditions
+from aver.ledger.stores.protocol import (
+    ChainRow,
+    ExpectedWrites,
+    LookupColumn,
+    NotALedger,
+    RecordRow,
+    Search,
+    sql_conditions,
+)
 from aver.log import debug
 
 ROWS_AT_ONCE = 200
@@ -103,7 +111,7 @@ class PostgresStore:
     def facts(self) -> dict[str, str]:
         found: dict[str, str] = dict(self._fetch("SELECT name, value FROM aver.ledger"))
         if "id" not in found:
-            raise BadInput(f"{self.name} has lost its ledger id", advice="restore it from a copy")
+            raise NotALedger(f"{self.name} has lost its ledger id", advice="restore it from a copy")
         return found
 
     # --- writing
@@ -413,7 +421,7 @@ def prepare_tables(connection: PoolConnection, name: str, *, create: bool, facts
         )
     version = schema.read_version(connection)
     if version > schema.VERSION:
-        raise BadInput(
+        raise NotALedger(
             f"{name} was written by a newer Aver (schema {version}, this one knows {schema.VERSION})",
             advice="upgrade Aver",
         )
@@ -443,7 +451,11 @@ def prepare_tables(connection: PoolConnection, name: str, *, create: bool, facts
 def _ensure_ledger_id(connection: PoolConnection, facts: Mapping[str, str] | None, *, create: bool) -> bool:
     """Return whether the ledger has its id. With `create`, the first caller gives it one, for ever."""
     query = "SELECT value FROM aver.ledger WHERE name = 'id'"
-    if connection.execute(query).fetchone() is None and create:
+    is_new = connection.execute(query).fetchone() is None
+    if is_new and connection.execute("SELECT FROM aver.chains LIMIT 1").fetchone() is not None:
+        # Another id would make every record one of another ledger.
+        raise NotALedger("the database has lost its ledger id", advice="restore it from a copy")
+    if is_new and create:
         given = facts or {"id": new_id(), "created_at": now()}
         with connection.transaction():
             # Of several processes that try at once, the one that inserts this row wins; only its facts are stored.

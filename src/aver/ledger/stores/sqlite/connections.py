@@ -35,7 +35,7 @@ from aver.errors import IntegrityError, Unavailable
 from aver.files.locks import Pace, is_same_file, open_lock_file, try_lock, unlock, wait_until
 from aver.ledger.foreign.seal_checks import check_companions
 from aver.ledger.stores.forks import register_for_forks
-from aver.ledger.stores.sqlite.schema import MIGRATIONS, read_objects, refuse_journal, to_unavailable
+from aver.ledger.stores.sqlite.schema import find_foreign_objects, refuse_journal, to_unavailable
 from aver.ledger.stores.sqlite.transaction import SqliteTransaction
 from aver.log import debug
 
@@ -241,17 +241,13 @@ class Connections:
         refuse_journal(self.file)
         connection = self._connect(f"{self.file.as_uri()}?mode=rw")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
-        # A trigger that Aver did not make runs while a record is added, and could undo it silently.
-        foreign = [
-            name
-            for (kind, name), sql in read_objects(connection).items()
-            if kind.lower() == "trigger" and not any((sql or "") in migration for migration in MIGRATIONS)
-        ]
+        # A trigger that Aver did not make could undo a record silently; an index, default or CHECK could run for ever.
+        foreign = find_foreign_objects(connection)
         if foreign:
             connection.close()
             raise IntegrityError(
                 "SCHEMA_INVALID",
-                f"{self._path} was tampered with: the trigger {ascii(foreign[0])[:80]} would run at every append",
+                f"{self._path} was tampered with: the {foreign[0]} would run at every append",
                 evidence=foreign,
                 advice="nothing was recorded; restore the file from a copy",
             )

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from aver.errors import IntegrityError, Unavailable
@@ -122,24 +122,65 @@ def find_differences(connection: sqlite3.Connection) -> list[str]:
     An attacker who can write the file could replace a table by a view, or an index by one over other columns, and so
     show the verifier other rows than a reader.
     """
-    with sqlite3.connect(":memory:") as fresh:
+    found = {(kind, name) for kind, name, _ in read_objects(connection)}
+    gone = [f"{kind} {name}" for kind, name, _ in _make_objects() if kind != "trigger" and (kind, name) not in found]
+    return sorted({*find_foreign_objects(connection), *gone})
+
+
+def find_foreign_objects(connection: sqlite3.Connection) -> list[str]:
+    """The objects in the file that Aver did not make, or made in another form, each as `<kind> <name>`.
+
+    SQLite evaluates an expression of the schema unasked: that of a view or generated column when a row is read, that of
+    a trigger, default or CHECK when one is written, that of an index when one is written and in `integrity_check`. So
+    none of these may happen before this function has found nothing. Reading the schema itself evaluates nothing.
+    """
+    # The text of a statement decides which object SQLite makes, whatever the other columns of its row say.
+    known = {statement for migration in MIGRATIONS for statement in _split_statements(migration)}
+    strange = [row for row in read_objects(connection) if row[2] is not None and row[2] not in known]
+    if strange:
+        # ALTER TABLE rewrites a statement, so that its text is in no migration.
+        known.update(str(sql) for _, _, sql in _make_objects())
+    return sorted({_name_object(*row) for row in strange if row[2] not in known})
+
+
+TRIGGER_LABEL = "trigger "
+"""The label of a foreign object that is certainly a trigger begins so."""
+
+
+def _name_object(kind: str, name: str, sql: str | None) -> str:
+    """`<kind> <name>`, in which only the beginning of the SQL makes an object a trigger."""
+    is_trigger = (sql or "")[:15].upper() == "CREATE TRIGGER "
+    kind = "trigger" if is_trigger else "object" if kind.lower() == "trigger" else ascii(kind)[1:-1][:20]
+    return f"{kind} {ascii(name)[1:-1][:80]}"
+
+
+def _split_statements(migration: str) -> list[str]:
+    """The statements of a migration as SQLite stores them: without the last semicolon."""
+    return migration.strip().removesuffix(";").replace("\n\n", "\n").split(";\n")
+
+
+def _make_objects() -> list[tuple[str, str, str | None]]:
+    """The objects of a new ledger."""
+    with closing(sqlite3.connect(":memory:")) as fresh:
         migrate(fresh, 0)
-        expected = read_objects(fresh)
-    found = read_objects(connection)
-    wrong = [f"{kind} {name}" for (kind, name), sql in found.items() if expected.get((kind, name), "") != sql]
-    gone = [f"{kind} {name}" for kind, name in expected if kind != "trigger" and (kind, name) not in found]
-    return sorted({*wrong, *gone})
+        return read_objects(fresh)
 
 
-def read_objects(connection: sqlite3.Connection) -> dict[tuple[str, str], str | None]:
-    """The SQL of every object in the file, by kind and name. As text, whatever bytes an attacker wrote."""
+def read_objects(connection: sqlite3.Connection) -> list[tuple[str, str, str | None]]:
+    """The kind, name and SQL of every object in the file. As text, whatever bytes an attacker wrote."""
     rows = connection.execute("SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema")
     text = [tuple(None if v is None else v.decode("utf-8", "backslashreplace") for v in row) for row in rows]
-    return {(str(kind), str(name)): sql for kind, name, sql in text if (kind, name) not in _SQLITE_INTERNAL}
+    return [(str(kind), str(name), sql) for kind, name, sql in text if sql not in _SQLITE_OWN]
 
 
-_SQLITE_INTERNAL = frozenset({("table", "sqlite_stat1"), ("table", "sqlite_stat4"), ("table", "sqlite_sequence")})
-"""Tables that SQLite makes for itself, as (kind, name): a trigger of such a name is not one of them."""
+_SQLITE_OWN = frozenset(
+    {
+        "CREATE TABLE sqlite_sequence(name,seq)",
+        "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+        "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+    }
+)
+"""Tables that SQLite makes for itself. The whole text counts: under their names, others could hold expressions."""
 
 
 UNFINISHED_SUFFIX = ".new"

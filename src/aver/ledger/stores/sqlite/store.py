@@ -22,6 +22,7 @@ from aver.ledger.stores.protocol import (
     ChainRow,
     ExpectedWrites,
     LookupColumn,
+    NotALedger,
     RecordRow,
     Search,
     sql_conditions,
@@ -105,7 +106,7 @@ class SqliteStore:
         with self._reading() as connection:
             found = {to_text(name): to_text(value) for name, value in connection.execute("SELECT * FROM ledger")}
         if "id" not in found:
-            raise BadInput(f"{self.path} has lost its ledger id", advice="restore it from a copy")
+            raise NotALedger(f"{self.path} has lost its ledger id", advice="restore it from a copy")
         return found
 
     def _check_schema(self, *, migrate: bool) -> None:
@@ -114,36 +115,37 @@ class SqliteStore:
             with self._reading() as connection:
                 application = connection.execute("PRAGMA application_id").fetchone()[0]
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
-                # A view, virtual table or generated column could compute other values than were stored.
-                row = connection.execute(
-                    "SELECT type || ' ' || name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
-                    " OR (type = 'table' AND sql LIKE '%GENERATED ALWAYS%') LIMIT 1"
-                ).fetchone()
-                foreign = None if row is None else to_text(row[0])
+                # Before any table is read: a view, generated column or index of others could compute anything.
+                foreign = schema.find_foreign_objects(connection)
         except Unavailable as error:
             self.close()
-            if isinstance(error.__cause__, sqlite3.OperationalError):
+            cause = error.__cause__
+            # A file that is locked or cannot be opened is no evidence against it. An unknown format is.
+            is_format = getattr(cause, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_ERROR
+            if isinstance(cause, sqlite3.OperationalError) and not is_format:
                 raise
-            raise BadInput(f"{self.path} is not a ledger: {error.__cause__}") from error
+            raise NotALedger(f"{self.path} is not a ledger: {error.__cause__}") from error
         if application != schema.APPLICATION_ID:
             self.close()
-            raise BadInput(f"{self.path} is an SQLite database, but not a ledger of Aver")
+            raise NotALedger(f"{self.path} is an SQLite database, but not a ledger of Aver")
         if version < 1:
             self.close()
-            raise BadInput(f"{self.path} has Aver's mark, but no schema of a ledger (version {version})")
+            raise NotALedger(f"{self.path} has Aver's mark, but no schema of a ledger (version {version})")
         if version > schema.VERSION:
             self.close()
-            raise BadInput(
+            raise NotALedger(
                 f"{self.path} was written by a newer Aver (schema {version}, this one knows {schema.VERSION})",
-                advice="upgrade Aver",
+                advice="upgrade Aver; if you use no newer one, somebody changed the file's header",
             )
-        if foreign:
+        # A trigger runs when a row is written; the writing connection refuses it. All else could run when one is read.
+        computing = [name for name in foreign if not name.startswith(schema.TRIGGER_LABEL)]
+        if computing:
             self.close()
             raise IntegrityError(
-                "SCHEMA_INVALID",
-                f"{self.path} was tampered with: {foreign} is not a table of the ledger",
-                evidence=foreign,
-                advice="restore the file from a copy",
+                "STORE_DAMAGED",
+                f"{self.path} was tampered with: the {computing[0]} is not as Aver makes it",
+                evidence=tuple(foreign),
+                advice="restore the file from a copy; if you have added it yourself, drop it",
             )
         if version < schema.VERSION and migrate:
             debug("ledger", "migrating %s from schema %d to %d", self.path, version, schema.VERSION)
@@ -293,6 +295,9 @@ class SqliteStore:
     def find_damage(self) -> list[str]:
         """Damaged pages, and indexes that disagree with their tables, as SQLite's integrity check finds them."""
         with self._reading() as connection:
+            # The check evaluates the expressions of a schema, so it must not meet others than Aver's.
+            if foreign := schema.find_foreign_objects(connection):
+                return [f"the {name} is not as Aver makes it, so SQLite's check was not run" for name in foreign]
             rows = [to_text(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
             gone = connection.execute(
                 "SELECT count(*) FROM records WHERE tenant NOT IN (SELECT tenant FROM chains)"
