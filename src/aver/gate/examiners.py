@@ -101,7 +101,8 @@ class _DecisionExaminer:
         uses: dict[str, ApprovalRequest] = {}
         for record in _read_chain(self._reader, chain):
             try:
-                if self._find_foreign_seal(record) is not None:
+                foreign = self._find_foreign_seal(record)
+                if foreign is not None and foreign[0] == "failed":
                     continue
                 if record.kind == REQUEST_KIND:
                     request = read_request(record, ledger=ledger, tenant=tenant)

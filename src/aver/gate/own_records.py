@@ -31,12 +31,18 @@ _SIGNATURE_CHECKS = frozenset({"signature", "signature_pq"})
 
 
 class OwnRecords:
-    """Reads records of a ledger and gives only those that count. The keys are those of the moment it was made."""
+    """Reads records of a ledger and gives only those that count.
+
+    The keys are those of the moment it was made. Make it after the head or the records were read: a key that was
+    rotated in between would be unknown.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._ring = ledger.keys.ring()
-        self._rules = Rules(self._ring, retired=_find_retirements(ledger, self._ring))
+        self._rules = Rules(self._ring)
+        self._strict_rules: Rules | None = None
+        """The rules with the limits of retired keys. Hooks rarely meet a retired key, so these are read when needed."""
         self._is_imported: dict[str, bool] = {}
 
     def read(self, head: Head, start: int = 0) -> Iterator[Sealed]:
@@ -83,29 +89,34 @@ class OwnRecords:
         return ChainJudge(self._rules, chain=chain, start=start, identity=identity, needs_block=True)
 
     def _require(self, judge: ChainJudge, record: Sealed) -> None:
-        findings = judge.tally.findings
-        before = len(findings)
-        judge.judge(record)
-        for found in findings[before:]:
-            # A signature that was not checked, or of which a half is missing, is as bad as a wrong one here.
-            if found.status == "failed" or found.check in _SIGNATURE_CHECKS:
-                raise IntegrityError(
-                    found.code, f"{found.place}: {found.words}", evidence=found, advice="run: aver verify"
-                )
+        _judge(judge, record)
         signer = judge.signer
         entry = None if signer is None else self._ring.entry(signer.fingerprint)
         if entry is None or entry.fingerprint != record.signed_by:
-            words = f"sealed by the key {record.signed_by[:32]}, which is not a key of this ledger's own ring"
+            words = f"sealed by the key {ascii(record.signed_by)[1:33]}, which is not one of this ledger's own ring"
             raise _build_error("UNKNOWN_SIGNER", str(record.chain), record.sequence, words)
         if entry.purpose != SEAL_PURPOSE:
             words = f"sealed by a key of {entry.identity}, whose purpose is {entry.purpose}, not {SEAL_PURPOSE}"
             raise _build_error("KEY_MISMATCH", str(record.chain), record.sequence, words)
+        if entry.retired_at is not None:
+            if self._strict_rules is None:
+                self._strict_rules = Rules(self._ring, retired=_find_retirements(self._ledger, self._ring))
+            _judge(ChainJudge(self._strict_rules, chain=record.chain, start=None), record)
+
+
+def _judge(judge: ChainJudge, record: Sealed) -> None:
+    """Judge a record. Raises `IntegrityError` unless it holds, with all its signatures."""
+    findings = judge.tally.findings
+    before = len(findings)
+    judge.judge(record)
+    for found in findings[before:]:
+        # A signature that was not checked, or of which a half is missing, is as bad as a wrong one here.
+        if found.status == "failed" or found.check in _SIGNATURE_CHECKS:
+            raise IntegrityError(found.code, f"{found.place}: {found.words}", evidence=found, advice="run: aver verify")
 
 
 def _find_retirements(ledger: Ledger, ring: Ring) -> Mapping[str, Retirement]:
-    """Return up to which records retired keys of the ring count. Without a retired key, nothing is read."""
-    if all(entry.retired_at is None for entry in ring.entries):
-        return {}
+    """Return up to which records retired keys of the ring count."""
     from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, retirements
 
     try:

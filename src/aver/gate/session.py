@@ -169,10 +169,12 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
     since, calls_since = (at - MINUTE).isoformat(), (at - USES_SPAN).isoformat()
     # The memory saves time and is no evidence: the records since then are read and verified, and win.
     memory = load_memory(ledger, head)
+    newer: list[tuple[int, Sealed]] = []
+    if action.tool:
+        newer = ledger.find_newer(memory.row, session=action.session, since=calls_since, limit=USES_MAX)
     try:
         own = OwnRecords(ledger)
-        if action.tool:
-            memory = _read_new_calls(ledger, own, head, memory, action.session, calls_since)
+        memory = _add_new_calls(own, head.chain, memory, newer, calls_since)
         memory, state = _read_new_decisions(ledger, own, head, memory)
     except IntegrityError as error:
         words = f"the session's past cannot be trusted: {error.message}"
@@ -200,14 +202,14 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
 # --- calls and decisions
 
 
-def _read_new_calls(
-    ledger: Ledger, own: OwnRecords, head: Head, memory: SessionMemory, session: str, since: str
+def _add_new_calls(
+    own: OwnRecords, decisions: str, memory: SessionMemory, newer: list[tuple[int, Sealed]], since: str
 ) -> SessionMemory:
-    """Return the memory with the tool calls that were recorded since. The chain of the decisions has none."""
+    """Return the memory with the tool calls in `newer` records. The chain of the decisions has none."""
     row, calls = memory.row, list(memory.calls)
-    for row, record in ledger.find_newer(memory.row, session=session, since=since, limit=USES_MAX):  # noqa: B007
+    for row, record in newer:  # noqa: B007
         # An imported session may have the same id as this one. It happened elsewhere.
-        if record.chain == head.chain or own.is_imported(str(record.chain)):
+        if record.chain == decisions or own.is_imported(str(record.chain)):
             continue
         own.require(record)
         try:

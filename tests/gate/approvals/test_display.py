@@ -23,7 +23,7 @@ from aver.gate.approvals import (
 )
 from aver.gate.approvals.display import LINE_WIDTH
 from aver.text import UnusualCharacters, count_unusual_characters, escape_invisible
-from support.approvals import action, asking
+from support.approvals import action, asking, open_old_request
 
 
 def shown_of(ledger: Ledger, about: Action, limit: int = WHOLE_LINES, comment: str = "", **more: Any) -> RequestDisplay:
@@ -52,6 +52,25 @@ def test_everything_a_person_needs(ledger: Ledger, ada: Person) -> None:
     assert shown.cut == 0
     styles = {line.text.strip(): line.style for line in shown.lines}
     assert (styles["| -old"], styles["| +new"], styles["| @@ -1 +1 @@"]) == ("bad", "good", "dim")
+
+
+def test_what_an_answer_is_good_for(ledger: Ledger, ada: Person) -> None:
+    """The name of the session is the agent's own words. It cannot name another ledger."""
+    shown = shown_of(ledger, action(session="s1\n  ledger 0, tenant prod"))
+    lines = [line.text for line in shown.lines]
+    at = lines.index("what an answer is good for")
+    assert lines[at + 1] == f"  ledger {ledger.id}, tenant default"
+    assert lines[at + 2].startswith("  request ")
+    assert lines[at + 3].startswith("  | scope: session:s1")
+    assert lines[at + 4].startswith("  once, until 20")
+    assert [line for line in lines if line.startswith("  ledger")] == [lines[at + 1]]
+
+
+def test_an_old_request_says_that_an_answer_names_little(ledger: Ledger, ada: Person) -> None:
+    request = open_old_request(ledger)
+    shown = render_request(request, action().to_dict(), None, load_request_state(ledger, request), limit=WHOLE_LINES)
+    assert "an earlier version of Aver opened this request" in shown.text
+    assert "  ledger" not in shown.text
 
 
 def test_nested_arguments_and_texts_of_several_lines(ledger: Ledger, ada: Person) -> None:

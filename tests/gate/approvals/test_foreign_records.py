@@ -374,3 +374,31 @@ def test_an_auditor_with_another_ring_is_told_what_he_knows(
             other.keys.trust(one)
         verdict = aver.verify(ledger=place, home=tmp_path / "auditor")
         assert verdict.check("approvals").status == "passed"
+
+
+def test_another_machine_at_the_same_ledger_is_told_apart_from_a_stranger(ledger: Ledger, tmp_path: Path) -> None:
+    """Two machines, each with a ring of its own, write to one store. A trusted key is named, and does not fail."""
+    ada = somebody("ada")
+    ledger.keys.trust(ada.public)
+    ledger.append("notes.a", aver.Capsule(type="tool"))
+    with aver.open_ledger(ledger.store.url, home=tmp_path / "west") as west:
+        enrolled(west, ada)
+        action = Action(type="shell_exec", tool="Bash", arguments={"command": "rm -r build"}, session="s1")
+        request = aver.ask(west, action).request
+        assert request is not None
+        approve(west, request, ada, shown=SHOWN)
+        assert aver.ask(west, action).allows
+        key = west.keys.ring().active("ledger")
+        assert key is not None
+    with pytest.raises(IntegrityError):
+        opened(ledger)
+    assert ledger.verify().status == "failed"
+    ledger.keys.trust(key.key)
+    with pytest.raises(IntegrityError):
+        opened(ledger)
+    verdict = ledger.verify()
+    assert {name: verdict.check(name).status for name in ("approvals", "decisions")} == {
+        "approvals": "warning",
+        "decisions": "warning",
+    }
+    assert verdict.status == "qualified"
