@@ -174,7 +174,7 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
         newer = ledger.find_newer(memory.row, session=action.session, since=calls_since, limit=USES_MAX)
     try:
         own = OwnRecords(ledger)
-        memory = _add_new_calls(own, head.chain, memory, newer, calls_since)
+        memory = _add_new_calls(own, head.chain, memory, action.session, newer, calls_since)
         memory, state = _read_new_decisions(ledger, own, head, memory)
     except IntegrityError as error:
         words = f"the session's past cannot be trusted: {error.message}"
@@ -203,9 +203,9 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
 
 
 def _add_new_calls(
-    own: OwnRecords, decisions: str, memory: SessionMemory, newer: list[tuple[int, Sealed]], since: str
+    own: OwnRecords, decisions: str, memory: SessionMemory, session: str, newer: list[tuple[int, Sealed]], since: str
 ) -> SessionMemory:
-    """Return the memory with the tool calls in `newer` records. The chain of the decisions has none."""
+    """Return the memory with the session's tool calls in `newer` records. The chain of the decisions has none."""
     row, calls = memory.row, list(memory.calls)
     for row, record in newer:  # noqa: B007
         # An imported session may have the same id as this one. It happened elsewhere.
@@ -213,7 +213,11 @@ def _add_new_calls(
             continue
         own.require(record)
         try:
-            made = record.to_dict()["execution"]["tool_calls"]
+            content = record.to_dict()
+            # A column led here, and columns are not signed.
+            if content["context"]["session_id"] != session:
+                continue
+            made = content["execution"]["tool_calls"]
             calls += [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in made]
         except (AverError, KeyError, TypeError):
             continue  # Not a record of tool calls.

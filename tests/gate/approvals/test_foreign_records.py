@@ -342,6 +342,16 @@ def test_a_call_that_somebody_else_recorded_is_no_past(
     assert "past cannot be trusted" in " ".join(answer.decision.reasons)
 
 
+def test_a_call_of_another_session_is_none_of_this_one(
+    ledger: Ledger, ask: Callable[..., aver.Answer], attacker: Attacker
+) -> None:
+    execution = aver.Execution(tool_calls=[ToolCall(tool="Read", success=True)])
+    draft = aver.Capsule(type="tool", context=aver.Context(session_id="s2"), execution=execution)
+    ledger.append("claude-code.s2", draft)
+    attacker.execute("UPDATE records SET session = 's1' WHERE session = 's2'")
+    assert ask().record.to_dict()["outcome"]["result"]["facts"]["uses"] == 0
+
+
 def test_a_decision_of_somebody_else_gives_a_call_no_authority(
     ledger: Ledger, ask: Callable[..., aver.Answer], attacker: Attacker
 ) -> None:
