@@ -143,6 +143,13 @@ def test_a_bundle_without_its_keys_chain(ledger: Ledger, thief: SeedSigner, tmp_
     index["chains"].remove(keys)
     index.update(chain_count=index["chain_count"] - 1, capsule_count=index["capsule_count"] - keys["length"])
     (bundle / "index.json").write_text(json.dumps(index))
+    assert verify(bundle).status == "failed"  # The signed heads list both.
+    (bundle / "head.json").unlink()
+    (bundle / "keys.json").unlink()
+    for claim in (chain, summary):
+        claim.update(ended_at=forged.signed_at, signed_by=sorted({*claim["signed_by"], forged.signed_by}))
+    file.write_text(json.dumps(chain))
+    (bundle / "index.json").write_text(json.dumps(index))
     verdict = verify(bundle)
     assert verdict.status == "qualified"
     assert "only times were compared" in verdict.check("keys").reason

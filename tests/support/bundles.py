@@ -63,3 +63,8 @@ def change_index(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], No
 def summary_of(index: dict[str, Any], chain: str = "codex.two") -> dict[str, Any]:
     found: dict[str, Any] = next(item for item in index["chains"] if item["id"] == chain)
     return found
+
+
+def make_old(bundle: Path) -> None:
+    """Take out `head.json`: earlier versions of Aver wrote no such file."""
+    (bundle / "head.json").unlink()

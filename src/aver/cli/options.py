@@ -47,6 +47,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout and nothing else")
 
 
+def add_force(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="replace the file or bundle that is there already")
+
+
 def has_json_option(arguments: Sequence[str]) -> bool:
     """Whether the command line asks for JSON. Does not parse it: this is also used when parsing failed."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments

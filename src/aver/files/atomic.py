@@ -44,6 +44,56 @@ def open_replacement(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
         raise Unavailable(f"cannot write {path}: {error.strerror}") from error
 
 
+@contextmanager
+def replacement_directory(path: Path) -> Iterator[Path]:
+    """Give an empty directory beside `path` that takes the place of the directory `path` when the context ends well.
+
+    If the context fails, `path` stays as it is. A power cut between the two renames leaves the old directory under its
+    temporary name (`.NAME.aver-old`); `restore_directory` puts it back. Raises `Unavailable`.
+    """
+    import shutil  # Both here, because most runs replace no directory.
+
+    from aver.files.locks import lock_directory
+
+    beside, old = _name_beside(path, "aver-new"), _name_beside(path, "aver-old")
+    # Locked, because two writers would use the same name beside it.
+    with lock_directory(path):
+        try:
+            shutil.rmtree(beside, ignore_errors=True)  # An interrupted call may have left it.
+            beside.mkdir(mode=0o700)
+            yield beside
+            os.rename(path, old)
+            try:
+                os.rename(beside, path)
+            except OSError:
+                os.rename(old, path)
+                raise
+            sync_directory(path.parent)
+        except OSError as error:
+            raise Unavailable(f"cannot replace {path}: {error.strerror}") from error
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def restore_directory(path: Path) -> None:
+    """Put back a directory that `replacement_directory` had moved away before a power cut. Raises `Unavailable`."""
+    import shutil
+
+    old = _name_beside(path, "aver-old")
+    try:
+        if os.path.lexists(path):
+            shutil.rmtree(old, ignore_errors=True)  # The new directory is in its place.
+        elif old.is_dir():
+            os.rename(old, path)
+    except OSError as error:
+        raise Unavailable(f"cannot restore {path}: {error.strerror}") from error
+
+
+def _name_beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f"{temporary_prefix(path.name)}{suffix}")
+
+
 def temporary_prefix(name: str) -> str:
     """The beginning of the names of files that a killed process may leave beside `name`."""
     return f".{name[:64]}."

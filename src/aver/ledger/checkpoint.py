@@ -7,13 +7,16 @@ A checkpoint is a statement with the purpose `checkpoint` over
 It lists every chain. A checkpoint that continues a history (see `checkpoint_files`) lists only the chains that changed,
 and has `since`, the time of the checkpoint before it. The keeper of a checkpoint can later compare the ledger, a bundle
 of it, or any copy with it. Given several checkpoints, Aver compares with each of them.
+
+The `head.json` of a bundle is such a statement, too (see `bundle.head_file`). It also has `part`: where that is true,
+it lists only the exported chains, and no ledger is compared with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aver.capsule.sealed import hold_signer
 from aver.clock import now
@@ -44,6 +47,8 @@ class Checkpoint:
     heads: tuple[Head, ...]
     since: str | None = None
     where: str = "the checkpoint"
+    part: bool = False
+    """Whether it lists only some chains of the ledger: those of a bundle (see `bundle.head_file`)."""
 
     @classmethod
     def from_statement(cls, statement: Statement, where: str = "the checkpoint") -> Checkpoint:
@@ -62,17 +67,29 @@ class Checkpoint:
             if not isinstance(head, dict) or head.keys() != {"count", "hash"}:
                 raise BadInput(f"{where}: its head of {ascii(chain)[:80]} is not valid")
             listed.append(Head.from_dict({"ledger": ledger, "tenant": tenant, "chain": chain, **head}))
-        return cls(statement, at, ledger, tenant, tuple(listed), since, where)
+        # Anything but a plain false counts as a part: a part proves less.
+        return cls(statement, at, ledger, tenant, tuple(listed), since, where, content.get("part", False) is not False)
 
 
 def make_checkpoint(ledger: Ledger, heads: Iterable[Head] | None = None, *, since: str | None = None) -> Statement:
     """Sign a checkpoint of all chains; or only of `heads`, after an earlier checkpoint made at `since`."""
-    listed = {
-        head.chain: {"count": head.count, "hash": head.hash} for head in (ledger.heads() if heads is None else heads)
-    }
-    content = {"v": VERSION, "ledger": ledger.id, "tenant": ledger.tenant, "at": now(), "heads": listed}
+    content = _list_heads(ledger, ledger.heads() if heads is None else heads)
     if since is not None:
         content["since"] = since
+    return _sign_content(ledger, content)
+
+
+def make_bundle_head(ledger: Ledger, heads: Iterable[Head], *, part: bool) -> Statement:
+    """Sign the heads of the chains that a bundle contains. `part` says that the ledger has other chains."""
+    return _sign_content(ledger, {**_list_heads(ledger, heads), "part": part})
+
+
+def _list_heads(ledger: Ledger, heads: Iterable[Head]) -> dict[str, Any]:
+    listed = {head.chain: {"count": head.count, "hash": head.hash} for head in heads}
+    return {"v": VERSION, "ledger": ledger.id, "tenant": ledger.tenant, "at": now(), "heads": listed}
+
+
+def _sign_content(ledger: Ledger, content: dict[str, Any]) -> Statement:
     # Locked while it signs, like for an append: a rotation must not happen in between.
     with hold_signer(ledger.signer()) as signer:
         if not isinstance(signer, SeedSigner):
@@ -157,26 +174,32 @@ def check_missing_links(checkpoints: Sequence[Checkpoint], tally: Tally) -> None
 
 
 def check_signatures(
-    checkpoint: Checkpoint, ring: Ring, tally: Tally, *, own_keys: Collection[str] | None = None
+    checkpoint: Checkpoint,
+    ring: Ring,
+    tally: Tally,
+    *,
+    own_keys: Collection[str] | None = None,
+    check: str = CHECK,
 ) -> bool:
     """Check the signatures of a checkpoint. Returns False if its heads must not be used.
 
-    An unknown signer is reported, but the heads are still compared: a difference is worth knowing.
+    Findings are added under the name `check`. An unknown signer is reported, but the heads are still compared: a
+    difference is worth knowing.
     """
     outcomes = {result.by: result.outcome for result in check_statement(checkpoint.statement, ring)}
     where, place = checkpoint.where, Place(source=checkpoint.where)
     if not outcomes:
-        tally.add(Finding(CHECK, "failed", "SIG_MISSING", f"{where} is not signed", place))
+        tally.add(Finding(check, "failed", "SIG_MISSING", f"{where} is not signed", place))
         return False
     for by, outcome in outcomes.items():
         # With pinned keys (a closed ring), a signer outside them is as bad as a wrong signature.
         if outcome == "invalid" or (outcome == "unknown" and ring.closed):
             words = f"the signature of {where} was not made by {by}"
-            tally.add(Finding(CHECK, "failed", "SIG_INVALID", words, place))
+            tally.add(Finding(check, "failed", "SIG_INVALID", words, place))
             return False
         if outcome != "valid":
             words = f"{where} was signed by {by}, whose key is not known here"
-            tally.add(Finding(CHECK, "not_checked", "UNKNOWN_SIGNER", words, place))
+            tally.add(Finding(check, "not_checked", "UNKNOWN_SIGNER", words, place))
         elif (
             (entry := ring.entry(by)) is not None and entry.retired_at is not None and checkpoint.at > entry.retired_at
         ):
@@ -184,11 +207,11 @@ def check_signatures(
             words = (
                 f"{where} says it was made at {checkpoint.at}; {by}, who signed it, was retired at {entry.retired_at}"
             )
-            tally.add(Finding(CHECK, "failed", "KEY_RETIRED", words, place))
+            tally.add(Finding(check, "failed", "KEY_RETIRED", words, place))
             return False
         elif own_keys is not None and by not in own_keys:
             words = f"{where} was signed by {by}, whose key is known but has never sealed in this ledger"
-            tally.add(Finding(CHECK, "warning", "UNKNOWN_SIGNER", words, place))
+            tally.add(Finding(check, "warning", "UNKNOWN_SIGNER", words, place))
     return True
 
 

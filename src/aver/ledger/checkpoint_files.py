@@ -96,12 +96,18 @@ def read_checkpoints(path: Path, ledger: str) -> list[Checkpoint]:
     return found
 
 
-def _parse_checkpoints(raw: bytes, where: str) -> Iterator[Checkpoint]:
+def _parse_checkpoints(raw: bytes, where: str, *, parts: bool = False) -> Iterator[Checkpoint]:
+    """The checkpoints in a file. One that lists a part of a ledger is refused, unless `parts`."""
     if len(raw) > FILE_MAX:
         raise BadInput(f"{where} is larger than {FILE_MAX} bytes")
     for place, text in _split_documents(raw, where):
         try:
-            yield Checkpoint.from_statement(Statement.from_dict(read_json(text), place), place)
+            found = Checkpoint.from_statement(Statement.from_dict(read_json(text), place), place)
+            if found.part and not parts:
+                # Chains that it does not list may exist or not: comparing a ledger with it would prove too little.
+                words = f"{place} lists only a part of the ledger's chains, and is no checkpoint"
+                raise BadInput(words, advice="aver checkpoint --out FILE makes one of all chains")
+            yield found
         except BadInput as error:
             message = error.message if error.message.startswith(place) else f"{place}: {error.message}"
             raise BadInput(message, advice=error.advice) from error
@@ -194,7 +200,7 @@ def judge_checkpoints(subject: Subject, options: VerifyOptions) -> Verdict:
     found: list[Checkpoint] = []
     try:
         with open_file(subject.path or Path()) as file:
-            for checkpoint in _parse_checkpoints(file.read(FILE_MAX + 1), subject.name):
+            for checkpoint in _parse_checkpoints(file.read(FILE_MAX + 1), subject.name, parts=True):
                 tally.count_done("schema")
                 found.append(checkpoint)
     except BadInput as error:

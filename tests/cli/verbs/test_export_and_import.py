@@ -15,7 +15,6 @@ def exported(sealed: Aver) -> Aver:
     sealed.seal(ONE_DRAFT, chain="runs.a")
     ran = sealed("export", "--out", "bundle")
     assert ran.code == 0, ran.err
-    assert "wrote bundle: 5 records in 3 chains" in ran.out
     return sealed
 
 
@@ -23,9 +22,54 @@ def test_a_bundle_verifies_where_it_was_made(exported: Aver) -> None:
     assert exported("verify", "bundle", "--json").json["status"] == "verified"
 
 
+@pytest.mark.parametrize("given", [(), ("runs.a",), ("runs.a", "--with-meta")], ids=str)
+def test_sender_and_verifier_see_the_same_numbers(exported: Aver, given: tuple[str, ...]) -> None:
+    exported("checkpoint", "--sweep", "--out", "-")
+    ran = exported("export", "--out", "again", *given)
+    assert ran.code == 0, ran.err
+    verdict = exported("verify", "again", "--json").json
+    records, chains = verdict["records"], verdict["chains"]
+    words = f"{records} record{'s'[: records != 1]} in {chains} chain{'s'[: chains != 1]}"
+    assert ran.out.splitlines()[0] == f"wrote again: {words}"
+    assert words in exported("verify", "again").out
+
+
+def test_export_says_which_file_to_hand_over(exported: Aver) -> None:
+    ran = exported("export", "--out", "again")
+    assert "by another channel than the bundle" in ran.out
+    assert "  aver keys export --out keys.json" in ran.out.splitlines()
+    assert "aver verify again --key keys.json" in ran.out
+    assert exported("keys", "export", "--out", "keys.json").code == 0
+    verdict = exported("verify", "again", "--key", "keys.json", "--json", AVER_HOME="stranger")
+    assert verdict.json["status"] == "verified"
+
+
+def test_export_says_that_no_key_is_at_hand(exported: Aver) -> None:
+    ledger = str(exported.home / "ledger.db")
+    ran = exported("export", "--out", "again", "--ledger", ledger, AVER_HOME="stranger")
+    assert ran.code == 0, ran.err
+    assert "no head.json" in ran.err
+    assert (
+        exported("export", "--out", "b", "--json", "--ledger", ledger, AVER_HOME="stranger").json["head_signed"]
+        is False
+    )
+    assert exported("verify", "again", "--json").json["status"] == "qualified"
+
+
+def test_a_bundle_is_replaced_only_by_force(exported: Aver) -> None:
+    before = (exported.directory / "bundle" / "index.json").read_bytes()
+    ran = exported("export", "--out", "bundle", "runs.a")
+    assert ran.code == 2
+    assert "exists already and is not overwritten" in ran.err
+    assert "--force" in ran.err
+    assert (exported.directory / "bundle" / "index.json").read_bytes() == before
+    assert exported("export", "--out", "bundle", "runs.a", "--force").code == 0
+    assert exported("verify", "bundle", "--json").json["chains"] == 2
+
+
 def test_some_chains_only(exported: Aver) -> None:
     ran = exported("export", "--out", "part", "runs.a", "--json")
-    assert (ran.code, ran.json["chains"], ran.json["capsules"]) == (0, 1, 1)
+    assert (ran.code, ran.json["chains"], ran.json["capsules"]) == (0, 2, 2)
     assert exported("export", "--out", "part2", "runs.nowhere").code == 2
 
 

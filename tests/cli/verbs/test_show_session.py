@@ -127,8 +127,19 @@ def test_as_a_page(worked: Aver, tmp_path: Path) -> None:
 
 def test_a_page_that_cannot_be_written(worked: Aver) -> None:
     ran = worked("show", "5d2e", "--html", "nowhere/session.html")
-    assert ran.code == 3
-    assert "cannot write" in ran.err
+    assert ran.code == 2
+    assert "there is no directory nowhere" in ran.err
+
+
+def test_a_page_is_replaced_only_by_force(worked: Aver, tmp_path: Path) -> None:
+    (tmp_path / "session.html").write_text("mine")
+    ran = worked("show", "5d2e", "--html", "session.html")
+    assert ran.code == 2
+    assert "exists already and is not overwritten" in ran.err
+    assert "--force" in ran.err
+    assert (tmp_path / "session.html").read_text() == "mine"
+    assert worked("show", "5d2e", "--html", "session.html", "--force").code == 0
+    assert "Make totals round half up" in (tmp_path / "session.html").read_text("utf-8")
 
 
 def test_tampering_is_told(worked: Aver, tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from aver import Ledger, Sealed, open_ledger
 from aver.check import verify
-from aver.errors import BadInput, NotFound
-from aver.ledger.bundle import export as exporting
+from aver.errors import BadInput, NotFound, Unavailable
 from aver.ledger.bundle import export_bundle
+from aver.ledger.bundle.summary import TITLE_MAX, ChainFacts
 from support.bundles import bad, draft, load, save
 from support.tamper import unguarded
 
@@ -128,27 +128,77 @@ def test_an_export_goes_only_where_nothing_else_is(filled: Ledger, tmp_path: Pat
     with pytest.raises(BadInput, match="not a directory"):
         export_bundle(filled, tmp_path / "file")
     (tmp_path / "empty").mkdir()
-    assert export_bundle(filled, tmp_path / "empty").chains == 4
+    assert export_bundle(filled, tmp_path / "empty").chains == 5
     assert (tmp_path / "full" / "thesis.txt").read_text() == "mine"
 
 
-def test_a_second_export_replaces_the_first_and_leaves_other_files_alone(filled: Ledger, tmp_path: Path) -> None:
+def test_a_bundle_is_replaced_only_by_force_and_never_with_other_files(filled: Ledger, tmp_path: Path) -> None:
     out = export_bundle(filled, tmp_path / "out").path
+    with pytest.raises(BadInput, match="exists already"):
+        export_bundle(filled, out, chains=["codex.two"])
+    assert verify(out).records == 11
     (out / "notes.txt").write_text("mine")
-    done = export_bundle(filled, out, chains=["codex.two"])
-    assert (done.chains, done.capsules) == (1, 3)
-    assert {item.name for item in out.iterdir()} == {"index.json", "codex.two.json", "notes.txt", "blobs"}
-    assert list((out / "blobs").iterdir()) == []
+    with pytest.raises(BadInput, match=r"notes\.txt"):
+        export_bundle(filled, out, chains=["codex.two"], force=True)
+    (out / "notes.txt").unlink()
+    done = export_bundle(filled, out, chains=["codex.two"], force=True)
+    assert (done.path, done.chains, done.capsules) == (out, 2, 4)
+    assert {item.name for item in out.iterdir()} == {"index.json", "head.json", "codex.two.json", "keys.json"}
+    assert {item.name for item in tmp_path.iterdir() if "out" in item.name} == {"out"}
     verdict = verify(out)
-    assert (verdict.status, verdict.records) == ("verified", 3)
+    assert (verdict.status, verdict.records, verdict.chains) == ("verified", 4, 2)
     assert verdict.check("meta").status == "not_checked"
+
+
+def test_a_forced_export_through_a_link_replaces_the_directory_behind_it(filled: Ledger, tmp_path: Path) -> None:
+    out = export_bundle(filled, tmp_path / "out").path
+    (tmp_path / "link").symlink_to(out)
+    export_bundle(filled, tmp_path / "link", chains=["codex.two"], force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert verify(out).records == 4
+
+
+def test_a_forced_export_that_fails_leaves_the_old_bundle_whole(
+    filled: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = export_bundle(filled, tmp_path / "out").path
+    before = {item.name: item.read_bytes() for item in out.iterdir() if item.is_file()}
+    renamed = os.rename
+    left = 0
+
+    def rename(*args: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise OSError(5, "Input/output error")
+        renamed(*args)
+
+    monkeypatch.setattr(os, "rename", rename)
+    for failing in (1, 2):
+        left = failing
+        with pytest.raises(Unavailable, match="cannot replace"):
+            export_bundle(filled, out, chains=["codex.two"], force=True)
+        assert {item.name: item.read_bytes() for item in out.iterdir() if item.is_file()} == before
+        assert verify(out).status == "verified"
+    left = 0
+    export_bundle(filled, out, chains=["codex.two"], force=True)
+    assert verify(out).records == 4
+
+
+def test_a_bundle_that_a_power_cut_left_aside_is_put_back(filled: Ledger, tmp_path: Path) -> None:
+    out = export_bundle(filled, tmp_path / "out").path
+    out.rename(tmp_path / ".out.aver-old")
+    with pytest.raises(BadInput, match="exists already"):
+        export_bundle(filled, out, chains=["codex.two"])
+    assert verify(out).records == 11
 
 
 def test_a_bundle_of_another_ledger_is_not_overwritten(bundle: Path, new_ledger_url: Callable[[], str]) -> None:
     with open_ledger(new_ledger_url()) as other:
         other.append("demo.a", draft())
-        with pytest.raises(BadInput, match="another ledger"):
-            export_bundle(other, bundle)
+        for force in (False, True):
+            with pytest.raises(BadInput, match="another ledger"):
+                export_bundle(other, bundle, force=force)
     assert verify(bundle).status == "verified"
 
 
@@ -158,12 +208,12 @@ def test_an_export_never_writes_through_a_link(filled: Ledger, tmp_path: Path) -
     victim.write_text("mine")
     (out / "codex.two.json").unlink()
     (out / "codex.two.json").symlink_to(victim)
-    export_bundle(filled, out)
+    export_bundle(filled, out, force=True)
     assert victim.read_text() == "mine"
     assert verify(out).status == "verified"
 
 
-@pytest.mark.parametrize("calls", range(1, 9))
+@pytest.mark.parametrize("calls", range(1, 10))
 def test_an_export_that_breaks_off_anywhere_is_no_bundle_and_can_be_repeated(
     filled: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int
 ) -> None:
@@ -188,19 +238,24 @@ def test_an_export_that_breaks_off_anywhere_is_no_bundle_and_can_be_repeated(
         with monkeypatch.context() as patch:
             patch.setattr(os, "replace", replace)
             try:
-                export_bundle(filled, out)
+                export_bundle(filled, out, force=before)
             except Killed:
                 pass
         if left > 0:
             assert verify(out).status == "verified"  # it had fewer files than that
-        elif (out / "index.json").exists() and calls > 1:
-            assert bad(verify(out))[0] == "CHAIN_MISSING"
-        elif before:
-            assert verify(out).records == 3  # nothing was touched yet
-        begun = (out / "index.json").exists()
-        (out / f".{'codex.two' if begun else 'index'}.json.left-by-a-kill").write_text("half")
-        export_bundle(filled, out)
-        assert not [item for item in out.iterdir() if item.name.startswith(".")]
+            continue
+        if before:
+            assert (verify(out).status, verify(out).records) == ("verified", 4)  # nothing was touched
+            # As after a kill that cannot be caught.
+            (tmp_path / ".old.aver-new").mkdir()
+            (tmp_path / ".old.aver-new" / "index.json").write_text("half")
+        else:
+            if calls > 1:
+                assert bad(verify(out))[0] == "CHAIN_MISSING"
+            begun = (out / "index.json").exists()
+            (out / f".{'codex.two' if begun else 'index'}.json.left-by-a-kill").write_text("half")
+        export_bundle(filled, out, force=before)
+        assert not [item for item in (*out.iterdir(), *tmp_path.iterdir()) if item.name.startswith(".")]
         verdict = verify(out)
         assert (verdict.status, verdict.chains) == ("verified", 5)
 
@@ -259,7 +314,7 @@ def test_some_chains_only_with_and_without_the_meta_chain(filled: Ledger, tmp_pa
     with_meta = export_bundle(filled, tmp_path / "b", chains=["codex.two"], with_meta=True).path
     verdict = verify(with_meta)
     assert verdict.status == "qualified"
-    assert verdict.check("meta").reason == "not all: 3 chains that the meta chain knows are not in this part"
+    assert verdict.check("meta").reason == "not all: 2 chains that the meta chain knows are not in this part"
     chain = load(with_meta / "codex.two.json")
     chain["capsules"].pop()
     save(with_meta / "codex.two.json", chain | {"length": 2, "head_hash": chain["capsules"][-1]["hash"]})
@@ -306,4 +361,6 @@ def test_the_ledger_and_its_damage_are_exported_as_they_are(filled: Ledger, tmp_
 
 def test_titles_are_bounded_however_long_a_request_is() -> None:
     content = {"trigger": {"request": "a@" * 100_000}}
-    assert len(exporting._read_title(Sealed(json.dumps(content).encode(), "", ""))) <= exporting.TITLE_MAX
+    facts = ChainFacts()
+    facts.add_record(Sealed(json.dumps(content).encode(), "", ""))
+    assert 0 < len(facts.title) <= TITLE_MAX

@@ -10,6 +10,7 @@ import pytest
 
 from aver import Ledger, open_ledger
 from aver.check import verify
+from aver.errors import IntegrityError
 from aver.keys import Ring
 from aver.ledger.bundle import export_bundle, import_bundle
 from aver.ledger.bundle.layout import read_index
@@ -18,7 +19,7 @@ from aver.ledger.meta_chain import build_import_entry
 from aver.ledger.seen_heads import META_CHAIN
 from aver.verdict import VerifyOptions
 from support.agent_capsules import AgentCapsules
-from support.bundles import bad, change_index, draft, load, save, summary_of
+from support.bundles import bad, change_index, draft, load, make_old, save, summary_of
 
 INDEX_ALONE = "rests on the index alone"
 
@@ -27,8 +28,9 @@ def _present_as(bundle: Path, chain: str, name: str, **summary: Any) -> None:
     """Give a chain's file and summary another id."""
     whole = load(bundle / f"{chain}.json")
     (bundle / f"{chain}.json").unlink()
-    save(bundle / f"{name}.json", whole | {"id": name})
-    change_index(lambda index: summary_of(index, chain).update(id=name, **summary))(bundle)
+    summary = {"id": name, "tool": name.partition(".")[0], **summary}
+    save(bundle / f"{name}.json", whole | {"id": name, "tool": summary["tool"]})
+    change_index(lambda index: summary_of(index, chain).update(summary))(bundle)
 
 
 def _bring_in(bundle: Path, theirs: Path, chain: str, **summary: Any) -> None:
@@ -77,9 +79,10 @@ def test_a_chain_renamed_alone_in_a_part_is_found_by_the_ledger_in_the_index(fil
     _present_as(out, "codex.two", "prod.pay", origin="codex.two")
     assert bad(verify(out)) == ("CHAIN_IDENTITY", "prod.pay", 0)
     change_index(lambda index: index.update(ledger=None, tenant=None))(out)
-    verdict = verify(out)
-    assert verdict.status == "qualified"
-    assert INDEX_ALONE in verdict.check("identity").reason
+    # The chain `keys`, which every bundle has, names the ledger as well.
+    assert bad(verify(out)) == ("CHAIN_IDENTITY", "prod.pay", 0)
+    make_old(out)
+    assert bad(verify(out)) == ("CHAIN_IDENTITY", "prod.pay", 0)
 
 
 def test_the_reserved_chains_are_never_imported_ones(bundle: Path, theirs: Path) -> None:
@@ -103,6 +106,8 @@ def test_a_chain_of_another_ledger_is_qualified_where_only_the_index_calls_it_im
     keys = _keys(bundle, theirs)
     assert verify(bundle, keys=keys).status == "verified"
     _bring_in(bundle, theirs, "demo.theirs", origin="demo.theirs")
+    assert bad(verify(bundle, keys=keys)) == ("HEAD_MISMATCH", "demo.theirs", None)
+    make_old(bundle)
     verdict = verify(bundle, keys=keys)
     assert verdict.status == "qualified"
     assert INDEX_ALONE in verdict.check("identity").reason
@@ -145,6 +150,8 @@ def test_what_was_imported_is_verified_where_the_meta_chain_says_so(
     assert verify(again, keys=keys).status == "verified"
     _present_as(again, "codex.two", "codex.three")
     change_index(lambda index: index.update(part=True))(again)
+    assert bad(verify(again, keys=keys))[0] == "CHAIN_MISSING"
+    make_old(again)
     verdict = verify(again, keys=keys)
     assert verdict.status == "qualified"
     assert INDEX_ALONE in verdict.check("identity").reason
@@ -170,18 +177,18 @@ def test_an_alias_does_not_use_up_a_chains_meta_entry(bundle: Path) -> None:
     change_index(change)(bundle)
     assert bad(verify(bundle)) == ("SCHEMA_INVALID", None, None)
     change_index(lambda index: summary_of(index, "codex-two").update(tool=""))(bundle)
-    codes = {(found.code, found.place.chain) for found in verify(bundle).findings}
-    assert codes == {("CHAIN_IDENTITY", "codex-two"), ("TRUNCATED", "codex.two")}
+    codes = {(found.code, found.place.chain) for found in verify(bundle).findings if found.check != "index"}
+    assert codes == {("CHAIN_IDENTITY", "codex-two"), ("TRUNCATED", "codex.two"), ("HEAD_MISMATCH", "codex-two")}
 
 
 def test_the_tool_in_an_index_does_not_lead_a_chain_past_its_meta_entry(bundle: Path, other: Ledger) -> None:
     """`claude-code.one` of a tool `claude` would be `claude.code.one`."""
     change_index(lambda index: summary_of(index, "claude-code.one").update(tool="claude"))(bundle)
     verdict = verify(bundle)
-    assert verdict.status == "verified"
+    assert bad(verdict) == ("INDEX_MISMATCH", "claude-code.one", None)
     assert verdict.check("meta").reason == "4 chains match their recorded heads (0 grown since, 0 not recorded)"
-    names = [chain.name for chain in import_bundle(other, bundle, only=["claude-code.one"]).chains]
-    assert names == ["claude-code.one"]
+    with pytest.raises(IntegrityError):
+        import_bundle(other, bundle, only=["claude-code.one"])
 
 
 def test_what_is_kept_elsewhere_is_remembered_only_of_known_chains(tmp_path: Path) -> None:
@@ -208,7 +215,7 @@ def test_a_chain_file_that_calls_itself_by_another_name_fails(bundle: Path, tmp_
     assert verdict.check("identity").reason == "the file calls it 'prod.pay', its first record 'codex.two'"
     save(alone, whole | {"id": "prod.pay", "origin": "prod.pay"})
     assert bad(verify(alone)) == ("CHAIN_IDENTITY", None, 0)
-    save(alone, whole | {"id": "prod.pay", "origin": "codex.two"})
+    save(alone, whole | {"id": "prod.pay", "tool": "prod", "origin": "codex.two"})
     verdict = verify(alone)
     assert verdict.status == "qualified"
     assert "rests on the file's summary alone" in verdict.check("identity").reason

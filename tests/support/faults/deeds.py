@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from aver import AverError, Blob, Capsule, Exists, KeyStore, Ledger, open_ledger
-from aver.cli.files import write_new_file
+from aver.files.new_file import write_new_file
 from aver.ledger.checkpoint import make_checkpoint
 from aver.ledger.meta_chain import sweep
 

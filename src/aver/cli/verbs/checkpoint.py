@@ -9,10 +9,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aver.cli.files import check_new_path, write_new_file
-from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.options import Usage, add_force, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
 from aver.errors import NotFound
+from aver.files.new_file import check_new_path, write_new_file
 from aver.text import plural
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ STDOUT = "-"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="write the checkpoint to this file (default: -, stdout)")
+    add_force(parser)
     parser.add_argument(
         "--git", metavar="DIR", help="append it to checkpoints/<ledger>.<tenant>.jsonl in this git repository"
     )
@@ -54,7 +55,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         raise Usage("--commit needs --git")
     to_file = given.out not in (None, STDOUT)
     if to_file:
-        check_new_path(Path(given.out))
+        check_new_path(Path(given.out), force=given.force)
     notes = []
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         if not ledger.chains():
@@ -74,7 +75,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             statement = make_checkpoint(ledger)
             if to_file:
                 path = Path(given.out)
-                write_new_file(path, to_checkpoint_line(statement))
+                write_new_file(path, to_checkpoint_line(statement), force=given.force)
                 heads = plural(len(statement.content["heads"]), "chain")
                 notes.append(
                     f"wrote {path}: the heads of {heads}; keep it where the owner of this ledger cannot change it"

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from aver.cli.options import add_json, add_ledger, add_tenant
-from aver.cli.terminal import Screen, print_json
+from aver.cli.options import add_force, add_json, add_ledger, add_tenant
+from aver.cli.terminal import Screen, StderrScreen, print_json
 from aver.text import plural
 
 EXAMPLES = """\
   aver export --out bundle                         export all chains and the meta chain
   aver export --out bundle claude-code.5d2e        export one chain
-  aver verify bundle                               the receiver checks the bundle with this"""
+  aver keys export --out keys.json                 then send this file by another channel than the bundle
+  aver verify bundle --key keys.json               the receiver checks the bundle with this
+  aver log --ledger bundle                         and reads it with this"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with-meta", action="store_true", help="include the meta chain when only some chains are exported"
     )
     parser.add_argument("--no-blobs", action="store_true", help="leave out large values")
+    add_force(parser)
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -38,14 +41,22 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             chains=given.chains or None,
             with_meta=given.with_meta,
             blobs=not given.no_blobs,
+            force=given.force,
         )
     if given.json:
         counts = {"chains": done.chains, "capsules": done.capsules, "blobs": done.blobs}
-        print_json({"path": str(done.path), **counts, "fingerprint": done.fingerprint})
+        print_json({"path": str(done.path), **counts, "fingerprint": done.fingerprint, "head_signed": done.head_signed})
         return 0
     blobs = f", {plural(done.blobs, 'blob')}" if done.blobs else ""
     screen.print_line(f"wrote {done.path}: {plural(done.capsules, 'record')} in {plural(done.chains, 'chain')}{blobs}")
-    if done.fingerprint:
-        screen.print_line(f"The bundle is signed by key {done.fingerprint}.")
-        screen.print_line("Send the verifier your public key separately: aver keys export")
+    if done.head_signed:
+        screen.print_line(f"head.json states where these chains end, signed by the ledger's key {done.fingerprint}")
+        screen.print_line("Give the verifier your public key in a file, by another channel than the bundle:")
+        screen.print_line("  aver keys export --out keys.json")
+        screen.print_line(f"The verifier then runs: aver verify {done.path.name} --key keys.json")
+    else:
+        StderrScreen().print_note(
+            "the ledger's key is not at hand here, so the bundle has no head.json: a verdict on it is at most "
+            "qualified, because no signature says that it is complete"
+        )
     return 0

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aver.cli.files import check_new_path, write_new_file
-from aver.cli.options import Parser, Usage, add_action_parser, add_json, add_passphrase_fd
+from aver.cli.options import Parser, Usage, add_action_parser, add_force, add_json, add_passphrase_fd
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, ask_passphrase, print_json
 from aver.config import load_config
 from aver.errors import BadInput, NotFound
+from aver.files.new_file import check_new_path, write_new_file
 from aver.keys import LEDGER, KeyStore, PublicKey, RingEntry, read_public_keys
 from aver.text import plural
 
@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", default="ledger", metavar="NAME", help="identity or fingerprint (default: ledger)"
     )
     export.add_argument("--out", metavar="FILE", help="write here (default: stdout)")
+    add_force(export)
     _add_import_parser(actions)
     examples = "  aver keys trust their-keys.json\n  aver keys trust HEX                  64 hex digits"
     trust = _add_action_parser(actions, "trust", "trust the public keys of another party", examples)
@@ -149,10 +150,10 @@ def _key_status(entry: RingEntry) -> StyledText:
 
 def _export_keys(given: argparse.Namespace, screen: Screen) -> None:
     if given.out:
-        check_new_path(Path(given.out))
+        check_new_path(Path(given.out), force=given.force)
     document = _open_store().export(given.name)
     if given.out:
-        write_new_file(Path(given.out), json.dumps(document, indent=2).encode("ascii") + b"\n")
+        write_new_file(Path(given.out), json.dumps(document, indent=2).encode("ascii") + b"\n", force=given.force)
         found = len(document["keys"])
         (StderrScreen() if given.json else screen).print_line(
             f"wrote {given.out}: {plural(found, 'public key')} of {given.name}"

@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aver.cli.files import check_new_path, write_new_file
-from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.options import Usage, add_force, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, print_json
 from aver.errors import BadInput
+from aver.files.new_file import check_new_path, write_new_file
 
 if TYPE_CHECKING:
     from aver.actions.run_state import LoadedRun
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--run", metavar="RUN", help="a run's directory, its .cap file, or its chain in the ledger")
     parser.add_argument("--out", metavar="FILE", help="write the proof here instead of to stdout")
+    add_force(parser)
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -39,7 +40,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.actions.proofs.inclusion import find_action_index, inclusion_document
 
     if given.out is not None:
-        check_new_path(Path(given.out))
+        check_new_path(Path(given.out), force=given.force)
     if given.run is None:
         found, index = _find_run_by_capsule(given)
     else:
@@ -56,7 +57,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         index = find_action_index(found.actions, given.action)
     document = inclusion_document(found.actions, index, found.seal)
     if given.out is not None:
-        write_new_file(Path(given.out), f"{json.dumps(document, indent=2)}\n".encode())
+        write_new_file(Path(given.out), f"{json.dumps(document, indent=2)}\n".encode(), force=given.force)
     if given.json or given.out is None:
         print_json(document)
     else:

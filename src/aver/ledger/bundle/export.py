@@ -4,10 +4,13 @@ An export does these steps, in this order:
 
 1. write an `index.json` that says `unfinished`;
 2. write the chains and their blobs;
-3. remove the files of an earlier export that are no longer needed;
-4. replace the index by the complete one.
+3. sign the heads of these chains, if the ledger's key is at hand, and write `head.json`;
+4. remove the files of an interrupted export that are no longer needed;
+5. replace the index by the complete one.
 
-A crash at any moment leaves a directory that does not pass as a bundle, and the next export replaces it.
+A crash at any moment leaves a directory that does not pass as a bundle, and the next export replaces it. A complete
+bundle is never changed. With `force`, a new bundle is written beside it and then takes its place, so an export that
+fails leaves the old bundle as it was.
 
 Records are copied as they are, intact or not: a bundle of a damaged ledger shows the damage. The index has only the
 public keys that signed its records, and the ledger's own. Summaries contain no local path and no e-mail address.
@@ -19,71 +22,70 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from aver.capsule.aver_block import check_chain_name, split_chain_name
+from aver.capsule.aver_block import check_chain_name
 from aver.capsule.blobs import blob_references
 from aver.capsule.json_reader import Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
-from aver.errors import AverError, BadInput, IntegrityError, NotFound, Unavailable
+from aver.errors import AverError, BadInput, IntegrityError, NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.files.atomic import open_replacement, replace_file, sync_directory, temporary_prefix
-from aver.keys import LEDGER, PublicKey, SeedSigner
-from aver.ledger.bundle.layout import BLOBS, INDEX, META, SUFFIX, BundleIndex, read_index
+from aver.files.atomic import (
+    open_replacement,
+    replace_file,
+    replacement_directory,
+    restore_directory,
+    sync_directory,
+    temporary_prefix,
+)
+from aver.files.new_file import path_exists_error
+from aver.keys import LEDGER, PublicKey, SeedSigner, Statement
+from aver.ledger.bundle.head_file import dump_head
+from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, SUFFIX, BundleIndex, read_index
+from aver.ledger.bundle.summary import ChainFacts, build_summary
+from aver.ledger.checkpoint import make_bundle_head
+from aver.ledger.head import Head
+from aver.ledger.keys_chain import KEYS_CHAIN, recorded_keys
 from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN
 from aver.ledger.stores.protocol import ChainRow
+from aver.log import debug
+from aver.text import to_one_line
 
-TITLE_MAX = 90
-"""Longest title of a chain, in characters."""
-
-TITLE_SCAN_MAX = 4096
-"""Characters of a request in which the title is searched."""
-
-_E_MAIL = re.compile(r"[\w.%+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
-_HOME = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s]+")
 _DIGEST = re.compile(r"[0-9a-f]{64}").fullmatch
 _BLOB_REFERENCE = b'"blob":{'
 
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The result of an export. `fingerprint` is of the key that seals this ledger now; empty if there is none."""
+    """The result of an export. The numbers are those that a verdict on the bundle has."""
 
     path: Path
     chains: int
     capsules: int
     blobs: int
     fingerprint: str
+    """Of the key that seals this ledger now; empty if there is none."""
+    head_signed: bool
+    """Whether the bundle has a `head.json`. Without one, a verdict on it is at most `qualified`."""
 
 
 @dataclass(slots=True)
 class _ExportedChain:
     """Facts about a chain, collected while it is written."""
 
-    genesis_hash: str | None = None
-    head_hash: str | None = None
-    started_at: str | None = None
-    ended_at: str | None = None
-    title: str = ""
+    facts: ChainFacts = field(default_factory=ChainFacts)
     all_hashes_ok: bool = True
-    signers: set[str] = field(default_factory=set)
     blobs: set[str] = field(default_factory=set)
 
     def add_record(self, record: Sealed) -> None:
-        if self.genesis_hash is None:
-            self.genesis_hash, self.started_at = record.hash, record.signed_at
-        self.head_hash, self.ended_at = record.hash, record.signed_at
-        if record.signed_by:
-            self.signers.add(record.signed_by)
+        self.facts.add_record(record)
         self.all_hashes_ok = self.all_hashes_ok and content_hash(record.canonical) == record.hash
-        if not self.title:
-            self.title = _read_title(record)
         # A search in the bytes first: parsing every record would make the export much slower.
         if _BLOB_REFERENCE in record.canonical:
             with suppress(AverError):  # The verifier reports a record that cannot be parsed.
@@ -97,27 +99,42 @@ def export_bundle(
     chains: Iterable[str] | None = None,
     with_meta: bool = False,
     blobs: bool = True,
+    force: bool = False,
 ) -> ExportResult:
-    """Write chains as a bundle into the directory `out`, which must be new, empty, or an earlier bundle of this ledger.
+    """Write chains as a bundle into the directory `out`, which must be new or empty.
 
-    Without `chains` this exports the whole ledger with its meta chain. With `chains`, the meta chain is added only if
-    `with_meta`. Without `blobs` the large values are left out. Raises `NotFound` if the ledger has no such chain, and
-    `BadInput` if `out` contains anything else.
+    Without `chains` this exports the whole ledger with its meta chain. With `chains`, the chain `keys` is added, and
+    the meta chain only if `with_meta`. Without `blobs` the large values are left out. With `force`, the bundle replaces
+    an earlier one of this ledger in `out`. Raises `NotFound` if the ledger has no such chain, and `BadInput` if `out`
+    contains anything else.
     """
     rows = _select_chains(ledger, chains, with_meta)
     for row in rows:
         check_chain_name(row.name)  # It becomes a file name, and a tampered ledger could contain any name.
-    out = Path(out)
-    before = _prepare_directory(out, ledger)
+    out, part = Path(out), chains is not None
+    place = Path(os.path.realpath(out))  # The directory itself: a link to it is not replaced.
+    restore_directory(place)
+    before = _prepare_directory(out, ledger, force=force)
+    if before is None or before.unfinished:
+        return _write_bundle(ledger, out, rows, before, part=part, blobs=blobs)
+    with replacement_directory(place) as beside:
+        done = _write_bundle(ledger, beside, rows, None, part=part, blobs=blobs)
+    return replace(done, path=out)
+
+
+def _write_bundle(
+    ledger: Ledger, out: Path, rows: list[ChainRow], before: BundleIndex | None, *, part: bool, blobs: bool
+) -> ExportResult:
+    """Write a bundle into a directory that is empty, or has an unfinished one. The numbers are the module's."""
     files = {META if row.name == META_CHAIN else f"{row.name}{SUFFIX}": row for row in rows}
-    old = set() if before is None else {*(claim.file for claim in before.chains), META, *before.files}
+    old = set() if before is None else {*(claim.file for claim in before.chains), META, HEAD, *before.files}
     # 1. It names the files, so that the next export knows what an interrupted one may have left.
     unfinished = {
         "unfinished": True,
         "generated_at": _current_time(),
         "ledger": ledger.id,
         "tenant": ledger.tenant,
-        "files": sorted({*files, *old}),
+        "files": sorted({*files, HEAD, *old}),
         "chains": [],
     }
     _write_index(out, unfinished)
@@ -125,7 +142,7 @@ def export_bundle(
     summaries, meta, signers, digests = [], None, set(), set()
     for name, row in files.items():
         exported = _write_chain(ledger, row, out / name)
-        signers |= exported.signers
+        signers |= exported.facts.signers
         digests |= exported.blobs
         if row.name == META_CHAIN:
             meta = {"length": row.count, "head_hash": row.head, "all_hashes_ok": exported.all_hashes_ok}
@@ -133,11 +150,15 @@ def export_bundle(
             summaries.append(_build_summary(row, exported))
     written = _write_blobs(ledger, out, digests) if blobs else set()
     # 3.
-    _remove_stale(out, old - files.keys(), {*files, *old}, written)
+    head = _sign_head(ledger, rows, part=part)
+    if head is not None:
+        replace_file(out / HEAD, dump_head(head))
     # 4.
+    kept = {*files, HEAD} if head is not None else {*files}
+    _remove_stale(out, old - kept, {*files, HEAD, *old}, written)
+    # 5.
     summaries.sort(key=lambda summary: (summary["ended_at"] or "", summary["length"]), reverse=True)
     key = _sealing_key(ledger)
-    capsules = sum(summary["length"] for summary in summaries)
     _write_index(
         out,
         {
@@ -146,16 +167,17 @@ def export_bundle(
             "fingerprint": "" if key is None else key.fingerprint,
             **_public_keys(ledger, key, signers),
             "chain_count": len(summaries),
-            "capsule_count": capsules,
+            "capsule_count": sum(summary["length"] for summary in summaries),
             "meta": meta,
             "chains": summaries,
             "ledger": ledger.id,
             "tenant": ledger.tenant,
-            "part": chains is not None,
+            "part": part,
             "blobs": len(written) if blobs else None,
         },
     )
-    return ExportResult(out, len(summaries), capsules, len(written), "" if key is None else key.fingerprint)
+    fingerprint = "" if key is None else key.fingerprint
+    return ExportResult(out, len(rows), sum(row.count for row in rows), len(written), fingerprint, head is not None)
 
 
 def _select_chains(ledger: Ledger, chains: Iterable[str] | None, with_meta: bool) -> list[ChainRow]:
@@ -163,15 +185,15 @@ def _select_chains(ledger: Ledger, chains: Iterable[str] | None, with_meta: bool
     if chains is None:
         return list(rows.values())
     names = dict.fromkeys(chains)
-    if with_meta and META_CHAIN in rows:
-        names[META_CHAIN] = None
+    # Without the chain `keys`, nothing in the bundle says which keys seal in this ledger, and until when.
+    names |= {name: None for name in (KEYS_CHAIN, *((META_CHAIN,) if with_meta else ())) if name in rows}
     for name in names:
         if name not in rows:
             raise NotFound(f"there is no chain {name} in this ledger", advice="aver log lists the chains")
     return [rows[name] for name in names]
 
 
-def _prepare_directory(out: Path, ledger: Ledger) -> BundleIndex | None:
+def _prepare_directory(out: Path, ledger: Ledger, *, force: bool) -> BundleIndex | None:
     """Create the directory, or check that it may be replaced. Returns the index of an earlier bundle in it."""
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -192,6 +214,16 @@ def _prepare_directory(out: Path, ledger: Ledger) -> BundleIndex | None:
     # Blobs are written and removed in this directory: a link could lead them anywhere.
     if (out / BLOBS).is_symlink():
         raise BadInput(f"{out / BLOBS} is a link", advice="remove it")
+    if index.unfinished:
+        return index
+    if not force:
+        raise path_exists_error(out)
+    # The whole directory is replaced. A file that is not the bundle's own would be lost with it.
+    own = {INDEX, HEAD, META, BLOBS, *(claim.file for claim in index.chains)}
+    other = sorted(name for name in os.listdir(out) if name not in own)
+    if other:
+        words = f"{out} also contains {to_one_line(other[0])}, which is not part of the bundle"
+        raise BadInput(words, advice="move it elsewhere, or name a new directory")
     return index
 
 
@@ -217,7 +249,7 @@ def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _ExportedChain:
             rest = {
                 "length": row.count,
                 "head_hash": row.head,
-                "genesis_hash": exported.genesis_hash,
+                "genesis_hash": exported.facts.genesis_hash,
                 "all_hashes_ok": exported.all_hashes_ok,
             }
         else:
@@ -229,30 +261,10 @@ def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _ExportedChain:
 
 def _build_summary(row: ChainRow, exported: _ExportedChain) -> dict[str, Any]:
     """The summary of a chain. Count and head come from the head row, so that lost records show as a difference."""
-    summary = {
-        "id": row.name,
-        "tool": split_chain_name(row.name)[0],
-        "title": exported.title or row.name,
-        "length": row.count,
-        "head_hash": row.head,
-        "genesis_hash": exported.genesis_hash,
-        "all_hashes_ok": exported.all_hashes_ok,
-        "signed_by": sorted(exported.signers),
-        "started_at": exported.started_at,
-        "ended_at": exported.ended_at,
-    }
+    summary = build_summary(
+        row.name, exported.facts, length=row.count, head_hash=row.head, all_hashes_ok=exported.all_hashes_ok
+    )
     return {**summary, "origin": row.origin or row.name} if row.frozen else summary
-
-
-def _read_title(record: Sealed) -> str:
-    """The first line of the request, without e-mail addresses and home directories."""
-    try:
-        request = record.to_dict()["trigger"]["request"]
-        text = request[:TITLE_SCAN_MAX].strip()
-    except (AverError, AttributeError, KeyError, TypeError):
-        return ""
-    line = text.splitlines()[0] if text else ""
-    return _HOME.sub("~", _E_MAIL.sub("[e-mail]", line)).encode("utf-8", "replace").decode()[:TITLE_MAX]
 
 
 def _write_blobs(ledger: Ledger, out: Path, digests: set[str]) -> set[str]:
@@ -289,6 +301,32 @@ def _remove_stale(out: Path, stale: set[str], files: set[str], blobs: set[str]) 
 
 def _write_index(out: Path, index: dict[str, Any]) -> None:
     replace_file(out / INDEX, orjson.dumps(index, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def _sign_head(ledger: Ledger, rows: Iterable[ChainRow], *, part: bool) -> Statement | None:
+    """Sign the heads of the exported chains; None if no key is at hand that seals this ledger."""
+    if _sealing_key(ledger) is None or not _has_own_key(ledger):
+        return None
+    heads = [Head(ledger.id, ledger.tenant, row.name, row.count, row.head) for row in rows]
+    try:
+        return make_bundle_head(ledger, heads, part=part)
+    except (BadInput, NotFound, Refused, Unavailable) as error:
+        # The key is under a passphrase, cannot be read, or its signer signs capsules only.
+        debug("ledger", "the heads of the bundle are not signed: %s", error)
+        return None
+
+
+def _has_own_key(ledger: Ledger) -> bool:
+    """Whether the key at hand is the ledger's own. On a copy, the key of this machine may never have sealed in it."""
+    signer = ledger.signer()
+    own = {entry.fingerprint for entry in ledger.keys.ring().entries_of(LEDGER)}
+    if isinstance(signer, SeedSigner):
+        own = {signer.fingerprint}
+    try:
+        recorded = recorded_keys(ledger.read(KEYS_CHAIN))
+    except NotFound:
+        return True  # A ledger that records no keys: its verdict says so.
+    return not own.isdisjoint(recorded)
 
 
 def _sealing_key(ledger: Ledger) -> PublicKey | None:

@@ -3,6 +3,7 @@
     index.json          keys, counts, one summary per chain, the head of the meta chain
     <chain id>.json     one line: the summary, `db_path` (always "") and `capsules`
     meta.json           the meta chain, if the whole ledger was exported
+    head.json           the signed heads of these chains: see `head_file`
     blobs/<sha256>      large values that records refer to
 
 Each capsule is `{hash, signature, signature_pq, signed_at, signed_by, canonical}`; `canonical` is the exact text that
@@ -15,13 +16,13 @@ was hashed. This is the format of the public agent-capsule tool. Aver's index ad
     blobs               the number of blobs, or null if they were left out
     unfinished          true during an export; `files` then names the files that it may have written
 
-The index is not signed. The verifier compares its claims with the chains, and trusts nothing in it: neither its keys
-nor its statement that all hashes are in order.
+The index is not signed. The verifier compares its claims with the chains (see `index_check`), and trusts nothing in it:
+neither its keys nor its statement that all hashes are in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -34,8 +35,12 @@ from aver.ledger.foreign.seal_checks import check_file_name, check_seal_fields
 
 INDEX = "index.json"
 META = "meta.json"
+HEAD = "head.json"
 BLOBS = "blobs"
 SUFFIX = ".json"
+
+RESERVED_IDS = frozenset({"head", "index", "meta"})
+"""Ids that no chain in an index may have: they are the names of the bundle's own files."""
 
 INDEX_MAX = ELEMENT_MAX
 """Largest index that is read, in bytes: enough for some 40,000 chains."""
@@ -55,6 +60,12 @@ class ChainClaim:
     genesis_hash: str | None = None
     origin: str | None = None
     """The chain's original name, if the exporting ledger had imported it under another name."""
+    title: str | None = None
+    all_hashes_ok: bool | None = None
+    signed_by: tuple[str, ...] | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    db_path: str | None = None
 
     @property
     def name(self) -> str:
@@ -79,6 +90,11 @@ class BundleIndex:
     tenant: str | None = None
     part: bool = False
     blobs_left_out: bool = False
+    blobs: int | None = None
+    public_key: str | None = None
+    fingerprint: str | None = None
+    keys: Mapping[str, str] | None = None
+    pq_keys: Mapping[str, str] | None = None
     unfinished: bool = False
     files: tuple[str, ...] = ()
 
@@ -101,8 +117,8 @@ def read_index(directory: Path) -> BundleIndex:
     names: set[str] = set()
     for at, summary in enumerate(data["chains"]):
         claim = _parse_claim(summary, f"chains[{at}]")
-        # Each id is the name of a file, so these two would be the bundle's own files.
-        if claim.id in ("index", "meta"):
+        # Each id is the name of a file, so these would be the bundle's own files. Some systems ignore case.
+        if claim.id.lower() in RESERVED_IDS:
             raise Unreadable(f"a chain cannot have the id {claim.id!r}")
         # Of two chains with one id or name, a reader would show the one and a verifier judge the other.
         if claim.id in chains:
@@ -125,6 +141,11 @@ def read_index(directory: Path) -> BundleIndex:
         tenant=_require_text(data, "tenant"),
         part=data.get("part") is True,
         blobs_left_out="blobs" in data and data["blobs"] is None,
+        blobs=_require_count(data, "blobs"),
+        public_key=_require_text(data, "public_key"),
+        fingerprint=_require_text(data, "fingerprint"),
+        keys=_require_texts(data, "keys"),
+        pq_keys=_require_texts(data, "pq_keys"),
         unfinished=data.get("unfinished") is True,
         files=tuple(check_file_name(name) for name in files),
     )
@@ -182,7 +203,25 @@ def _parse_claim(summary: Any, where: str, *, own: bool = False) -> ChainClaim:
         head_hash=_require_text(summary, "head_hash", f"{where}."),
         genesis_hash=_require_text(summary, "genesis_hash", f"{where}."),
         origin=_require_text(summary, "origin", f"{where}."),
+        **_parse_shown_claims(summary, f"{where}."),
     )
+
+
+def _parse_shown_claims(summary: dict[str, Any], where: str) -> dict[str, Any]:
+    """The claims that serve a person who reads the index. A verdict never repeats them as they are."""
+    found: dict[str, Any] = {}
+    for key in ("title", "started_at", "ended_at", "db_path"):
+        value = summary.get(key)
+        if value is not None and not isinstance(value, str):
+            raise Unreadable(f"{where}{key} must be a text")
+        found[key] = value
+    signers = summary.get("signed_by")
+    if signers is not None and not (isinstance(signers, list) and all(isinstance(name, str) for name in signers)):
+        raise Unreadable(f"{where}signed_by must be a list of texts")
+    ok = summary.get("all_hashes_ok")
+    if ok is not None and not isinstance(ok, bool):
+        raise Unreadable(f"{where}all_hashes_ok must be true or false")
+    return {**found, "signed_by": None if signers is None else tuple(signers), "all_hashes_ok": ok}
 
 
 def _require_count(data: dict[str, Any], key: str, where: str = "") -> int | None:
@@ -190,6 +229,13 @@ def _require_count(data: dict[str, Any], key: str, where: str = "") -> int | Non
     # `type`, because a Python bool is an int, too.
     if value is not None and (type(value) is not int or value < 0):
         raise Unreadable(f"{where}{key} must be a count")
+    return value
+
+
+def _require_texts(data: dict[str, Any], key: str) -> Mapping[str, str] | None:
+    value = data.get(key)
+    if value is not None and not (isinstance(value, dict) and all(isinstance(item, str) for item in value.values())):
+        raise Unreadable(f"{key} must be an object of texts")
     return value
 
 

@@ -1,11 +1,14 @@
-"""Verifying a bundle: every chain as given, its index, its meta chain and its blobs.
+"""Verifying a bundle: every chain as given, its signed heads, its index, its meta chain and its blobs.
 
-1. The index is read. Its claims prove nothing; a wrong claim fails (check `index`).
+1. The index is read. Its claims prove nothing; a wrong claim fails (check `index`, see `index_check`).
 2. The meta chain is judged. It records how long each chain was.
 3. Every chain that the index lists is judged as any chain is, and compared with the claims and with the meta chain.
    Chains that Aver made must name one ledger, one tenant, and themselves.
 4. Every blob that a record refers to must have the bytes of its digest.
-5. Examiners check the records of other rooms, as they do in a ledger: see `aver.verdict.examiner`.
+5. The chains are compared with the signed heads in `head.json` (check `head`, see `head_file`). A bundle of an Aver
+   ledger without it may lack chains and records, so the verdict on it is at most qualified.
+6. Files that nobody lists are a warning.
+7. Examiners check the records of other rooms, as they do in a ledger: see `aver.verdict.examiner`.
 
 The index alone excuses nothing. A chain that the meta chain knows and that is not here is `CHAIN_MISSING`; if the
 index calls the bundle a part, the verdict is qualified. A chain that the index calls imported may come from another
@@ -23,7 +26,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -35,11 +38,22 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file, open_inside, read_chunks
-from aver.ledger.bundle.layout import BLOBS, INDEX, META, BundleIndex, ChainClaim, read_chain_file, read_index
+from aver.ledger.bundle.head_file import CHECK as HEAD_CHECK
+from aver.ledger.bundle.head_file import check_bundle_head, read_head, read_recorded_keys
+from aver.ledger.bundle.index_check import (
+    ClaimSource,
+    check_chain_claim,
+    check_key_claims,
+    check_shown_claims,
+    check_unlisted_files,
+)
+from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, BundleIndex, ChainClaim, read_chain_file, read_index
 from aver.ledger.bundle.reader import BundleReader, read_blob
+from aver.ledger.bundle.summary import ChainFacts
+from aver.ledger.checkpoint import Checkpoint
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, retirements
+from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, only_valid, retirements
 from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains, read_imports
 from aver.ledger.seen_heads import META_CHAIN, check_head
 from aver.ledger.slices import rules_for_imported
@@ -67,6 +81,9 @@ from aver.verdict.examiner import (
 
 _BLOB_REFERENCE = b'"blob":{'
 
+_UNREADABLE_CODES = frozenset({"SCHEMA_INVALID", "DUPLICATE_KEY"})
+"""Codes of records that were not read, so that their hashes were not computed."""
+
 SIGNERS_KEPT = 1000
 """How many signers of a bundle are noted by name."""
 
@@ -82,12 +99,10 @@ class _JudgedChain:
     """The content of a chain's file. The hash at the place `wanted` is compared with the meta chain's head."""
 
     wanted: int = -1
-    count: int = 0
-    genesis: str | None = None
-    head: str | None = None
     at_wanted: str | None = None
     own_claim: ChainClaim | None = None
     refers_to_blobs: bool = False
+    facts: ChainFacts = field(default_factory=ChainFacts)
 
     def take(self, item: Sealed | BadInput | ChainClaim, judge: ChainJudge) -> dict[str, Any] | None:
         """Judge what a chain's file gives next. Returns the content of a record that could be read."""
@@ -96,29 +111,28 @@ class _JudgedChain:
             return None
         if isinstance(item, BadInput):
             judge.unreadable(item.message, code=unreadable_code(item))
-            self.count, self.head = self.count + 1, None
+            self.facts.add_unreadable()
             return None
-        if self.count == 0:
-            self.genesis = item.hash
-        if self.count == self.wanted:
+        if self.facts.count == self.wanted:
             self.at_wanted = item.hash
-        self.count, self.head = self.count + 1, item.hash
         self.refers_to_blobs = self.refers_to_blobs or _BLOB_REFERENCE in item.canonical
-        return judge.judge(item)
+        content = judge.judge(item)
+        self.facts.add_record(item, content or {})
+        return content
 
-    def check_claim(self, claim: ChainClaim, who: str, tally: Tally, chain: str | None) -> None:
-        """Compare the chain with the claims of an index or summary. If they differ, either may be wrong."""
-        count = self.count
-        if claim.length is not None and claim.length != count:
-            code = "TRUNCATED" if claim.length > count else "ROLLBACK"
-            words = f"{who} claims {claim.length} records; {count} are here"
-            tally.add(Finding("index", "failed", code, words, Place(chain, min(claim.length, count))))
-        elif count and claim.head_hash is not None and claim.head_hash != self.head:
-            words = f"{who} claims another last record"
-            tally.add(Finding("index", "failed", "ROLLBACK", words, Place(chain, count - 1)))
-        if count and claim.genesis_hash is not None and claim.genesis_hash != self.genesis:
-            words = f"{who} claims another first record"
-            tally.add(Finding("index", "failed", "CHAIN_IDENTITY", words, Place(chain, 0)))
+    def check_claim(self, claim: ChainClaim, source: ClaimSource, judge: ChainJudge, chain: str | None) -> Tally:
+        """Compare the chain with the claims of the index or of its own summary.
+
+        What is wrong with its length and ends is added to the judge's tally. The result has the other wrong claims.
+        They come last in the verdict: they are about what a reader is shown, not about the records.
+        """
+        codes = {code for _, _, code in judge.tally.counts}
+        is_known = "content" in judge.tally.done and codes.isdisjoint(_UNREADABLE_CODES)
+        hashes_ok = "HASH_MISMATCH" not in codes if is_known else None
+        check_chain_claim(claim, self.facts, source, judge.tally, chain)
+        shown = Tally()
+        check_shown_claims(claim, self.facts, source, shown, Place(chain), hashes_ok)
+        return shown
 
 
 class BundleJudge:
@@ -135,6 +149,8 @@ class BundleJudge:
         self.names: dict[str, str] = {}
         """The name by which a meta chain knows each one."""
         self._tally = Tally()
+        self._shown = Tally()
+        """Wrong claims about what a reader of the index is shown."""
         self._remembered: dict[str, Head] = {}
         self._elsewhere: set[str] = set()
         self._imports: dict[str, str] = {}
@@ -144,11 +160,14 @@ class BundleJudge:
         self._owner = find_owner(directory, index)
         self._blobs: dict[str, int | None] = {}
         self._examiners = options.examiners
+        self._ring = options.ring
+        self._level = options.level
         self._origins: dict[str, tuple[str, tuple[str, str]]] = {}
         """Of each chain that examiners may look at: its name, and its ledger and tenant, by its first record."""
         # The bundle's own `keys` chain limits retired keys. It is read first, because the limits apply to all chains.
         ends = key_ends(options.ring, self._read_key_records(), partial(read_blob, directory))
         self._rules = options.rules(retirements(options.ring, ends))
+        self._recorded = read_recorded_keys(only_valid(options.ring, self._read_key_records()))
 
     def judge(self, only: Collection[str] | None = None) -> Tally:
         """Judge everything, or only the chains of these ids. The numbers are those of the module's docstring."""
@@ -179,8 +198,55 @@ class BundleJudge:
             self._check_missing()
         else:
             tally.skip("meta", "only some chains were verified", matters=False)
-        self._examine(is_whole=only is None and not index.part)  # 5.
+        head = self._check_head(only)  # 5.
+        tally.merge(self._shown)
+        if only is None:
+            self._check_index(head)  # 6., and the rest of 1.
+        self._examine(is_whole=only is None and not index.part)  # 7.
         return tally
+
+    def _check_head(self, only: Collection[str] | None) -> Checkpoint | None:
+        """Compare the chains with the signed heads, and return these; None if there are none."""
+        tally, owner = self._tally, self._owner
+        try:
+            head = read_head(self.directory)
+        except BadInput as error:
+            tally.add(Finding(HEAD_CHECK, "failed", unreadable_code(error), error.message, Place(source=HEAD)))
+            return None
+        if head is None:
+            if owner.ledger is not None:
+                words = f"there is no {HEAD}: chains may have been left out, or cut at their ends"
+                tally.skip(HEAD_CHECK, words, matters=True)
+            return None
+        of = owner.ledger, owner.tenant
+        ring = self._ring if self._level == "signature" else None
+        if ring is None:
+            tally.skip(HEAD_CHECK, f"{self._level} level: its signature was not checked", matters=True)
+        check_bundle_head(
+            head,
+            self.heads,
+            tally,
+            of=of,
+            ring=ring,
+            recorded=self._recorded,
+            retired=self._rules.retired,
+            only=only,
+        )
+        return head
+
+    def _check_index(self, head: Checkpoint | None) -> None:
+        """Compare the index's keys and number of blobs with the records, and warn of files that nobody lists."""
+        tally, index = self._tally, self.index
+        if self._owner.ledger is not None:
+            check_key_claims(index, head, self.signers, self._ring, self._recorded, tally)
+        if len(self._blobs) >= BLOBS_KEPT:
+            tally.skip("index", f"more than {BLOBS_KEPT} blobs were not counted", matters=True)
+            return
+        here = sum(size is not None for size in self._blobs.values())
+        if index.blobs is not None and index.blobs != here:
+            words = f"the index counts {index.blobs} blobs; records refer to {here} that are here"
+            tally.add(Finding("index", "failed", "INDEX_MISMATCH", words, Place(source=INDEX)))
+        check_unlisted_files(self.directory, index, self._blobs, tally)
 
     def _examine(self, *, is_whole: bool) -> None:
         """Run the examiners on the chains, one examination for each ledger that the chains name."""
@@ -216,7 +282,7 @@ class BundleJudge:
                         break
                     content = seen.take(item, judge)
                     if content is not None and isinstance(item, Sealed):
-                        self._note_record(item, content, Place(chain, seen.count - 1), judge.tally)
+                        self._note_record(item, content, Place(chain, seen.facts.count - 1), judge.tally)
         except NotFound:
             words = f"the index lists this chain; there is no {file_name}"
             tally.add(Finding("index", "failed", "CHAIN_MISSING", words, Place(chain)))
@@ -224,23 +290,27 @@ class BundleJudge:
         except BadInput as error:
             tally.add(Finding("schema", "failed", "SCHEMA_INVALID", error.message, Place(chain)))
             return
-        tally.merge(judge.finish())
+        facts = seen.facts
+        judge.finish()
+        is_avers = self._owner.ledger is not None
+        self._shown.merge(seen.check_claim(claim, ClaimSource("the index", is_avers), judge, chain))
+        if seen.own_claim is not None:
+            self._shown.merge(seen.check_claim(seen.own_claim, ClaimSource("its summary", is_avers), judge, chain))
+        tally.merge(judge.tally)
         tally.chains += 1
         self.names[chain] = name
-        self.heads[chain] = Head(self._owner.ledger or "", self._owner.tenant or "", chain, seen.count, seen.head)
-        self.first_hashes[chain] = seen.genesis
+        owner = self._owner
+        self.heads[chain] = Head(owner.ledger or "", owner.tenant or "", chain, facts.count, facts.head_hash)
+        self.first_hashes[chain] = facts.genesis_hash
         # Examiners know a chain by the name in its first record, or else by the claimed one.
         identity = named or {}
         origin = str(identity.get("name", claim.origin or name))
         if origin.partition(".")[0] in EXAMINED_DOMAINS:
             ledger, tenant = identity.get("ledger", self._owner.ledger), identity.get("tenant", self._owner.tenant)
             self._origins[chain] = origin, (str(ledger or ""), str(tenant or ""))
-        seen.check_claim(claim, "the index", tally, chain)
-        if seen.own_claim is not None:
-            seen.check_claim(seen.own_claim, "its summary", tally, chain)
-            if seen.own_claim.id not in ("", chain):
-                words = f"the file says that it is {seen.own_claim.id!r}"
-                tally.add(Finding("index", "failed", "CHAIN_IDENTITY", words, Place(chain)))
+        if seen.own_claim is not None and seen.own_claim.id not in ("", chain):
+            words = f"the file says that it is {seen.own_claim.id!r}"
+            tally.add(Finding("index", "failed", "CHAIN_IDENTITY", words, Place(chain)))
         if remembered is None:
             self._outside += chain not in RESERVED_CHAINS
             return
@@ -373,11 +443,12 @@ def judge_chain_file(subject: Subject, options: VerifyOptions) -> Verdict:
                 break
             seen.take(item, judge)
     tally = judge.finish()
-    tally.chains = int(seen.count > 0)
+    tally.chains = int(seen.facts.count > 0)
     tally.count_done("index")
     if seen.own_claim is not None:
-        seen.check_claim(seen.own_claim, "its summary", tally, None)
+        shown = seen.check_claim(seen.own_claim, ClaimSource("its summary", is_avers=named is not None), judge, None)
         _check_name(seen.own_claim, named, tally, Place(None, 0, subject.name))
+        tally.merge(shown)
     tally.skip("meta", "only one chain was verified", matters=False)
     skip_examiners(str((named or {}).get("name", "")).partition(".")[0], "only one chain was verified", tally)
     if seen.refers_to_blobs:

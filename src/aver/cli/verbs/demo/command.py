@@ -13,6 +13,7 @@ changed. Everything happens in a temporary directory that is removed at the end.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -20,11 +21,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aver.cli.files import check_new_path
 from aver.cli.options import add_json
 from aver.cli.record_line import RecordLine, to_record_line
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verdict_text import decision_label, status_parts
+from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.text import plural
 
@@ -78,8 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    if given.keep:
-        check_new_path(Path(given.keep))
+    if given.keep and os.path.lexists(given.keep):
+        raise BadInput(f"{given.keep} exists already and is not overwritten", advice="choose another name")
     with _demo_directory(given.keep) as stage:
         steps = _ask_gate(stage, None if given.json else screen)
         entries, fingerprint, verdict = _seal_and_verify(stage)

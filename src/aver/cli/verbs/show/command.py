@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.options import Usage, add_force, add_json, add_ledger, add_tenant
 from aver.cli.record_line import print_record_line, to_record_line, type_and_kind
 from aver.cli.terminal import Screen, StderrScreen, StyledText, format_time, print_json
 from aver.cli.verbs.show.capsule_view import print_fields, print_sections, print_value
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--raw", action="store_true", help="print exactly the bytes that were hashed")
     parser.add_argument("--full", action="store_true", help="for a session: show every line of every text")
     parser.add_argument("--html", metavar="FILE", help="for a session: write it as one self-contained HTML page")
+    add_force(parser)
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)

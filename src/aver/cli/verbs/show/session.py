@@ -9,7 +9,6 @@ characters. Of a long text only the first lines are shown. `--full` shows every 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -21,8 +20,9 @@ from aver.cli import terminal
 from aver.cli.options import Usage
 from aver.cli.terminal import Screen, StyledText, format_time, print_json
 from aver.cli.verdict_text import exit_code, print_verdict
-from aver.errors import NotFound, Unavailable
+from aver.errors import NotFound
 from aver.fast_dataclass import dataclass
+from aver.files.new_file import check_new_path, open_new_file
 from aver.ingest.diffs import classify_diff_lines
 from aver.ingest.foreign_json import to_utc
 from aver.sessions.html_page import render_page
@@ -302,20 +302,13 @@ def show_session(found: ResolvedTarget, given: argparse.Namespace, screen: Scree
 
 def _present_session(shown: _SessionView, given: argparse.Namespace, screen: Screen) -> Verdict:
     if given.html:
-        verdict = shown.verify()
-        # Write the page completely or not at all. Half a page would look like a session that broke off.
         path = Path(given.html)
+        check_new_path(path, force=given.force)  # Before the long work.
+        verdict = shown.verify()
+        # The page is written completely or not at all. Half a page would look like a session that broke off.
         pieces = render_page(shown.session, shown.entries, verdict, shown.blob)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            with temporary.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
-                file.writelines(pieces)
-            temporary.replace(path)
-        except OSError as error:
-            words = to_one_line(f"cannot write {path}: {error.strerror or error}")
-            raise Unavailable(words, advice="choose another file") from error
-        finally:
-            temporary.unlink(missing_ok=True)
+        with open_new_file(path, force=given.force) as file:
+            file.writelines(piece.encode("utf-8", "replace") for piece in pieces)
         screen.print_line(to_one_line(f"wrote {given.html}"))
         print_verdict(screen, verdict)
         return verdict

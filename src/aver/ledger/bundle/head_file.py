@@ -1,0 +1,161 @@
+"""The signed heads of a bundle, `head.json`: which chains were exported, and where each of them ended.
+
+The index of a bundle is not signed, and a chain without its last records is still a valid chain. So an exporter who
+has the ledger's key adds a statement with the purpose `checkpoint` over exactly
+
+    {v: 1, ledger, tenant, part, heads: {<chain>: {count, hash}}, at}
+
+`heads` lists exactly the exported chains, with `keys` and, if it was exported, `meta`. `part` is true if the ledger has
+other chains. For example, `codex.two` was dropped from a bundle: `head.json` still lists it, and the verifier reports
+`CHAIN_MISSING`.
+
+The verifier compares in this order:
+
+1. the statement has this form, and names the ledger and tenant of the bundle;
+2. its signature is that of a key with the identity `ledger` (or the purpose `checkpoint`), which had not been retired
+   at these heads;
+3. every chain that it lists is here, with this number of records and this last hash;
+4. no other chain is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+import orjson
+
+from aver.capsule.json_reader import ELEMENT_MAX, read_json
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, BadInput, NotFound
+from aver.fast_dataclass import dataclass
+from aver.files.regular import open_inside
+from aver.keys import LEDGER, Ring, Statement
+from aver.ledger.bundle.layout import HEAD
+from aver.ledger.checkpoint import PURPOSE, Checkpoint, check_signatures
+from aver.ledger.head import Head
+from aver.ledger.seen_heads import check_head
+from aver.verdict import Finding, Place, Retirement, Tally
+
+CHECK = "head"
+
+RECORDED_MAX = 10_000
+"""Most keys of a bundle's `keys` chain that are noted. It is far above any honest ledger."""
+
+_CONTENT_KEYS = frozenset({"v", "ledger", "tenant", "part", "heads", "at"})
+_WHERE = Place(source=HEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedKey:
+    """A key that the `keys` chain records."""
+
+    identity: str
+    purpose: str
+    public_key: str
+    public_key_pq: str
+
+    @property
+    def may_state_heads(self) -> bool:
+        return self.identity == LEDGER or self.purpose == PURPOSE
+
+
+def read_recorded_keys(records: Iterable[Sealed]) -> dict[str, RecordedKey]:
+    """The keys that came into use by these records of a `keys` chain, by fingerprint. The first record counts."""
+    found: dict[str, RecordedKey] = {}
+    for record in records:
+        try:
+            result = record.to_dict()["outcome"]["result"] if record.kind in ("key.create", "key.rotate") else {}
+            values = [result[name] for name in ("identity", "purpose", "public_key", "public_key_pq")]
+            fingerprint = result["fingerprint"]
+        except (AverError, AttributeError, KeyError, TypeError):
+            continue  # Not the record of a new key, or damaged, which is reported where the chain is judged.
+        if len(found) < RECORDED_MAX and all(isinstance(value, str) for value in (fingerprint, *values)):
+            found.setdefault(fingerprint, RecordedKey(*values))
+    return found
+
+
+def dump_head(statement: Statement) -> bytes:
+    """The bytes of `head.json`."""
+    return orjson.dumps(statement.to_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def read_head(directory: Path) -> Checkpoint | None:
+    """Read the `head.json` of a bundle; None if there is none. Raises `BadInput` if it is not of the form above."""
+    try:
+        with open_inside(directory, HEAD) as file:
+            raw = file.read(ELEMENT_MAX + 1)
+    except NotFound:
+        return None
+    statement = Statement.from_dict(read_json(raw), HEAD)
+    found = Checkpoint.from_statement(statement, HEAD)
+    if statement.content.keys() != _CONTENT_KEYS or not isinstance(statement.content["part"], bool):
+        raise BadInput(f"{HEAD} does not state exactly {', '.join(sorted(_CONTENT_KEYS))}")
+    return found
+
+
+def check_bundle_head(
+    head: Checkpoint,
+    heads: Mapping[str, Head],
+    tally: Tally,
+    *,
+    of: tuple[str | None, str | None],
+    ring: Ring | None,
+    recorded: Mapping[str, RecordedKey],
+    retired: Mapping[str, Retirement],
+    only: Collection[str] | None = None,
+) -> None:
+    """Compare the chains of a bundle, by their ids, with its `head.json`. The numbers are those of the module's text.
+
+    `of` is the bundle's ledger and tenant, `recorded` the keys in its `keys` chain, `retired` those that ended. Without
+    a `ring` no signature is checked. With `only`, no other chain was judged, and no other is compared.
+    """
+    tally.count_done(CHECK)
+    if (head.ledger, head.tenant) != of:  # 1.
+        words = f"{HEAD} is of ledger {ascii(head.ledger)[:80]}, tenant {ascii(head.tenant)[:80]}; this is another"
+        tally.add(Finding(CHECK, "failed", "CHAIN_IDENTITY", words, _WHERE))
+        return
+    if ring is not None:  # 2.
+        if not check_signatures(head, ring, tally, check=CHECK):
+            return
+        for signature in head.statement.signatures:
+            _check_signer(signature.by, ring, recorded, tally)
+            limits = retired[signature.by].limits if signature.by in retired else None
+            # Its time may be false. But it names records that were sealed after the key had ended.
+            if limits is not None and any(stated.count > limits.get(stated.chain, 0) for stated in head.heads):
+                words = f"{HEAD} was signed by {signature.by}, and has records from after that key was retired"
+                tally.add(Finding(CHECK, "failed", "KEY_RETIRED", words, _WHERE))
+    listed = {one.chain: one for one in head.heads}
+    for chain, stated in listed.items():  # 3.
+        if only is not None and chain not in only:
+            continue
+        actual = heads.get(chain)
+        # The chain's last hash is the only one at hand. A longer chain has another one, and is reported below.
+        last = None if actual is None else actual.hash
+        if actual is not None and actual.count > stated.count:
+            words = f"{HEAD} states {stated.count} records of this chain; {actual.count} are here"
+            proof = {"stated": stated.to_dict(), "actual": actual.to_dict()}
+            tally.add(Finding(CHECK, "failed", "HEAD_MISMATCH", words, Place(chain, stated.count), proof))
+        else:
+            check_head(stated, actual, last, tally, check=CHECK, remembered=HEAD)
+    for chain in heads:  # 4.
+        if chain not in listed:
+            words = f"{HEAD} does not list this chain: it was added after the export"
+            tally.add(Finding(CHECK, "failed", "HEAD_MISMATCH", words, Place(chain)))
+    which = "a part of the ledger" if head.part else "the whole ledger"
+    tally.notes[CHECK] = f"{len(listed)} chains, {which}, as signed at {head.at}"
+
+
+def _check_signer(by: str, ring: Ring, recorded: Mapping[str, RecordedKey], tally: Tally) -> None:
+    """Check that a key may speak for the ledger. The outcome of the signature itself was reported before."""
+    if not ring.lookup(by):
+        return  # An unknown signer: reported already.
+    key, entry = recorded.get(by), ring.entry(by)
+    is_other = entry is not None and entry.identity != LEDGER and entry.purpose != PURPOSE
+    if is_other or (key is not None and not key.may_state_heads):
+        identity = entry.identity if entry is not None else ascii(key.identity if key else "")[1:81]
+        words = f"{HEAD} was signed by {by}, the key of {identity}; only the identity {LEDGER} may state heads"
+        tally.add(Finding(CHECK, "failed", "KEY_MISMATCH", words, _WHERE))
+    elif key is None:
+        words = f"{HEAD} was signed by {by}, which the keys chain of the bundle does not record"
+        tally.add(Finding(CHECK, "warning", "UNKNOWN_SIGNER", words, _WHERE))
