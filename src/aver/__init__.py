@@ -45,7 +45,7 @@ _HOMES = {
     "aver.check": ("AgentRuntime", "open_ledger", "open_ledger_async", "verify", "verify_with_key"),
     "aver.errors": (
         *("AverError", "BadInput", "Exists", "HeadMoved", "IntegrityError", "InvalidCapsule", "NotCanonical"),
-        *("NotFound", "NotRecorded", "Refused", "Unavailable"),
+        *("NotFound", "NotRecorded", "OutcomeUnknown", "Refused", "Unavailable"),
     ),
 }
 _HOMES_WITH_GATE = ("aver.check", "aver.gate.ask")
@@ -89,6 +89,7 @@ __all__ = [
     "NotRecorded",
     "Option",
     "Outcome",
+    "OutcomeUnknown",
     "Permission",
     "Place",
     "Prompt",
@@ -176,6 +177,7 @@ if TYPE_CHECKING:
         NotCanonical,
         NotFound,
         NotRecorded,
+        OutcomeUnknown,
         Refused,
         Unavailable,
     )

@@ -5,7 +5,8 @@ Every error that Aver raises on purpose is an `AverError` of one of four kinds. 
 * `BadInput`       the input is wrong: the caller corrects it (exit code 2)
 * `Refused`        Aver understood and does not do it; carries a reason code (exit code 5)
 * `IntegrityError` evidence does not hold; carries that evidence (exit code 1)
-* `Unavailable`    disk, lock, server or signer failed; nothing was recorded (exit code 3)
+* `Unavailable`    disk, lock, server or signer failed; nothing was recorded (exit code 3). Only after `OutcomeUnknown`
+                   the records may have been kept
 
 A message says what happened and where; `advice` says what to do next.
 """
@@ -108,6 +109,16 @@ class Unavailable(AverError):
     """Disk, lock, server or signer failed. Aver did not do what the caller asked for."""
 
     exit_code = 3
+
+
+class OutcomeUnknown(Unavailable):
+    """A commit failed at its very end: the records may be in the ledger or not, and a crash may still decide it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"{message}: it is not known whether the records were kept",
+            advice="append again with the same key: it is recorded once, or you get the record that was kept",
+        )
 
 
 class NotRecorded(Unavailable):

@@ -101,3 +101,22 @@ def is_same_file(path: Path, handle: int) -> bool:
     except OSError:
         return False  # The caller opens the file again, and learns then what is wrong.
     return there.st_ino == here.st_ino and there.st_dev == here.st_dev
+
+
+def find_lock_holder(handle: int) -> int | None:
+    """The process that took the lock on an open file, if the system tells. The process may have died since then.
+
+    A child that inherited the open file keeps the lock of a parent that died.
+    """
+    file = os.fstat(handle)
+    wanted = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii", errors="replace") as table:
+            # 1: FLOCK  ADVISORY  WRITE 4242 08:01:131075 0 EOF
+            rows = [line.split() for line in table]
+    except OSError:
+        return None
+    for row in rows:
+        if len(row) >= 6 and row[1] == "FLOCK" and row[5] == wanted and row[4].isdecimal():
+            return int(row[4])
+    return None

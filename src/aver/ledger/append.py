@@ -15,8 +15,8 @@ One commit (`Appender`) does these steps, always in this order:
 6. update the heads, commit, and only then give every caller its result.
 
 A refused request (its key exists, its head moved) fails its own caller only and leaves nothing behind. A failed
-commit fails every request in it: none of them was recorded. A store may repeat steps 3 to 5 when another writer came
-first; this is why results are handed out in step 6.
+commit fails every request in it: none of them was recorded, or the error is `OutcomeUnknown`. A store may repeat steps
+3 to 5 when another writer came first; this is why results are handed out in step 6.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from aver.capsule.aver_block import read_block
 from aver.capsule.draft import PreparedDraft, prepare_draft
 from aver.capsule.sealed import HoldableSigner, Sealed, Signer, content_hash, hold_signer
 from aver.clock import now
-from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused, Unavailable
+from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, OutcomeUnknown, Refused, Unavailable
 from aver.keys import KeyStore, Ring
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import KEYS_CHAIN, build_key_draft, key_events, unrecorded_events
@@ -44,18 +44,20 @@ from aver.verdict import ChainJudge, Rules
 GROUP_MAX = 256
 """Most requests in one commit. A limit, so that the first request does not wait for ever."""
 
+SIGNALS_MAX = 100
+"""Signals in a row during which a caller still tries to wake the others."""
+
 Result = TypeVar("Result")
 
 
 class WriteRequest(Generic[Result]):
     """A request to write something. The leader of its batch sets `result` or `failure`, and then wakes the caller."""
 
-    __slots__ = ("failure", "leads", "result", "woken")
+    __slots__ = ("failure", "result", "woken")
 
     def __init__(self) -> None:
         self.result: Result | None = None
         self.failure: BaseException | None = None
-        self.leads = False
         self.woken = threading.Event()
 
 
@@ -70,7 +72,7 @@ class GroupCommit(Generic[Result]):
     def _reset(self) -> None:
         self._guard = threading.Lock()  # Guards the two below; never taken while writing.
         self._waiting: list[WriteRequest[Result]] = []
-        self._led = False  # Whether some thread leads, or was made the next leader.
+        self._leader: WriteRequest[Result] | None = None
 
     def before_fork(self) -> None:
         self._guard.acquire()
@@ -82,51 +84,69 @@ class GroupCommit(Generic[Result]):
         self._reset()  # All waiting and leading threads belong to the parent.
 
     def submit(self, request: WriteRequest[Result]) -> Result:
-        """Return the request's result when it is durable. Raises its failure if it was not written."""
-        with self._guard:
-            self._waiting.append(request)
-            lead = not self._led
-            self._led = True
-        if not lead:
-            # A leader wakes us either because our request is written, or to make us the next leader.
-            request.woken.wait()
-            request.woken.clear()  # A request may be woken twice: to lead, and when its batch is written.
-            lead = request.leads
-        if lead:
-            self._commit_batch()
+        """Return the request's result when it is durable. Raises its failure if it was not written.
+
+        A signal may raise an exception at any line here. The request then leaves the queue, the other callers learn
+        what is known about theirs, and the next of them leads.
+        """
+        batch: list[WriteRequest[Result]] = []
+        try:
+            with self._guard:
+                self._waiting.append(request)
+                self._leader = self._leader or request
+            if self._leader is not request:
+                # A leader wakes us either because our request is written, or to make us the next leader.
+                request.woken.wait()
+            if self._leader is request:
+                self._commit_batch(batch)
+        finally:
+            interrupt: BaseException | None = None
+            for _ in range(SIGNALS_MAX):
+                try:
+                    self._hand_on(request, batch)
+                    break
+                except BaseException as signal:  # noqa: BLE001 - raised again below
+                    interrupt = signal
+            if interrupt is not None:
+                raise interrupt
         if request.failure is not None:
             raise request.failure
         if request.result is None:
             raise Unavailable("the record was not written")
         return request.result
 
-    def _commit_batch(self) -> None:
-        """Lead: write all waiting requests in one commit, wake their callers, and hand the lead on."""
+    def _commit_batch(self, batch: list[WriteRequest[Result]]) -> None:
+        """Lead: move all waiting requests into `batch` and write them in one commit."""
         with self._guard:
-            batch = self._waiting[:GROUP_MAX]
+            batch += self._waiting[:GROUP_MAX]
             del self._waiting[:GROUP_MAX]
         try:
             self._write(batch)
-        except Exception as failure:  # noqa: BLE001 - every caller in the batch must get it
+        except AverError as failure:
             debug("ledger", "a commit of %d requests failed: %s", len(batch), failure)
             for request in batch:
                 request.failure = failure
-        except BaseException:
-            # KeyboardInterrupt or SystemExit belongs to the leader's thread; the others learn that it happened.
-            for request in batch:
-                request.failure = Unavailable("the commit was interrupted", advice="look the record up by its key")
-            raise
-        finally:
-            # Under the guard: a request that comes now must find either a leader or none, never a gap.
-            with self._guard:
-                successor = self._waiting[0] if self._waiting else None
-                self._led = successor is not None
-            for request in batch:
-                request.woken.set()
-            # The successor leads on its own thread: this caller returns now, and no caller leads for ever.
-            if successor is not None:
-                successor.leads = True
-                successor.woken.set()
+
+    def _hand_on(self, request: WriteRequest[Result], batch: list[WriteRequest[Result]]) -> None:
+        """Leave the queue, make the next request the leader if this one led, and wake the callers of its batch.
+
+        It may be called again after a signal has ended it.
+        """
+        # Under the guard: a request that comes now must find either a leader or none, never a gap.
+        with self._guard:
+            if request in self._waiting:
+                self._waiting.remove(request)
+            if self._leader is request:
+                self._leader = self._waiting[0] if self._waiting else None
+            leader = self._leader
+        for each in batch:
+            if each.result is None and each.failure is None:
+                # A signal or a defect has ended the commit. This thread gets its exception, the others learn of it.
+                each.failure = OutcomeUnknown("the commit was interrupted")
+            each.woken.set()
+        # The successor leads on its own thread: this caller returns now, and no caller leads for ever.
+        if leader is not None:
+            leader.woken.set()
 
 
 AnySigner = Signer | HoldableSigner

@@ -31,8 +31,8 @@ from pathlib import Path
 
 from aver.capsule.blobs import BLOB_MAX
 from aver.capsule.json_reader import ELEMENT_MAX
-from aver.errors import IntegrityError, Unavailable
-from aver.files.locks import Pace, is_same_file, open_lock_file, try_lock, unlock, wait_until
+from aver.errors import IntegrityError, OutcomeUnknown, Unavailable
+from aver.files.locks import Pace, find_lock_holder, is_same_file, open_lock_file, try_lock, unlock, wait_until
 from aver.ledger.foreign.seal_checks import check_companions
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.sqlite.schema import find_foreign_objects, refuse_journal, to_unavailable
@@ -60,9 +60,19 @@ class WriteLock:
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Take the lock for the length of the context. Raises `Unavailable` after the timeout."""
+        # A signal may raise an exception at any line. Unlocking is harmless where nothing was locked.
+        try:
+            self._acquire()
+            yield
+        finally:
+            if self._files is not None:
+                unlock(self._files[1])
+
+    def _acquire(self) -> None:
         while True:
             # A lock taken through a descriptor that was inherited over fork would be shared with the parent.
             if self._files is None or self._pid != os.getpid():
+                self.close()
                 path = self._path.with_suffix(".gate")
                 try:
                     opened = open_lock_file(path)
@@ -78,8 +88,8 @@ class WriteLock:
             started = time.monotonic()
             if started > self._turn_ends or not try_lock(lock):
                 # Not our turn, or another writer has the lock: queue at the gate, and keep it until we have the lock.
-                self._wait_for_lock(gate, started)
                 try:
+                    self._wait_for_lock(gate, started)
                     self._wait_for_lock(lock, started)
                 finally:
                     unlock(gate)
@@ -88,17 +98,13 @@ class WriteLock:
                 if locked_at - started > PACE.steady:
                     debug("ledger", "waited %.3f s for the lock %s", locked_at - started, self._path)
             if is_same_file(self._path, lock):
-                break
+                return
             # The file was removed or replaced meanwhile: the next writer would lock another file.
             self.close()
-        try:
-            yield
-        finally:
-            unlock(lock)
 
     def close(self) -> None:
-        # After a fork the descriptors belong to the parent; the child leaves them alone.
-        if self._files is not None and self._pid == os.getpid():
+        """Close the files. In a child, this leaves the parent's lock alone: the parent still has them open."""
+        if self._files is not None:
             for file in self._files:
                 os.close(file)
         self._files = None
@@ -108,9 +114,11 @@ class WriteLock:
         left = started + self._timeout - time.monotonic()
         if not try_lock(file) and not wait_until(lambda: try_lock(file), left, PACE):
             debug("ledger", "gave up waiting for the lock %s", self._path)
+            holder = find_lock_holder(file)
+            who = "another process" if holder is None else f"process {holder}"
             raise Unavailable(
-                f"another process has held the ledger's lock {self._path} for {self._timeout:g} seconds",
-                advice=f"see who holds it with: fuser {self._path}",
+                f"{who} has held the ledger's lock {self._path} for {self._timeout:g} seconds",
+                advice=f"see who has it open with: fuser {self._path}",
             )
 
 
@@ -148,6 +156,8 @@ class Connections:
         self.lock = WriteLock(self.file.with_name(self.file.name + LOCK_SUFFIX), timeout=timeout)
         """The lock beside the file. Nothing may be written to the file without it."""
         self._timeout = timeout
+        self._places: dict[str, tuple[int, int] | None] = {}
+        """Device and inode of the file and of its log, by suffix."""
         self._reset()
         register_for_forks(self)
 
@@ -182,6 +192,7 @@ class Connections:
             connection = self._idle.pop() if self._idle else None
         reusable, finished = connection is not None, False
         try:
+            self._check_place()
             if connection is None:
                 base = self.file.as_uri()
                 try:
@@ -212,12 +223,19 @@ class Connections:
     def write_transaction(self) -> Iterator[SqliteTransaction]:
         """Open one durable transaction. If the context ends without an error, it is on disk."""
         # The mutex orders the threads of this process, the lock file all processes; SQLite's own lock comes last.
+        committing = False
         with self._mutex, self.lock.hold():
+            self._check_place()
             try:
                 connection = self._writer or self._open_writer()
-                connection.execute("BEGIN IMMEDIATE")
+                if connection.in_transaction:  # A signal has ended the last one before it was rolled back.
+                    connection.execute("ROLLBACK")
                 try:
+                    connection.execute("BEGIN IMMEDIATE")
                     yield SqliteTransaction(connection)
+                    # SQLite goes on writing to a file that was deleted or replaced; its records would be lost.
+                    self._check_place(log=True)
+                    committing = True
                     connection.execute("COMMIT")
                 except BaseException:
                     # SQLite may have rolled back by itself: after a full disk, or INSERT OR ROLLBACK.
@@ -232,7 +250,33 @@ class Connections:
                     if writer is not None:
                         with suppress(sqlite3.Error):
                             writer.close()
+                if committing:
+                    # The log may hold the whole commit though writing or syncing it failed. Nobody reads it now, but a
+                    # recovery after a crash would.
+                    raise OutcomeUnknown(f"the ledger {self._path} failed in a commit ({error})") from error
                 raise to_unavailable(self._path, error) from error
+
+    def _check_place(self, *, log: bool = False) -> None:
+        """Refuse to go on if the ledger's file is no longer the one that was opened; with `log`, its log neither.
+
+        The first call remembers both. A writer keeps the log open, so that SQLite does not remove it meanwhile.
+        """
+        for suffix in ("", "-wal") if log else ("",):
+            try:
+                found = os.stat(f"{self.file}{suffix}")
+                place = found.st_dev, found.st_ino
+            except FileNotFoundError:
+                place = None
+            except OSError as error:
+                raise to_unavailable(self._path, error) from error
+            if place is not None:
+                self._places.setdefault(suffix, place)
+            if place != self._places.get(suffix):
+                change = "deleted or moved away" if place is None else "replaced by another file"
+                raise Unavailable(
+                    f"the ledger {self.file}{suffix} was {change} while this process had it open",
+                    advice="nothing was recorded. Put the file back, or stop this process and start it again",
+                )
 
     def _open_writer(self) -> sqlite3.Connection:
         """Open the writing connection; the caller has the lock. Raises `IntegrityError` for a tampered file."""
@@ -256,6 +300,8 @@ class Connections:
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         connection.execute(f"PRAGMA cache_size = {-WRITER_CACHE_KIB}")
         self._writer = connection
+        # SQLite removes the log with the last connection, and has made a new one now.
+        self._places.pop("-wal", None)
         return connection
 
     def close(self) -> None:
@@ -300,3 +346,5 @@ class Connections:
 
     def after_fork_in_child(self) -> None:
         self._reset()
+        # The child would keep the parent's lock for as long as it lives, even after the parent has died.
+        self.lock.close()
