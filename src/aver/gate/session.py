@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -232,38 +232,47 @@ def _read_new_decisions(
     A memory that does not fit the records counts for nothing: then all records are read, from the first on.
     """
     # The newest record that was verified before is read again. Its hash covers all records before it.
-    start = max(memory.count - 1, 0)
-    decisions = deque(memory.decisions, LOOK_BACK)
-    state_at, state_hash, state = memory.state_at, memory.state_hash, None
+    start, recent_from = max(memory.count - 1, 0), head.count - LOOK_BACK
+    decisions = [past for past in memory.decisions if past.sequence >= recent_from]
+    state_at, state_hash, holder = memory.state_at, memory.state_hash, None
     for sequence, record in enumerate(own.read(head, start), start):
         if sequence == memory.count - 1 and record.hash != memory.hash:
             return _read_new_decisions(ledger, own, head, _forget_decisions(memory, head.chain))
-        decision = _read_decision(record)
-        if decision is None:
-            continue
-        if sequence >= memory.count:
-            effects, at = tuple(decision.result["effects"] or ()), decision.result["facts"]["now"]
-            refused = decision.decision in REFUSING_DECISIONS
-            decisions.append(PastDecision(sequence, decision.digest, refused, at, effects))
-        if decision.result["session"] is not None:
-            state_at, state_hash, state = sequence, record.hash, decision.result["session"]
+        if _holds_state(record):
+            state_at, state_hash, holder = sequence, record.hash, record
+        if sequence >= max(memory.count, recent_from) and record.kind == DECISION_KIND:
+            decisions.append(_read_past_decision(sequence, record))
     # No new record holds a state: each was refused without being judged, or is an outcome. An older record has it.
-    if state is None and state_at is not None:
-        found = next(ledger.read(head.chain, state_at, state_at + 1), None)
+    if holder is None and state_at is not None:
+        holder = next(ledger.read(head.chain, state_at, state_at + 1), None)
         # A signature alone does not show that the record is of this chain, so its hash must be the remembered one.
-        if found is None or own.require(found).hash != state_hash:
+        if holder is None or own.require(holder).hash != state_hash:
             return _read_new_decisions(ledger, own, head, _forget_decisions(memory, head.chain))
-        decision = _read_decision(found)
-        state = None if decision is None else decision.result["session"]
-    kept = tuple(past for past in decisions if past.sequence >= head.count - LOOK_BACK)
-    memory = replace(memory, count=head.count, hash=head.hash, state_at=state_at, state_hash=state_hash, decisions=kept)
-    return memory, EMPTY_SESSION if state is None else state
+    state = EMPTY_SESSION if holder is None else RecordedDecision.from_record(holder).result["session"]
+    return replace(
+        memory,
+        count=head.count,
+        hash=head.hash,
+        state_at=state_at,
+        state_hash=state_hash,
+        decisions=tuple(decisions),
+    ), state
 
 
-def _read_decision(record: Sealed) -> RecordedDecision | None:
-    """Read the decision in a record; None for another record, such as an outcome."""
-    content = record.to_dict()
-    return RecordedDecision.from_record(record, content) if read_kind(content) == DECISION_KIND else None
+def _holds_state(record: Sealed) -> bool:
+    """Whether a verified record is a decision with the session's state."""
+    try:
+        # Far quicker than `to_dict`, and a session may have very many decisions. No number is taken from it.
+        content = orjson.loads(record.canonical)
+    except orjson.JSONDecodeError:
+        content = record.to_dict()
+    return read_kind(content) == DECISION_KIND and content["outcome"]["result"]["session"] is not None
+
+
+def _read_past_decision(sequence: int, record: Sealed) -> PastDecision:
+    decision = RecordedDecision.from_record(record)
+    effects, at = tuple(decision.result["effects"] or ()), decision.result["facts"]["now"]
+    return PastDecision(sequence, decision.digest, decision.refuses, at, effects)
 
 
 def _forget_decisions(memory: SessionMemory, chain: str) -> SessionMemory:
