@@ -23,7 +23,7 @@ from aver.gate.ask import ask as ask_gate
 from aver.ledger import open_ledger as open_plain_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
 from aver.verdict import Verdict
-from support.approvals import enrolled, somebody
+from support.approvals import copy_record, enrolled, somebody
 from support.runs import record_actions
 
 ADA = somebody("ada")
@@ -73,6 +73,19 @@ def forge_approval(ledger: Ledger, at: Path) -> Place:
     return reseal(ledger, used, lambda result: None)
 
 
+def copy_vote(ledger: Ledger, at: Path) -> Place:
+    """A request and a person's true vote on it, from another tenant."""
+    with aver.open_ledger(home=ledger.config.home, tenant="staging") as staging:
+        enrolled(staging, ADA)
+        approve(staging, ask(staging, at, "rm -r dist").request, ADA, shown="rm -r dist")
+        request, vote = staging.read("approvals.staging")
+    shown = aver.Blob(b"rm -r dist", "text/plain; charset=utf-8")
+    ledger.append("notes.a", aver.Capsule(type="tool"), blobs=[shown])
+    copy_record(ledger, request)
+    copied = copy_record(ledger, vote)
+    return str(copied.chain), copied.sequence
+
+
 def forge_action(ledger: Ledger, at: Path) -> Place:
     runtime = aver.AgentRuntime(at / "forged", ledger=ledger, workspace=at, run_id="run_2")
     record_actions(runtime, 2, gated=(1,))
@@ -95,6 +108,7 @@ def forge_second_use(ledger: Ledger, runtime: aver.AgentRuntime) -> Place:
 FORGERIES: dict[str, tuple[Forge, str]] = {
     "decision": (forge_decision, "decisions"),
     "approval": (forge_approval, "approvals"),
+    "vote of another tenant": (copy_vote, "approvals"),
     "action": (forge_action, "gates"),
 }
 
