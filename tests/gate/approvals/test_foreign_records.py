@@ -207,6 +207,21 @@ def test_a_retired_key_of_the_ledger_seals_nothing_that_counts(
     assert code_of(refusal) == "KEY_RETIRED"
 
 
+def test_a_record_without_its_second_signature_does_not_count(aver_home: Path) -> None:
+    """A key with an ML-DSA-65 half signs with both, so a seal without it was changed or forged."""
+    aver_home.mkdir(mode=0o700)
+    (aver_home / "config.toml").write_text("post_quantum = true\n")
+    with aver.open_ledger() as ledger:
+        enrolled(ledger, somebody("ada"))
+        assert load_roster(ledger).approvers
+        attacker = Attacker(ledger)
+        attacker.execute("UPDATE records SET signature_pq = '' WHERE kind = 'key.create'")
+        attacker.close()
+        with pytest.raises(IntegrityError) as refusal:
+            load_roster(ledger)
+        assert code_of(refusal) == "SIG_MISSING"
+
+
 # --- requests and answers
 
 
