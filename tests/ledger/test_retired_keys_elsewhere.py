@@ -73,7 +73,7 @@ def test_a_chain_declared_imported_by_the_old_key(ledger: Ledger, thief: SeedSig
     """Its entry in `meta` is beyond the old key's time, also for those who verify the chain or a record alone."""
     records = loose(thief)
     meta = ledger.head("meta")
-    entry = prepare_draft(build_import_entry("demo.evil", "demo.evil", 3, records[-1].hash)).seal(
+    entry = prepare_draft(build_import_entry("demo.evil", "demo.evil", "a/b", 3, records[-1].hash)).seal(
         thief, at=LONG_AGO, sequence=meta.count, previous_hash=meta.hash, chain={}
     )
     put(ledger, "demo.evil", records, frozen=True)

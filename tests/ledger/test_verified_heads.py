@@ -13,6 +13,7 @@ import pytest
 
 from aver import Capsule, Ledger, SeedSigner, open_ledger
 from aver.ledger import verified_heads as module
+from aver.ledger.imports.history import ImportHistory
 from aver.ledger.verified_heads import VerifiedChains, VerifiedHead, load_verified, verified_tenants
 from aver.ledger.verify import examine_ledger
 from support.tamper import codes_at, first_bad, forget, unguarded
@@ -148,7 +149,7 @@ def test_what_another_process_noted_further_on_stays(ledger: Ledger) -> None:
     early = examine_ledger(ledger, None, level="signature", since=None, ring=ledger.ring(), require_pq=False).verified
     fill(ledger)
     ledger.verify()
-    module.save_verified(ledger, early)
+    module.save_verified(ledger, early, ImportHistory())
     assert load_verified(ledger).heads[CHAIN].count == 6
 
 

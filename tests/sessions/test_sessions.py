@@ -15,7 +15,7 @@ from aver.files.user_dirs import UserEnvironment
 from aver.ingest.contract import Adapter, Permission
 from aver.ingest.seal import TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
-from aver.ledger.bundle import import_bundle
+from aver.ledger.bundle import export_bundle, import_bundle
 from aver.ledger.foreign.import_databases import import_databases
 from aver.sessions.sessions import SessionTotals, compute_totals, find_session_by_chain, find_sessions
 from support.agent_capsules import AgentCapsules, content_of
@@ -306,3 +306,30 @@ def test_native_names_of_tokens_and_repeated_messages(ledger: Ledger, tmp_path: 
     assert (found["claude-code"].tokens_in, found["claude-code"].tokens_out) == (4 + 100, 7)
     assert (found["claude-code"].edits, found["claude-code"].lines_added) == (3, 6)
     assert (found["cline"].tokens_in, found["cline"].tokens_out, found["cline"].cost_usd) == (19, 2, 0.5)
+
+
+def test_an_import_of_the_same_session_is_another_session(ledger: Ledger, tmp_path: Path) -> None:
+    """Also where a stranger's bundle names the session before it was sealed here: neither is counted with the other."""
+    with_subagent(tmp_path, "directory")
+    (tmp_path / "their-home").mkdir()
+    with open_ledger(tmp_path / "theirs.db", home=tmp_path / "their-home") as theirs:
+        _ingested(theirs, CLAUDE_CODE, UserEnvironment(tmp_path, {}))
+        out = export_bundle(theirs, tmp_path / "bundle").path
+    done = import_bundle(ledger, out)
+    alone = [compute_totals(ledger, chains) for chains in find_sessions(ledger)]
+    assert [session.imported for session in alone] == [True]
+    for source in sources_in(tmp_path):
+        following = TranscriptFollower(ledger, CLAUDE_CODE, source)
+        following.step()
+        following.end()
+    mine = [compute_totals(ledger, chains) for chains in find_sessions(ledger)]
+    found = {session.imported: session for session in mine}
+    assert len(mine) == 2
+    assert found[True] == alone[0]
+    assert (found[False].actions, found[False].records) == (alone[0].actions, alone[0].records)
+    assert all(chain.startswith(f"import.{done.source.digits}.") for chain in found[True].chains)
+    assert not any(chain.startswith("import.") for chain in found[False].chains)
+    for name in found[True].chains:
+        chains = find_session_by_chain(ledger, name)
+        assert chains is not None
+        assert chains.imported

@@ -35,7 +35,7 @@ KINDS = frozenset(
         *("gate.decision", "gate.outcome", "approval.request", "approval.decision", "action", "run.open", "run.seal"),
         *("act.preview", "act.commit", "act.outcome", "act.declassify"),
         *("delegation.issue", "delegation.revoke", "key.create", "key.rotate", "key.retire"),
-        *("chain.close", "chain.import", "checkpoint"),
+        *("chain.close", "chain.import", "chain.drop", "checkpoint"),
     )
 )
 """The kinds of records. `record` is the kind of a draft that named none; `protocol.<event>` is allowed, too."""
@@ -45,6 +45,10 @@ _KIND_BY_TYPE = {"tool": "call", "chat": "turn"}
 _DRAFT_BLOCK_KEYS = frozenset({"kind", "refs", "origin"})
 
 RESERVED_CHAINS = frozenset({"meta", "keys"})
+
+IMPORT_DOMAIN = "import"
+"""The domain of imported chains. No other chain may be in it."""
+
 _DOMAIN = lazy_pattern(r"[a-z0-9-]{1,32}")
 _CHAIN_ID = lazy_pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _TENANT = lazy_pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")

@@ -308,7 +308,11 @@ class Appender(GroupCommit[list[Sealed]]):
         row = chains.get(request.chain) or transaction.chain(self._tenant, request.chain)
         count, head, frozen = (row.count, row.head, row.frozen) if row else (0, None, False)
         if frozen:
-            raise Refused("FROZEN", f"{request.chain} was imported; records cannot be added to it here")
+            raise Refused(
+                "FROZEN",
+                f"{request.chain} was imported and does not grow here",
+                advice=f"aver import --drop {request.chain} removes that import with all its chains",
+            )
         if request.after is not None and (request.after.count, request.after.hash) != (count, head):
             raise HeadMoved(request.after, Head(self._store.ledger_id, self._tenant, request.chain, count, head))
         blobs = {blob.digest: blob for draft in request.drafts for blob in draft.blobs}

@@ -24,6 +24,7 @@ from aver.errors import BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.keys import Ring, SeedSigner, Statement, check_statement, sign_statement
 from aver.ledger.head import Head
+from aver.ledger.imports.history import ImportHistory, read_import_history
 from aver.ledger.keys_chain import KEYS_CHAIN, only_valid, recorded_keys
 from aver.ledger.seen_heads import HeadChecker
 from aver.verdict import Finding, Place, Tally, Verdict, conclude, worst_status
@@ -118,7 +119,11 @@ def extend_verdict(verdict: Verdict, tally: Tally) -> Verdict:
 
 def check_ledger_checkpoints(ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring, tally: Tally) -> None:
     """Compare a ledger with each of these checkpoints."""
-    checker = HeadChecker.for_ledger(ledger, tally, check=CHECK)
+    try:
+        history = read_import_history(ledger, ring)
+    except Unavailable:
+        history = ImportHistory()  # The verdict on the ledger reports that its meta chain cannot be read.
+    checker = HeadChecker.for_ledger(ledger, tally, check=CHECK, excuse=history.has_dropped)
     own = None if ring.closed else _own_keys(ledger, ring)
     check_against_checkpoints(checker, checkpoints, ring, tally, of=(ledger.id, ledger.tenant), own_keys=own)
 

@@ -167,6 +167,12 @@ def key_ends(ring: Ring, records: Iterable[Sealed], blob: Callable[[str], bytes]
     return ends
 
 
+def replaced_keys(ring: Ring, records: Iterable[Sealed]) -> dict[str, str]:
+    """The rotations that the `keys` chain records, as {new key: the key that it replaced}."""
+    rotations = filter(None, [_read_rotation(ring, sealed) for sealed in only_valid(ring, records)])
+    return {new: old for old, new in rotations}
+
+
 def retirements(ring: Ring, ends: Iterable[KeyEnd]) -> dict[str, Retirement]:
     """The retired keys and up to which records each was valid, from our ring and the `keys` chain.
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from aver.capsule.aver_block import RESERVED_CHAINS, check_chain_name, check_tenant, is_tenant_name
+from aver.capsule.aver_block import IMPORT_DOMAIN, RESERVED_CHAINS, check_chain_name, check_tenant, is_tenant_name
 from aver.capsule.blobs import Blob
 from aver.capsule.canonical import has_surrogate
 from aver.capsule.draft import PreparedDraft, prepare_draft
@@ -44,6 +44,8 @@ SLICE_BYTES = 16 * 1024 * 1024
 
 ROWS_MAX = 2**63 - 1
 """The largest row or sequence number that a store can keep."""
+
+_IMPORT_PREFIX = f"{IMPORT_DOMAIN}."
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
@@ -175,6 +177,8 @@ class Ledger:
         """Raise `BadInput` unless a caller may append to `chain`, and `after` is a head of this chain."""
         if check_chain_name(chain) in RESERVED_CHAINS:
             raise BadInput(f"the chain {chain!r} is written by the ledger itself")
+        if chain.startswith(_IMPORT_PREFIX):
+            raise BadInput(f"{chain!r}: chains that begin with {_IMPORT_PREFIX!r} are imports", advice="name another")
         if after is not None and (after.ledger, after.tenant, after.chain) != (self.id, self.tenant, chain):
             raise BadInput(f"after= is the head of {after.chain!r} in another ledger or chain, not of {chain!r} here")
 
@@ -265,6 +269,7 @@ class Ledger:
     ) -> Iterator[Sealed]:
         """Records that match, oldest first. `since` and `until` are compared with the time of sealing.
 
+        Records of imported chains are among them, unless `chain` names another; `Sealed.chain` tells.
         `start` and `stop` are sequence numbers in a record's own chain; use them with `chain`.
         """
         names = (chain, type, kind, session, since, until)
@@ -286,12 +291,11 @@ class Ledger:
 
     def find_newer(self, row: int, *, session: str, since: str, limit: int) -> list[tuple[int, Sealed]]:
         """The next records of a session after a row of the store, oldest first, each with its row: for those who read
-        on. Rows are the store's own numbers: after a copy to another store they are others."""
+        on. Rows are the store's own numbers: after a copy to another store they are others. Imports are left out."""
         if has_surrogate(session):
             return []
-        page = self.store.read_page(
-            self.tenant, Search(session=session, since=since), newer_than=min(row, ROWS_MAX), limit=limit
-        )
+        search = Search(session=session, since=since, is_own=True)
+        page = self.store.read_page(self.tenant, search, newer_than=min(row, ROWS_MAX), limit=limit)
         for _, name, found in page:
             found.sealed.chain = name
         return [(number, found.sealed) for number, _, found in page]

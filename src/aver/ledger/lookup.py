@@ -5,7 +5,8 @@ A name is tried in this order:
 1. a `capsule://` URI;
 2. a chain's name;
 3. a record's hash or id, or an idempotency key;
-4. the beginning of a chain's name or of a session id, if only one session begins so.
+4. the beginning of a chain's name or of a session id, if only one session begins so;
+5. if no chain that was made here matches: the same for the names that imported chains had where they were made.
 
 A session and its subagents (`<tool>.<session>` and `<tool>.<session>.<agent>`) count as one, and so do the decisions
 about it (`gate.<session>`): the name then means the session's own chain.
@@ -25,9 +26,10 @@ from aver.capsule.uri import parse_uri
 from aver.config import hide_password, load_config
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
+from aver.ledger.imports.source import original_name
 from aver.ledger.ledger import Ledger, open_ledger
 from aver.ledger.seen_heads import META_CHAIN
-from aver.ledger.stores.protocol import LookupColumn
+from aver.ledger.stores.protocol import ChainRow, LookupColumn
 
 _HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
@@ -95,28 +97,28 @@ def locate(ledger: Ledger, name: str) -> Location:
         uri = parse_uri(name)
         found: Location | None = None
         if uri.sequence is not None:
-            row = ledger.store.chain(ledger.tenant, str(uri.chain))
+            row = ledger.store.chain(ledger.tenant, str(uri.chain)) or _find_imported(ledger, str(uri.chain))
             if row is not None and uri.sequence < row.count:
                 found = Location(row.name, uri.sequence)
         elif uri.hash is not None:
             found = _find_by_column(ledger, "hash", uri.hash)
         else:
             found = _find_by_column(ledger, "id", str(uri.id))
-        if found is None or uri.chain not in (None, found.chain):
+        if found is None or (uri.sequence is None and uri.chain not in (None, found.chain)):
             raise NotFound(f"there is no {name} in this ledger")
         return Location(found.chain, found.sequence, uri.fragment)
     if not name.isprintable():
         raise _not_found_error(name)
-    chains = ledger.chains()
+    rows = ledger.store.chains(ledger.tenant)
     # 2. `meta` may be missing: the caller gets its verdict, which says so, instead of "not found".
-    if name in chains or name == META_CHAIN:
+    if name == META_CHAIN or any(row.name == name for row in rows):
         return Location(name)
-    # 3. and 4.
+    # 3. to 5.
     if _HEX64(name):
         found = _find_by_column(ledger, "hash", name)
     else:
         found = (_find_by_column(ledger, "id", name) if _UUID(name) else None) or _find_by_column(ledger, "key", name)
-    return found or Location(_find_by_prefix(chains, name))
+    return found or Location(_find_by_prefix(rows, name))
 
 
 def _find_by_column(ledger: Ledger, column: LookupColumn, value: str) -> Location | None:
@@ -130,14 +132,20 @@ def _find_by_column(ledger: Ledger, column: LookupColumn, value: str) -> Locatio
     return Location(chain, row.sequence)
 
 
-def _find_by_prefix(chains: list[str], beginning: str) -> str:
+def _find_imported(ledger: Ledger, name: str) -> ChainRow | None:
+    """The imported chain that had this name where it was made; None if there is none, or several."""
+    rows = ledger.store.chains(ledger.tenant)
+    found = [row for row in rows if row.frozen and original_name(row.name, row.origin) == name]
+    return found[0] if len(found) == 1 else None
+
+
+def _find_by_prefix(rows: list[ChainRow], beginning: str) -> str:
     """The chain whose name or session id begins so. Raises `NotFound`, or `BadInput` if several sessions match."""
-    matches = [
-        name
-        for name in chains
-        if beginning and (name.startswith(beginning) or split_chain_name(name)[1].startswith(beginning))
-    ]
-    matches = [name for name in matches if split_chain_name(name)[0] != DECISION_DOMAIN] or matches
+    # Chains that were made here come first, so that no import changes what a name means.
+    own = {row.name: row.name for row in rows if not row.frozen}
+    imported = {row.name: original_name(row.name, row.origin) for row in rows if row.frozen}
+    matches = _match_beginning(own, beginning) or _match_beginning(imported, beginning)
+    matches = matches or [row.name for row in rows if beginning and row.name.startswith(beginning)]
     if not matches:
         raise _not_found_error(beginning)
     shortest = min(matches, key=len)
@@ -147,6 +155,16 @@ def _find_by_prefix(chains: list[str], beginning: str) -> str:
     raise BadInput(
         f"{ascii(beginning)[:80]} is the beginning of {len(matches)} chains: {listed}", advice="be more specific"
     )
+
+
+def _match_beginning(names: dict[str, str], beginning: str) -> list[str]:
+    """The chains whose original name or session id begins so; `names` has the original name of each."""
+    matches = [
+        name
+        for name, made_as in names.items()
+        if beginning and (made_as.startswith(beginning) or split_chain_name(made_as)[1].startswith(beginning))
+    ]
+    return [name for name in matches if split_chain_name(names[name])[0] != DECISION_DOMAIN] or matches
 
 
 def _not_found_error(name: str) -> NotFound:

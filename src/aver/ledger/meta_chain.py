@@ -11,7 +11,11 @@ A sweep adds a `checkpoint` entry for all chains that changed since their last e
 
 Importing a chain adds an entry that says so. Without it, no chain of the ledger may call itself imported:
 
-    {kind: "chain_import", chain, origin, head_hash, capsule_count}
+    {kind: "chain_import", chain, origin, source, head_hash, capsule_count}
+
+Dropping an import adds an entry with the heads of its chains. Without it, their absence is `CHAIN_MISSING`:
+
+    {kind: "chain_drop", source, chains: {<chain>: {count, hash}}}
 
 The latest entry of a chain counts. A chain that is longer than its entry has grown since, which is normal. The verifier
 also uses earlier entries: a sweep that was made after a chain had been cut does not hide the cut.
@@ -19,7 +23,7 @@ also uses earlier entries: a sweep that was made after a chain had been cut does
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +32,7 @@ from aver.capsule.model import Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Unavailable
 from aver.ledger.head import Head
+from aver.ledger.imports.history import DROP_KIND, IMPORT_KIND, ImportHistory, read_import_history
 from aver.ledger.seen_heads import META_CHAIN, check_heads
 from aver.ledger.stores.protocol import ChainRow
 from aver.verdict import Tally
@@ -40,6 +45,9 @@ HEADS_MAX = 1_000_000
 
 HEADS_PER_ENTRY = 1000
 """Most chains in one `checkpoint` entry. A sweep over more chains makes several entries."""
+
+DROPS_PER_ENTRY = 500
+"""Most chains in one `chain.drop` entry. With the longest names, an entry is half as long as a capsule may be."""
 
 
 def close_chain(ledger: Ledger, chain: str) -> Sealed:
@@ -73,24 +81,29 @@ def close_chain(ledger: Ledger, chain: str) -> Sealed:
         return exists.record  # type: ignore[no-any-return]
 
 
-def build_import_entry(chain: str, origin: str, count: int, head: str) -> Capsule:
+def build_import_entry(chain: str, origin: str, source: str, count: int, head: str) -> Capsule:
     """Draft the entry for an imported chain. The caller seals it in the same transaction as the chain's records."""
-    result = {"kind": "chain_import", "chain": chain, "origin": origin, "head_hash": head, "capsule_count": count}
+    result = {
+        "kind": "chain_import",
+        "chain": chain,
+        "origin": origin,
+        "source": source,
+        "head_hash": head,
+        "capsule_count": count,
+    }
     summary = f"imported {origin} as {chain}: {count} capsules, head {head[:12]}"
-    return of_kind(_build_entry(f"chain imported: {origin}", summary, result, {}), "chain.import")
+    return of_kind(_build_entry(f"chain imported: {origin}", summary, result, {}), IMPORT_KIND)
 
 
-def read_imports(records: Iterable[Sealed]) -> dict[str, str]:
-    """The imported chains according to entries of `meta`: {name here: name where they came from}."""
-    found = {}
-    for record in records:
-        try:
-            result = record.to_dict()["outcome"]["result"]
-            if record.kind == "chain.import" and result["kind"] == "chain_import":
-                found[str(result["chain"])] = str(result["origin"])
-        except (AverError, KeyError, TypeError, AttributeError):
-            continue
-    return found
+def build_drop_entries(source: str, heads: Mapping[str, tuple[int, str]]) -> Iterator[Capsule]:
+    """Draft the entries for a dropped import. The caller seals them in the transaction that removes the chains."""
+    names = sorted(heads)
+    for start in range(0, len(names), DROPS_PER_ENTRY):
+        part = names[start : start + DROPS_PER_ENTRY]
+        chains = {name: {"count": heads[name][0], "hash": heads[name][1]} for name in part}
+        result = {"kind": "chain_drop", "source": source, "chains": chains}
+        summary = f"dropped {len(part)} chains that were imported from {source}"
+        yield of_kind(_build_entry(f"import dropped: {source}", summary, result, {}), DROP_KIND)
 
 
 def sweep(ledger: Ledger) -> list[Sealed]:
@@ -99,7 +112,8 @@ def sweep(ledger: Ledger) -> list[Sealed]:
     A chain that contradicts its last entry is not recorded anew. After all others are recorded, this raises an
     `IntegrityError` that names it.
     """
-    recorded = {head.chain: head for head in read_meta_heads(ledger)}
+    history = read_import_history(ledger, ledger.keys.ring())
+    recorded = {head.chain: head for head in read_meta_heads(ledger, history)}
     changed = [head for head in ledger.heads() if head.chain != META_CHAIN and recorded.get(head.chain) != head]
     # Compare first: to record a chain that was cut would make the cut look like the normal state.
     tally = Tally()
@@ -119,19 +133,31 @@ def sweep(ledger: Ledger) -> list[Sealed]:
     return sealed
 
 
-def read_meta_heads(ledger: Ledger) -> list[Head]:
-    """The latest recorded head of every chain, from the signed content of the `meta` chain."""
+def read_meta_heads(ledger: Ledger, history: ImportHistory | None = None) -> list[Head]:
+    """The latest recorded head of every chain, from the signed content of the `meta` chain.
+
+    Given the history of imports, the heads of dropped chains are left out.
+    """
     latest: dict[str, Head] = {}
     try:
         records = ledger.read(META_CHAIN)
     except NotFound:
         return []
-    for record in records:
+    for place, record in enumerate(records):
+        if history is not None:
+            forget_dropped(latest, history.drops_at.get(place, {}))
         try:
             collect_heads(record.to_dict(), latest, ledger=ledger.id, tenant=ledger.tenant)
         except AverError:
             continue  # The judge of the meta chain reports a damaged entry.
     return list(latest.values())
+
+
+def forget_dropped(latest: dict[str, Head], dropped: Mapping[str, tuple[int, str]]) -> None:
+    """Remove dropped chains from the heads that `meta` records, if their latest head is the one that was dropped."""
+    for chain, head in dropped.items():
+        if chain in latest and (latest[chain].count, latest[chain].hash) == head:
+            del latest[chain]
 
 
 def collect_heads(content: Any, latest: dict[str, Head], *, ledger: str, tenant: str) -> None:
@@ -156,16 +182,19 @@ def find_external_chains(content: Any) -> Iterator[str]:
         yield f"{tool}.{session}"
 
 
-def check_meta(ledger: Ledger, tally: Tally, *, start: int = 0, stop: int | None = None) -> None:
+def check_meta(
+    ledger: Ledger, tally: Tally, history: ImportHistory, *, start: int = 0, stop: int | None = None
+) -> None:
     """Compare every chain with its entries in `meta`, or with the entries from `start` up to `stop`."""
     try:
-        latest, broken = _read_recorded_heads(ledger, start, stop)
+        latest, broken = _read_recorded_heads(ledger, history, start, stop)
     except Unavailable as error:
         tally.skip("meta", f"the meta chain cannot be read: {error.message}", matters=True)
         return
+    gone = f"; {history.dropped_chains} imported chains were dropped" if history.dropped_chains else ""
     if not latest:
         words = "no chain was closed or swept since" if start else "no chain was closed or swept yet"
-        tally.skip("meta", words, matters=False)
+        tally.skip("meta", words + gone, matters=False)
         return
     before = len(tally.findings)
     grown = check_heads(ledger, latest.values(), tally, check="meta", remembered="the meta chain")
@@ -179,14 +208,17 @@ def check_meta(ledger: Ledger, tally: Tally, *, start: int = 0, stop: int | None
     else:
         outside = {head.chain for head in ledger.heads()} - latest.keys() - RESERVED_CHAINS
         note = f"{note}, {len(outside)} not recorded yet)"
-    tally.notes["meta"] = note
+    tally.notes["meta"] = note + gone
 
 
-def _read_recorded_heads(ledger: Ledger, start: int, stop: int | None) -> tuple[dict[str, Head], dict[str, Head]]:
+def _read_recorded_heads(
+    ledger: Ledger, history: ImportHistory, start: int, stop: int | None
+) -> tuple[dict[str, Head], dict[str, Head]]:
     """The latest recorded head of every chain, and the first earlier head that a chain contradicts.
 
     An attacker may cut a chain and wait for the next sweep to record the shorter chain. The entry before that sweep
-    still shows the cut.
+    still shows the cut. In the same way, an entry about an import does not replace a head that was recorded before it:
+    an import never takes the name of a chain that is here.
     """
     rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
     latest: dict[str, Head] = {}
@@ -195,7 +227,8 @@ def _read_recorded_heads(ledger: Ledger, start: int, stop: int | None) -> tuple[
         records = ledger.read(META_CHAIN, start, stop)
     except NotFound:
         return latest, broken
-    for record in records:
+    for place, record in enumerate(records, start):
+        forget_dropped(latest, history.drops_at.get(place, {}))
         recorded: dict[str, Head] = {}
         try:
             collect_heads(record.to_dict(), recorded, ledger=ledger.id, tenant=ledger.tenant)
@@ -204,6 +237,8 @@ def _read_recorded_heads(ledger: Ledger, start: int, stop: int | None) -> tuple[
         for chain, head in recorded.items():
             earlier = latest.get(chain, head)
             row = rows.get(chain)
+            if earlier != head and history.imports_at.get(place) == chain:
+                broken.setdefault(chain, earlier)
             # One lookup per superseded entry; the first contradiction of a chain is enough.
             if earlier != head and chain not in broken and row is not None and _is_contradicted(ledger, row, earlier):
                 broken[chain] = earlier

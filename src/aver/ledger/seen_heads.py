@@ -8,6 +8,8 @@ memories in the same way:
 * `AVER_HOME/seen.json`, a list of the newest `meta` head of every ledger that this machine has verified;
 * the heads of all chains that this machine has verified (`verified_heads`).
 
+A head of an import that was dropped is excused: see `imports.history`.
+
 A chain that is longer than remembered has grown, which is normal. A shorter chain is `TRUNCATED`, a chain that is gone
 is `CHAIN_MISSING`, and another record at the remembered place is `ROLLBACK`. The finding has both heads as proof.
 """
@@ -47,28 +49,40 @@ _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 HashAt = Callable[[str, int], str | None]
 """Returns the hash of the record at a sequence number of a chain; None if there is none."""
 
+Excuse = Callable[[Head], bool]
+"""Returns whether a remembered head need not be here any more."""
+
+
+def excuse_none(head: Head) -> bool:
+    return False
+
 
 class HeadChecker:
     """Compares the present chains with remembered heads. It reports at most one finding for a chain."""
 
-    def __init__(self, heads: Mapping[str, Head], hash_at: HashAt, tally: Tally, *, check: str) -> None:
+    def __init__(
+        self, heads: Mapping[str, Head], hash_at: HashAt, tally: Tally, *, check: str, excuse: Excuse = excuse_none
+    ) -> None:
         self._heads = heads
         self._hash_at = hash_at
         self._tally = tally
         self._check = check
+        self._excuse = excuse
         self._failed: set[str] = set()
 
     @classmethod
-    def for_ledger(cls, ledger: Ledger, tally: Tally, *, check: str) -> HeadChecker:
+    def for_ledger(cls, ledger: Ledger, tally: Tally, *, check: str, excuse: Excuse = excuse_none) -> HeadChecker:
         rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
         heads = {name: Head(ledger.id, ledger.tenant, name, row.count, row.head) for name, row in rows.items()}
-        return cls(heads, lambda chain, place: ledger.store.hash_at(rows[chain], place), tally, check=check)
+        return cls(
+            heads, lambda chain, place: ledger.store.hash_at(rows[chain], place), tally, check=check, excuse=excuse
+        )
 
     def check(self, heads: Iterable[Head], remembered: str) -> int:
         """Compare the chains with heads that `remembered` (a name for messages) has. Returns how many have grown."""
         grown = 0
         for head in heads:
-            if head.chain in self._failed:
+            if head.chain in self._failed or self._excuse(head):
                 continue
             actual = self._heads.get(head.chain)
             try:
@@ -85,9 +99,11 @@ class HeadChecker:
         return grown
 
 
-def check_heads(ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: str, remembered: str) -> int:
+def check_heads(
+    ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: str, remembered: str, excuse: Excuse = excuse_none
+) -> int:
     """Compare the ledger's chains with remembered heads. Returns how many of them have grown since."""
-    return HeadChecker.for_ledger(ledger, tally, check=check).check(heads, remembered)
+    return HeadChecker.for_ledger(ledger, tally, check=check, excuse=excuse).check(heads, remembered)
 
 
 def check_head(

@@ -154,10 +154,11 @@ def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
 
 
 def _is_signed_as_ours(ledger: Ledger, row: ChainRow) -> bool:
-    """Whether a chain's first record names this ledger. Then it is judged as our own, though marked as imported."""
+    """Whether a chain's first record names this ledger and tenant. Then it is judged as our own, whatever its mark."""
     try:
         with ledger.store.read_rows(row, 0, 1) as stored:
-            return any(read_chain_identity(item.sealed).get("ledger") == ledger.id for item in stored)
+            named = [read_chain_identity(item.sealed) for item in stored]
+            return any((one.get("ledger"), one.get("tenant")) == (ledger.id, row.tenant) for one in named)
     except AverError:
         return False
 

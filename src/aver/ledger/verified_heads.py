@@ -34,6 +34,7 @@ from aver.files.atomic import replace_file
 from aver.files.regular import open_inside
 from aver.keys import Ring
 from aver.ledger.head import Head
+from aver.ledger.imports.history import ImportHistory
 from aver.ledger.meta_chain import check_meta
 from aver.ledger.seen_heads import META_CHAIN, check_heads, check_seen_head, save_seen_head
 from aver.ledger.stores.protocol import ChainRow
@@ -100,6 +101,15 @@ class VerifiedChains:
                 found[row.name] = head
         return found
 
+    def without_dropped(self, history: ImportHistory) -> VerifiedChains:
+        """A copy without the heads of imports that were dropped: a chain of the same name is another chain."""
+        kept = {
+            name: head
+            for name, head in self.heads.items()
+            if not history.has_dropped(Head("", "", name, head.count, head.hash))
+        }
+        return self if len(kept) == len(self.heads) else replace(self, heads=kept)
+
     def distrust(self, chains: Iterable[str | None]) -> VerifiedChains:
         """A copy in which these chains cannot be resumed. None among them stands for all chains."""
         doubted = set(chains)
@@ -161,13 +171,14 @@ def check_remembered_heads(
     rows: Iterable[ChainRow],
     known: VerifiedChains,
     resumed: Mapping[str, VerifiedHead],
+    history: ImportHistory,
     tally: Tally,
 ) -> None:
     """Compare chains with the heads in `meta`, in `seen.json`, and from earlier verifications on this machine."""
     if chain in (None, META_CHAIN):
         entries = sum(row.count for row in rows if row.name == META_CHAIN)
         start = min(known.entries, entries) if chain is None and resumed else 0
-        check_meta(ledger, tally, start=start, stop=entries)
+        check_meta(ledger, tally, history, start=start, stop=entries)
         check_seen_head(ledger, tally)
         _check_verified_heads(ledger, known, None, tally)
     else:
@@ -253,7 +264,7 @@ def try_load_verified(ledger: Ledger, tally: Tally) -> VerifiedChains:
         return VerifiedChains()
 
 
-def save_verified(ledger: Ledger, verified: VerifiedChains) -> None:
+def save_verified(ledger: Ledger, verified: VerifiedChains, history: ImportHistory) -> None:
     """Save verified heads, if `AVER_HOME` exists. Longer heads that another process has saved meanwhile are kept."""
     name, home = _file_name(ledger), ledger.config.home
     if name is None or not home.is_dir():
@@ -262,6 +273,7 @@ def save_verified(ledger: Ledger, verified: VerifiedChains) -> None:
         saved = load_verified(ledger)
         if saved == verified or (not verified.heads and not saved.heads):
             return
+        saved = saved.without_dropped(history)
         heads = {chain: _later_head(saved.heads.get(chain), head) for chain, head in verified.heads.items()}
         kept = dict(sorted(heads.items(), key=lambda item: item[1].at)[-CHAINS_MAX:])
         # A dropped chain must be compared through `meta` again, so all entries of `meta` must be read.

@@ -4,8 +4,8 @@
 2. Each chain is judged in slices (see `slices`), each slice in one short read.
 3. The ledger is compared with its own statements: head rows, keys, imports, and the heads remembered from before.
 4. Examiners check the records of the rooms above the ledger: see `aver.verdict.examiner`. The ledger's own chains form
-   one examination. Imported chains form one for each ledger and tenant that their first records name, so that an
-   imported decision is compared with the approvals that were imported with it.
+   one examination. Imported chains form one for each source, and each ledger and tenant that their first records
+   name, so that an imported decision is compared with the approvals that were imported with it, and with no others.
 
 Memory does not grow with the ledger.
 """
@@ -20,8 +20,9 @@ from aver.capsule.aver_block import RESERVED_CHAINS, is_tenant_name
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Unavailable
 from aver.keys import Ring
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, only_valid, retirements
-from aver.ledger.meta_chain import read_imports
+from aver.ledger.imports.history import ImportHistory, read_import_history
+from aver.ledger.imports.source import OLD_IMPORT, read_digits
+from aver.ledger.keys_chain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, retirements
 from aver.ledger.seen_heads import META_CHAIN, check_heads
 from aver.ledger.slices import judge_slice, judge_slices, split_into_slices, stored_hash
 from aver.ledger.stores.protocol import ChainRow, NotALedger
@@ -65,11 +66,11 @@ def build_examinations(
     if not any(has_examined_domain(row.origin or row.name) for row in rows):
         return []
     chosen = {row.name for row in rows}
-    own = ledger.id, ledger.tenant
+    # Another import may name the same ledger. It must not stand in for this one, nor an import for what is our own.
+    own = "", ledger.id, ledger.tenant
     is_ours = _has_sealed_here(ledger, rules.ring)
-    sources: dict[tuple[str, str], dict[str, ChainRow]] = {own: {}}
-    # Own chains first: an imported chain cannot take the name of one of them.
-    for row in sorted(ledger.store.chains(ledger.tenant) if is_single else rows, key=lambda row: row.frozen):
+    sources: dict[tuple[str, str, str], dict[str, ChainRow]] = {own: {}}
+    for row in ledger.store.chains(ledger.tenant) if is_single else rows:
         if has_examined_domain(row.origin or row.name):
             origin, source = _read_origin(ledger, row) if row.frozen else (row.name, own)
             sources.setdefault(source, {}).setdefault(origin, row)
@@ -83,11 +84,13 @@ def build_examinations(
         if examined:
             reader = ValidRecords(ledger, rules, {origin: row.name for origin, row in chains.items()}, doubtful)
             # What was imported need not be all that the other ledger has.
+            _, of_ledger, tenant = source
             found.append(
                 Examination(
                     reader,
                     rules,
-                    *source,
+                    of_ledger,
+                    tenant,
                     examined,
                     is_complete=source == own,
                     is_single=is_single,
@@ -121,13 +124,14 @@ def has_examined_domain(chain: str) -> bool:
     return chain.partition(".")[0] in EXAMINED_DOMAINS
 
 
-def _read_origin(ledger: Ledger, row: ChainRow) -> tuple[str, tuple[str, str]]:
-    """The name, and the ledger and tenant, that the first record of an imported chain gives it."""
+def _read_origin(ledger: Ledger, row: ChainRow) -> tuple[str, tuple[str, str, str]]:
+    """The name of an imported chain in its first record, and its source: digits, ledger and tenant."""
     try:
         named = read_chain_identity(next(ledger.read(row.name, 0, 1), None))
     except AverError:
         named = {}
-    name, source = named.get("name"), (str(named.get("ledger", "")), str(named.get("tenant", "")))
+    name, digits = named.get("name"), read_digits(row.name) or OLD_IMPORT
+    source = digits, str(named.get("ledger", "")), str(named.get("tenant", ""))
     return (name if isinstance(name, str) else row.origin or row.name), source
 
 
@@ -187,16 +191,20 @@ def examine_ledger(
     if _has_altered_schema(ledger, altered, tally):
         before = since if isinstance(since, VerifiedChains) else VerifiedChains()
         return LedgerExamination(conclude(f"ledger {ledger.store.name}", tally, level=level), before.distrust([None]))
+    # Which records a retired key may have signed, and which imports were dropped, must be known before the first record
+    # is judged.
+    ends = _read_key_ends(ledger, ring, tally)
+    rules = Rules(ring, level, require_pq, retirements(ring, ends))
+    history = _read_imports(ledger, rules, tally)
     known = since if isinstance(since, VerifiedChains) else try_load_verified(ledger, tally)
+    known = known.without_dropped(history)
     # 1. Records that are appended from now on are left to the next verification.
     rows = _select_chains(ledger, chain)
     resumed = (
         {} if since is None or isinstance(since, Head) else known.resumable_heads(rows, ring, require_pq=require_pq)
     )
     starts = {name: head.count for name, head in resumed.items()} | _start_from_head(ledger, rows, since, tally)
-    # 2. Which records a retired key may have signed must be known before the first of them is judged.
-    ends = _read_key_ends(ledger, ring, tally)
-    rules = Rules(ring, level, require_pq, retirements(ring, ends))
+    # 2. The records are judged.
     total = sum(row.count - starts.get(row.name, 0) for row in rows)
     done = 0
     for piece in judge_slices(ledger, rules, split_into_slices(ledger, rows, starts), total):
@@ -207,10 +215,10 @@ def examine_ledger(
     # 3. The ledger is compared with its own statements.
     for row in rows:
         _check_head_row(ledger, row, tally)
-    _check_heads_at_key_ends(ledger, ends, chain, tally)
+    _check_heads_at_key_ends(ledger, ends, chain, history, tally)
     if chain not in (None, KEYS_CHAIN):
         _check_keys_chain(ledger, rules, tally)
-    _check_imports(ledger, rules, (row for row in rows if row.name not in resumed), tally)
+    _check_imports((row for row in rows if row.name not in resumed), history, tally)
     tally.chains = len(rows)
     if chain is None and not resumed:
         _check_strays(ledger, tally)
@@ -218,7 +226,7 @@ def examine_ledger(
     else:
         words = "only one chain was verified" if chain else "only new records were verified"
         tally.skip("store", words, matters=False)
-    check_remembered_heads(ledger, chain, rows, known, resumed, tally)
+    check_remembered_heads(ledger, chain, rows, known, resumed, history, tally)
     # 4. Last, because examiners must not rely on a record of a chain with findings.
     doubtful = set(tally.doubtful)
     examinations = build_examinations(ledger, rules, rows, starts, doubtful, is_single=chain is not None)
@@ -230,7 +238,7 @@ def examine_ledger(
     # Pinned keys are the caller's choice for this one call: what they accept must not count later.
     if not ring.closed:
         save_meta_head(ledger, rows, tally, verdict)
-        save_verified(ledger, verified)
+        save_verified(ledger, verified, history)
     return LedgerExamination(verdict, verified)
 
 
@@ -266,22 +274,25 @@ def _check_store(ledger: Ledger, altered: Iterable[str], tally: Tally) -> None:
         tally.add(Finding("store", "failed", "STORE_DAMAGED", words))
 
 
-def _check_imports(ledger: Ledger, rules: Rules, rows: Iterable[ChainRow], tally: Tally) -> None:
+def _read_imports(ledger: Ledger, rules: Rules, tally: Tally) -> ImportHistory:
+    try:
+        return read_import_history(ledger, rules.ring, rules.retired)
+    except Unavailable as error:
+        tally.skip("meta", f"the meta chain cannot be read: {error.message}", matters=True)
+        return ImportHistory()
+
+
+def _check_imports(rows: Iterable[ChainRow], history: ImportHistory, tally: Tally) -> None:
     """Check that a signed entry of `meta` confirms every imported chain: less is demanded of such a chain."""
-    imports: dict[str, str] | None = None
     for row in rows:
         if row.origin is not None and not row.frozen:
             words = "has a name from elsewhere, but was not imported"
             tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name)))
         if not row.frozen:
             continue
-        if imports is None:
-            try:
-                imports = read_imports(only_valid(rules.ring, ledger.read(META_CHAIN), META_CHAIN, rules.retired))
-            except (NotFound, Unavailable):
-                imports = {}
         tally.count_done("identity")
-        if row.name in RESERVED_CHAINS or row.origin is None or imports.get(row.name) != row.origin:
+        entry = history.imported.get(row.name)
+        if row.name in RESERVED_CHAINS or entry is None or entry.origin != row.origin:
             words = "said to be imported, but no signed entry of the meta chain says so"
             tally.add(Finding("identity", "failed", "CHAIN_IDENTITY", words, Place(row.name)))
 
@@ -297,7 +308,7 @@ def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ri
     tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
     if chain != KEYS_CHAIN:
         _check_keys_chain(ledger, rules, tally)
-    _check_imports(ledger, rules, [row], tally)
+    _check_imports([row], _read_imports(ledger, rules, tally), tally)
     tally.chains = 1
     tally.skip("meta", "only one record was verified", matters=False)
     skip_examiners((row.origin or row.name).partition(".")[0], "only one record was verified", tally)
@@ -345,12 +356,15 @@ def _check_keys_chain(ledger: Ledger, rules: Rules, tally: Tally) -> None:
             return
 
 
-def _check_heads_at_key_ends(ledger: Ledger, ends: Iterable[KeyEnd], chain: str | None, tally: Tally) -> None:
+def _check_heads_at_key_ends(
+    ledger: Ledger, ends: Iterable[KeyEnd], chain: str | None, history: ImportHistory, tally: Tally
+) -> None:
     """Compare chains with their heads when a key was retired: its holder could have signed another past since."""
     latest = heads_at_ends(ends).items()
     heads = [Head(ledger.id, ledger.tenant, name, *end) for name, end in latest if chain in (None, name)]
     if heads:
-        check_heads(ledger, heads, tally, check="keys", remembered="the newest rotation")
+        remembered = "the newest rotation"
+        check_heads(ledger, heads, tally, check="keys", remembered=remembered, excuse=history.has_dropped)
 
 
 def _check_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:

@@ -236,10 +236,13 @@ def ending_from_error(error: BaseException, duration_ms: int, **more: Any) -> Ca
 def unfinished_intents(ledger: Ledger, chain: str | None = None) -> Iterator[Sealed]:
     """The `audit.intent` records whose `audit.outcome` is not in the chain, oldest first, chain by chain.
 
+    Without `chain`, of all chains that were made here.
+
     Each is a call that is running now, or whose process ended during it; the ledger cannot say what it did. Only
     intents that are open at the same time are kept in memory.
     """
-    for name in [chain] if chain is not None else ledger.chains():
+    own = [row.name for row in ledger.store.chains(ledger.tenant) if not row.frozen]
+    for name in [chain] if chain is not None else own:  # An import is looked through only if it is named.
         if name in RESERVED_CHAINS:
             continue
         intents: dict[str, Sealed] = {}

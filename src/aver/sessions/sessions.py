@@ -1,8 +1,8 @@
 """The sessions of coding agents in a ledger: which there are, what each did, and the verdict on each.
 
 A session is the chain `<tool>.<session>`, the chains of its subagents, and the chain of the gate's decisions about it.
-The first record of each chain says to which session it belongs; the name alone does not. Imported chains of the
-agent-capsule tool are sessions, too.
+The first record of each chain says to which session it belongs; the name alone does not. Imported chains, also those of
+the agent-capsule tool, are sessions, too; each import has its own.
 
 `find_sessions` reads only the first and last records of each chain, so it lists hundreds of sessions quickly.
 `compute_totals` reads one session completely. A call counts once: a later addition to its record may add tokens or
@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
-from aver.capsule.aver_block import RESERVED_CHAINS, split_chain_name
+from aver.capsule.aver_block import IMPORT_DOMAIN, RESERVED_CHAINS, split_chain_name
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.ingest.draft import session_chain_name
 from aver.ledger import Ledger
+from aver.ledger.imports.source import OLD_IMPORT, original_name, read_digits
 from aver.ledger.stores.protocol import ChainRow
 from aver.sessions.decisions import DecisionMatcher, read_decisions
 from aver.sessions.step import Consumption, Step, read_step
@@ -140,40 +141,55 @@ def compute_step_totals(steps: Iterable[Step], chains: SessionChains) -> Session
 
 
 def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionChains]:
-    """All sessions; with `like`, only sessions of the same tool as that chain."""
-    domain = None if like is None else split_chain_name(like)[0]
-    decisions: dict[str, str] = {}
-    groups: dict[tuple[str, str], list[tuple[str, ChainRow]]] = {}
+    """All sessions; with `like`, only sessions of the same tool as that chain.
+
+    An imported session is one of its own: neither a session of this ledger nor another import is mixed with it.
+    """
+    rows = ledger.store.chains(ledger.tenant)
+    domain = next((_find_domain(row) for row in rows if row.name == like), None)
+    decisions: dict[tuple[str, str], str] = {}
+    groups: dict[tuple[str, str, str], list[tuple[str, ChainRow]]] = {}
     strays: list[ChainRow] = []
-    for row in ledger.store.chains(ledger.tenant):
-        own_domain = split_chain_name(row.name)[0]
-        if own_domain == DECISION_DOMAIN and not row.frozen:
+    for row in rows:
+        source = _import_source(row)
+        row_domain = _find_domain(row)
+        if row_domain == DECISION_DOMAIN:
             first = _read_first_step(ledger, row)
             if first is not None and first.session:
-                decisions[first.session] = row.name
-        elif own_domain not in OTHER_DOMAINS and domain in (None, own_domain):
+                decisions[source, first.session] = row.name
+        elif row_domain not in OTHER_DOMAINS and domain in (None, row_domain):
             place = _identify_chain(ledger, row)
             if place is None:
                 strays.append(row)
             else:
-                groups.setdefault(place[:2], []).append((place[2], row))
+                groups.setdefault((source, *place[:2]), []).append((place[2], row))
     for members in groups.values():
         # Chains with the name of a subagent of this session whose first record does not say so.
         # An attacker may have changed that record. The verdict on the session must still cover the chain.
         mains = tuple(f"{row.name}." for agent, row in members if not agent)
         members += [(row.name.rpartition(".")[2], row) for row in strays if row.name.startswith(mains)]
-    for (tool, session), members in groups.items():
-        # A second copy of the session itself, from an import, is listed with the subagents.
+    for (source, tool, session), members in groups.items():
+        # A second copy of the session itself is listed with the subagents.
         main = next((row.name for agent, row in members if not agent), None)
         yield SessionChains(
             tool=tool,
             session=session,
             main=main,
             agents=tuple((agent or row.name, row.name) for agent, row in members if row.name != main),
-            decisions=decisions.get(session),
+            decisions=decisions.get((source, session)),
             imported=any(row.frozen for _, row in members),
             latest=max(_find_latest_time(ledger, row) for _, row in members),
         )
+
+
+def _import_source(row: ChainRow) -> str:
+    """What tells the imports of several sources apart; empty for a chain that was made here."""
+    return (read_digits(row.name) or OLD_IMPORT) if row.frozen else ""
+
+
+def _find_domain(row: ChainRow) -> str:
+    """The domain that a chain had where it was made."""
+    return split_chain_name(original_name(row.name, row.origin) if row.frozen else row.name)[0]
 
 
 def _identify_chain(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | None:
@@ -188,7 +204,7 @@ def _identify_chain(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | Non
         return (tool, session, first.agent) if named else None
     if not row.frozen or tool in OTHER_DOMAINS or not tool:
         return None
-    return tool, session or split_chain_name(row.name)[1], ""
+    return tool, session or split_chain_name(original_name(row.name, row.origin))[1], ""
 
 
 def _read_first_step(ledger: Ledger, row: ChainRow) -> Step | None:
@@ -350,7 +366,7 @@ def find_session(ledger: Ledger, name: str) -> tuple[str, str]:
 def session_from_chain(ledger: Ledger, chain: str) -> tuple[str, str] | None:
     """Tool and session of a chain, from its first record; None if the chain belongs to no session."""
     domain, _ = split_chain_name(chain)
-    first = None if domain in OTHER_DOMAINS else next(iter(ledger.read(chain, 0, 1)), None)
+    first = None if domain in (*OTHER_DOMAINS, IMPORT_DOMAIN) else next(iter(ledger.read(chain, 0, 1)), None)
     session = None if first is None else first.to_dict()["context"].get("session_id")
     return (domain, session) if isinstance(session, str) else None
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from aver import open_ledger
+from aver.ledger.bundle import import_bundle
 from support.aver_command import ONE_DRAFT, Aver
+from support.old_imports import as_an_older_aver_did
 
 
 @pytest.fixture
@@ -77,7 +81,7 @@ def test_imported_elsewhere_it_is_frozen_and_its_signer_unknown(exported: Aver) 
     other = {"AVER_HOME": str(exported.directory / "other")}
     ran = exported("import", "bundle", **other)
     assert ran.code == 0
-    assert "imported  notes.today" in ran.out
+    assert re.search(r"imported  import\.[0-9a-f]{16}\.notes\.today .* was notes\.today", ran.out)
     assert "signed by an unknown key" in ran.err
     assert exported("keys", "show", "--json", **other).json["known"] == []
     listed = exported("log", "--json", **other).json["chains"]
@@ -95,19 +99,66 @@ def test_what_has_grown_since_is_told(exported: Aver) -> None:
     ran = exported("import", "later", "--only", "runs.a", "notes.today", **other)
     assert ran.code == 0, ran.err
     lines = [line.split() for line in ran.out.splitlines()]
-    assert ["existed", "runs.a", "2", "records", "1", "newer", "record", "not", "imported"] in lines
-    assert any(line[:2] == ["imported", "notes.today"] for line in lines)
+    grown = next(line for line in lines if line[0] == "existed")
+    assert grown[1].endswith(".runs.a")
+    assert grown[2:] == ["2", "records", "1", "newer", "record", "not", "imported"]
+    assert any(line[0] == "imported" and line[1].endswith(".notes.today") for line in lines)
     assert "1 chain grew since the last import" in ran.err
     again = exported("import", "later", "--only", "runs.a", "--json", **other).json["chains"]
     assert [(chain["existed"], chain["beyond"]) for chain in again] == [(True, 1)]
     beside = exported("import", "later", "--only", "runs.a", "--tenant", "later", **other)
-    assert "imported  runs.a  2 records" in beside.out
+    assert re.search(r"imported  import\.[0-9a-f]{16}\.runs\.a  2 records", beside.out)
+    assert exported("import", "--drop", grown[1], **other).code == 0
+    whole = exported("import", "later", "--only", "runs.a", "--json", **other).json["chains"]
+    assert [(chain["existed"], chain["count"], chain["beyond"]) for chain in whole] == [(False, 2, 0)]
 
 
 def test_only_the_chains_that_were_named(exported: Aver) -> None:
     other = {"AVER_HOME": str(exported.directory / "other")}
     ran = exported("import", "bundle", "--only", "runs.a", "--json", **other)
-    assert [chain["name"] for chain in ran.json["chains"]] == ["runs.a"]
+    assert [chain["name"] for chain in ran.json["chains"]] == [f"import.{ran.json['source']}.runs.a"]
+
+
+def test_an_import_is_dropped_by_one_command(exported: Aver) -> None:
+    other = {"AVER_HOME": str(exported.directory / "other")}
+    done = exported("import", "bundle", **other)
+    digits = re.search(r"aver import --drop ([0-9a-f]{16})", done.err)
+    assert digits is not None, done.err
+    ran = exported("import", "--drop", digits[1], **other)
+    assert ran.code == 0, ran.err
+    assert f"dropped  import.{digits[1]}.notes.today" in ran.out
+    assert "sealed in meta" in ran.out
+    assert {chain["chain"] for chain in exported("log", "--json", **other).json["chains"]} == {"keys", "meta"}
+    assert exported("verify", **other).code == 0
+    assert exported("import", "--drop", digits[1], **other).code == 2
+    assert exported("import", "bundle", "--json", **other).json["source"] == digits[1]
+    dropped = exported("import", "--drop", f"import.{digits[1]}", "--json", **other).json["dropped"]
+    assert dropped["source"] == digits[1]
+
+
+def test_a_drop_takes_nothing_else(exported: Aver) -> None:
+    assert exported("import").code == 2
+    assert exported("import", "bundle", "--drop", "0" * 16).code == 2
+    refused = exported("import", "--drop", "notes.today")
+    assert refused.code == 5
+    assert "was made here" in refused.err
+
+
+def test_imported_chains_are_read_and_named(exported: Aver) -> None:
+    other = {"AVER_HOME": str(exported.directory / "other")}
+    digits = exported("import", "bundle", "--json", **other).json["source"]
+    name = f"import.{digits}.notes.today"
+    assert "imported, was notes.today" in exported("log", **other).out
+    for wanted in (name, "notes.today", f"capsule://{name}/0", "capsule://notes.today/0"):
+        assert exported("verify", wanted, "--json", **other).json["status"] == "qualified", wanted
+        shown = exported("show", wanted, **other)
+        assert (shown.code == 0) == wanted.startswith("capsule://")
+        assert name in shown.out + shown.err
+    drafts = json.dumps(ONE_DRAFT)
+    assert exported("seal", "-", "--chain", "notes.today", stdin=drafts, **other).code == 0
+    assert exported("verify", "capsule://notes.today/0", "--json", **other).json["status"] == "verified"
+    assert exported("export", "--out", "again", **other).code == 0
+    assert exported("verify", "again", **other).code == 0
 
 
 def test_a_changed_bundle_is_not_imported(exported: Aver) -> None:
@@ -127,3 +178,43 @@ def test_what_is_no_bundle_creates_nothing(aver: Aver) -> None:
     for path in ("some", "file.json", "nowhere"):
         assert aver("import", path).code == 2
     assert aver.listing() == ["file.json", "some"]
+
+
+# --- a ledger whose own names an older Aver has given to an import
+
+
+def test_a_gate_that_an_old_import_has_taken_over_is_given_back(aver: Aver, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert aver("gate", "check", "--command", "ls").code == 0
+    assert aver("export", "--out", "bundle").code == 0
+    home = aver.directory / "other"
+    home.mkdir()
+    other = {"AVER_HOME": str(home)}
+    with as_an_older_aver_did(monkeypatch), open_ledger(home / "ledger.db", home=home) as ledger:
+        import_bundle(ledger, aver.directory / "bundle")
+    assert aver("verify", **other).code == 0
+    refused = aver("gate", "check", "--command", "ls", **other)
+    assert refused.code == 5
+    assert "aver import --drop gate.default" in refused.out + refused.err
+    told = aver("doctor", **other)
+    assert "aver import --drop gate.default" in told.out
+    assert aver("import", "--drop", "gate.default", **other).code == 0
+    assert "--drop" not in aver("doctor", **other).out
+    allowed = aver("gate", "check", "--command", "ls", **other)
+    assert allowed.code == 0, allowed.err
+    verdict = aver("verify", "--json", **other).json
+    assert verdict["status"] == "verified"
+    assert aver("import", "bundle", **other).code == 0
+    assert aver("gate", "check", "--command", "ls", **other).code == 0
+    assert aver("verify", "--json", **other).json["status"] == "qualified"
+
+
+def test_an_import_into_a_new_home_changes_nothing_for_the_gate(aver: Aver) -> None:
+    """A stranger's decisions, approvals and sessions come in, and the gate and the approvals work as before."""
+    assert aver("gate", "check", "--command", "ls").code == 0
+    assert aver("export", "--out", "bundle").code == 0
+    other = {"AVER_HOME": str(aver.directory / "other")}
+    assert aver("import", "bundle", **other).code == 0
+    assert aver("gate", "check", "--command", "ls", **other).code == 0
+    assert aver("approvals", "list", **other).code == 0
+    checks = {check["name"]: check for check in aver("verify", "--json", **other).json["checks"]}
+    assert (checks["decisions"]["status"], checks["decisions"]["count"]) == ("passed", 2)

@@ -137,11 +137,12 @@ def test_bytes_that_are_not_text(aver: Aver) -> None:
 def test_a_frozen_chain_is_told_before_anything_is_sealed(sealed: Aver) -> None:
     assert sealed("export", "--out", "bundle").code == 0
     other = {"AVER_HOME": str(sealed.directory / "other"), "AVER_LEDGER": str(sealed.directory / "other.db")}
-    assert sealed("import", "bundle", **other).code == 0
+    digits = sealed("import", "bundle", "--json", **other).json["source"]
     drafts = f'{{"type": "tool", "chain": "mine.1"}}\n{LINE}'
-    ran = sealed("seal", "-", "--chain", "notes.today", stdin=drafts, **other)
-    assert ran.code == 2
-    assert "was imported and is read-only" in ran.err
+    for name in (f"import.{digits}.notes.today", "import.new"):
+        ran = sealed("seal", "-", "--chain", name, stdin=drafts, **other)
+        assert ran.code == 2
+        assert "is the name of an import" in ran.err
     assert "mine.1" not in sealed("log", **other).out
 
 

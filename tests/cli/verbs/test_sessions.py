@@ -123,7 +123,9 @@ def test_databases_of_the_public_tool(aver: Aver, tmp_path: Path) -> None:
     again = aver("import", home, "--json").json
     assert {chain["existed"] for chain in again["chains"]} == {True}
     alone = aver("import", home / "chains" / "codex" / "019d.db", "--json").json
-    assert [(chain["name"], chain["existed"]) for chain in alone["chains"]] == [("codex.019d", True)]
+    assert [(chain["name"], chain["existed"]) for chain in alone["chains"]] == [
+        (f"import.{done.json['source']}.codex.019d", True)
+    ]
 
 
 def test_one_database_wherever_it_lies_and_only_some_chains(aver: Aver, tmp_path: Path) -> None:
@@ -133,9 +135,10 @@ def test_one_database_wherever_it_lies_and_only_some_chains(aver: Aver, tmp_path
     home = machine.write_home(tmp_path / "theirs")
     copy = tmp_path / "copy.db"
     copy.write_bytes((home / "chains" / "claude-code" / "5d2e.db").read_bytes())
-    assert [chain["name"] for chain in aver("import", copy, "--json").json["chains"]] == ["claude-code.5d2e"]
-    some = aver("import", home, "--only", "codex-019d", "--json").json["chains"]
-    assert [chain["name"] for chain in some] == ["codex.019d"]
+    one = aver("import", copy, "--json").json
+    assert [chain["name"] for chain in one["chains"]] == [f"import.{one['source']}.claude-code.5d2e"]
+    some = aver("import", home, "--only", "codex-019d", "--json").json
+    assert [chain["name"] for chain in some["chains"]] == [f"import.{some['source']}.codex.019d"]
     assert aver("import", home, "--only", "codex-nobody").code == 2
 
 
@@ -155,7 +158,11 @@ def test_a_database_that_sessions_share(aver: Aver, tmp_path: Path) -> None:
     one, two = machine.session("codex", "s1", 2), machine.session("codex", "s2", 3)
     shared = write_database(tmp_path / "shared.db", {"s1": one.entries, "s2": two.entries})
     done = aver("import", shared, "--json").json
-    assert {chain["name"]: chain["count"] for chain in done["chains"]} == {"codex.s1": 2, "codex.s2": 3}
+    prefix = f"import.{done['source']}"
+    assert {chain["name"]: chain["count"] for chain in done["chains"]} == {
+        f"{prefix}.codex.s1": 2,
+        f"{prefix}.codex.s2": 3,
+    }
     assert len(aver("sessions", "--json").json["sessions"]) == 2
 
 

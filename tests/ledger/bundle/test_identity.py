@@ -140,15 +140,18 @@ def test_a_chain_without_a_block_is_none_of_an_aver_ledger(bundle: Path, tmp_pat
 def test_what_was_imported_is_verified_where_the_meta_chain_says_so(
     bundle: Path, other: Ledger, tmp_path: Path
 ) -> None:
-    for chain in import_bundle(other, bundle, only=["codex.two"]).chains:
+    done = import_bundle(other, bundle, only=["codex.two"])
+    for chain in done.chains:
         head = other.head(chain.name)
         other.append_reserved(
-            META_CHAIN, build_import_entry(chain.name, chain.origin, head.count, str(head.hash)), key=None
+            META_CHAIN,
+            build_import_entry(chain.name, chain.origin, done.source.text, head.count, str(head.hash)),
+            key=None,
         )
     again = export_bundle(other, tmp_path / "again").path
     keys = _keys(bundle, again)
     assert verify(again, keys=keys).status == "verified"
-    _present_as(again, "codex.two", "codex.three")
+    _present_as(again, done.chains[0].name, "codex.three")
     change_index(lambda index: index.update(part=True))(again)
     assert bad(verify(again, keys=keys))[0] == "CHAIN_MISSING"
     make_old(again)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 from aver import Ledger, PublicKey, open_ledger
 from aver.check import verify
-from aver.errors import IntegrityError, NotFound, Refused
+from aver.errors import BadInput, IntegrityError, NotFound, Refused
 from aver.ledger.bundle import export_bundle, import_bundle
+from aver.ledger.imports.source import ImportSource
 from aver.ledger.stores.copy import copy_ledger
 from aver.ledger.stores.urls import open_store
 from support.agent_capsules import AgentCapsules
@@ -27,21 +29,18 @@ def test_a_bundle_is_imported_verbatim_and_frozen(bundle: Path, filled: Ledger, 
     assert done.verdict.status == "qualified"
     assert done.unknown_signers == (load(bundle / "index.json")["fingerprint"],)
     names = {chain.origin: chain.name for chain in done.chains}
-    assert {name: names[name] for name in ("codex.two", "claude-code.one")} == {
-        "codex.two": "codex.two",
-        "claude-code.one": "claude-code.one",
-    }
-    assert names["meta"].startswith("import.")
-    assert names["meta"].endswith("-meta")
-    assert names["keys"].endswith("-keys")
+    prefix = f"import.{sha256(f'{filled.id}/{filled.tenant}'.encode()).hexdigest()[:16]}"
+    assert names == {origin: f"{prefix}.{origin}" for origin in filled.chains()}
+    assert {"codex.two", "claude-code.one", "keys", "meta"} < names.keys()
     for origin, name in names.items():
         assert list(other.read(name)) == list(filled.read(origin))
     digest = next((bundle / "blobs").iterdir()).name
     assert other.blob(digest) == b"x" * 50_000
     assert other.store.blob(other.tenant, digest).media == "text/x-log"  # type: ignore[union-attr]
     assert other.keys.ring().known == {}
-    with pytest.raises(Refused, match="imported"):
-        other.append("codex.two", draft())
+    with pytest.raises(BadInput, match="are imports"):
+        other.append(f"{prefix}.codex.two", draft())
+    other.append("codex.two", draft())
     other.append("demo.mine", draft())
     verdict = other.verify()
     assert verdict.status == "qualified"
@@ -59,8 +58,13 @@ def test_importing_twice_changes_nothing(bundle: Path, other: Ledger) -> None:
 
 
 def test_importing_into_the_same_ledger_finds_the_chains_there(bundle: Path, filled: Ledger) -> None:
-    done = import_bundle(filled, bundle, only=["codex.two"])
-    assert [chain.existed for chain in done.chains] == [True]
+    before = filled.heads()
+    done = import_bundle(filled, bundle)
+    assert {chain.name: chain.existed for chain in done.chains} == dict.fromkeys(filled.chains(), True)
+    assert filled.heads() == before
+    filled.append("codex.two", draft())
+    assert all(chain.existed for chain in import_bundle(filled, bundle).chains)
+    assert filled.verify().status == "verified"
 
 
 def test_what_was_imported_can_be_exported_and_imported_again(
@@ -97,9 +101,11 @@ def test_a_public_tools_bundle_is_imported_under_our_names(
     out = public_tool.write_bundle(tmp_path / "theirs")
     done = import_bundle(other, out)
     names = {chain.origin: chain.name for chain in done.chains}
-    assert names["claude-code-5d2e"] == "claude-code.5d2e"
-    assert names["codex-two words"].startswith("import.x-")
-    assert [record.canonical.decode() for record in other.read("claude-code.5d2e")] == [
+    first_hash = load(out / "meta.json")["capsules"][0]["hash"]
+    prefix = f"import.{sha256(first_hash.encode()).hexdigest()[:16]}"
+    assert names["claude-code-5d2e"] == f"{prefix}.claude-code.5d2e"
+    assert names["codex-two words"] == f"{prefix}.x-{sha256(b'codex.two words').hexdigest()[:32]}"
+    assert [record.canonical.decode() for record in other.read(f"{prefix}.claude-code.5d2e")] == [
         entry["canonical"] for entry in public_tool.chains[0].entries
     ]
     for public in public_tool.publics:
@@ -115,7 +121,7 @@ def test_a_bundle_that_fails_is_refused_whole(bundle: Path, other: Ledger) -> No
     assert refused.value.evidence.status == "failed"
     assert other.chains() == []
     done = import_bundle(other, bundle, only=["claude-code.one"])
-    assert [chain.name for chain in done.chains] == ["claude-code.one"]
+    assert [chain.origin for chain in done.chains] == ["claude-code.one"]
 
 
 def test_a_bad_signature_by_a_known_signer_is_refused(bundle: Path, other: Ledger) -> None:
@@ -126,11 +132,35 @@ def test_a_bad_signature_by_a_known_signer_is_refused(bundle: Path, other: Ledge
         import_bundle(other, bundle)
 
 
-def test_a_name_that_is_taken_is_refused_before_anything_is_stored(bundle: Path, other: Ledger) -> None:
-    other.append("codex.two", draft())
+def test_an_import_keeps_clear_of_every_name_of_our_own(bundle: Path, other: Ledger) -> None:
+    other.append("codex.two", draft("mine"))
+    mine = other.head("codex.two")
+    import_bundle(other, bundle)
+    assert other.head("codex.two") == mine
+    assert {name.partition(".")[0] for name in other.chains()} == {"codex", "import", "keys", "meta"}
+
+
+def test_other_records_under_a_taken_name_are_refused_before_anything_is_stored(
+    bundle: Path, other: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_bundle(other, bundle, only=["codex.two"])
+    monkeypatch.setattr(ImportSource, "name_chain", lambda source, name: f"import.{source.digits}.codex.two")
     before = other.heads()
     with pytest.raises(Refused, match="with other records"):
-        import_bundle(other, bundle)
+        import_bundle(other, bundle, only=["claude-code.one"])
+    assert other.heads() == before
+
+
+def test_digits_that_stand_for_another_source_are_refused(
+    bundle: Path, other: Ledger, public_tool: AgentCapsules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ImportSource, "digits", property(lambda source: "0" * 16))
+    import_bundle(other, bundle, only=["codex.two"])
+    import_bundle(other, bundle, only=["claude-code.one"])
+    before = other.heads()
+    with pytest.raises(Refused, match=r"0{16} stands for another source here") as refused:
+        import_bundle(other, public_tool.write_bundle(tmp_path / "theirs"))
+    assert refused.value.code == "NAME_TAKEN"
     assert other.heads() == before
 
 
@@ -150,7 +180,7 @@ def test_what_has_grown_since_is_told_and_does_not_keep_others_out(
     assert found["meta"] == (True, 1, 5)
     now = {head.chain: head for head in other.heads() if head.chain != "meta"}
     assert {name: now[name] for name in heads} == heads
-    assert now.keys() - heads.keys() == {"codex.new"}
+    assert [name.partition(".")[2].partition(".")[2] for name in now.keys() - heads.keys()] == ["codex.new"]
     assert other.verify().first_bad is None
     again = import_bundle(other, tmp_path / "before")
     assert [(chain.existed, chain.beyond) for chain in again.chains] == [(True, 0)] * len(before.chains)
@@ -189,11 +219,12 @@ def test_two_chains_that_would_have_one_name_here_are_refused(
 ) -> None:
     out = public_tool.write_old_bundle(tmp_path / "theirs")
     first, second = load(out / "index.json")["chains"][:2]
-    for summary, name in ((first, "5d2e"), (second, "import.5d2e")):
+    odd = "two words"
+    for summary, name in ((first, odd), (second, f"x-{sha256(odd.encode()).hexdigest()[:32]}")):
         save(out / f"{name}.json", load(out / f"{summary['id']}.json") | {"id": name})
         summary["id"] = name
     save(out / "index.json", {"chains": [first, second]})
-    with pytest.raises(Refused, match=r"two chains would be called import\.5d2e"):
+    with pytest.raises(Refused, match=r"two chains would be called import\.[0-9a-f]{16}\.x-"):
         import_bundle(other, out)
     assert other.chains() == []
 
@@ -211,7 +242,7 @@ def test_a_record_whose_id_is_here_already_is_refused(filled: Ledger, other: Led
     other.append("demo.mine", draft(id=taken))
     with pytest.raises(Refused, match=taken):
         import_bundle(other, export_bundle(filled, tmp_path / "out", chains=["codex.two"]).path)
-    assert other.head("codex.two").count == 0
+    assert other.chains() == ["demo.mine", "keys"]
 
 
 def test_blobs_that_were_left_out_are_asked_for(filled: Ledger, other: Ledger, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aver import Ledger, PublicKey
-from aver.errors import BadInput, IntegrityError, NotFound, Refused
+from aver.errors import BadInput, IntegrityError, NotFound
 from aver.ledger.bundle import import_bundle
 from aver.ledger.foreign.import_databases import import_databases, is_foreign_database
 from support.agent_capsules import AgentCapsules, write_database
@@ -17,7 +17,10 @@ pytestmark = pytest.mark.both_stores
 
 
 def names_of(done: object) -> dict[str, str]:
-    return {chain.origin: chain.name for chain in done.chains}  # type: ignore[attr-defined]
+    """The names of imported chains without the digits of their source, which is one for all of them."""
+    prefix = f"import.{done.source.digits}."  # type: ignore[attr-defined]
+    assert all(chain.name.startswith(prefix) for chain in done.chains)  # type: ignore[attr-defined]
+    return {chain.origin: chain.name.removeprefix(prefix) for chain in done.chains}  # type: ignore[attr-defined]
 
 
 def trust(ledger: Ledger, *publics: str) -> None:
@@ -41,15 +44,15 @@ def test_all_that_a_machine_keeps(public_tool: AgentCapsules, other: Ledger, tmp
     done = import_databases(other, home)
     assert done.verdict.check("meta").reason == "3 chains match their recorded heads (1 grown since, 1 not recorded)"
     names = names_of(done)
-    assert names.pop("meta").endswith("-meta")
     assert names == {
+        "meta": "meta",
         "claude-code-5d2e": "claude-code.5d2e",
         "claude-code-old": "claude-code.old",
         "cline-1717000000000": "cline.1717000000000",
         "codex-019d": "codex.019d",
     }
     for chain in public_tool.chains:
-        stored = [record.canonical.decode() for record in other.read(names[chain.id])]
+        stored = [record.canonical.decode() for record in other.read(done.source.name_chain(names[chain.id]))]
         assert stored == [entry["canonical"] for entry in chain.entries]
     assert other.verify().status == "qualified"
     assert set(done.unknown_signers) == {public[:16] for public in public_tool.publics}
@@ -74,14 +77,15 @@ def test_one_database_says_whose_session_it_is(public_tool: AgentCapsules, other
     copied = tmp_path / "copied.db"
     copied.write_bytes((home / "chains" / "codex" / "019d.db").read_bytes())
     again = import_databases(other, copied)
-    assert [(chain.name, chain.existed) for chain in again.chains] == [("codex.019d", True)]
+    assert [(chain.name, chain.existed) for chain in again.chains] == [(done.chains[0].name, True)]
 
 
 def test_a_database_that_sessions_share(public_tool: AgentCapsules, other: Ledger, tmp_path: Path) -> None:
     one, two = public_tool.chains[0], public_tool.chains[1]
     path = write_database(tmp_path / "shared.db", {one.stem: one.entries, two.stem: two.entries})
-    assert set(names_of(import_databases(other, path)).values()) == {"claude-code.5d2e", "codex.019d"}
-    assert other.head("claude-code.5d2e").count == 7
+    done = import_databases(other, path)
+    assert set(names_of(done).values()) == {"claude-code.5d2e", "codex.019d"}
+    assert other.head(done.source.name_chain("claude-code.5d2e")).count == 7
 
 
 def test_only_some_chains(public_tool: AgentCapsules, other: Ledger, tmp_path: Path) -> None:
@@ -105,8 +109,10 @@ def test_a_session_of_ours_is_not_mixed_with_theirs(public_tool: AgentCapsules, 
     from support.bundles import draft
 
     other.append("codex.019d", draft())
-    with pytest.raises(Refused, match="with other records"):
-        import_databases(other, public_tool.write_home(tmp_path / "theirs"))
+    mine = other.head("codex.019d")
+    done = import_databases(other, public_tool.write_home(tmp_path / "theirs"))
+    assert other.head("codex.019d") == mine
+    assert other.head(done.source.name_chain("codex.019d")).count == 2
 
 
 def test_what_is_no_such_database(other: Ledger, tmp_path: Path) -> None:
@@ -132,7 +138,7 @@ def test_a_database_of_the_reference_implementation(peer: tuple[Path, str], othe
     path, key = peer
     assert is_foreign_database(path)
     done = import_databases(other, path)
-    [name] = names_of(done).values()
+    [name] = [chain.name for chain in done.chains]
     records = list(other.read(name))
     assert [record.to_dict()["trigger"]["request"] for record in records] == [f"step {number} ü" for number in range(5)]
     verdict = other.verify(name)
@@ -148,9 +154,10 @@ def test_what_it_exports_is_imported_again(
 ) -> None:
     from aver.ledger.bundle import export_bundle
 
-    [name] = names_of(import_databases(other, peer[0])).values()
-    import_bundle(ledger, export_bundle(other, tmp_path / "out", chains=[name]).path)
-    assert list(ledger.read(name)) == list(other.read(name))
+    [name] = [chain.name for chain in import_databases(other, peer[0]).chains]
+    done = import_bundle(ledger, export_bundle(other, tmp_path / "out", chains=[name]).path)
+    assert [chain.name for chain in done.chains] == [f"import.{done.source.digits}.{name}"]
+    assert list(ledger.read(done.chains[0].name)) == list(other.read(name))
 
 
 def test_a_peer_database_that_does_not_hold(peer: tuple[Path, str], other: Ledger) -> None:

@@ -104,7 +104,7 @@ def _print_chains(ledger: Ledger, screen: Screen, *, as_json: bool) -> None:
                 plural(chain["records"], "record"),
                 format_time(chain["last_at"]),
                 StyledText((chain["head"] or "")[:12], "dim"),
-                StyledText("frozen" if chain["frozen"] else "", "warn"),
+                StyledText(f"imported, was {chain['origin']}" if chain["frozen"] else "", "warn"),
             )
             for chain in chains
         ],
@@ -120,6 +120,7 @@ def _chain_to_dict(ledger: Ledger, row: Any) -> dict[str, Any]:
         "head": row.head,
         "last_at": last.signed_at if last else None,
         "frozen": row.frozen,
+        "origin": row.origin,
     }
 
 

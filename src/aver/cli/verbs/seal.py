@@ -69,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.capsule.aver_block import IMPORT_DOMAIN
     from aver.ledger import open_ledger
 
     with open_draft_file(given.file) as file:
@@ -76,10 +77,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         with open_ledger(given.ledger, tenant=given.tenant) as ledger:
             # Check what only the ledger knows, before the first append.
             for chain, place in checked.chains.items():
+                if chain.startswith(f"{IMPORT_DOMAIN}."):
+                    raise BadInput(f"{place}: {chain} is the name of an import", advice="choose another chain")
                 row = ledger.store.chain(ledger.tenant, chain)
                 if row is not None and row.frozen:
                     raise BadInput(
-                        f"{place}: the chain {chain} was imported and is read-only", advice="choose another chain"
+                        f"{place}: the chain {chain} was imported and is read-only",
+                        advice=f"choose another chain, or remove that import: aver import --drop {chain}",
                     )
             for digest, problem in checked.missing_blobs.items():
                 if ledger.store.blob(ledger.tenant, digest) is None:

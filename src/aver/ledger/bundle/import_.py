@@ -3,8 +3,10 @@
 The importer has verified the chain before. It is judged again while it is stored, because its file may have changed
 meanwhile. The stored records have no idempotency keys: another party's record must never answer for one of ours.
 
-A chain that is already here is left as it is. If it has grown since, its new records are not stored, because an
-imported chain is frozen; the result counts them. If both have different records at one place, everything is refused.
+A chain that is already here is left as it is, under whatever name: its first record tells. So a bundle of this very
+ledger adds nothing. If the chain has grown since, its new records are not stored, because an imported chain is frozen;
+the result counts them. If both have different records at one place, everything is refused. A chain that says it is of
+this ledger, and is not here, is refused, too: an import never adds to what the ledger made itself.
 
 Import the chains of a bundle into a ledger: verbatim, frozen, and only if the bundle verifies.
 
@@ -12,9 +14,8 @@ Aver verifies the bundle first, and refuses it if a check fails. Unknown signers
 result names them; no key is registered. Each chain is stored in one transaction (see `store_chain`). After an
 interrupted import, run it again: chains that are here already with the same records are left as they are.
 
-Names: an Aver chain keeps its name. `<tool>-<session>` of the public tool becomes `<tool>.<session>`. A chain without
-such a name becomes `import.<id>`. A foreign `meta` or `keys` chain becomes `import.<first 16 digits of its first
-record's hash>-meta` or `-keys`.
+Names: every chain is stored as `import.<16 digits of its source>.<name>`: see `ledger.imports.source`. The name of a
+chain `<tool>-<session>` of the public tool is `<tool>.<session>`.
 
 Compare a bundle with checkpoints: does it contain everything that existed when they were made?
 
@@ -31,7 +32,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from aver.capsule.aver_block import RESERVED_CHAINS, chain_name, check_chain_name, read_block
+from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import BLOB_MAX, Blob, blob_reference_dicts
 from aver.capsule.canonical import has_surrogate
 from aver.capsule.draft import prepare_draft
@@ -44,6 +45,7 @@ from aver.ledger.bundle.layout import (
     BLOBS,
     INDEX,
     META,
+    SUFFIX,
     BundleIndex,
     ChainClaim,
     bundle_directory,
@@ -55,12 +57,16 @@ from aver.ledger.checkpoint import CHECK, Checkpoint, check_against_checkpoints,
 from aver.ledger.checkpoint_files import read_checkpoints
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
+from aver.ledger.imports.history import DROP_KIND, IMPORT_KIND, ImportHistory, read_import_history
+from aver.ledger.imports.source import ImportSource, read_digits, source_from_ledger, source_from_records
+from aver.ledger.keys_chain import KEYS_CHAIN, only_valid, replaced_keys
 from aver.ledger.ledger import Ledger
 from aver.ledger.meta_chain import build_import_entry
 from aver.ledger.seen_heads import META_CHAIN, HeadChecker
 from aver.ledger.stores.protocol import ChainRow, Transaction
 from aver.log import debug
 from aver.verdict import CHECKS, ChainJudge, Rules, Tally, Verdict, VerifyOptions, conclude
+from aver.verdict.examiner import read_chain_identity
 from aver.verdict.record import COLUMNS, imported_column_values
 
 ID_MAX = 512
@@ -83,6 +89,7 @@ class ImportedChain:
 class ImportResult:
     """The result of an import. `verdict` is from the verification before anything was stored."""
 
+    source: ImportSource
     chains: tuple[ImportedChain, ...]
     verdict: Verdict
     unknown_signers: tuple[str, ...]
@@ -97,7 +104,9 @@ class PlannedImport:
     """Its name where it came from."""
     origin: str
     name: str
+    source: ImportSource
     head: Head
+    first: Sealed
     read: Callable[[], Iterable[object]]
     """Reads its items again, in order: records, and errors for unreadable ones."""
     read_blob: Callable[[str], bytes]
@@ -110,22 +119,38 @@ class PlannedImport:
 
 
 def mark_existing(ledger: Ledger, planned: PlannedImport) -> PlannedImport:
-    """Note in a plan whether the chain is here already. Raises `Refused` if another chain has its name."""
-    row = ledger.store.chain(ledger.tenant, planned.name)
+    """Note in a plan whether the chain is here already. Raises `Refused` if it cannot be stored here."""
+    row = _find_existing(ledger, planned)
+    named = read_chain_identity(planned.first)
     if row is None:
+        if (named.get("ledger"), named.get("tenant")) == (ledger.id, ledger.tenant):
+            raise Refused(
+                "CHAIN_MISSING",
+                f"nothing was imported: {planned.id} says that it was made in this ledger, and it is not here",
+                advice="see: aver verify; a lost chain comes back with a copy of the ledger, not with an import",
+            )
         return planned
     beyond = max(0, planned.head.count - row.count)
     if not _has_same_records(ledger, row, planned):
-        words = f"the chain {planned.name} is here already, with other records"
+        words = f"the chain {row.name} is here already, with other records"
     elif beyond and not row.frozen:
-        words = f"the chain {planned.name} was made here, and lacks {beyond} records that the other one has"
+        words = f"the chain {row.name} was made here, and lacks {beyond} records that the other one has"
     else:
-        return replace(planned, existed=True, beyond=beyond)
+        return replace(planned, name=row.name, existed=True, beyond=beyond)
     raise Refused(
         "NAME_TAKEN",
         f"nothing was imported: {words}",
-        advice="import the other chains by name, or into another ledger or tenant",
+        advice=f"to replace that import: aver import --drop {row.name}; or import into another tenant"
+        if row.frozen
+        else "see: aver verify",
     )
+
+
+def _find_existing(ledger: Ledger, planned: PlannedImport) -> ChainRow | None:
+    """The chain with the same first record, under whatever name it is here; or else the one with the planned name."""
+    found = ledger.store.find_first(ledger.tenant, "hash", planned.first.hash)
+    same = None if found is None or found[1].sequence != 0 else ledger.store.chain(ledger.tenant, found[0])
+    return same or ledger.store.chain(ledger.tenant, planned.name)
 
 
 def _has_same_records(ledger: Ledger, row: ChainRow, planned: PlannedImport) -> bool:
@@ -149,12 +174,29 @@ def store_chains(ledger: Ledger, planned: Collection[PlannedImport]) -> tuple[Im
         if chain.name in names:
             raise Refused("NAME_TAKEN", f"nothing was imported: two chains would be called {chain.name} here")
         names.add(chain.name)
+    for source in {chain.source for chain in planned if not chain.existed}:
+        _check_source(ledger, source)
     for chain in planned:
         if chain.existed:
             debug("ledger", "the chain %s is here already; %d newer records are not imported", chain.name, chain.beyond)
         else:
             _store_chain(ledger, chain)
     return tuple(chain.imported_chain for chain in planned)
+
+
+def _check_source(ledger: Ledger, source: ImportSource) -> None:
+    """Raise `Refused` if chains of another source have the digits of this one."""
+    others = [row.name for row in ledger.store.chains(ledger.tenant) if read_digits(row.name) == source.digits]
+    if not others:
+        return
+    imported = read_import_history(ledger, ledger.keys.ring()).imported
+    for name in others:
+        if name not in imported or imported[name].source != source.text:
+            raise Refused(
+                "NAME_TAKEN",
+                f"nothing was imported: {source.digits} stands for another source here, that of {name}",
+                advice=f"to remove that import: aver import --drop {source.digits}; or import into another tenant",
+            )
 
 
 def _store_chain(ledger: Ledger, planned: PlannedImport) -> None:
@@ -179,8 +221,9 @@ def _store_chain(ledger: Ledger, planned: PlannedImport) -> None:
         transaction.update_head(row)
         transaction.freeze(row, planned.origin)
         # In the same transaction: a frozen chain without its entry in `meta` would not count as imported.
-        draft = build_import_entry(planned.name, planned.origin, planned.head.count, str(planned.head.hash))
-        append(META_CHAIN, prepare_draft(draft, key=f"import:{planned.name}"))
+        head = planned.head
+        draft = build_import_entry(planned.name, planned.origin, planned.source.text, head.count, str(head.hash))
+        append(META_CHAIN, prepare_draft(draft))
 
 
 def _store_record(
@@ -199,7 +242,7 @@ def _store_record(
         raise Refused(
             "DUPLICATE_RECORD",
             f"{row.name}, sequence {row.count}: a record with the id {columns[0]} is already in this ledger",
-            advice="import into another ledger or tenant",
+            advice=f"see whose it is: aver show {columns[0]}; aver import --drop removes an import that has it",
         )
     if b'"blob":{' in record.canonical:
         for reference in blob_reference_dicts(content):
@@ -246,12 +289,13 @@ def import_bundle(ledger: Ledger, path: Path, *, only: Iterable[str] | None = No
             evidence=verdict,
             advice=f"see: aver verify {directory}",
         )
+    source = source_from_ledger(bundle.owner.ledger, bundle.owner.tenant) or _find_source(directory, index)
     planned = [
-        mark_existing(ledger, _plan_import(directory, bundle, claim, file))
+        mark_existing(ledger, _plan_import(directory, bundle, source, claim, file))
         for claim, file in _select_chains(bundle, chosen)
     ]
     unknown = tuple(sorted(name for name in bundle.signers if not ring.lookup(name)))
-    return ImportResult(store_chains(ledger, planned), verdict, unknown)
+    return ImportResult(source, store_chains(ledger, planned), verdict, unknown)
 
 
 def _select_chains(bundle: BundleJudge, only: Collection[str] | None) -> Iterator[tuple[ChainClaim, str]]:
@@ -263,20 +307,28 @@ def _select_chains(bundle: BundleJudge, only: Collection[str] | None) -> Iterato
         yield bundle.index.meta, META
 
 
-def _plan_import(directory: Path, bundle: BundleJudge, claim: ChainClaim, file: str) -> PlannedImport:
-    if claim.id in RESERVED_CHAINS:
-        # This ledger has a chain of that name itself.
-        local_name = chain_name("import", f"{str(bundle.first_hashes[claim.id])[:16]}-{claim.id}")
-    else:
-        try:
-            local_name = check_chain_name(bundle.names[claim.id])
-        except BadInput:
-            local_name = chain_name("import", claim.id)
+def _find_source(directory: Path, index: BundleIndex) -> ImportSource:
+    """The source of a bundle that names no ledger. All chains count, also where only some are imported."""
+    meta = None if index.meta is None else next(_read_items(directory, META), None)
+    firsts = (next(_read_items(directory, claim.file), None) for claim in index.chains)
+    return source_from_records(
+        (first for first in firsts if isinstance(first, Sealed)), meta if isinstance(meta, Sealed) else None
+    )
+
+
+def _plan_import(
+    directory: Path, bundle: BundleJudge, source: ImportSource, claim: ChainClaim, file: str
+) -> PlannedImport:
+    first = next(_read_items(directory, file), None)
+    if not isinstance(first, Sealed):
+        raise IntegrityError("ROLLBACK", f"the chain {claim.id} changed while it was imported; it was not stored")
     return PlannedImport(
         id=claim.id,
         origin=claim.origin or claim.id,
-        name=local_name,
+        name=source.name_chain(bundle.names[claim.id]),
+        source=source,
         head=bundle.heads[claim.id],
+        first=first,
         read=lambda: _read_items(directory, file),
         read_blob=lambda digest: _read_blob(directory, digest),
     )
@@ -326,9 +378,26 @@ def check_bundle_checkpoints(path: Path, sources: Sequence[Path], ring: Ring, ve
     tally = Tally(records=verdict.records)
     if index.part:
         checkpoints = list(_limit_to_part(checkpoints, heads, tally))
-    checker = HeadChecker(heads, lambda chain, place: hashes.get((chain, place)), tally, check=CHECK)
+    excuse = _read_history(directory, index, ring).has_dropped
+    checker = HeadChecker(heads, lambda chain, place: hashes.get((chain, place)), tally, check=CHECK, excuse=excuse)
     check_against_checkpoints(checker, checkpoints, ring, tally, of=of, own_keys=None)
     return extend_verdict(verdict, tally)
+
+
+def _read_history(directory: Path, index: BundleIndex, ring: Ring) -> ImportHistory:
+    """The imports and drops that the bundle's own meta chain records."""
+    history = ImportHistory(ring)
+    try:
+        if any(claim.id == KEYS_CHAIN for claim in index.chains):
+            keys = (item for item in _read_items(directory, KEYS_CHAIN + SUFFIX) if isinstance(item, Sealed))
+            history = ImportHistory(ring, replaced_keys(ring, keys))
+        entries = _read_items(directory, META) if index.meta is not None else iter(())
+        for record in only_valid(ring, (item for item in entries if isinstance(item, Sealed)), META_CHAIN):
+            if record.kind in (IMPORT_KIND, DROP_KIND):
+                history.add(record)
+    except BadInput:
+        return history  # Reported where these chains themselves are judged.
+    return history
 
 
 def _read_heads(

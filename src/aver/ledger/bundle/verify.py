@@ -53,8 +53,10 @@ from aver.ledger.bundle.summary import ChainFacts
 from aver.ledger.checkpoint import Checkpoint
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, only_valid, retirements
-from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains, read_imports
+from aver.ledger.imports.history import DROP_KIND, IMPORT_KIND, ImportHistory
+from aver.ledger.imports.source import read_digits
+from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, only_valid, replaced_keys, retirements
+from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains, forget_dropped
 from aver.ledger.seen_heads import META_CHAIN, check_head
 from aver.ledger.slices import rules_for_imported
 from aver.verdict import (
@@ -144,8 +146,6 @@ class BundleJudge:
         self.signers: set[str] = set()
         self.heads: dict[str, Head] = {}
         """The head of every chain that was judged, by its id."""
-        self.first_hashes: dict[str, str | None] = {}
-        """The hash of each one's first record."""
         self.names: dict[str, str] = {}
         """The name by which a meta chain knows each one."""
         self._tally = Tally()
@@ -153,11 +153,12 @@ class BundleJudge:
         """Wrong claims about what a reader of the index is shown."""
         self._remembered: dict[str, Head] = {}
         self._elsewhere: set[str] = set()
-        self._imports: dict[str, str] = {}
+        self._history = ImportHistory(options.ring, replaced_keys(options.ring, self._read_key_records()))
+        self._doubtful_drops = 0
         self._compared: set[str] = set()
         self._grown = self._outside = 0
         self._by_index_alone = 0
-        self._owner = find_owner(directory, index)
+        self.owner = find_owner(directory, index)
         self._blobs: dict[str, int | None] = {}
         self._examiners = options.examiners
         self._ring = options.ring
@@ -207,7 +208,7 @@ class BundleJudge:
 
     def _check_head(self, only: Collection[str] | None) -> Checkpoint | None:
         """Compare the chains with the signed heads, and return these; None if there are none."""
-        tally, owner = self._tally, self._owner
+        tally, owner = self._tally, self.owner
         try:
             head = read_head(self.directory)
         except BadInput as error:
@@ -237,7 +238,7 @@ class BundleJudge:
     def _check_index(self, head: Checkpoint | None) -> None:
         """Compare the index's keys and number of blobs with the records, and warn of files that nobody lists."""
         tally, index = self._tally, self.index
-        if self._owner.ledger is not None:
+        if self.owner.ledger is not None:
             check_key_claims(index, head, self.signers, self._ring, self._recorded, tally)
         if len(self._blobs) >= BLOBS_KEPT:
             tally.skip("index", f"more than {BLOBS_KEPT} blobs were not counted", matters=True)
@@ -250,20 +251,21 @@ class BundleJudge:
 
     def _examine(self, *, is_whole: bool) -> None:
         """Run the examiners on the chains, one examination for each ledger that the chains name."""
-        sources: dict[tuple[str, str], dict[str, str]] = {}
+        # As in a ledger: an import must not stand in for another one that names the same ledger.
+        sources: dict[tuple[str, str, str], dict[str, str]] = {}
         for name, (origin, source) in self._origins.items():
-            sources.setdefault(source, {}).setdefault(origin, name)
+            sources.setdefault((read_digits(name) or "", *source), {}).setdefault(origin, name)
         if not sources:
             return
         files = {claim.id: claim.file for claim in self.index.chains}
         doubtful = set(self._tally.doubtful)
-        owner = self._owner.ledger, self._owner.tenant
+        owner = "", self.owner.ledger, self.owner.tenant
         with closing(BundleReader(self.directory, self.heads, files)) as reader:
-            for source, names in sources.items():
+            for (digits, ledger, tenant), names in sources.items():
                 chains = tuple(ExaminedChain(name, origin, self.heads[name].count) for origin, name in names.items())
                 valid = ValidRecords(reader, self._rules, names, doubtful)
-                complete = is_whole and source == owner
-                examination = Examination(valid, self._rules, *source, chains, is_complete=complete)
+                complete = is_whole and (digits, ledger, tenant) == owner
+                examination = Examination(valid, self._rules, ledger, tenant, chains, is_complete=complete)
                 examine(self._examiners, [examination], self._tally)
 
     def _judge_chain(self, claim: ChainClaim, file_name: str) -> None:
@@ -273,7 +275,7 @@ class BundleJudge:
         try:
             with open_inside(self.directory, file_name) as file:
                 named, items = peek_chain_identity(file)
-                name = claim.name if named is None and self._owner.ledger is None else claim.id
+                name = claim.name if named is None and self.owner.ledger is None else claim.id
                 remembered = self._remembered.get(name)
                 seen = _JudgedChain(wanted=-1 if remembered is None else remembered.count - 1)
                 judge = self._build_judge(claim, named)
@@ -292,21 +294,20 @@ class BundleJudge:
             return
         facts = seen.facts
         judge.finish()
-        is_avers = self._owner.ledger is not None
+        is_avers = self.owner.ledger is not None
         self._shown.merge(seen.check_claim(claim, ClaimSource("the index", is_avers), judge, chain))
         if seen.own_claim is not None:
             self._shown.merge(seen.check_claim(seen.own_claim, ClaimSource("its summary", is_avers), judge, chain))
         tally.merge(judge.tally)
         tally.chains += 1
         self.names[chain] = name
-        owner = self._owner
+        owner = self.owner
         self.heads[chain] = Head(owner.ledger or "", owner.tenant or "", chain, facts.count, facts.head_hash)
-        self.first_hashes[chain] = facts.genesis_hash
         # Examiners know a chain by the name in its first record, or else by the claimed one.
         identity = named or {}
         origin = str(identity.get("name", claim.origin or name))
         if origin.partition(".")[0] in EXAMINED_DOMAINS:
-            ledger, tenant = identity.get("ledger", self._owner.ledger), identity.get("tenant", self._owner.tenant)
+            ledger, tenant = identity.get("ledger", self.owner.ledger), identity.get("tenant", self.owner.tenant)
             self._origins[chain] = origin, (str(ledger or ""), str(tenant or ""))
         if seen.own_claim is not None and seen.own_claim.id not in ("", chain):
             words = f"the file says that it is {seen.own_claim.id!r}"
@@ -324,13 +325,27 @@ class BundleJudge:
         if len(self.signers) < SIGNERS_KEPT:
             self.signers.add(record.signed_by)
         if place.chain == META_CHAIN and len(self._remembered) < HEADS_MAX:
-            known, owner = self._remembered, self._owner
+            known, owner = self._remembered, self.owner
             collect_heads(content, known, ledger=owner.ledger or "", tenant=owner.tenant or "")
             self._elsewhere.update(name for name in find_external_chains(content) if name in known)
-            self._imports.update((name, at) for name, at in read_imports([record]).items() if name in known)
+            self._note_import(record)
         if _BLOB_REFERENCE in record.canonical:
             with guard(tally, "blobs", place):
                 self._check_blobs(content, place, tally)
+
+    def _note_import(self, record: Sealed) -> None:
+        """Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing."""
+        if record.kind == IMPORT_KIND:
+            self._history.add(record)
+        elif record.kind == DROP_KIND:
+            judge = ChainJudge(self._rules, chain=META_CHAIN, start=None)
+            judge.judge(record)
+            if any(finding.status == "failed" for finding in judge.tally.findings):
+                return
+            dropped = self._history.add(record)
+            forget_dropped(self._remembered, dropped)
+            if judge.tally.findings or judge.signer is None:
+                self._doubtful_drops += len(dropped)
 
     def _build_judge(self, claim: ChainClaim, named: Mapping[str, Any] | None) -> ChainJudge:
         """The judge of a chain whose first record says this about it, if it says anything.
@@ -338,12 +353,13 @@ class BundleJudge:
         That a chain was imported excuses its name and its ledger; so it counts only for one that was not made by the
         exporting ledger. What that ledger made has Aver's block.
         """
-        owner = self._owner
+        owner = self.owner
         if claim.origin is None or claim.id in RESERVED_CHAINS or owner.has_made(named):
             identity = {"name": claim.id, "ledger": owner.ledger, "tenant": owner.tenant}
             known = {key: value for key, value in identity.items() if value is not None}
             return ChainJudge(self._rules, chain=claim.id, identity=known, needs_block=owner.ledger is not None)
-        if self._imports.get(claim.id) != claim.origin:
+        entry = self._history.imported.get(claim.id)
+        if entry is None or entry.origin != claim.origin:
             self._by_index_alone += 1
         rules = rules_for_imported(self._rules, claim.id)
         return ChainJudge(rules, chain=claim.id, identity={"name": claim.origin})
@@ -357,6 +373,9 @@ class BundleJudge:
         if not self._remembered:
             tally.skip("meta", "the meta chain records no chain", matters=False)
             return
+        if self._doubtful_drops:
+            words = f"that {self._doubtful_drops} imported chains were dropped says an entry by an unknown signer"
+            tally.skip("meta", words, matters=True)
         missing = {name: head for name, head in self._remembered.items() if name not in self._compared}
         if index.part and missing:
             # No signature says that this is a part, so missing chains that are known to exist must be reported.

@@ -2,7 +2,7 @@
 
 A directory of agent-capsule has `chains/<tool>/<session>.db` and `meta.db`. Aver verifies it as a whole first, compares
 each session with its latest entry in the meta chain, and refuses the directory if a check fails. Then it stores the
-chains as with bundles: verbatim and frozen, under the names that they get from a bundle of the same tool. So importing
+chains as with bundles: verbatim and frozen, under the names that they get from a bundle of the same tool. Importing
 both a bundle and the directory stores nothing twice.
 
 The session of a single database comes from its path, if it lies in the tool's directories, and otherwise from its first
@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from aver.capsule.aver_block import chain_name, check_chain_name
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
@@ -31,6 +30,7 @@ from aver.ledger.foreign.databases import (
     read_foreign_records,
 )
 from aver.ledger.head import Head
+from aver.ledger.imports.source import ImportSource, source_from_records
 from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN
 from aver.verdict import Subject, Verdict, VerifyOptions
@@ -76,7 +76,10 @@ def import_databases(ledger: Ledger, path: Path, *, only: Iterable[str] | None =
             advice=f"see: aver verify {path}",
         )
     signers: set[str] = set()
-    planned = [_plan_import(chain) for database in _find_databases(path) for chain in _read_chains(database, signers)]
+    chains = [chain for database in _find_databases(path) for chain in _read_chains(database, signers)]
+    meta = next((chain.first for chain in chains if _tool_and_session(chain)[0] == META_CHAIN), None)
+    source = source_from_records((chain.first for chain in chains), meta)
+    planned = [_plan_import(chain, source) for chain in chains]
     if only is not None:
         chosen = frozenset(only)
         for name in chosen:
@@ -84,7 +87,8 @@ def import_databases(ledger: Ledger, path: Path, *, only: Iterable[str] | None =
                 raise NotFound(f"there is no chain {name} in it", advice="aver verify lists its chains")
         planned = [chain for chain in planned if chosen & {chain.id, chain.name}]
     stored = store_chains(ledger, [mark_existing(ledger, chain) for chain in planned])
-    return ImportResult(stored, verdict, tuple(sorted(name for name in signers if not ring.lookup(name))))
+    unknown = tuple(sorted(name for name in signers if not ring.lookup(name)))
+    return ImportResult(source, stored, verdict, unknown)
 
 
 def _find_judge(path: Path) -> Callable[[Subject, VerifyOptions], Verdict] | None:
@@ -133,21 +137,16 @@ def _read_chains(database: Path, signers: set[str]) -> Iterator[_DatabaseChain]:
         yield chain
 
 
-def _plan_import(chain: _DatabaseChain) -> PlannedImport:
+def _plan_import(chain: _DatabaseChain, source: ImportSource) -> PlannedImport:
     tool, session = _tool_and_session(chain)
-    if tool == META_CHAIN:
-        identifier, name = META_CHAIN, chain_name("import", f"{chain.first.hash[:16]}-{META_CHAIN}")
-    else:
-        identifier = f"{tool}-{session}"
-        try:
-            name = check_chain_name(f"{tool}.{session}")
-        except BadInput:
-            name = chain_name("import", identifier)
+    identifier, name = (META_CHAIN, META_CHAIN) if tool == META_CHAIN else (f"{tool}-{session}", f"{tool}.{session}")
     return PlannedImport(
         id=identifier,
         origin=identifier,
-        name=name,
+        name=source.name_chain(name),
+        source=source,
         head=Head("", "", identifier, chain.count, chain.head),
+        first=chain.first,
         read=lambda: (row.record for row in read_foreign_records(chain.path) if row.tenant == chain.tenant),
         read_blob=_refuse_blob,
     )

@@ -67,6 +67,8 @@ class Search:
     start: int | None = None
     """Records from this sequence number of their chain on, and before `stop`."""
     stop: int | None = None
+    is_own: bool = False
+    """Only records of chains that were made here, not of imports."""
 
 
 # Records of other software name no kind; `capsule.aver_block` derives it from the type in the same way.
@@ -84,6 +86,7 @@ def sql_conditions(search: Search) -> list[tuple[str, str | int]]:
         ("coalesce(records.at, records.signed_at) < ?", search.until),
         ("records.sequence >= ?", search.start),
         ("records.sequence < ?", search.stop),
+        ("chains.frozen = ?", False if search.is_own else None),
     ]
     return [(condition, value) for condition, value in possible if value is not None]
 
@@ -141,6 +144,14 @@ class Transaction(Protocol):
 
     def freeze(self, chain: ChainRow, origin: str) -> None:
         """Mark a chain as imported. No record can be added to it any more."""
+
+    def remove_chains(self, tenant: str, chains: Sequence[ChainRow]) -> int:
+        """Remove imported chains with their records, and the blobs that no other record mentions.
+
+        Returns the number of these blobs. Only an import can be removed, and only by the record that says so: append
+        that record first. The guards against deletion are off until the transaction ends, and in no other one. Raises
+        `Refused` if this store's user may not turn them off.
+        """
 
 
 class Store(Protocol):

@@ -8,8 +8,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from aver import Blob, Capsule, Ledger, Unavailable, open_ledger
+from aver import Blob, Capsule, Ledger, Refused, Unavailable, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
+from aver.ledger.imports.drop import drop_import
 from aver.ledger.stores.postgres.health import HealthRemark, roles_sql
 from support.postgres_servers import Server
 
@@ -87,6 +88,23 @@ HARM = [
     "BEGIN; LOCK TABLE aver.schema_version IN ACCESS EXCLUSIVE MODE",
 ]
 """What neither may do. Some of it a guard would stop; here the right is missing in the first place."""
+
+
+def test_only_the_owner_drops_an_import(writer: Ledger, url: str, tmp_path: Path) -> None:
+    (tmp_path / "their-home").mkdir()
+    with open_ledger(tmp_path / "theirs.db", home=tmp_path / "their-home") as theirs:
+        theirs.append("their.chain", Capsule(type="tool"))
+        source = import_bundle(writer, export_bundle(theirs, tmp_path / "bundle").path).source
+    before = writer.heads()
+    with pytest.raises(Refused, match="may not remove any") as refused:
+        drop_import(writer, source.digits)
+    assert "as the owner" in str(refused.value)
+    assert writer.heads() == before
+    with open_ledger(url) as owners:
+        drop_import(owners, source.digits)
+    assert writer.chains() == ["keys", "meta"]
+    assert problems(writer.store.url) == []
+    assert writer.verify().first_bad is None
 
 
 @pytest.mark.parametrize("role", ["writer", "reader"])

@@ -51,6 +51,9 @@ CLOCK_SLACK = timedelta(minutes=5)
 EARLIEST_CLOCK = datetime(2025, 1, 1, tzinfo=UTC)
 """Aver did not exist before this time. A clock that shows less is not set."""
 
+SQUATTERS_NAMED = 5
+"""How many imported chains with names of the ledger's own doctor names."""
+
 LOCK_SECONDS = 2.0
 """How long doctor waits for a busy ledger's lock. A commit takes milliseconds."""
 
@@ -254,12 +257,28 @@ def _check_tenants(config: Config) -> Generator[DoctorReport, None, str]:
     newest = ""
     for tenant in list_tenants(config.ledger, home=config.home):
         with open_ledger(config.ledger, tenant=tenant, home=config.home, create=False) as ledger:
-            heads = ledger.heads()
-            records = sum(head.count for head in heads)
-            words = f"tenant {tenant}: {plural(records, 'record')} in {plural(len(heads), 'chain')}"
+            rows = ledger.store.chains(ledger.tenant)
+            own = [row for row in rows if not row.frozen]
+            records = sum(row.count for row in own)
+            words = f"tenant {tenant}: {plural(records, 'record')} in {plural(len(own), 'chain')}"
+            if len(own) < len(rows):
+                words = f"{words}, and {plural(len(rows) - len(own), 'imported chain')}"
             yield DoctorReport("ok", "ledger", words)
+            yield from _check_squatters(ledger)
             newest = max(newest, _latest_seal_time(ledger))
     return newest
+
+
+def _check_squatters(ledger: Ledger) -> Iterator[DoctorReport]:
+    """Report imports by an older Aver that have names which this ledger needs for itself."""
+    from aver.ledger.imports.drop import find_squatters
+
+    found = [row.name for row in find_squatters(ledger.store.chains(ledger.tenant))]
+    if found:
+        words = f"tenant {ledger.tenant}: {plural(len(found), 'imported chain')} with names of this ledger's own"
+        listed = ", ".join(found[:SQUATTERS_NAMED]) + (", ..." if len(found) > SQUATTERS_NAMED else "")
+        advice = f"remove that import, then import it again: aver import --drop {found[0]}"
+        yield DoctorReport("problem", "ledger", f"{words}, which cannot grow: {listed}", advice)
 
 
 def _format_bytes(size: float) -> str:
@@ -271,8 +290,9 @@ def _format_bytes(size: float) -> str:
 
 
 def _latest_seal_time(ledger: Ledger) -> str:
-    """When the newest record of the tenant was sealed."""
-    last = (next(ledger.read(head.chain, head.count - 1), None) for head in ledger.heads() if head.count)
+    """When the newest record of the tenant was sealed. The clocks of other machines, in imports, say nothing here."""
+    rows = [row for row in ledger.store.chains(ledger.tenant) if row.count and not row.frozen]
+    last = (next(ledger.read(row.name, row.count - 1), None) for row in rows)
     return max((record.signed_at for record in last if record is not None), default="")
 
 

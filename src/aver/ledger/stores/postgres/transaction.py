@@ -22,7 +22,7 @@ takes two round trips for a single record and three for many, and adds no other 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
@@ -30,12 +30,14 @@ from typing import Any, Literal
 
 import psycopg
 from psycopg import Cursor
+from psycopg.errors import InsufficientPrivilege
 from psycopg.rows import TupleRow
 
 from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
-from aver.errors import IntegrityError, Unavailable
+from aver.errors import IntegrityError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.ledger.stores.mentions import find_references, leave_unmentioned
 from aver.ledger.stores.postgres.pool import PoolConnection
 from aver.ledger.stores.protocol import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, ExpectedWrites, RecordRow
 from aver.log import debug
@@ -91,6 +93,9 @@ def from_column(stored: str) -> str:
 BUFFER_MAX = 16 * 1024 * 1024
 """Bytes of rows that are buffered before they are sent early, so that a large import does not fill the memory."""
 
+READ_AT_ONCE = 200
+"""Records that are read at once to look for digests: 200 of the largest size, 256 KiB, take 50 MiB of memory."""
+
 DURABLE = ("on", "remote_apply")
 """Values of `synchronous_commit` under which an acknowledged commit survives a crash of the server."""
 
@@ -114,6 +119,11 @@ _INSERT_TYPES = ("int8", "int8", *("text",) * 7, "bytea", *("text",) * 5)
 _INSERT_VALUES = ", ".join("%b" if each == "bytea" else "%s" for each in _INSERT_TYPES)
 _INSERT = f"INSERT INTO aver.records ({INSERT_COLUMNS}) VALUES ({_INSERT_VALUES})"
 _INSERT_BLOB = "INSERT INTO aver.blobs (tenant, digest, media, data) VALUES (%s, %s, %s, %b) ON CONFLICT DO NOTHING"
+_DELETE_GUARDS = """
+SELECT relname, tgname, tgenabled FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+WHERE relnamespace = to_regnamespace('aver') AND tgname IN ('records_stay', 'chains_stay', 'blobs_stay')
+AND tgenabled IN ('O', 'A')
+"""
 _ADVANCE = "UPDATE aver.chains SET count = %s, head = %s WHERE chain = %s"
 IdCheck = Literal["looked up", "assumed new"]
 """How a transaction checks that the ids of its drafts are free. Nearly all ids are random and new. Assuming this saves
@@ -355,6 +365,50 @@ class PostgresTransaction:
             "UPDATE aver.chains SET count = %s, head = %s, frozen = true, origin = %s WHERE chain = %s",
             (moved.count, moved.head, to_column(origin), chain.number),
         )
+
+    def remove_chains(self, tenant: str, chains: Sequence[ChainRow]) -> int:
+        # The owner of the tables turns the guards off and on again in this transaction. Until it ends, no other writer
+        # can change these tables, and nobody sees them without guards.
+        numbers = [chain.number for chain in chains]
+        guards = self._turn_guards_off()
+        mentioned = find_references(self._read_canonical("chain = ANY (%s)", numbers))
+        self._connection.execute("DELETE FROM aver.records WHERE chain = ANY (%s)", (numbers,))
+        self._connection.execute("DELETE FROM aver.chains WHERE chain = ANY (%s)", (numbers,))
+        found = self._connection.execute(
+            "SELECT digest FROM aver.blobs WHERE tenant = %s AND digest = ANY (%s)", (tenant, list(mentioned))
+        )
+        stored = {str(row[0]) for row in found}
+        unneeded = sorted(leave_unmentioned(stored, self._read_canonical("tenant = %s", tenant)))
+        self._connection.execute("DELETE FROM aver.blobs WHERE tenant = %s AND digest = ANY (%s)", (tenant, unneeded))
+        for table, name, how in guards:
+            self._connection.execute(f"ALTER TABLE aver.{table} ENABLE {how}TRIGGER {name}")
+        for chain in chains:
+            self._chains[tenant, chain.name] = None
+        return len(unneeded)
+
+    def _turn_guards_off(self) -> list[tuple[str, str, str]]:
+        """Turn the guards against deletion off. Returns the table, the name and the former mode of each."""
+        active = self._connection.execute(_DELETE_GUARDS).fetchall()
+        guards = [(table, name, "ALWAYS " if mode == b"A" else "") for table, name, mode in active]
+        try:
+            for table, name, _ in guards:
+                self._connection.execute(f"ALTER TABLE aver.{table} DISABLE TRIGGER {name}")
+        except InsufficientPrivilege:
+            raise Refused(
+                "NOT_PERMITTED",
+                "this role may add records, and may not remove any; nothing was dropped",
+                advice="run it as the owner of the ledger's tables",
+            ) from None
+        return guards
+
+    def _read_canonical(self, condition: str, value: Any) -> Iterator[bytes]:
+        """The bytes of all records that match, some at a time."""
+        last = 0
+        query = f"SELECT record, canonical FROM aver.records WHERE {condition} AND record > %s ORDER BY record"
+        query = f"{query} LIMIT {READ_AT_ONCE}"
+        while rows := self._connection.execute(query, (value, last), binary=True).fetchall():
+            yield from (row[1] for row in rows)
+            last = rows[-1][0]
 
     def _count_buffered(self, size: int) -> None:
         self._gathered += size

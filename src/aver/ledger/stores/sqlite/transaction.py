@@ -13,8 +13,15 @@ from typing import Any
 
 from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
+from aver.ledger.stores.mentions import find_references, leave_unmentioned
 from aver.ledger.stores.protocol import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow
 from aver.ledger.stores.sqlite import schema
+
+_DELETE_GUARDS = (
+    "SELECT name, sql FROM sqlite_schema"
+    " WHERE type = 'trigger' AND name IN ('records_stay', 'chains_stay', 'blobs_stay')"
+)
+_CANONICAL_OF_CHAIN = "SELECT canonical FROM records WHERE chain = ?"
 
 VALUES_PER_QUERY = 500
 """How many ids or keys one statement looks up; every SQLite takes at least 999 values."""
@@ -139,3 +146,26 @@ class SqliteTransaction:
 
     def freeze(self, chain: ChainRow, origin: str) -> None:
         self._connection.execute("UPDATE chains SET frozen = 1, origin = ? WHERE chain = ?", (origin, chain.number))
+
+    def remove_chains(self, tenant: str, chains: Sequence[ChainRow]) -> int:
+        run = self._connection.execute
+        # SQLite cannot turn a trigger off. To drop and create it again is part of this transaction, so no other
+        # connection ever sees the ledger without it, and a crash brings it back.
+        guards = run(_DELETE_GUARDS).fetchall()
+        for name, _ in guards:
+            run(f"DROP TRIGGER {name}")
+        numbers = [(chain.number,) for chain in chains]
+        mentioned: set[str] = set()
+        for number in numbers:
+            mentioned |= find_references(to_bytes(row[0]) for row in run(_CANONICAL_OF_CHAIN, number))
+        self._connection.executemany("DELETE FROM records WHERE chain = ?", numbers)
+        self._connection.executemany("DELETE FROM chains WHERE chain = ?", numbers)
+        stored = {digest for digest in mentioned if self.has_blob(tenant, digest)}
+        rest = (to_bytes(row[0]) for row in run("SELECT canonical FROM records WHERE tenant = ?", (tenant,)))
+        unneeded = sorted(leave_unmentioned(stored, rest))
+        self._connection.executemany(
+            "DELETE FROM blobs WHERE tenant = ? AND digest = ?", [(tenant, digest) for digest in unneeded]
+        )
+        for _, sql in guards:
+            run(sql)
+        return len(unneeded)
