@@ -81,8 +81,8 @@ class OwnRecords:
 
     def _require_own_chain(self, chain: str) -> None:
         if self.is_imported(chain):
-            words = "the chain was imported, and imported records decide nothing here"
-            raise _build_error("CHAIN_IDENTITY", chain, 0, words)
+            words = f"chain {chain}, sequence 0: the chain was imported, and imported records decide nothing here"
+            raise IntegrityError("CHAIN_IDENTITY", words, advice=f"to remove that import: aver import --drop {chain}")
 
     def _build_judge(self, chain: str, start: int | None) -> ChainJudge:
         identity = {"name": chain, "ledger": self._ledger.id, "tenant": self._ledger.tenant}

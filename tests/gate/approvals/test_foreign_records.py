@@ -163,25 +163,34 @@ def test_a_chain_that_is_marked_as_imported_is_not_ours(ledger: Ledger, ada: Per
     with pytest.raises(IntegrityError, match="imported") as refusal:
         load_roster(ledger)
     assert code_of(refusal) == "CHAIN_IDENTITY"
+    assert "aver import --drop approvers.default" in refusal.value.advice
 
 
-def test_an_imported_roster_makes_nobody_an_approver(ledger: Ledger, tmp_path: Path) -> None:
-    """A stranger's ledger that took the id of this one, which is in every bundle."""
+@pytest.mark.parametrize("takes_id", [True, False])
+def test_an_imported_roster_makes_nobody_an_approver(takes_id: bool, ledger: Ledger, tmp_path: Path) -> None:
+    """A stranger's ledger, which may have taken the id of this one: the id is in every bundle."""
     mallory = somebody("mallory")
     ledger.append("notes.a", aver.Capsule(type="tool"))
     with aver.open_ledger(home=tmp_path / "stranger") as stranger:
-        store = Attacker(stranger)
-        store.execute("UPDATE ledger SET value = ? WHERE name = 'id'", (ledger.id,))
-        store.close()
+        if takes_id:
+            store = Attacker(stranger)
+            store.execute("UPDATE ledger SET value = ? WHERE name = 'id'", (ledger.id,))
+            store.close()
     with aver.open_ledger(home=tmp_path / "stranger") as stranger:
-        assert stranger.id == ledger.id
+        assert (stranger.id == ledger.id) == takes_id
         enrolled(stranger, mallory)
         request = opened(stranger)
         approve(stranger, request, mallory, shown=SHOWN)
         export_bundle(stranger, tmp_path / "bundle")
-    import_bundle(ledger, tmp_path / "bundle")
-    with pytest.raises((IntegrityError, Refused)):
+    if takes_id:
+        with pytest.raises(Refused, match="made in this ledger"):
+            import_bundle(ledger, tmp_path / "bundle")
+    else:
+        import_bundle(ledger, tmp_path / "bundle")
+    assert load_roster(ledger).is_new
+    with pytest.raises(Refused) as refusal:
         opened(ledger)
+    assert code_of(refusal) == "NO_APPROVERS"
     assert not wait_for_answer(ledger, request, 0).allows
 
 
