@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.capsule.sealed import Sealed
-from aver.config import home_dir
+from aver.config import home_dir, load_config
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.keys import KeyStore, PublicKey, Ring
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from aver.ledger.append import AnySigner
     from aver.ledger.async_ledger import AsyncLedger
     from aver.ledger.checkpoint_files import KnownChains
+    from aver.ledger.read_only import ReadOnlyLedger
     from aver.ledger.verify import LedgerExamination, Since
 
 # --- the registry
@@ -75,10 +76,21 @@ class Format(NamedTuple):
     judge: str
     records: str | None = None
     directory: bool = False
+    open: str | None = None
+    """Opens it to read as a ledger; None where that is not possible."""
 
 
 LEDGER = Format("a ledger", "ledger.formats:is_ledger", "ledger.formats:ledger_path", directory=True)
-BUNDLE = Format("a bundle", "ledger.formats:is_bundle", "ledger.bundle.verify:judge_bundle", directory=True)
+BUNDLE = Format(
+    "a bundle",
+    "ledger.formats:is_bundle",
+    "ledger.bundle.verify:judge_bundle",
+    directory=True,
+    open="ledger.bundle.read_only:open_bundle",
+)
+CAP = Format(
+    "a .cap file", "actions.run_files:is_archive", "actions.verify:judge_archive", open="actions.read_only:open_cap"
+)
 
 FORMATS = (
     LEDGER,
@@ -103,7 +115,7 @@ FORMATS = (
         "ledger.foreign.databases:read_single_chain",
     ),
     Format("a run", "actions.run_files:is_run", "actions.verify:judge_run", directory=True),
-    Format("a .cap file", "actions.run_files:is_archive", "actions.verify:judge_archive"),
+    CAP,
     Format("a proof", "actions.run_files:is_proof", "actions.verify:judge_proof"),
     Format("actions", "actions.run_files:is_actions_file", "actions.verify:judge_actions"),
     # The last two take all JSON that is left, so that a damaged file of capsules fails instead of being unknown.
@@ -163,8 +175,40 @@ def open_ledger(
 
     A missing ledger is created, unless `create` is False. Records are signed by `signer`, or by the key of the identity
     `ledger` in `AVER_HOME`, which is created at the first append. `verify` makes the checks of all rooms.
+
+    `url` may also be a bundle or a `.cap` file. Aver verifies it and opens it to read: see `aver.ledger.read_only`.
     """
+    opened = open_read_only(url, tenant=tenant, home=home)
+    if opened is not None:
+        return opened
     return ledger_room.open_ledger(url, tenant=tenant, signer=signer, create=create, home=home, examiners=EXAMINERS)
+
+
+def open_read_only(
+    url: str | Path | None, *, tenant: str | None = None, home: Path | None = None
+) -> ReadOnlyLedger | None:
+    """Verify and open the bundle or `.cap` file at `url` (default: `AVER_LEDGER`); None if it is something else."""
+    named = os.environ.get("AVER_LEDGER") if url is None else str(url)
+    found = _find_readable(named) if named else None
+    if not named or found is None:
+        return None
+    config = load_config(home=home)
+    options = VerifyOptions(KeyStore(config.home).ring(), config.home, tenant=tenant, examiners=EXAMINERS)
+    opened: ReadOnlyLedger = _load(str(found.open))(Path(named).expanduser(), options, config)
+    return opened
+
+
+def _find_readable(name: str) -> Format | None:
+    """The format of a bundle or `.cap` file at a path; None for anything else. It opens no file of a ledger."""
+    path = Path(name).expanduser()
+    try:
+        if path.is_dir():
+            return BUNDLE if (path / "index.json").is_file() else None
+        if path.name == "index.json" and path.is_file():
+            return BUNDLE
+        return CAP if path.suffix == ".cap" and path.is_file() else None
+    except (OSError, ValueError):
+        return None
 
 
 def open_ledger_async(*args: Any, **options: Any) -> AsyncLedger:
@@ -227,7 +271,7 @@ def verify(
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
     pinned = tuple(key if isinstance(key, PublicKey) else PublicKey(key) for key in keys)
     ring = Ring.pin(pinned) if pinned else KeyStore(home).ring()
-    source = LedgerSource(tenant, home, ledger)
+    source = LedgerSource(tenant, home, ledger, open_ledger)
     url = ledger.store.url if isinstance(ledger, Ledger) else ledger
     options = VerifyOptions(ring, home, level, require_pq, tenant, str(url) if url else None, EXAMINERS, progress)
     request = _Request(options, source, pinned, since, tuple(map(Path, checkpoints)))
@@ -339,7 +383,7 @@ def find_ledger(
 
     Raises `BadInput` if it is something else.
     """
-    subject, found = _identify(thing, LedgerSource(tenant, home or home_dir(), ledger))
+    subject, found = _identify(thing, LedgerSource(tenant, home or home_dir(), ledger, open_ledger))
     if found is not LEDGER:
         raise BadInput(f"{thing} is not a ledger")
     return ledger if thing is None else _ledger_url(thing, subject)
@@ -397,6 +441,12 @@ def _verify_in_ledger(ledger: Ledger, chain: str | None, request: _Request) -> V
     from aver.ledger.verify import verify_ledger
 
     options = request.options
+    from aver.ledger.read_only import ReadOnlyLedger
+
+    if isinstance(ledger, ReadOnlyLedger):
+        if request.since is not None or request.checkpoints:
+            raise BadInput("--since and --checkpoint need a ledger", advice="aver verify BUNDLE --checkpoint FILE")
+        return ledger.verify(chain, level=options.level, keys=request.keys, require_pq=options.require_pq)
     since: Since | None
     if request.since is None or isinstance(request.since, Head):
         since = request.since
@@ -474,14 +524,17 @@ def resolve(
 ) -> ResolvedTarget:
     """The one record or chain that `thing` names, for showing. It takes what `verify` takes, but for whole ledgers."""
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
-    source = LedgerSource(tenant, home, ledger)
+    source = LedgerSource(tenant, home, ledger, open_ledger)
     subject, found = (None, LEDGER) if isinstance(thing, Ledger) else _identify(thing, source)
     if found is None:
         return _resolve_name(str(thing), source)
     if subject is None:
         raise BadInput("a ledger holds many chains", advice="name one of them, or verify it")
     if found.records is None:
-        raise BadInput(f"{subject.name} is {found.name}: it holds many chains", advice="name one of them, or verify it")
+        advice = f"aver verify {subject.path}"
+        if found.open is not None:
+            advice = f"aver log --ledger {subject.path} lists them; aver show CHAIN --ledger {subject.path} shows one"
+        raise BadInput(f"{subject.name} is {found.name}: it holds many chains", advice=advice)
     read = partial(_load(found.records), subject)
     records = read()
     first = next(records, None)

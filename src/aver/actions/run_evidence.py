@@ -199,7 +199,7 @@ class RunFilesReader:
         raw = next(read_own_lines(file, BLOB_LINE_MAX))
         if isinstance(raw, BadInput):
             raise raw
-        return _read_blob_line(parse_json_line(raw))[1]
+        return read_blob_line(parse_json_line(raw))[1]
 
     def head(self, chain: str) -> Head:
         span = self.spans.get(chain)
@@ -208,7 +208,7 @@ class RunFilesReader:
         return Head(self.home.ledger, self.home.tenant, chain, span.count, span.hash)
 
 
-def _read_blob_line(content: object) -> tuple[str, bytes]:
+def read_blob_line(content: object) -> tuple[str, bytes]:
     """Return the digest and the bytes of a blob. Raise `Unreadable` if they do not belong together."""
     if not isinstance(content, dict) or not all(isinstance(value, str) for value in content.values()):
         raise Unreadable("a line of evidence is a capsule or a blob")
@@ -274,7 +274,7 @@ def _take_line(raw: bytes, start: int, end: int, needs: EvidenceNeeds, reader: R
     """
     content = parse_json_line(raw)
     if not isinstance(content, dict) or "canonical" not in content:
-        digest, _ = _read_blob_line(content)
+        digest, _ = read_blob_line(content)
         if digest not in needs.blobs:
             raise BadInput(f"no decision refers to the blob {digest}")
         if digest in reader.blobs:

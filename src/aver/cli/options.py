@@ -35,7 +35,8 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ledger",
         metavar="URL",
-        help="sqlite:///PATH, PATH or postgresql://... (default: AVER_LEDGER, or ledger.db in AVER_HOME)",
+        help="sqlite:///PATH, PATH or postgresql://... (default: AVER_LEDGER, or ledger.db in AVER_HOME); "
+        "log, show, sessions and verify also read a bundle or a .cap file here",
     )
 
 

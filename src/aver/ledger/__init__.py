@@ -1,6 +1,7 @@
 """Where capsules live: append, read, heads, blobs, verification. For asyncio see `aver.ledger.async_ledger`.
 
 ledger.py            the API: `Ledger`, `open_ledger`
+read_only.py         a bundle or `.cap` file, opened to read: `ReadOnlyLedger`
 append.py            group commit, sealing, inserting
 keys_chain.py        the chain `keys`: our keys and until where they are valid
 meta_chain.py        the chain `meta`: the heads of all chains

@@ -371,7 +371,15 @@ def open_configured_ledger(
     """Open the ledger that settings name. For callers that have read the settings already."""
     if create and not is_on_server(config.ledger) and path_from_url(config.ledger).parent == config.home:
         ensure_home(config.home)
-    store = open_store(config.ledger, create=create, timeout=config.lock_timeout)
+    try:
+        store = open_store(config.ledger, create=create, timeout=config.lock_timeout)
+    except BadInput as error:
+        path = Path(config.ledger)
+        if path.suffix == ".cap" or (path / "index.json").is_file():
+            words = f"{path} is a bundle or a .cap file, and can only be read"
+            advice = "aver log, show and sessions read it, aver verify verifies it, aver import stores its chains"
+            raise BadInput(words, advice=advice) from error
+        raise
     keys = KeyStore(config.home, lock_timeout=config.lock_timeout)
     return Ledger(store, keys, tenant=config.tenant, signer=signer, config=config, examiners=examiners)
 

@@ -17,7 +17,7 @@ The result is a place, found through unsigned columns. The caller must verify th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -52,6 +52,8 @@ class LedgerSource:
     tenant: str | None
     home: Path
     ledger: LedgerLike
+    open_url: Callable[..., Ledger] = open_ledger
+    """Opens the ledger at a URL; `aver.check` gives a function that also opens bundles."""
 
     @contextmanager
     def open(self) -> Iterator[Ledger]:
@@ -61,7 +63,7 @@ class LedgerSource:
                 raise BadInput(f"the ledger was opened for the tenant {self.ledger.tenant}, not {self.tenant}")
             yield self.ledger
             return
-        with open_ledger(self.ledger, tenant=self.tenant, create=False, home=self.home) as opened:
+        with self.open_url(self.ledger, tenant=self.tenant, create=False, home=self.home) as opened:
             yield opened
 
 

@@ -127,6 +127,9 @@ def compute_totals(ledger: Ledger, chains: SessionChains) -> SessionTotals:
     for chain in chains.names:
         if chain != chains.decisions:
             count.add_steps(map(read_step, ledger.read(chain)), main=chain == chains.main)
+    if chains.decisions is not None:
+        # The verdict on the session counts these records, too, and both numbers stand side by side.
+        count.records += ledger.head(chains.decisions).count
     return count.to_totals(chains)
 
 

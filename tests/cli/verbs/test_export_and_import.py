@@ -218,3 +218,18 @@ def test_an_import_into_a_new_home_changes_nothing_for_the_gate(aver: Aver) -> N
     assert aver("approvals", "list", **other).code == 0
     checks = {check["name"]: check for check in aver("verify", "--json", **other).json["checks"]}
     assert (checks["decisions"]["status"], checks["decisions"]["count"]) == ("passed", 2)
+
+
+@pytest.mark.parametrize(
+    "verb", [("checkpoint", "--out", "kept"), ("keys", "export", "--out", "kept")], ids=lambda verb: verb[0]
+)
+def test_no_verb_overwrites_evidence_without_force(exported: Aver, verb: tuple[str, ...]) -> None:
+    kept = exported.directory / "kept"
+    kept.write_text("mine")
+    ran = exported(*verb)
+    assert ran.code == 2
+    assert "exists already and is not overwritten" in ran.err
+    assert "--force" in ran.err
+    assert kept.read_text() == "mine"
+    assert exported(*verb, "--force").code == 0
+    assert kept.read_text() != "mine"

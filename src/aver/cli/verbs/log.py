@@ -1,4 +1,4 @@
-"""`aver log`: lists chains or records, one line each. It verifies nothing."""
+"""`aver log`: lists chains or records, one line each. Of what it reads, it verifies only bundles and `.cap` files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant, parse_count, parse_time
+from aver.cli.read_only import count_records, print_read_only_note, read_only_verdict, verdict_entry
 from aver.cli.record_line import RecordLine, print_record_line, to_record_line
 from aver.cli.terminal import Screen, StderrScreen, StyledText, format_time, print_json
 from aver.text import plural
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.ledger import open_ledger
+    from aver.check import open_ledger
 
     if given.follow and (given.json or given.reverse):
         raise Usage("--follow cannot be combined with --json or --reverse", advice="leave these out")
@@ -70,6 +71,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         )
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         if given.follow:
+            if read_only_verdict(ledger) is not None:
+                raise Usage("--follow needs a ledger", advice="a bundle does not grow: leave out --follow")
             _follow(ledger, given, screen)
         elif not (given.chain or given.unfinished or _filters(given) or given.limit is not None or given.reverse):
             _print_chains(ledger, screen, as_json=given.json)
@@ -79,7 +82,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                 entries = reversed(list(entries))
             if given.json:
                 listed = [entry.to_dict() for entry in entries]
-                print_json({"ledger": ledger.id, "tenant": ledger.tenant, "records": listed})
+                print_json({"ledger": ledger.id, "tenant": ledger.tenant, "records": listed, **verdict_entry(ledger)})
             else:
                 printed = 0
                 for entry in entries:
@@ -87,13 +90,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                     printed += 1
                 if not printed:
                     StderrScreen().print_note("no records match")
-    return 0
+        return print_read_only_note(ledger)
 
 
 def _print_chains(ledger: Ledger, screen: Screen, *, as_json: bool) -> None:
     chains = [_chain_to_dict(ledger, row) for row in ledger.store.chains(ledger.tenant)]
     if as_json:
-        print_json({"ledger": ledger.id, "tenant": ledger.tenant, "chains": chains})
+        print_json({"ledger": ledger.id, "tenant": ledger.tenant, "chains": chains, **verdict_entry(ledger)})
         return
     if not chains:
         StderrScreen().print_note(f"tenant {ledger.tenant} has no chains yet; aver seal FILE --chain NAME starts one")
@@ -116,7 +119,7 @@ def _chain_to_dict(ledger: Ledger, row: Any) -> dict[str, Any]:
     last = next(ledger.read(row.name, row.count - 1), None) if row.count else None
     return {
         "chain": row.name,
-        "records": row.count,
+        "records": count_records(ledger, row),
         "head": row.head,
         "last_at": last.signed_at if last else None,
         "frozen": row.frozen,

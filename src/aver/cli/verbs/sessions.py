@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import add_json, add_ledger, add_tenant, parse_count, parse_time
+from aver.cli.read_only import print_read_only_note, verdict_entry
 from aver.cli.terminal import LinePart, Progress, Screen, StderrScreen, StyledText, clip, format_time, print_json
 from aver.cli.verdict_text import STATUS_STYLES, exit_code
 from aver.text import plural, to_one_line
@@ -73,9 +74,11 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                 {**asdict(session), "verdict": NOT_CHECKED if verdict is None else verdict.to_dict()}
                 for session, verdict in listed
             ]
-            print_json({"ledger": ledger.id, "tenant": ledger.tenant, "found": json_found, "sessions": sessions})
+            found_in = {"ledger": ledger.id, "tenant": ledger.tenant, **verdict_entry(ledger)}
+            print_json({**found_in, "found": json_found, "sessions": sessions})
         else:
             _print_table(screen, listed)
+        code = print_read_only_note(ledger)
     if not given.json:
         remarks_found = len(found)
         errors = StderrScreen()
@@ -86,7 +89,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         for session, remarks_verdict in listed:
             if remarks_verdict is not None and remarks_verdict.first_bad is not None:
                 errors.print_note(f"{session.tool} {session.session}: {remarks_verdict.first_bad}")
-    return exit_code([verdict.status for _, verdict in listed if verdict is not None], strict=False)
+    return code or exit_code([verdict.status for _, verdict in listed if verdict is not None], strict=False)
 
 
 def _compact_number(number: int | None) -> str:

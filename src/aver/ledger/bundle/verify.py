@@ -167,8 +167,13 @@ class BundleJudge:
         """Of each chain that examiners may look at: its name, and its ledger and tenant, by its first record."""
         # The bundle's own `keys` chain limits retired keys. It is read first, because the limits apply to all chains.
         ends = key_ends(options.ring, self._read_key_records(), partial(read_blob, directory))
-        self._rules = options.rules(retirements(options.ring, ends))
+        self.rules = options.rules(retirements(options.ring, ends))
         self._recorded = read_recorded_keys(only_valid(options.ring, self._read_key_records()))
+
+    @property
+    def doubtful(self) -> set[str | None]:
+        """The chains in which something was found."""
+        return set(self._tally.doubtful)
 
     def judge(self, only: Collection[str] | None = None) -> Tally:
         """Judge everything, or only the chains of these ids. The numbers are those of the module's docstring."""
@@ -230,7 +235,7 @@ class BundleJudge:
             of=of,
             ring=ring,
             recorded=self._recorded,
-            retired=self._rules.retired,
+            retired=self.rules.retired,
             only=only,
         )
         return head
@@ -258,14 +263,14 @@ class BundleJudge:
         if not sources:
             return
         files = {claim.id: claim.file for claim in self.index.chains}
-        doubtful = set(self._tally.doubtful)
+        doubtful = self.doubtful
         owner = "", self.owner.ledger, self.owner.tenant
         with closing(BundleReader(self.directory, self.heads, files)) as reader:
             for (digits, ledger, tenant), names in sources.items():
                 chains = tuple(ExaminedChain(name, origin, self.heads[name].count) for origin, name in names.items())
-                valid = ValidRecords(reader, self._rules, names, doubtful)
+                valid = ValidRecords(reader, self.rules, names, doubtful)
                 complete = is_whole and (digits, ledger, tenant) == owner
-                examination = Examination(valid, self._rules, ledger, tenant, chains, is_complete=complete)
+                examination = Examination(valid, self.rules, ledger, tenant, chains, is_complete=complete)
                 examine(self._examiners, [examination], self._tally)
 
     def _judge_chain(self, claim: ChainClaim, file_name: str) -> None:
@@ -338,7 +343,7 @@ class BundleJudge:
         if record.kind == IMPORT_KIND:
             self._history.add(record)
         elif record.kind == DROP_KIND:
-            judge = ChainJudge(self._rules, chain=META_CHAIN, start=None)
+            judge = ChainJudge(self.rules, chain=META_CHAIN, start=None)
             judge.judge(record)
             if any(finding.status == "failed" for finding in judge.tally.findings):
                 return
@@ -357,11 +362,11 @@ class BundleJudge:
         if claim.origin is None or claim.id in RESERVED_CHAINS or owner.has_made(named):
             identity = {"name": claim.id, "ledger": owner.ledger, "tenant": owner.tenant}
             known = {key: value for key, value in identity.items() if value is not None}
-            return ChainJudge(self._rules, chain=claim.id, identity=known, needs_block=owner.ledger is not None)
+            return ChainJudge(self.rules, chain=claim.id, identity=known, needs_block=owner.ledger is not None)
         entry = self._history.imported.get(claim.id)
         if entry is None or entry.origin != claim.origin:
             self._by_index_alone += 1
-        rules = rules_for_imported(self._rules, claim.id)
+        rules = rules_for_imported(self.rules, claim.id)
         return ChainJudge(rules, chain=claim.id, identity={"name": claim.origin})
 
     def _check_missing(self) -> None:

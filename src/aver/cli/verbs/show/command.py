@@ -45,6 +45,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.check import open_read_only
+
+    ledger = open_read_only(given.ledger, tenant=given.tenant)
+    if ledger is None:
+        return _show(given, screen)
+    from aver.cli.read_only import print_read_only_note
+
+    with ledger:
+        given.ledger = ledger  # Opened once: opening verifies all of it.
+        code = _show(given, screen)
+        return max(code, print_read_only_note(ledger))
+
+
+def _show(given: argparse.Namespace, screen: Screen) -> int:
     from aver.check import resolve, verify
 
     if given.raw and given.json:
@@ -104,13 +118,14 @@ def _find_call_decisions(given: argparse.Namespace) -> list[Sealed]:
 
     A call that was done has a record under its id. A call that was refused has only these.
     """
+    from aver.config import home_dir
     from aver.gate.decision_record import find_decision_records
-    from aver.ledger import open_ledger
+    from aver.ledger.lookup import LedgerSource
 
     if not given.thing.isprintable():
         return []
     try:
-        with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        with LedgerSource(given.tenant, home_dir(), given.ledger).open() as ledger:
             return find_decision_records(ledger, given.thing)[::-1]
     except NotFound:  # There is no ledger.
         return []
@@ -140,8 +155,10 @@ def _require_one_record(found: ResolvedTarget) -> Sealed:
     if first is None:
         raise BadInput(f"{found.name} has no records")
     if second is not None:
-        place = f"capsule://{found.chain}/0" if found.chain else "one of its ids or hashes"
-        raise BadInput(f"{found.name} has many records, and show takes one", advice=f"aver log lists them; try {place}")
+        advice = "aver log CHAIN --ledger BUNDLE lists the records of a bundle; aver show ID --ledger BUNDLE shows one"
+        if found.chain:
+            advice = f"aver log {found.chain} lists them; try capsule://{found.chain}/0"
+        raise BadInput(f"{found.name} has many records, and show takes one", advice=advice)
     return first
 
 

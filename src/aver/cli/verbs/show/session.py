@@ -20,11 +20,13 @@ from aver.cli import terminal
 from aver.cli.options import Usage
 from aver.cli.terminal import Screen, StyledText, format_time, print_json
 from aver.cli.verdict_text import exit_code, print_verdict
+from aver.config import home_dir
 from aver.errors import NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.new_file import check_new_path, open_new_file
 from aver.ingest.diffs import classify_diff_lines
 from aver.ingest.foreign_json import to_utc
+from aver.ledger.lookup import LedgerSource
 from aver.sessions.html_page import render_page
 from aver.sessions.labels import (
     LabelledText,
@@ -324,7 +326,7 @@ def _present_session(shown: _SessionView, given: argparse.Namespace, screen: Scr
 
 @contextmanager
 def _open_from_ledger(chain: str, given: argparse.Namespace) -> Iterator[_SessionView | None]:
-    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+    with LedgerSource(given.tenant, home_dir(), given.ledger, open_ledger).open() as ledger:
         chains = find_session_by_chain(ledger, chain)
         if chains is None:
             yield None
