@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from aver.ledger.checkpoint import make_checkpoint
 from aver.ledger.checkpoint_files import append_checkpoint, to_checkpoint_line
 from aver.ledger.imports.drop import drop_import, find_squatters
 from aver.ledger.meta_chain import build_drop_entries, build_import_entry
+from aver.ledger.stores.copy import copy_ledger
+from aver.ledger.stores.urls import open_store
+from support.agent_capsules import AgentCapsules
 from support.bundles import draft, load
 from support.old_imports import as_an_older_aver_did
 from support.tamper import codes_at, forget, unguarded
@@ -260,6 +264,32 @@ def test_a_drop_that_another_party_sealed_hides_nothing(
     assert missing <= codes_at(other.verify())
 
 
+def test_only_the_machine_that_imported_drops(other: Ledger, client: str, tmp_path: Path) -> None:
+    """A drop that others do not count would look to them like a loss."""
+    home = tmp_path / "colleague"
+    home.mkdir()
+    with open_ledger(other.store.url, home=home) as theirs:
+        public = other.keys.ring().entries[0].key
+        theirs.keys.import_keys([public], trust={public.fingerprint})
+        with pytest.raises(Refused, match="of another machine made this import"):
+            drop_import(theirs, client)
+    assert other.head(f"import.{client}.codex.two").count == 3
+
+
+def test_an_earlier_copy_says_why_it_cannot_go_on(
+    other: Ledger, client: str, new_ledger_url: Callable[[], str]
+) -> None:
+    url = new_ledger_url()
+    with closing(open_store(url, create=True, timeout=30, facts=other.store.facts())) as copy:
+        copy_ledger(other.store, copy)
+        drop_import(other, client)
+        with pytest.raises(Refused, match="which the original does not have any more"):
+            copy_ledger(other.store, copy)
+    with closing(open_store(new_ledger_url(), create=True, timeout=30, facts=other.store.facts())) as fresh:
+        copy_ledger(other.store, fresh)
+        assert [row.name for row in fresh.chains(other.tenant)] == other.chains()
+
+
 def test_a_chain_that_was_imported_again_is_compared_again(other: Ledger, bundle: Path, client: str) -> None:
     other.sweep()
     drop_import(other, client)
@@ -387,6 +417,20 @@ def test_a_chain_of_the_own_name_is_read_from_its_beginning_after_the_drop(squat
     )
     attacker.close()
     assert any(place[1:] == ("codex.two", 1) for place in codes_at(squatted.verify(since="last")))
+
+
+def test_an_old_import_that_names_no_ledger_is_dropped_chain_by_chain(
+    other: Ledger, public_tool: AgentCapsules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing tells which chains came together. One of them has a name that looks like digits of a source."""
+    with as_an_older_aver_did(monkeypatch):
+        import_bundle(other, public_tool.write_bundle(tmp_path / "theirs"))
+    names = [row.name for row in other.store.chains(other.tenant) if row.frozen]
+    for name in names:
+        assert [chain.name for chain in drop_import(other, name).chains] == [name]
+        assert other.verify().first_bad is None
+    assert other.chains() == ["keys", "meta"]
+    other.append("claude-code.5d2e", draft())
 
 
 # --- sources

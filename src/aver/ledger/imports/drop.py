@@ -60,11 +60,11 @@ def drop_import(ledger: Ledger, source: str) -> DropResult:
     Raises `NotFound` if there is no such import, `Refused` for a chain that was made here, and `IntegrityError` if a
     chain is not as it was imported. Then nothing is removed.
     """
-    ring = ledger.keys.ring()
+    with hold_signer(ledger.signer()) as signer:  # The first use of a key makes it.
+        ring, fingerprint = ledger.keys.ring(), signer.fingerprint
     own = {entry.fingerprint for entry in ring.entries if entry.identity == LEDGER}
-    with hold_signer(ledger.signer()) as signer:
-        if signer.fingerprint not in own:
-            raise BadInput("an import is dropped by the ledger's own key, and this signer has another")
+    if fingerprint not in own:
+        raise BadInput("an import is dropped by the ledger's own key, and this signer has another")
     # 1.
     source, rows = _select_chains(ledger, source)
     history = read_import_history(ledger, ring)
@@ -100,18 +100,14 @@ def _select_chains(ledger: Ledger, source: str) -> tuple[str, list[ChainRow]]:
     """The imported chains of a source, and its digits."""
     rows = ledger.store.chains(ledger.tenant)
     digits = {row.name: _find_digits(ledger, row) for row in rows if row.frozen}
-    match = _SOURCE(source)
-    if match is None:
-        named = next((row for row in rows if row.name == source), None)
-        if named is not None and not named.frozen:
-            words = f"{source} was made here, and no command removes such a chain"
-            raise Refused("NOT_IMPORTED", words, advice="aver log marks imported chains")
+    named, match = next((row for row in rows if row.name == source), None), _SOURCE(source)
+    wanted = digits.get(source) if named is not None else None if match is None else match[1]
+    if named is not None and not named.frozen:
+        words = f"{source} was made here, and no command removes such a chain"
+        raise Refused("NOT_IMPORTED", words, advice="aver log marks imported chains")
+    if named is not None and wanted is None:
         # A chain of an old import that names no ledger: nothing tells which other chains came with it.
-        wanted = digits.get(source)
-        if named is not None and wanted is None:
-            return source, [named]
-    else:
-        wanted = match[1]
+        return source, [named]
     found = [row for row in rows if row.frozen and wanted is not None and digits[row.name] == wanted]
     if not found or wanted is None:
         raise NotFound(f"nothing was imported from {ascii(source)[:120]}", advice="aver log lists the chains")

@@ -101,6 +101,12 @@ def _plan_copy(source: Store, target: Store, tenant: str) -> _CopyPlan:
     plan = _CopyPlan(tenant, {row.name: row for row in source.chains(tenant)})
     for copy in target.chains(tenant):
         row = plan.wanted.get(copy.name)
+        if row is None and copy.frozen:
+            raise Refused(
+                "DIVERGED",
+                f"{target.name} has the import {copy.name}, which the original does not have any more",
+                advice="the import was dropped; copy to a new database or file",
+            )
         if row is None or copy.count > row.count or (copy.frozen and (copy.count, row.frozen) != (row.count, True)):
             raise _diverged_error(target, copy)
         # Equal hashes at one place mean equal records before it, too: every record has the hash of the one before.

@@ -37,7 +37,6 @@ from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
 from aver.errors import IntegrityError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.ledger.stores.mentions import find_references, leave_unmentioned
 from aver.ledger.stores.postgres.pool import PoolConnection
 from aver.ledger.stores.protocol import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, ExpectedWrites, RecordRow
 from aver.log import debug
@@ -367,6 +366,9 @@ class PostgresTransaction:
         )
 
     def remove_chains(self, tenant: str, chains: Sequence[ChainRow]) -> int:
+        # Imported here: hooks load this module, and never remove anything.
+        from aver.ledger.stores.mentions import find_references, leave_unmentioned
+
         # The owner of the tables turns the guards off and on again in this transaction. Until it ends, no other writer
         # can change these tables, and nobody sees them without guards.
         numbers = [chain.number for chain in chains]

@@ -13,7 +13,6 @@ from typing import Any
 
 from aver.capsule.blobs import Blob
 from aver.capsule.sealed import Sealed
-from aver.ledger.stores.mentions import find_references, leave_unmentioned
 from aver.ledger.stores.protocol import SEAL_COLUMNS, SEARCH_COLUMNS, ChainRow, RecordRow
 from aver.ledger.stores.sqlite import schema
 
@@ -148,6 +147,9 @@ class SqliteTransaction:
         self._connection.execute("UPDATE chains SET frozen = 1, origin = ? WHERE chain = ?", (origin, chain.number))
 
     def remove_chains(self, tenant: str, chains: Sequence[ChainRow]) -> int:
+        # Imported here: hooks load this module, and never remove anything.
+        from aver.ledger.stores.mentions import find_references, leave_unmentioned
+
         run = self._connection.execute
         # SQLite cannot turn a trigger off. To drop and create it again is part of this transaction, so no other
         # connection ever sees the ledger without it, and a crash brings it back.
