@@ -113,10 +113,8 @@ def build_decision_draft(
 
     # Mask before anything is stored: the record, its texts and its blobs hold no secret of the action. The digest and
     # the hashes are those of the action as it was judged.
-    masked = mask(action.to_dict() if decision.digest else _to_lossy_dict(action))
-    named = masked.value
-    diff = None if action.diff is None else mask(action.diff)
     bundle, policy, found = gate.bundle, decision.policy, decision.estimate
+    diff = None if action.diff is None else mask(action.diff)
     # What replay needs besides the record. Most decisions share the rules and the state: the ledger keeps each once.
     basis: dict[str, Blob | None] = {
         "rules": None if bundle is None else Blob(canonical_bytes(bundle.to_dict()), "application/json"),
@@ -139,6 +137,18 @@ def build_decision_draft(
     }
     # `asdict` keeps tuples, and JSON has only lists.
     policy_lists = {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors") if policy is not None}
+    # All that quotes the action is masked together: a reason may repeat a secret that only the arguments show.
+    masked = mask(
+        {
+            "action": action.to_dict() if decision.digest else _to_lossy_dict(action),
+            "facts": known,
+            "policy": policy_lists,
+            "fixes": [] if found is None else list(found.fixes),
+            "reasons": list(decision.reasons),
+        }
+    )
+    told = masked.value
+    named = told["action"]
     result = {
         "v": 1,
         "gate_id": decision.gate_id,
@@ -148,7 +158,7 @@ def build_decision_draft(
         "action": named,
         "masked": {"rules": RULES_VERSION, "count": masked.count + (0 if diff is None else diff.count)},
         **(protocol_hashes(action) if decision.digest else dict.fromkeys(HASH_NAMES)),
-        "facts": known,
+        "facts": told["facts"],
         "features": None if found is None else dict(found.features),
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),
@@ -156,15 +166,15 @@ def build_decision_draft(
         "model": None if found is None else found.model,
         "effects_version": gate.known.effects_version,
         "effects": None if decision.effects is None else sorted(decision.effects.classes),
-        "policy": None if policy is None else {**asdict(policy), **policy_lists},
+        "policy": None if policy is None else {**asdict(policy), **told["policy"]},
         "thresholds": asdict(decision.thresholds),
         "max_retries": gate.max_retries,
         "groups": {group: sorted(members) for group, members in sorted(gate.groups.items())},
         "trusted": sorted(gate.trusted),
-        "fixes": [] if found is None else list(found.fixes),
+        "fixes": told["fixes"],
         "basis": {name: None if blob is None else blob.reference for name, blob in basis.items()},
         "session": next_session_state(facts, decision),
-        "reasons": list(decision.reasons),
+        "reasons": told["reasons"],
     }
     draft = Capsule(
         type="system",
@@ -177,7 +187,7 @@ def build_decision_draft(
         ),
         context=Context(agent_id=named["caller"], session_id=named["session"] or None),
         reasoning=Reasoning(
-            analysis="; ".join(decision.reasons), selected_option=decision.decision, model=result["model"]
+            analysis="; ".join(told["reasons"]), selected_option=decision.decision, model=result["model"]
         ),
         authority=Authority(
             type="human_approved" if decision.decision == "human_approved" else "policy",

@@ -271,7 +271,9 @@ def remember_failure(home: Path, tool: str, event: str, session: str, why: str, 
 
     import orjson
 
-    texts = {"event": event, "session": session, "call": call, "why": why}
+    from aver.capsule.masking.mask import mask
+
+    texts = {"event": event, "session": session, "call": call, "why": str(mask(why).value)}
     failure = {
         "id": new_id(),
         "at": now(),

@@ -41,7 +41,7 @@ from aver import log
 from aver.capsule.aver_block import BLOCK_KEY, chain_name
 from aver.capsule.blobs import Blob
 from aver.capsule.canonical import ascii_json
-from aver.capsule.masking.mask import mask, mask_draft
+from aver.capsule.masking.mask import mask, mask_draft, mask_part
 from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, Reasoning, ToolCall, Trigger
 from aver.clock import now
 from aver.errors import AverError
@@ -112,13 +112,15 @@ def note_key(tool: str, session: str, name: str) -> str:
 def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, Any] | None = None) -> EventDraft:
     """Build the draft for an event. `seen` is what the capsule says about its raw records, if it has any."""
     blobs: list[Blob] = []
+    secrets: set[str] = set()
     call, denied, tokens = event.call, event.allowed.denied, event.tokens
     # The prompt that the event belongs to. An event after it repeats only an excerpt of the prompt's first line.
     request, turn = "", None
     if event.what == "prompt":
         request, turn = event.text, event_key(tool, session, event.key)
     elif event.prompt is not None:
-        line = next((line for line in event.prompt.text.splitlines() if line.strip()), "").strip()
+        masked = _masked_prompt(event.prompt.text)  # Before it is cut: half a secret is not recognised.
+        line = next((line for line in masked.splitlines() if line.strip()), "").strip()
         request = line if len(line) <= EXCERPT_MAX else f"{line[: EXCERPT_MAX - 1]}…"
         turn = event_key(tool, session, event.prompt.key)
     # The call, and its error. A call without a result may have been made: its outcome is unknown.
@@ -128,7 +130,8 @@ def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, A
             error = call.error or ("denied" if denied else "the tool reported an error")
         elif call.ok is None:
             error = "OUTCOME_UNKNOWN"
-        arguments, result = _externalise_large(dict(call.arguments), blobs), _externalise_large(call.result, blobs)
+        arguments = _externalise_large(dict(call.arguments), blobs, secrets)
+        result = _externalise_large(call.result, blobs, secrets)
         calls.append(
             ToolCall(
                 tool=call.tool,
@@ -168,9 +171,9 @@ def draft_event(tool: str, session: str, event: AgentEvent, seen: Mapping[str, A
         ),
         authority=Authority(type=event.allowed.by, policy_reference=event.allowed.reference),
         execution=Execution(tool_calls=calls, duration_ms=event.duration_ms or 0, resources_used=used),
-        outcome=_build_outcome(event, error, blobs),
+        outcome=_build_outcome(event, error, blobs, secrets),
     )
-    return EventDraft(mask_draft(capsule, opaque=(SIGNATURES, TRANSCRIPT)), blobs)
+    return EventDraft(mask_draft(capsule, opaque=(SIGNATURES, TRANSCRIPT), found=secrets), blobs)
 
 
 def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -197,7 +200,7 @@ def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping
     return environment
 
 
-def _build_outcome(event: AgentEvent, error: str | None, blobs: list[Blob]) -> Outcome:
+def _build_outcome(event: AgentEvent, error: str | None, blobs: list[Blob], secrets: set[str]) -> Outcome:
     call = event.call
     # A refusal by the client says more than any status. Without a call or a status, the event itself has happened.
     status: str | None = "blocked" if event.allowed.denied else event.status
@@ -212,11 +215,11 @@ def _build_outcome(event: AgentEvent, error: str | None, blobs: list[Blob]) -> O
         added, removed = count_changed_lines(call.diff)
         metrics = {"lines_added": added, "lines_removed": removed}
         result = {"diff": call.diff} if result is None else {"diff": call.diff, "more": result}
-    # A summary may be made from a whole file: look at its beginning only.
-    line = " ".join(event.summary[: 4 * SUMMARY_MAX].split())
+    # A summary may be made from a whole file: look at its beginning only. It is masked before it is cut.
+    line = " ".join(str(mask_part(event.summary[: 4 * SUMMARY_MAX], secrets).value).split())
     return Outcome(
         status=status,
-        result=_externalise_large(result, blobs),
+        result=_externalise_large(result, blobs, secrets),
         summary=line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…",
         error=error,
         side_effects=list(event.side_effects),
@@ -224,8 +227,11 @@ def _build_outcome(event: AgentEvent, error: str | None, blobs: list[Blob]) -> O
     )
 
 
-def _externalise_large(value: Any, blobs: list[Blob]) -> Any:
-    """Return the value, or a reference to a blob if it is a large object. The ledger moves large texts later."""
+def _externalise_large(value: Any, blobs: list[Blob], secrets: set[str]) -> Any:
+    """Return the value, or a reference to a blob if it is a large object. The ledger moves large texts later.
+
+    `secrets` receives the secrets that the blob had: other parts of the capsule may repeat them.
+    """
     if not isinstance(value, dict | list):
         return value
     try:
@@ -235,15 +241,19 @@ def _externalise_large(value: Any, blobs: list[Blob]) -> Any:
     if len(written) <= INLINE_MAX:
         return value
     # The ledger does not look into blobs. So secrets must be masked here.
-    blob = Blob(orjson.dumps(mask(value).value, option=orjson.OPT_SORT_KEYS), "application/json")
+    blob = Blob(orjson.dumps(mask_part(value, secrets).value, option=orjson.OPT_SORT_KEYS), "application/json")
     blobs.append(blob)
     return blob.reference
 
 
-@lru_cache(maxsize=256)
 def _prompt_hash(text: str) -> str:
     # Hash the masked prompt: from the hash of a short secret, anyone can find the secret by trying.
-    return hashlib.sha3_256(mask(text).value.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha3_256(_masked_prompt(text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _masked_prompt(text: str) -> str:
+    return str(mask(text).value)
 
 
 def _key_part(identifier: str) -> str:

@@ -136,7 +136,10 @@ def find_subject(tool: str, arguments: Json) -> str:
     for name in ("file_path", "notebook_path", "command", "pattern", "query", "url", "description", "path", "skill"):
         if value := string_or_empty(arguments.get(name)):
             return one_line(value)
-    return one_line(next((value for value in arguments.values() if isinstance(value, str) and value.strip()), ""))
+    from aver.capsule.masking.named_values import is_sensitive_name
+
+    texts = (value for name, value in arguments.items() if isinstance(value, str) and not is_sensitive_name(name))
+    return one_line(next((text for text in texts if text.strip()), ""))
 
 
 # --- failures

@@ -10,8 +10,13 @@ In any JSON value, Aver masks:
 * texts in the form of a key, token or private key (`aver.capsule.masking.token_patterns`)
 * values that a text assigns to a name that sounds secret: `password=...`, `"api_key": "..."`
   (`aver.capsule.masking.named_values`)
+* values that a known program takes as a password: `sshpass -p ...` (`aver.capsule.masking.command_options`)
 * values of an object's key that sounds secret, values after a flag such as `--password`, `value` where `name` sounds
   secret, and the private members of a JSON Web Key
+* every further place of a secret that one of these rules found, also a beginning of it at the end of a text: a summary
+  repeats a command without the context that shows the secret, and may cut it
+
+The rules are in `rules.toml`.
 
 `[masked:RULE]` replaces the secret. Not even a hash of it is kept, because a short secret can be found by trying.
 Masking a masked value changes nothing. The record notes `RULES_VERSION`, and how often each rule applied, in
@@ -21,6 +26,7 @@ Masking a masked value changes nothing. The record notes `RULES_VERSION`, and ho
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -30,19 +36,23 @@ import orjson
 
 from aver.capsule.aver_block import BLOCK_KEY
 from aver.capsule.canonical import DEPTH_MAX
+from aver.capsule.masking import rules_table
 from aver.capsule.masking.named_values import (
     can_be_numeric,
     find_assignment_spans,
-    is_secret_value,
+    is_key_constant,
+    is_secret_under,
     is_sensitive_name,
     may_name_secret,
 )
+from aver.capsule.masking.secret_values import is_secret_value
 from aver.capsule.masking.token_patterns import (
+    ALL_PATTERNS,
     PRIVATE_KEY_MARKS,
-    TOKEN_PATTERNS,
     Span,
     TokenPattern,
     find_token_spans,
+    is_basic_text,
     possible_patterns,
 )
 from aver.capsule.model import SECTIONS, Capsule
@@ -50,7 +60,7 @@ from aver.errors import NotCanonical
 from aver.fast_dataclass import dataclass
 from aver.lazy_pattern import lazy_pattern
 
-RULES_VERSION = 1
+RULES_VERSION: int = rules_table.VERSION
 """The version of all masking rules. Every change to them raises it."""
 
 NOTE_KEY = "masked"
@@ -61,6 +71,18 @@ TEXT_MIN = 5
 
 KEY_MIN = 20
 """A shorter word has not the form of a key: the shortest key is an AWS access key."""
+
+REPEATED_MIN = 6
+"""A shorter secret is not looked for elsewhere in the record: it may be an ordinary word."""
+
+CUT_MIN = 8
+"""Characters of a secret by which the end of a text is taken for its beginning, where no ellipsis shows the cut."""
+
+REPEATED_MAX = 4_096
+"""A longer secret is not looked for elsewhere. Whole private keys have their own marks wherever they are."""
+
+REPEATED_COUNT_MAX = 64
+"""How many secrets of one record are looked for elsewhere in it."""
 
 ROUNDS_MAX = 4
 """How often a text is searched again, because masking may uncover another secret. After that it is masked whole."""
@@ -97,16 +119,25 @@ class Masked:
 
 def mask(value: Any) -> Masked:
     """Mask the secrets in a JSON value. Values that are not JSON are not changed."""
+    return mask_part(value, set())
+
+
+def mask_part(value: Any, found: set[str]) -> Masked:
+    """Mask one part of a record. `found` receives its secrets, which other parts may repeat. Never store it."""
     run, _ = _begin_run({"": value})
     masked = _mask_value(value, run, 0)
+    if run.found:
+        masked = _mask_repeated(masked, _sort_secrets(run.found), run)
+        found |= run.found
     return Masked(masked, dict(sorted(run.counts.items())))
 
 
-def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
+def mask_draft(draft: Capsule, *, opaque: Iterable[str] = (), found: Iterable[str] = ()) -> Capsule:
     """Mask the secrets in a draft's texts and free-form fields, and add the note that says so.
 
     Ids, times, enumerations, hashes and Aver's block are not masked. Nor are the entries of `environment` that `opaque`
-    names: signatures and digests, which are useless when a part is missing. An earlier note is added up.
+    names: signatures and digests, which are useless when a part is missing. An earlier note is added up. `found` are
+    secrets from parts of the record that were masked before: they are masked wherever the draft repeats them.
     """
     content = draft.to_dict()
     reasoning = content["reasoning"]
@@ -117,11 +148,17 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = ()) -> Capsule:
     left_alone = {name: environment.pop(name) for name in (BLOCK_KEY, *opaque) if name in environment}
     content["context"]["environment"] = environment
     run, texts = _begin_run({name: content[name] for name in SECTIONS})
+    run.found.update(found)
     for name, text in texts.items():
         if text is not None and not run.forms and not (run.others and _may_hold_other_secrets(text)):
             continue
         left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
         content[name] = {**_mask_value(content[name], run, 1), **left}
+    if run.found:
+        secrets = _sort_secrets(run.found)
+        for name in SECTIONS:
+            left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
+            content[name] = {**_mask_repeated(content[name], secrets, run), **left}
     # A draft that was masked before keeps the counts of its note.
     by_rule = before.get("by_rule") if isinstance(before, dict) else None
     counted = by_rule.items() if isinstance(by_rule, dict) else ()
@@ -144,6 +181,15 @@ class _MaskingRun(NamedTuple):
     counts: Counter[str]
     forms: tuple[TokenPattern, ...]
     others: bool
+    found: set[str]
+    """The secrets that were masked. They are kept only while this run lasts."""
+
+    def add(self, secret: str, rule: str) -> str:
+        """Count a secret and return its mark."""
+        self.counts[rule] += 1
+        if REPEATED_MIN <= len(secret) <= REPEATED_MAX and len(self.found) < REPEATED_COUNT_MAX:
+            self.found.add(secret)
+        return f"[masked:{rule}]"
 
 
 def _begin_run(values: Mapping[str, Any]) -> tuple[_MaskingRun, dict[str, str | None]]:
@@ -157,16 +203,43 @@ def _begin_run(values: Mapping[str, Any]) -> tuple[_MaskingRun, dict[str, str | 
     written = [text for text in texts.values() if text is not None]
     if len(written) < len(texts):
         # A value that is not JSON cannot be searched beforehand: every pattern is tried.
-        return _MaskingRun(Counter(), TOKEN_PATTERNS, others=True), texts
+        return _MaskingRun(Counter(), ALL_PATTERNS, others=True, found=set()), texts
     whole = "\n".join(written)
-    return _MaskingRun(Counter(), possible_patterns(whole), _may_hold_other_secrets(whole)), texts
+    return _MaskingRun(Counter(), possible_patterns(whole), _may_hold_other_secrets(whole), set()), texts
 
 
 def _may_hold_other_secrets(text: str) -> bool:
     """Whether JSON may hold a secret that no token pattern finds: a named value, a URL's password, a private key."""
-    if may_name_secret(text.lower()):
+    if may_name_secret(text.lower()) or may_give_password(text):
         return True
     return ("://" in text and "@" in text) or '"kty"' in text or any(mark in text for mark in PRIVATE_KEY_MARKS)
+
+
+def may_give_password(text: str) -> bool:
+    """Whether a text may contain a command that is given a password. A fast test: an option, then a program."""
+    if not any(option in text for option in _OPTIONS):
+        return False
+    return any(program in text for program in _PROGRAMS)
+
+
+_OPTIONS = (
+    " -p",
+    " -P",
+    " -a",
+    " -w",
+    " -k",
+    " -K",
+    " -b",
+    " -U",
+    " -hp",
+    "pass",
+    "conf",
+    "login",
+    "--from-literal",
+    "/p:",
+)
+_OPTIONS += ('"-p', '"-P', '"-a"', '"-w"', '"-k"', '"-b"')
+_PROGRAMS = tuple(sorted({program for programs, _, _ in rules_table.COMMANDS for program in programs}))
 
 
 def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
@@ -187,6 +260,10 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
                 masked[place] = _mask_under_name(item, "", run, depth + 1, rule="private-key")
             elif type(key) is str and is_sensitive_name(key):
                 masked[place] = _mask_under_name(item, key, run, depth + 1)
+            elif type(key) is str and type(item) is str and is_key_constant(key) and is_secret_under(key, item):
+                masked[place] = run.add(item, "named")
+            elif key == "auth" and type(item) is str and is_basic_text(item):
+                masked[place] = run.add(item, "basic-credentials")  # Docker's `config.json`.
             elif titled and key == "value":
                 masked[place] = _mask_under_name(item, str(title), run, depth + 1)
             else:
@@ -194,6 +271,8 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
         return masked
     if isinstance(value, list | tuple):
         items, results = list(value), []
+        if run.others and len(items) <= WORDS_MAX and all(type(item) is str for item in items):
+            items = _mask_words(items, run)
         for index, item in enumerate(items):
             name = items[index - 1] if index else None
             # `["--password", "hunter2"]`, or a header as a pair: the text before names the value.
@@ -211,6 +290,32 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
                 results.append(_mask_value(item, run, depth + 1))
         return results
     return value
+
+
+WORDS_MAX = 256
+"""Words of a command that is a list. A longer list is none."""
+
+
+def _mask_words(words: list[str], run: _MaskingRun) -> list[str]:
+    """Mask the passwords in a command that is a list of words: `["sshpass", "-p", "hunter2"]`."""
+    line = " ".join(words)
+    if not may_give_password(line):
+        return words
+    from aver.capsule.masking.command_options import find_command_spans
+
+    starts, at = [], 0
+    for word in words:
+        starts.append(at)
+        at += len(word) + 1
+    masked = list(words)
+    for span in find_command_spans(line):
+        number = bisect_right(starts, span.start) - 1
+        begin, end = span.start - starts[number], span.end - starts[number]
+        word = words[number]
+        # A span that reaches into the next word is a text with a blank. Such a word is searched by itself.
+        if end <= len(word) and masked[number] == word and not _MARK.fullmatch(word, begin, end):
+            masked[number] = word[:begin] + run.add(word[begin:end], span.rule) + word[end:]
+    return masked
 
 
 def _mask_key(key: Any, taken: Mapping[Any, Any], run: _MaskingRun) -> Any:
@@ -235,8 +340,7 @@ def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rul
         if _MARK.fullmatch(value):
             return value
         if is_secret_value(name, value):
-            run.counts[rule] += 1
-            return f"[masked:{rule}]"
+            return run.add(value, rule)
         return _mask_text(value, run)
     if isinstance(value, list | tuple):
         return [_mask_under_name(item, name, run, depth + 1, rule=rule) for item in value]
@@ -266,12 +370,11 @@ def _mask_text(text: str, run: _MaskingRun) -> str:
             return text
         pieces, at = [], 0
         for start, end, rule in spans:
-            run.counts[rule] += 1
-            pieces += [text[at:start], f"[masked:{rule}]"]
+            pieces += [text[at:start], run.add(text[start:end], rule)]
             at = end
         text = "".join([*pieces, text[at:]])
-        forms = TOKEN_PATTERNS  # The masked text may have hidden another secret.
-    if _find_spans(text, TOKEN_PATTERNS):
+        forms = ALL_PATTERNS  # The masked text may have hidden another secret.
+    if _find_spans(text, ALL_PATTERNS):
         run.counts["tangled"] += 1
         return "[masked:tangled]"
     return text
@@ -281,6 +384,10 @@ def _find_spans(text: str, forms: tuple[TokenPattern, ...]) -> list[Span]:
     spans = list(find_token_spans(text, forms))
     if may_name_secret(text.lower()):
         spans += find_assignment_spans(text)
+    if may_give_password(text):
+        from aver.capsule.masking.command_options import find_command_spans
+
+        spans += find_command_spans(text)
     return [span for span in spans if not _MARK.fullmatch(text, span.start, span.end)]
 
 
@@ -294,3 +401,58 @@ def _merge_spans(spans: list[Span]) -> list[Span]:
         else:
             merged.append((start, end, rank, rule))
     return [Span(start, end, rule) for start, end, _, rule in merged]
+
+
+# --- secrets that a record repeats
+
+
+def _sort_secrets(found: Iterable[str]) -> list[str]:
+    """The secrets to look for, the longest first: one may contain another."""
+    return sorted((each for each in found if "[masked:" not in each), key=lambda each: (-len(each), each))
+
+
+def _mask_repeated(value: Any, secrets: list[str], run: _MaskingRun) -> Any:
+    """Mask every further place of secrets that were found, and a beginning of one at the end of a text."""
+    if type(value) is str:
+        for secret in secrets:
+            if secret[:REPEATED_MIN] in value:
+                value = _mask_repeated_text(value, secret, run)
+        return value
+    if isinstance(value, dict):
+        return {key: _mask_repeated(item, secrets, run) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mask_repeated(item, secrets, run) for item in value]
+    return value
+
+
+def _mask_repeated_text(text: str, secret: str, run: _MaskingRun) -> str:
+    pieces, at, start = [], 0, text.find(secret)
+    while start != -1:
+        end = start + len(secret)
+        # A part of a longer word is another word, unless the secret itself is a long one.
+        alone = len(secret) >= KEY_MIN or not (
+            (start and text[start - 1].isalnum() and secret[0].isalnum())
+            or (text[end : end + 1].isalnum() and secret[-1].isalnum())
+        )
+        if alone and not _is_in_mark(text, start):
+            run.counts["repeated"] += 1
+            pieces += [text[at:start], "[masked:repeated]"]
+            at = end
+            start = text.find(secret, end)
+        else:
+            start = text.find(secret, start + 1)
+    text = "".join([*pieces, text[at:]])
+    # A text that was cut may end with the beginning of the secret.
+    body = text.removesuffix("…")
+    start = body.rfind(secret[:REPEATED_MIN], max(0, len(body) - len(secret)))
+    size_min = REPEATED_MIN if len(body) < len(text) else CUT_MIN
+    cut = start != -1 and len(body) - start >= size_min and secret.startswith(body[start:])
+    if cut and not (start and body[start - 1].isalnum()):
+        run.counts["repeated"] += 1
+        return f"{body[:start]}[masked:repeated]{text[len(body) :]}"
+    return text
+
+
+def _is_in_mark(text: str, at: int) -> bool:
+    opening = text.rfind("[masked:", max(0, at - 64), at + 1)
+    return opening != -1 and "]" not in text[opening:at]

@@ -1,12 +1,9 @@
 """Names that sound secret, and the values that a text assigns to them: `password=...`, `export TOKEN=...`.
 
-The last word of a name decides: `DB_PASSWORD`, `clientSecret` and `x-api-key` sound secret; `token_count`,
-`password_policy` and `public_key` do not. The value is masked unless it is plainly no secret:
-
-* a placeholder: `${TOKEN}`, `<token>`, `***`
-* a type or the beginning of a sentence: `password: string`, `token=None`
-* a reference to another name in code: `password=args.password`
-* words about the secret: "this field is required"
+The last words of a name decide: `DB_PASSWORD`, `clientSecret` and `x-api-key` sound secret; `token_count`,
+`password_policy` and `public_key` do not. The words are in `rules.toml`. The value is masked unless it is plainly no
+secret (`aver.capsule.masking.secret_values`), or refers to another name in code: `password=args.password`. Names such
+as `JWT_KEY` sound secret only with a value that looks random.
 
 Names are read once from left to right, and values are skipped after they were judged, so the time is linear.
 """
@@ -17,6 +14,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from aver.capsule.masking import rules_table
+from aver.capsule.masking.secret_values import is_secret_value, looks_random
 from aver.capsule.masking.token_patterns import Span
 from aver.lazy_pattern import lazy_pattern
 
@@ -28,16 +27,20 @@ def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _one_of(words: tuple[str, ...]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
 _CAMEL = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = lazy_pattern(r"[-. _/:$\[\]\"']+")
-_PASSWORD = r"pass(?:word|wd|phrase|code)s?|pwd"  # noqa: S105 - a name
 _SECRET_NAME = lazy_pattern(
-    rf"(?P<word>{_PASSWORD}|secrets?|token|(?:api|access|secret|private|signing|encryption|master|account|shared|auth"
-    r")_?keys?|credentials?|authorization|(?:^|_)(?:set_)?cookie|connection_?string|(?:^|_)(?:otp|cvv|cvc))"
-    r"(?:_(?:value|base64|b64|hex|raw|plain|text|old|new|prod|production|staging|dev|test|hash|confirm|confirmation)"
-    r"|_?[0-9]++)*+$"
+    rf"(?P<word>{_one_of(rules_table.SECRET)}|(?:{_one_of(rules_table.KEY)})_?keys?"
+    rf"|(?:^|_)(?:{_one_of(rules_table.PASS_AFTER)})_?pass|(?:^|_)(?:{_one_of(rules_table.TOKENS_AFTER)})_?tokens"
+    r"|(?:^|_)(?:set_)?cookie|(?:^|_)(?:otp|cvv|cvc))"
+    rf"(?:_(?:{_one_of(rules_table.AFTER)})|_?[0-9]++)*+$"
 )
-_NUMERIC_SECRET = lazy_pattern(rf"{_PASSWORD}|secret|otp|cvv|cvc")
+_NUMERIC_SECRET = lazy_pattern(r"pass(?:word|wd|phrase|code)s?|pwd|pass$|secret|otp|cvv|cvc")
+_PLAIN_KEYS = frozenset(rules_table.PLAIN_KEYS)
 _SWITCH_WORDS = _word_set("is has use no needs requires require show hide forgot allow enable without skip")
 """A name that begins with one of these is a switch."""
 _COUNTED_TOKEN_WORDS = _word_set(
@@ -47,17 +50,29 @@ _COUNTED_TOKEN_WORDS = _word_set(
 """After one of these, `token` is a counted unit of text, a mark in it, or a page."""
 
 _NEEDLES = (
-    *("password", "passwd", "passphrase", "passcode", "pwd", "secret", "key", "credential", "cookie", "connection"),
-    *("otp", "cvv", "cvc", "auth"),
+    *("pwd", "pswd", "secret", "key", "credential", "cookie", "connection", "otp", "cvv", "cvc", "auth", "mnemonic"),
+    *("phrase", "seed_words", "seed-words", "seedwords", "seed words", "jwt", "passwd"),
 )
+_ORDINARY_PASS = ("passed", "passes", "passing")
 
 
 def may_name_secret(lower: str) -> bool:
     """Whether a text in lower case may contain a name that sounds secret. A fast test that most texts fail."""
     if [needle for needle in _NEEDLES if needle in lower]:
         return True
+    if "pass" in lower and lower.count("pass") > sum(lower.count(word) for word in _ORDINARY_PASS):
+        return True
     # Agents' records count `tokens` everywhere; a single `token` may be a secret. `tokenstaging` contains both.
-    return "token" in lower and (lower.count("token") > lower.count("tokens") or "tokenstaging" in lower)
+    if "token" not in lower:
+        return False
+    if lower.count("token") > lower.count("tokens") or "tokenstaging" in lower:
+        return True
+    at = lower.find("tokens")
+    while at != -1:
+        if lower[max(0, at - 16) : at].rstrip("-. _/:$[]\"'\\").endswith(rules_table.TOKENS_AFTER):
+            return True
+        at = lower.find("tokens", at + 6)
+    return False
 
 
 def is_sensitive_name(name: str) -> bool:
@@ -84,26 +99,28 @@ def _is_sensitive_name(name: str) -> bool:
     return not (found["word"] == "token" and before[-1] in _COUNTED_TOKEN_WORDS)
 
 
+def is_secret_under(name: str, value: str) -> bool:
+    """Whether a text under this name is a secret. Names such as `JWT_KEY` and `AUTH` need a value that looks random."""
+    if is_sensitive_name(name):
+        return is_secret_value(name, value)
+    return is_key_constant(name) and looks_random(value.strip()) and is_secret_value(name, value)
+
+
+def is_key_constant(name: str) -> bool:
+    """Whether it is a name in capitals that may hold a key: `JWT_KEY`, `APP_KEY`, `AUTH`; not `CACHE_KEY`."""
+    if not name.isupper() or "[masked:" in name:
+        return False
+    words = _SEPARATORS.sub("_", name[-NAME_MAX:].strip("-. _/:$[]\"'")).lower().split("_")
+    if words in (["auth"], ["jwt"]):
+        return True
+    return len(words) > 1 and words[-1] in ("key", "jwt") and words[-2] not in _PLAIN_KEYS
+
+
 def can_be_numeric(name: str) -> bool:
     """Whether even a number is a secret under this name, as for a password or a one-time code."""
     return _NUMERIC_SECRET.search(name[-NAME_MAX:].lower()) is not None
 
 
-_NON_SECRET_WORDS = _word_set(
-    "none null nil undefined true false yes no on off any str string strings bytes int integer number float bool "
-    "boolean object array list dict buffer text type optional required require requires missing invalid valid empty "
-    "unset set expired incorrect wrong unknown hidden redacted masked changed reset enabled disabled failed ok error "
-    "errors default auto prompt env environment is are was must the a an not for to and or if of in this that your "
-    "with from secretstr bearer basic digest self void file stdin keychain vault below above here see e.g. i.e."
-)
-"""Words that follow a secret name and are no secret: types, states, beginnings of sentences."""
-
-_PLACEHOLDER = lazy_pattern(
-    r"<[^<>]*>|\$?\{.*\}|\$\(.*\)|\$\$?[A-Za-z_][A-Za-z0-9_:.]*|\$[0-9@*]|%[A-Za-z_][A-Za-z0-9_]*%"
-    r"|!(?:Ref|Sub|GetAtt|ImportValue|vault|secret|env|env_var)\b.*"
-    r"|[*xX.\u2022\u2026_?#-]+|(?:[A-Za-z]+ )?(?:%[sdr]|\{[^{}]*\})|\[[A-Za-z :_-]*\]",
-    re.DOTALL,
-)
 _LOOKUP = lazy_pattern(
     r"(?:self|this|os|process|config|settings|env|args|ctx|context|request|req|options|opts|params|app|cfg|var|vars"
     r"|secrets|data|props|inputs?|github|steps|local|module|cls|kwargs|state|session|conn|client|user|event|import_meta)"
@@ -111,21 +128,6 @@ _LOOKUP = lazy_pattern(
     re.DOTALL,
 )
 _IDENTIFIER = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
-_SENTENCE = lazy_pattern(
-    r"\b(?:is|are|was|must|should|cannot|can|may|not|please|the|your|this|field|required|invalid|enter)\b",
-    re.IGNORECASE,
-)
-_PATH = lazy_pattern(r"[~/].*|[A-Za-z]:\\.*", re.DOTALL)
-
-
-def is_secret_value(name: str, value: str) -> bool:
-    """Whether the value of a secret-sounding name is a secret. It is, unless it plainly is not."""
-    text = value.strip()
-    if not text or text.lower() in _NON_SECRET_WORDS or _PLACEHOLDER.fullmatch(text):
-        return False
-    if name.lower().endswith("pwd") and _PATH.fullmatch(text):
-        return False
-    return not (text.count(" ") >= 2 and _SENTENCE.search(text) and not any(c.isdigit() for c in text))
 
 
 # --- assignments in a text
@@ -134,7 +136,7 @@ _TYPE = r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,40}+"
 _NAME = lazy_pattern(
     r"(?<![A-Za-z0-9_.-])(?<!\[masked:)(?P<name>[A-Za-z0-9_.-]++)"
     r"(?P<closed>\\{0,4}[\"'`])?\]?[ \t]{0,8}+"
-    rf"(?::[ \t]{{0,4}}+{_TYPE}(?:[ ]?\|[ ]?{_TYPE}){{0,3}}[ \t]{{0,4}}+(?==[ \t]{{0,8}}+[\"'`]))?"  # then its value
+    rf"(?::[ \t]{{0,4}}+(?P<type>{_TYPE}(?:[ ]?\|[ ]?{_TYPE}){{0,3}})[ \t]{{0,4}}+(?==[ \t]{{0,8}}+[\"'`]))?"
     r"(?P<sign>=>|:=|=(?!=)|:(?!:)|%3[Dd])[ \t]{0,8}+"
 )
 _FLAG = lazy_pattern(r"(?<![A-Za-z0-9_.-])(?P<name>--?[A-Za-z][A-Za-z0-9_-]*+)[ \t]++(?=[^\s=:-])")
@@ -149,6 +151,12 @@ _LINE_END = lazy_pattern(r"[ \t]{0,64}+(?:[,;}\])#]|\\[nr]|\r|\n|$)")
 LINE_MAX = 256
 """How many characters back the quotes of a line are counted."""
 
+NUMERIC_PASSWORD_MIN = 4
+"""Digits from which on an unquoted number is taken for a password or a one-time code."""
+
+NUMERIC_TOKEN_MIN = 8
+"""Digits from which on an unquoted number is taken for a token or a key. A shorter one is a count or an id."""
+
 BARE_VALUE_MIN = 3
 """An unquoted value shorter than this is a flag or a variable rather than a secret."""
 
@@ -158,15 +166,18 @@ def find_assignment_spans(text: str) -> Iterator[Span]:
     at = 0
     while named := _NAME.search(text, at):
         at = named.end()
-        if is_sensitive_name(named["name"]):
+        if is_sensitive_name(named["name"]) or is_key_constant(named["name"]):
             span, at = _read_value(text, named)
             if span is not None:
                 yield span
+        elif named["type"] is not None:
+            # `log: password="..."` has the form of a variable with its type. So the type is read as a name, too.
+            at = named.start("type")
     if "--" in text or " -" in text:
         yield from _find_flag_values(text)
     if "</" in text:
         for element in _ELEMENT.finditer(text):
-            if is_sensitive_name(element["name"]) and is_secret_value(element["name"], element["value"]):
+            if is_secret_under(element["name"], element["value"]):
                 yield Span(*element.span("value"), "assignment")
 
 
@@ -191,7 +202,7 @@ def _read_value(text: str, named: re.Match[str]) -> tuple[Span | None, int]:
     if opening:
         start = opening.end()
         end, after = _find_quoted_end(text, start, opening["quote"])
-        secret = is_secret_value(name, text[start:end])
+        secret = is_secret_under(name, text[start:end])
     else:
         bare = _bare_value_pattern(text, named).match(text, at)
         if bare is None:
@@ -244,9 +255,10 @@ def _is_env_line(text: str, named: re.Match[str]) -> bool:
 
 def _is_secret_bare_value(text: str, named: re.Match[str], bare: re.Match[str]) -> bool:
     name, value = named["name"], bare[0]
-    if len(value) < BARE_VALUE_MIN or value[0] in "<{" or not is_secret_value(name, value):
+    if len(value) < BARE_VALUE_MIN or value[0] in "<{" or not is_secret_under(name, value):
         return False
-    if text.startswith("(", bare.end()) or (value.isdigit() and len(value) < 4):
+    digits_min = NUMERIC_PASSWORD_MIN if can_be_numeric(name) else NUMERIC_TOKEN_MIN
+    if text.startswith("(", bare.end()) or (value.isdigit() and len(value) < digits_min):
         return False  # A call of a function, or a count.
     if name.startswith(("self.", "this.", "cls.")):
         return False  # In code a text has quotes.

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from aver.capsule.masking import rules_table
+from aver.capsule.masking.secret_values import is_secret_value
 from aver.lazy_pattern import lazy_pattern
 
 
@@ -45,24 +47,6 @@ _WORD_START = (
     r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=(?m:^)-)|(?<=\\n-)"
     r"|(?<=\[m)|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m))"
 )
-_WORD_END = r"(?![A-Za-z0-9_-])"
-
-
-def _key_pattern(
-    rule: str, needles: str, pattern: str, accepted: Callable[[re.Match[str]], bool] = _accept_any, *, back: int = 0
-) -> TokenPattern:
-    return TokenPattern(
-        rule, tuple(needles.split()), lazy_pattern(f"{_WORD_START}(?:{pattern})", re.ASCII), accepted, back
-    )
-
-
-def _word_pattern(
-    rule: str, needles: str, pattern: str, accepted: Callable[[re.Match[str]], bool] = _accept_any
-) -> TokenPattern:
-    """A pattern that begins with a word in any case."""
-    return TokenPattern(
-        rule, tuple(needles.split()), lazy_pattern(pattern, re.ASCII | re.IGNORECASE), accepted, any_case=True
-    )
 
 
 def _has_digit(match: re.Match[str]) -> bool:
@@ -77,7 +61,12 @@ def _looks_random(match: re.Match[str]) -> bool:
 
 def _is_basic_credentials(match: re.Match[str]) -> bool:
     """Whether the text after `Basic` decodes to `user:password`. `Basic` is an ordinary word, too."""
-    encoded = _secret_text(match).rstrip("=")
+    return is_basic_text(_secret_text(match))
+
+
+def is_basic_text(text: str) -> bool:
+    """Whether a text is `user:password` in base64."""
+    encoded = text.rstrip("=")
     try:
         decoded = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True).decode("utf-8")
     except ValueError:
@@ -96,119 +85,83 @@ def _is_header_value(match: re.Match[str]) -> bool:
     return _is_not_placeholder(match) and (known or _has_digit(match))
 
 
-TOKEN_PATTERNS: tuple[TokenPattern, ...] = (
-    # clouds
-    _key_pattern("aws-key", "AKIA ASIA ABIA ACCA", rf"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_WORD_END}"),
-    _key_pattern(
-        "google-key",
-        "AIza ya29. GOCSPX-",
-        rf"AIza[A-Za-z0-9_-]{{35}}{_WORD_END}|ya29\.[A-Za-z0-9_-]{{20,}}+|GOCSPX-[A-Za-z0-9_-]{{24,}}+",
-    ),
-    _key_pattern("azure-key", "Q~", r"[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}", back=4),
-    _key_pattern("cloud-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,}+", back=14),
-    _key_pattern(
-        "cloud-token",
-        "doo_v1_ dop_v1_ dor_v1_ dapi hvs. hvb. hvr. dp.pt. dp.st. dp.ct. dp.sa. tskey- pscale_ sbp_ HRKU-",
-        r"do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}|hv[sbr]\.[A-Za-z0-9_-]{24,}+|dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9]{40,}+"
-        r"|tskey-[a-z]{1,20}-[A-Za-z0-9-]{16,}+|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_-]{32,}+|sbp_[a-f0-9]{40}"
-        r"|HRKU-[A-Za-z0-9_-]{36,}+",
-    ),
-    # source code hosts
-    _key_pattern(
-        "github-token",
-        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
-        r"gh[pousr]_[A-Za-z0-9]{36,}+|github_pat_[A-Za-z0-9_]{22,}+",
-    ),
-    _key_pattern(
-        "gitlab-token",
-        "glpat- gldt- glrt- glcbt- glptt- glft- glsoat- glagent- gloas-",
-        r"gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas)-[A-Za-z0-9_-]{20,}+",
-    ),
-    _key_pattern("atlassian-token", "ATBB ATATT3", r"ATBB[A-Za-z0-9]{28,}+|ATATT3[A-Za-z0-9_-]{50,}+=?[A-Z0-9]{0,16}"),
-    # chat
-    _key_pattern(
-        "slack-token",
-        "xox xapp- hooks.slack.com/services/",
-        r"xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}+|xapp-[0-9]-[A-Za-z0-9-]{20,}+"
-        r"|hooks\.slack\.com/services/(?P<secret>[A-Za-z0-9/]{20,}+)",
-    ),
-    _key_pattern(
-        "discord-token",
-        "discord.com/api/webhooks/ discordapp.com/api/webhooks/",
-        r"discord(?:app)?\.com/api/webhooks/[0-9]{1,24}/(?P<secret>[A-Za-z0-9_-]{30,}+)",
-    ),
-    TokenPattern(
-        "telegram-token",
-        (":AA",),
-        lazy_pattern(rf"(?<=[0-9]{{8}}):AA[A-Za-z0-9_-]{{33}}{_WORD_END}", re.UNICODE),
-        _accept_any,
-    ),
-    # models
-    _key_pattern(
-        "llm-key",
-        "sk-ant- sk-proj- sk-svcacct- sk-or- sk-lf- gsk_ hf_ r8_ xai- pplx- nvapi- lsv2_",
-        r"sk-(?:ant|proj|svcacct|or|lf)-[A-Za-z0-9_-]{20,}+|gsk_[A-Za-z0-9]{40,}+|hf_[A-Za-z0-9]{30,}+"
-        r"|r8_[A-Za-z0-9]{37}|xai-[A-Za-z0-9]{40,}+|pplx-[A-Za-z0-9]{40,}+|nvapi-[A-Za-z0-9_-]{40,}+"
-        r"|lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}",
-        _has_digit,
-    ),
-    _key_pattern("llm-key", "sk-", r"sk-[A-Za-z0-9_-]{20,}+", _looks_random),
-    # payment
-    _key_pattern(
-        "payment-key",
-        "sk_live_ sk_test_ rk_live_ rk_test_ whsec_ sq0atp- sq0csp- shpat_ shpca_ shppa_ shpss_ access_token$produc",
-        r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}+|whsec_[A-Za-z0-9+/]{24,}+=?=?|sq0(?:atp|csp)-[A-Za-z0-9_-]{22,}+"
-        r"|shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}|access_token\$production\$[a-z0-9]{16}\$[a-f0-9]{32}",
-    ),
-    # packages
-    _key_pattern(
-        "registry-token",
-        "npm_ pypi- rubygems_ dckr_pat_ dckr_oat_ oy2 cio",
-        rf"npm_[A-Za-z0-9]{{36}}{_WORD_END}|pypi-[A-Za-z0-9_-]{{50,}}+|rubygems_[a-f0-9]{{48}}"
-        rf"|dckr_[po]at_[A-Za-z0-9_-]{{27,}}+|oy2[a-z0-9]{{43}}{_WORD_END}|cio[A-Za-z0-9]{{32}}{_WORD_END}",
-        _has_digit,
-    ),
-    # services
-    _key_pattern(
-        "service-key",
-        "SG. key- SK lin_api_ ntn_ secret_ NRAK- glsa_ sntrys_ sntryu_ figd_ PMAK-",
-        rf"SG\.[A-Za-z0-9_-]{{16,32}}\.[A-Za-z0-9_-]{{32,64}}{_WORD_END}|key-[a-f0-9]{{32}}{_WORD_END}|SK[a-f0-9]{{32}}{_WORD_END}"
-        r"|lin_api_[A-Za-z0-9]{40}|ntn_[A-Za-z0-9]{40,}+|secret_[A-Za-z0-9]{43}|NRAK-[A-Z0-9]{27}"
-        r"|glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|sntry[su]_[A-Za-z0-9_-]{40,}+=?=?|figd_[A-Za-z0-9_-]{40,}+"
-        r"|PMAK-[a-f0-9]{24}-[a-f0-9]{34}",
-        _has_digit,
-    ),
-    # standards
-    _key_pattern("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{50,}+"),
-    _key_pattern("jwt", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+"),
-    _word_pattern("bearer", "bearer", r"bearer(?:\s|%20|\+){1,4}+(?P<secret>[A-Za-z0-9._~+/-]{12,}+=*+)", _has_digit),
-    _word_pattern(
-        "basic-credentials", "basic", r"basic\s{1,4}+(?P<secret>[A-Za-z0-9+/]{6,}+={0,2})", _is_basic_credentials
-    ),
-    _word_pattern(
-        "authorization",
-        "authorization",
-        r"authorization\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
-        r"(?:(?P<scheme>[a-z][a-z0-9-]{0,31}+) {1,4}+)?(?P<secret>[^\s\"',\\]{6,}+)",
-        _is_header_value,
-    ),
-    _word_pattern(
-        "cookie",
-        "cookie",
-        r"cookie2?\\{0,4}[\"']?\s{0,4}:\s{0,4}\\{0,4}[\"']?(?P<secret>[a-z0-9_.!#%&*+^|~-]{1,128}+=[^\r\n\"'\\]{2,}+)",
-    ),
-    _word_pattern("signed-url", "sig= signature=", r"(?:sig|signature)=(?P<secret>[A-Za-z0-9%+/_=-]{40,}+)"),
-    # commands and files
-    _word_pattern(
-        "netrc", "login", r"login\s{1,8}+\S{1,128}+\s{1,8}+password\s{1,8}+(?P<secret>\S++)", _is_not_placeholder
-    ),
-    _word_pattern(
-        "command-credentials",
-        "curl",
-        r"curl [^\n]{0,120}?(?:-u|--user)[ =]?[\"']?[^\s:\"'$]{1,64}+:(?P<secret>[^\s\"'@]{1,256}+)",
-        _is_not_placeholder,
-    ),
+def _is_secret_text(match: re.Match[str]) -> bool:
+    """Whether it is a value of its own, and neither a placeholder nor a word such as `required`."""
+    return _is_not_placeholder(match) and is_secret_value("", _secret_text(match))
+
+
+def _is_discord_token(match: re.Match[str]) -> bool:
+    """Whether the first part is the number of a user in base64. Other words with two dots are none."""
+    first = _secret_text(match).partition(".")[0]
+    try:
+        decoded = base64.b64decode(first + "=" * (-len(first) % 4), altchars=b"-_", validate=True)
+    except ValueError:
+        return False
+    return decoded.isdigit() and len(decoded) >= 16
+
+
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+def _has_base58_checksum(match: re.Match[str]) -> bool:
+    """Whether the checksum at the end is right, as in the private key of a wallet (WIF)."""
+    import hashlib
+
+    number = 0
+    for character in _secret_text(match):
+        number = number * 58 + _BASE58.index(character)
+    content = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    return hashlib.sha256(hashlib.sha256(content[:-4]).digest()).digest()[:4] == content[-4:]
+
+
+CHECKS: dict[str, Callable[[re.Match[str]], bool]] = {
+    "": _accept_any,
+    "digit": _has_digit,
+    "random": _looks_random,
+    "basic": _is_basic_credentials,
+    "value": _is_secret_text,
+    "header": _is_header_value,
+    "header-value": lambda match: _is_not_placeholder(match) and _has_digit(match),
+    "discord": _is_discord_token,
+    "base58check": _has_base58_checksum,
+}
+"""What must hold besides the pattern, by the name in `rules.toml`."""
+
+
+def _from_table(rule: str, needles: tuple[str, ...], pattern: str, kind: str, check: str, back: int) -> TokenPattern:
+    any_case = kind == "word"
+    source = f"{_WORD_START}(?:{pattern})" if kind == "key" else pattern
+    flags = re.UNICODE if rule == "telegram-token" else re.ASCII | (re.IGNORECASE if any_case else 0)
+    return TokenPattern(rule, needles, lazy_pattern(source, flags), CHECKS[check], back, any_case)
+
+
+TOKEN_PATTERNS: tuple[TokenPattern, ...] = tuple(_from_table(*row) for row in rules_table.TOKENS)
+
+
+class ShapePattern(NamedTuple):
+    """A key without a needle: tried where a word has one of these lengths and begins with one of these letters."""
+
+    rule: str
+    begins: str
+    lengths: range
+    follows: str
+    pattern: re.Pattern[str]
+    accepted: Callable[[re.Match[str]], bool]
+
+
+SHAPE_PATTERNS = tuple(
+    ShapePattern(
+        rule,
+        begins,
+        range(lengths[0], lengths[1] + 1),
+        follows,
+        lazy_pattern(f"{_WORD_START}(?:{pattern})", re.ASCII),
+        CHECKS[check],
+    )
+    for rule, begins, lengths, follows, pattern, check in rules_table.SHAPES
 )
+_SHAPE_MARK = TokenPattern("shape", (), lazy_pattern(r"(?!)"), _accept_any)
+"""Stands for all of `SHAPE_PATTERNS` among the patterns that may match."""
 
 
 PRIVATE_KEY_MARKS = ("PRIVATE KEY", "Private-Lines:")
@@ -218,7 +171,7 @@ KEY_RUN_MIN = 15
 """Every key whose needle has only letters, digits, hyphens and underscores contains the needle in a run of at least
 this many such characters, except for `_SPLIT_KEY_NEEDLES`. A test checks this for every pattern."""
 
-_SPLIT_KEY_NEEDLES = ("eyJ", "whsec_")
+_SPLIT_KEY_NEEDLES = frozenset(rules_table.SPLIT_NEEDLES)
 """Needles of keys that may consist of shorter runs."""
 
 _RUN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
@@ -238,17 +191,34 @@ def possible_patterns(text: str) -> tuple[TokenPattern, ...]:
     # The long runs of characters that may hold a key. Searching a copy with one letter for all of them is fast.
     written = text.encode("utf-8", "surrogatepass")
     shape = written.translate(_RUN_TABLE)
-    long_runs, end = [], 0
+    long_runs, end, has_shape = list[bytes](), 0, False
     while (start := shape.find(_LONG_RUN, end)) != -1:
         space = shape.find(b" ", start)
         end = len(shape) if space == -1 else space
         if written[start:end].strip(_DIGEST_CHARACTERS):
             long_runs.append(written[start:end])
+            has_shape = has_shape or _may_have_shape(written, start, end)
     runs = b" ".join(long_runs).decode("ascii")
     found = [at for needle, at in _RUN_NEEDLES if needle in runs] if runs else []
     found += [at for needle, at in _TEXT_NEEDLES if needle in text]
     found += [at for needle, at in _WORD_NEEDLES if needle in lower]
-    return tuple(TOKEN_PATTERNS[at] for at in sorted(set(found))) if found else ()
+    shapes = (_SHAPE_MARK,) if has_shape else ()
+    return (*(TOKEN_PATTERNS[at] for at in sorted(set(found))), *shapes) if found or shapes else ()
+
+
+def _may_have_shape(written: bytes, start: int, end: int) -> bool:
+    """Whether a run of characters may begin a key without a needle. The end of an escape may stand before the key."""
+    return any(
+        end - begin in shape.lengths
+        and chr(written[begin]) in shape.begins
+        and written.startswith(shape.follows.encode(), end)
+        for begin in range(start, min(start + SHAPE_LEAD_MAX, end))
+        for shape in SHAPE_PATTERNS
+    )
+
+
+SHAPE_LEAD_MAX = 6
+"""Characters of an escape (`n`, `u003d`, `31m`) that may stand before a key in the same run."""
 
 
 _NEEDLES = [(needle, at) for at, form in enumerate(TOKEN_PATTERNS) for needle in form.needles]
@@ -261,10 +231,16 @@ _RUN_NEEDLES = [
 _TEXT_NEEDLES = [each for each in _NEEDLES if each not in (*_WORD_NEEDLES, *_RUN_NEEDLES)]
 
 
-def find_token_spans(text: str, among: Iterable[TokenPattern] = TOKEN_PATTERNS) -> Iterator[Span]:
+ALL_PATTERNS = (*TOKEN_PATTERNS, _SHAPE_MARK)
+
+
+def find_token_spans(text: str, among: Iterable[TokenPattern] = ALL_PATTERNS) -> Iterator[Span]:
     """Find every secret that has a form of its own. Spans may overlap."""
     lower = _to_lower(text) if among else ""
     for form in among:
+        if form is _SHAPE_MARK:
+            yield from _find_shapes(text)
+            continue
         searched = lower if form.any_case else text
         for needle in form.needles:
             at = searched.find(needle)
@@ -286,6 +262,13 @@ def find_token_spans(text: str, among: Iterable[TokenPattern] = TOKEN_PATTERNS) 
     if PRIVATE_KEY_MARKS[1] in text:
         for match in _PUTTY_LINES.finditer(text):
             yield Span(*match.span("secret"), "private-key")
+
+
+def _find_shapes(text: str) -> Iterator[Span]:
+    for shape in SHAPE_PATTERNS:
+        for match in shape.pattern.finditer(text):
+            if shape.accepted(match):
+                yield Span(*match.span(), shape.rule)
 
 
 def _to_lower(text: str) -> str:

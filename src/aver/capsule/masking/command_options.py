@@ -1,0 +1,71 @@
+"""Passwords on command lines: values that a known program takes as a password, such as `sshpass -p ...`.
+
+The programs and the patterns of their options are in `rules.toml`. A pattern is searched from the program's name to the
+end of its command: the next line end, `;`, `&` or `|`. No part of a text is searched twice by the same pattern, and
+the patterns are bounded, so the time is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from aver.capsule.masking import rules_table
+from aver.capsule.masking.secret_values import is_secret_value
+from aver.capsule.masking.token_patterns import Span
+from aver.lazy_pattern import lazy_pattern
+
+COMMAND_MAX = 2_000
+"""Characters of one command in which a password is looked for."""
+
+BEFORE_MAX = 400
+"""Characters before a program in which its input is looked for: `echo name:password | chpasswd`."""
+
+RULE = "command-credentials"
+
+_PATTERNS = tuple(lazy_pattern(pattern) for _, pattern, _ in rules_table.COMMANDS)
+_BY_PROGRAM: dict[str, list[int]] = {}
+for _number, (_programs, _, _) in enumerate(rules_table.COMMANDS):
+    for _program in _programs:
+        _BY_PROGRAM.setdefault(_program, []).append(_number)
+
+_PROGRAM = lazy_pattern(
+    r"(?<![A-Za-z0-9_.-])(?:"
+    + "|".join(re.escape(name) for name in sorted(_BY_PROGRAM, key=len, reverse=True))
+    + r")(?![A-Za-z0-9_-])"
+)
+_REST = lazy_pattern(
+    rf"(?:[^\n;|&\\\"']|\\(?:\r?\n|.)?|\"[^\"\n]{{0,512}}+\"?|'[^'\n]{{0,512}}+'?){{0,{COMMAND_MAX}}}+"
+)
+
+
+def find_command_spans(text: str) -> Iterator[Span]:
+    """Find the passwords that commands in a text are given."""
+    searched = [0] * len(_PATTERNS)
+    at = end = 0
+    was_cut = False
+    while program := _PROGRAM.search(text, at):
+        at = program.end()
+        # Programs of one command share its end. A long command is read on when half of what was read is over.
+        if end <= at or (was_cut and end - at < COMMAND_MAX // 2):
+            rest = _REST.match(text, at)
+            found = at if rest is None else rest.end()
+            end = min(found, at + COMMAND_MAX)
+            was_cut = found > end or found - at >= COMMAND_MAX
+        for number in _BY_PROGRAM[program[0]]:
+            if rules_table.COMMANDS[number][2]:
+                begin, stop = max(searched[number], program.start() - BEFORE_MAX), program.end()
+            else:
+                begin, stop = max(searched[number], program.start()), end
+            if begin < stop:
+                searched[number] = stop
+                yield from _find_values(text, _PATTERNS[number], begin, stop)
+
+
+def _find_values(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterator[Span]:
+    for found in pattern.finditer(text, begin, stop):
+        for group in ("a", "b", "c"):
+            value = found[group] if group in pattern.groupindex else None
+            # A blank in quotes is part of a password; `$NAME` and `<name>` are none.
+            if value and value[0] not in "$<{[%*-" and is_secret_value("", value):
+                yield Span(*found.span(group), RULE)
