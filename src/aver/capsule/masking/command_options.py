@@ -25,8 +25,8 @@ RULE = "command-credentials"
 
 _PATTERNS = tuple(lazy_pattern(pattern) for _, pattern, _ in rules_table.COMMANDS)
 _BY_PROGRAM: dict[str, list[int]] = {}
-for _number, (_programs, _, _) in enumerate(rules_table.COMMANDS):
-    for _program in _programs:
+for _number, _command in enumerate(rules_table.COMMANDS):
+    for _program in _command[0]:
         _BY_PROGRAM.setdefault(_program, []).append(_number)
 
 _PROGRAM = lazy_pattern(

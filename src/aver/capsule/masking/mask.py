@@ -127,7 +127,7 @@ def mask_part(value: Any, found: set[str]) -> Masked:
     run, _ = _begin_run({"": value})
     masked = _mask_value(value, run, 0)
     if run.found:
-        masked = _mask_repeated(masked, _sort_secrets(run.found), run)
+        masked = _mask_all_repeated({"": masked}, run)[""]
         found |= run.found
     return Masked(masked, dict(sorted(run.counts.items())))
 
@@ -155,10 +155,9 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = (), found: Iterable[st
         left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
         content[name] = {**_mask_value(content[name], run, 1), **left}
     if run.found:
-        secrets = _sort_secrets(run.found)
-        for name in SECTIONS:
+        for name, section in _mask_all_repeated({name: content[name] for name in SECTIONS}, run).items():
             left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
-            content[name] = {**_mask_repeated(content[name], secrets, run), **left}
+            content[name] = {**section, **left}
     # A draft that was masked before keeps the counts of its note.
     by_rule = before.get("by_rule") if isinstance(before, dict) else None
     counted = by_rule.items() if isinstance(by_rule, dict) else ()
@@ -223,22 +222,9 @@ def may_give_password(text: str) -> bool:
 
 
 _OPTIONS = (
-    " -p",
-    " -P",
-    " -a",
-    " -w",
-    " -k",
-    " -K",
-    " -b",
-    " -U",
-    " -hp",
-    "pass",
-    "conf",
-    "login",
-    "--from-literal",
-    "/p:",
+    *(" -p", " -P", " -a", " -w", " -k", " -K", " -b", " -U", " -hp", "pass", "conf", "login", "--from-literal", "/p:"),
+    *('"-p', '"-P', '"-a"', '"-w"', '"-k"', '"-b"', '"-U"'),
 )
-_OPTIONS += ('"-p', '"-P', '"-a"', '"-w"', '"-k"', '"-b"')
 _PROGRAMS = tuple(sorted({program for programs, _, _ in rules_table.COMMANDS for program in programs}))
 
 
@@ -253,11 +239,13 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
         private = _PRIVATE_JWK if isinstance(value.get("kty"), str) else frozenset()
         # In `{"name": "password", "value": "hunter2"}` one member names the other.
         title = value.get("name", value.get("key"))
-        titled = isinstance(title, str) and is_sensitive_name(title)
+        titled = run.others and isinstance(title, str) and is_sensitive_name(title)
         for key, item in value.items():
             place = _mask_key(key, masked, run)
             if key in private:
                 masked[place] = _mask_under_name(item, "", run, depth + 1, rule="private-key")
+            elif not run.others:  # No name in this value sounds secret: the patterns of names need not be compiled.
+                masked[place] = _mask_value(item, run, depth + 1)
             elif type(key) is str and is_sensitive_name(key):
                 masked[place] = _mask_under_name(item, key, run, depth + 1)
             elif type(key) is str and type(item) is str and is_key_constant(key) and is_secret_under(key, item):
@@ -277,7 +265,8 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
             name = items[index - 1] if index else None
             # `["--password", "hunter2"]`, or a header as a pair: the text before names the value.
             named = (
-                type(name) is str
+                run.others
+                and type(name) is str
                 and type(item) is str
                 and (
                     (len(items) == 2 and name.lower() in _SECRET_HEADERS)
@@ -406,6 +395,16 @@ def _merge_spans(spans: list[Span]) -> list[Span]:
 # --- secrets that a record repeats
 
 
+def _mask_all_repeated(values: dict[str, Any], run: _MaskingRun) -> dict[str, Any]:
+    """Mask every further place of the secrets that were found. That may uncover another secret, so it is repeated."""
+    for _ in range(ROUNDS_MAX):
+        known = len(run.found)
+        values = _mask_repeated(values, _sort_secrets(run.found), run)
+        if len(run.found) == known:
+            break
+    return values
+
+
 def _sort_secrets(found: Iterable[str]) -> list[str]:
     """The secrets to look for, the longest first: one may contain another."""
     return sorted((each for each in found if "[masked:" not in each), key=lambda each: (-len(each), each))
@@ -414,10 +413,12 @@ def _sort_secrets(found: Iterable[str]) -> list[str]:
 def _mask_repeated(value: Any, secrets: list[str], run: _MaskingRun) -> Any:
     """Mask every further place of secrets that were found, and a beginning of one at the end of a text."""
     if type(value) is str:
+        before = value
         for secret in secrets:
             if secret[:REPEATED_MIN] in value:
                 value = _mask_repeated_text(value, secret, run)
-        return value
+        # A mark ends the word before it: a key that was part of a longer word may stand alone now.
+        return value if value == before else _mask_text(value, run._replace(forms=ALL_PATTERNS, others=True))
     if isinstance(value, dict):
         return {key: _mask_repeated(item, secrets, run) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -57,11 +57,11 @@ def build_table(text: str) -> str:
         [
             HEADER,
             f"VERSION = {rules['version']!r}\n",
-            f"SPLIT_NEEDLES = {_words(rules['split_needles'])!r}\n\n",
-            _assign("TOKENS", tokens),
-            _assign("SHAPES", shapes),
-            _assign("COMMANDS", commands),
-            *(f"{name.upper()} = {values!r}\n" for name, values in names.items()),
+            f"SPLIT_NEEDLES: tuple[str, ...] = {_words(rules['split_needles'])!r}\n\n",
+            _assign("TOKENS", "str, tuple[str, ...], str, str, str, int", tokens),
+            _assign("SHAPES", "str, str, tuple[int, ...], str, str, str", shapes),
+            _assign("COMMANDS", "tuple[str, ...], str, bool", commands),
+            *(f"{name.upper()}: tuple[str, ...] = {values!r}\n" for name, values in names.items()),
         ]
     )
 
@@ -75,6 +75,6 @@ def _pattern(value: str | list[str]) -> str:
     return joined.replace("%END%", WORD_END).replace("%VALUE%", VALUE)
 
 
-def _assign(name: str, rows: list[Any]) -> str:
+def _assign(name: str, types: str, rows: list[Any]) -> str:
     lines = "".join(f"    {row!r},\n" for row in rows)
-    return f"{name} = (\n{lines})\n\n"
+    return f"{name}: tuple[tuple[{types}], ...] = (\n{lines})\n\n"
