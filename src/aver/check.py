@@ -32,7 +32,7 @@ from aver.capsule.sealed import Sealed
 from aver.config import home_dir, load_config
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
-from aver.keys import KeyStore, PublicKey, Ring
+from aver.keys import KeyLike, KeyStore, PublicKey, Ring
 from aver.ledger import ledger as ledger_room
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger
@@ -243,7 +243,7 @@ _COUNT_AND_HASH = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.ASCII).fullmatc
 def verify(
     thing: Any = None,
     *,
-    keys: Iterable[PublicKey | str] = (),
+    keys: Iterable[KeyLike] = (),
     level: Level = "signature",
     require_pq: bool = False,
     tenant: str | None = None,
@@ -269,7 +269,7 @@ def verify(
     if isinstance(thing, Ledger):
         thing, ledger = None, thing
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
-    pinned = tuple(key if isinstance(key, PublicKey) else PublicKey(key) for key in keys)
+    pinned = tuple(keys)
     ring = Ring.pin(pinned) if pinned else KeyStore(home).ring()
     source = LedgerSource(tenant, home, ledger, open_ledger)
     url = ledger.store.url if isinstance(ledger, Ledger) else ledger
@@ -319,7 +319,7 @@ class _Request:
 
     options: VerifyOptions
     source: LedgerSource
-    keys: tuple[PublicKey, ...]
+    keys: tuple[KeyLike, ...]
     since: Head | str | None
     checkpoints: tuple[Path, ...]
 
@@ -392,7 +392,7 @@ def find_ledger(
 def examine_tenants(
     url: str | Path | None,
     *,
-    keys: Sequence[PublicKey] = (),
+    keys: Sequence[KeyLike] = (),
     level: Level = "signature",
     require_pq: bool = False,
     tenant: str | None = None,

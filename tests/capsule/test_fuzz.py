@@ -116,7 +116,7 @@ def check_judge(record: Sealed) -> None:
     """A verdict, always; never `verified` unless the seal is ours and whole."""
     for ring in RINGS:
         for level in ("structural", "content", "signature"):
-            retired = {SIGNER.fingerprint: Retirement("2020", {"demo.x": 5})}
+            retired = {SIGNER.public.ed25519: Retirement("2020", {"demo.x": 5})}
             judge = ChainJudge(
                 Rules(ring, level, require_pq=level == "content", retired=retired),  # type: ignore[arg-type]
                 chain="demo.x",

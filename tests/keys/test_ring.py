@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aver.errors import BadInput, NotFound, Refused
 from aver.keys import PublicKey, Ring, RingEntry, SeedSigner, default_purpose, sign_statement
 from aver.keys.public_key import check_identity, identity_from_slug, slug
-from aver.keys.ring import RING_MAX
+from aver.keys.ring import RING_MAX, sign_rotation
 
 T0, T1, T2 = (f"2026-01-0{day}T00:00:00+00:00" for day in (1, 2, 3))
 
@@ -109,22 +109,63 @@ def same_fingerprint(known: PublicKey) -> PublicKey:
     return PublicKey(known.ed25519[:16] + "f" * 48)
 
 
-def test_a_taken_fingerprint_is_refused(ring: Ring) -> None:
-    own, known = key(1), key(5)
+def test_a_taken_fingerprint_is_refused_for_our_own_keys(ring: Ring) -> None:
+    own = key(1)
     tries = [
         lambda: ring.with_known(same_fingerprint(own)),
-        lambda: ring.with_known(same_fingerprint(known)),
         lambda: ring.with_entry(RingEntry("agent:x", "seal", 0, same_fingerprint(own), T0)),
-        lambda: ring.with_entry(RingEntry("agent:x", "seal", 0, same_fingerprint(known), T0)),
         lambda: ring.with_entry(RingEntry("agent:x", "seal", 0, own, T0)),
         lambda: ring.with_known(PublicKey(key(6).ed25519, key(7, True).ml_dsa_65)),
         lambda: ring.with_known(PublicKey(key(2).ed25519, key(7, True).ml_dsa_65)),
-        lambda: Ring.pin((own, same_fingerprint(own))),
     ]
     for attempt in tries:
         with pytest.raises(Refused) as caught:
             attempt()
         assert caught.value.code == "FINGERPRINT_TAKEN"
+
+
+def test_keys_of_others_may_share_a_fingerprint(ring: Ring) -> None:
+    """Anyone can make a second key that begins like the first, so it must not keep out the genuine one."""
+    known, second = key(5), same_fingerprint(key(5))
+    both = ring.with_known(second)
+    assert set(both.lookup(known.fingerprint)) == {known, second}
+    assert Ring.from_dict(both.to_dict()) == both
+    assert set(Ring.pin((known, second)).lookup(known.fingerprint)) == {known, second}
+    assert both.without_known(second.ed25519) == ring
+    with pytest.raises(BadInput, match="2 known keys") as caught:
+        both.without_known(known.fingerprint)
+    assert known.ed25519 in caught.value.advice
+    assert both.without_known(known.ed25519).lookup(known.fingerprint) == (same_fingerprint(known),)
+
+
+def test_a_published_entry_says_more_about_one_key_only(ring: Ring) -> None:
+    retired = RingEntry("ledger", "seal", 0, key(8), T0, T1)
+    knows = ring.with_known(retired)
+    assert knows.entry_of(key(8)) == retired
+    assert knows.entry(key(8).fingerprint) is None
+    assert knows.retirement_times()[key(8).ed25519] == T1
+    assert knows.active("ledger") == ring.active("ledger")
+    # Neither a bare key nor a later export takes the retirement back.
+    assert knows.with_known(key(8)) == knows
+    again = knows.with_known(RingEntry("ledger", "seal", 0, key(8), T0))
+    assert again.retirement_times()[key(8).ed25519] == T1
+    assert again.without_known(key(8).fingerprint) == ring
+    # Others cannot say anything about our own keys.
+    assert ring.with_known(RingEntry("person:eve", "approve", 0, key(2), T0, T0)) == ring
+    for one in (knows, Ring.pin((retired, key(5)))):
+        assert Ring.from_dict(one.to_dict()) == one
+        assert pickle.loads(pickle.dumps(one)) == one
+
+
+def test_a_rotation_statement_retires_the_old_key_for_those_who_have_only_the_new_entry() -> None:
+    old_signer, new_signer = SeedSigner(bytes([31]) * 32), SeedSigner(bytes([32]) * 32)
+    old = RingEntry("ledger", "seal", 0, old_signer.public, T0)
+    new = RingEntry("ledger", "seal", 1, new_signer.public, T1)
+    statement = sign_rotation(old, new, old_signer, new_signer)
+    assert Ring.pin((replace(new, statement=statement), old.key)).retirement_times() == {old.key.ed25519: T1}
+    # A successor that names itself retires nobody.
+    alone = sign_rotation(old, new, new_signer, new_signer)
+    assert Ring.pin((replace(new, statement=alone), old.key)).retirement_times() == {}
 
 
 def test_knowing_twice_changes_nothing_and_may_add_a_post_quantum_half(ring: Ring) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from aver.capsule.sealed import hold_signer
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Refused, Unavailable
-from aver.keys import KeyStore, PublicKey, Ring, SeedSigner, verify_ed25519, verify_ml_dsa_65
+from aver.keys import KeyStore, PublicKey, Ring, SeedSigner, read_keys, verify_ed25519, verify_ml_dsa_65
 from aver.keys import private_files as key_files
 from aver.keys import store as store_module
 from aver.keys.ring import RING_MAX
@@ -526,17 +526,62 @@ def test_trust_and_forget(home: Path, store: KeyStore) -> None:
         store.forget(hybrid.fingerprint)
 
 
-def test_a_taken_fingerprint_is_not_trusted(home: Path, store: KeyStore) -> None:
+def test_a_key_that_imitates_ours_is_not_trusted(home: Path, store: KeyStore) -> None:
     own, known = store.create("ledger").key, SeedSigner(b"k" * 32).public
     store.trust(known)
     before = (home / "known_keys.json").read_bytes()
-    for held in (own, known):
-        with pytest.raises(Refused) as caught:
-            store.trust(point_with_prefix(held.fingerprint))
-        assert caught.value.code == "FINGERPRINT_TAKEN"
+    with pytest.raises(Refused) as caught:
+        store.trust(point_with_prefix(own.fingerprint))
+    assert caught.value.code == "FINGERPRINT_TAKEN"
     assert (home / "known_keys.json").read_bytes() == before
     store.trust(own)
     assert (home / "known_keys.json").read_bytes() == before
+
+
+def test_an_imitation_does_not_keep_out_the_genuine_key(home: Path, store: KeyStore) -> None:
+    """Another good key with the same 16 digits takes fifteen tries. Both are found, and each can be forgotten."""
+    genuine = SeedSigner(b"k" * 32, b"k" * 32).public
+    imitation = point_with_prefix(genuine.fingerprint)
+    store.trust(imitation)
+    store.trust(genuine)
+    again = KeyStore(home).ring()
+    assert set(again.lookup(genuine.fingerprint)) == {genuine, imitation}
+    with pytest.raises(BadInput, match="2 known keys"):
+        store.forget(genuine.fingerprint)
+    with pytest.raises(BadInput, match="2 known keys"):
+        store.export(genuine.fingerprint)
+    assert store.export(genuine.ed25519)["keys"][0]["public_key_pq"] == genuine.ml_dsa_65
+    store.forget(imitation.ed25519)
+    assert KeyStore(home).ring().lookup(genuine.fingerprint) == (genuine,)
+    assert json.loads((home / "known_keys.json").read_bytes()) == {genuine.fingerprint: genuine.ed25519}
+
+
+def test_what_an_owner_exports_about_a_key_is_kept(home: Path, store: KeyStore, tmp_path: Path) -> None:
+    other = KeyStore(tmp_path / "other")
+    other.create("ledger")
+    rotation = other.rotate("ledger")
+    path = tmp_path / "theirs.json"
+    path.write_text(json.dumps(other.export("ledger")))
+    for key in read_keys(path):
+        store.trust(key)
+    ring = KeyStore(home).ring()
+    assert ring.entry_of(rotation.old.key) == rotation.old
+    assert ring.entry_of(rotation.new.key) == rotation.new
+    assert ring.retirement_times() == {rotation.old.key.ed25519: rotation.old.retired_at}
+    assert store.export(rotation.old.fingerprint)["keys"] == [rotation.old.to_dict()]
+    # A home of before has no such file; one that an interrupted change left behind says nothing about other keys.
+    store.forget(rotation.old.fingerprint)
+    assert KeyStore(home).ring().retirement_times() == {rotation.old.key.ed25519: rotation.old.retired_at}
+    store.forget(rotation.new.fingerprint)
+    assert KeyStore(home).ring() == Ring()
+
+
+def test_known_keys_of_before_are_read(home: Path, store: KeyStore) -> None:
+    key = SeedSigner(b"k" * 32).public
+    store.trust(SeedSigner(b"x" * 32).public)
+    (home / "known_keys.json").write_text(json.dumps({key.fingerprint: key.ed25519}))
+    assert KeyStore(home).ring() == Ring(known={key.fingerprint: key})
+    assert not (home / "known_entries.json").exists()
 
 
 def point_with_prefix(prefix: str) -> PublicKey:
@@ -562,7 +607,9 @@ def test_import_registers_only_what_is_trusted_by_name(store: KeyStore) -> None:
     own = store.create("ledger").key
     first, second, third = (SeedSigner(letter * 32).public for letter in (b"1", b"2", b"3"))
     store.trust(third)
-    done = store.import_keys((own, first, second, third), trust={first.fingerprint, "0" * 16})
+    with pytest.raises(BadInput, match="is a fingerprint"):
+        store.import_keys((first,), trust={first.fingerprint})
+    done = store.import_keys((own, first, second, third), trust={first.ed25519, "0" * 64})
     assert done.registered == (first,)
     assert done.already_known == (own, third)
     assert done.left_out == (second,)

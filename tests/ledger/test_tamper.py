@@ -68,7 +68,7 @@ def test_an_untouched_ledger_passes_every_check(scene: Scene) -> None:
     passed = {check.name for check in verdict.checks if check.status == "passed"}
     assert passed >= {*("schema", "canonical", "content", "signature", "signature_pq", "links", "genesis")}
     assert passed >= {*("identity", "columns", "keys", "blobs", "profile")}
-    assert verdict.records == 8
+    assert verdict.records == 9
     assert verdict.chains == 3
 
 
@@ -483,7 +483,7 @@ def test_a_corrupt_row_blocks_nothing_else(scene: Scene, name: str, sequence: in
     scene.attacker.execute(*scene.set(column, sequence, value))
     ledger = scene.ledger
     assert len(list(ledger.read(CHAIN))) == 6
-    assert len(list(ledger.find())) == 8
+    assert len(list(ledger.find())) == 9
     assert ledger.get(scene.records[1].hash) == scene.records[1]
     assert ledger.head(CHAIN).count == 6
     added = ledger.append(CHAIN, Capsule(type="tool"), key="after")

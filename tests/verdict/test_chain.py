@@ -308,7 +308,7 @@ def test_a_post_quantum_signature_by_the_wrong_key() -> None:
 
 def test_a_retired_key_is_good_up_to_the_recorded_head_and_no_further() -> None:
     for limit in range(7):
-        retired = {OURS.fingerprint: Retirement("2020-01-01T00:00:00+00:00", {"demo.a": limit})}
+        retired = {OURS.public.ed25519: Retirement("2020-01-01T00:00:00+00:00", {"demo.a": limit})}
         verdict = judged(CHAIN, retired=retired)
         beyond = [place for place in (0, 2, 3, 5) if place >= limit]
         if beyond:
@@ -318,11 +318,11 @@ def test_a_retired_key_is_good_up_to_the_recorded_head_and_no_further() -> None:
 
 
 def test_a_chain_the_rotation_did_not_know_admits_no_retired_key() -> None:
-    assert first(judged(CHAIN, retired={OURS.fingerprint: Retirement(None, {})})) == ("KEY_RETIRED", 0)
+    assert first(judged(CHAIN, retired={OURS.public.ed25519: Retirement(None, {})})) == ("KEY_RETIRED", 0)
 
 
 def test_without_recorded_heads_the_time_counts() -> None:
-    retired = {OURS.fingerprint: Retirement("2026-01-01T00:00:02.500000+00:00")}
+    retired = {OURS.public.ed25519: Retirement("2026-01-01T00:00:02.500000+00:00")}
     assert first(judged(CHAIN, retired=retired)) == ("KEY_RETIRED", 3)
 
 
@@ -333,7 +333,7 @@ def test_a_retired_key_gains_nothing_by_another_name(alias: str) -> None:
 
     forged = resealed(5, rename, OURS)
     forged = with_seal(forged, signed_by=alias, signed_at="2000-01-01T00:00:00+00:00")
-    retired = {OURS.fingerprint: Retirement("2026-01-01T00:00:00+00:00", {"demo.a": 5})}
+    retired = {OURS.public.ed25519: Retirement("2026-01-01T00:00:00+00:00", {"demo.a": 5})}
     assert first(judged(replaced(5, forged), retired=retired)) == ("KEY_RETIRED", 5)
 
 

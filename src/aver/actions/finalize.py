@@ -229,7 +229,7 @@ def _write_head(ledger: Ledger, directory: Path, content: dict[str, Any]) -> Non
             return
     except AverError:
         pass  # There is no such file yet, or it is damaged.
-    with hold_signer(ledger.signer()) as held:
+    with hold_signer(ledger.attesting_signer()) as held:
         if not isinstance(held, SeedSigner):
             raise BadInput("this ledger's signer signs capsules only, not statements")
         statement = sign_statement(HEAD_PURPOSE, content, (held,))

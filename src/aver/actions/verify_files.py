@@ -45,7 +45,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.files.regular import open_inside
 from aver.keys import Statement, check_statement
-from aver.ledger.foreign.capsule_files import retirements_by_time
+from aver.ledger.key_history import retirements_by_time
 from aver.verdict import CHECKS, Examination, ExaminedChain, Finding, Place, Tally, Verdict, VerifyOptions, conclude
 from aver.verdict.chain import REST_UNREAD, UNREADABLE_MAX
 from aver.verdict.examiner import RUN_CHECKS, ValidRecords, examine
@@ -298,18 +298,21 @@ class _RunFilesJudge:
             self._fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD_FILE)
         if self._terms.level != "signature":
             return
-        ring = self._terms.ring
-        results = check_statement(statement, ring)
+        results = check_statement(statement, self._terms.ring)
         if not results:
             self._fail("SIG_MISSING", "the head is not signed", HEAD_FILE)
         for result in results:
-            entry = ring.entry(result.by)
-            retired = None if entry is None else entry.retired_at
+            role = None if result.key is None else self._rules.role_of(result.key)
+            retirement = None if result.key is None else self._rules.retired.get(result.key.ed25519)
+            retired = None if retirement is None else retirement.retired_at
             if result.outcome == "unknown":
                 words = f"the head was signed by {result.by}, whose key is not known here"
                 place = Place(source=HEAD_FILE)
                 self._archive.add(Finding("signature", "not_checked", "UNKNOWN_SIGNER", words, place))
             elif result.outcome != "valid":
                 self._fail("SIG_INVALID", f"the signature of the head is not {result.by}'s", HEAD_FILE)
+            elif role is not None and not role.may_attest:
+                words = f"{result.by}, who signed the head, is a key of {role}; only the ledger's key may"
+                self._fail("KEY_MISMATCH", words, HEAD_FILE)
             elif retired is not None and self._manifest.created_at > retired:
                 self._fail("KEY_RETIRED", f"{result.by}, who signed the head, was retired before", HEAD_FILE)

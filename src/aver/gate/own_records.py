@@ -92,7 +92,8 @@ class OwnRecords:
         _judge(judge, record)
         signer = judge.signer
         entry = None if signer is None else self._ring.entry(signer.fingerprint)
-        if entry is None or entry.fingerprint != record.signed_by:
+        is_own = entry is not None and signer is not None and entry.key.ed25519 == signer.ed25519
+        if entry is None or not is_own or entry.fingerprint != record.signed_by:
             words = f"sealed by the key {ascii(record.signed_by)[1:33]}, which is not one of this ledger's own ring"
             raise _build_error("UNKNOWN_SIGNER", str(record.chain), record.sequence, words)
         if entry.purpose != SEAL_PURPOSE:
@@ -117,13 +118,13 @@ def _judge(judge: ChainJudge, record: Sealed) -> None:
 
 def _find_retirements(ledger: Ledger, ring: Ring) -> Mapping[str, Retirement]:
     """Return up to which records retired keys of the ring count."""
-    from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, retirements
+    from aver.ledger.key_history import read_history, retirements_by_time
+    from aver.ledger.keys_chain import KEYS_CHAIN
 
     try:
-        ends = key_ends(ring, ledger.read(KEYS_CHAIN), ledger.blob)
+        return read_history(ring, ledger.read(KEYS_CHAIN), ledger.blob).retired
     except NotFound:
-        ends = []
-    return retirements(ring, ends)
+        return retirements_by_time(ring)
 
 
 def _build_error(code: str, chain: str, sequence: int, words: str) -> IntegrityError:

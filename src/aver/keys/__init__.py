@@ -1,9 +1,9 @@
 """Keys: the key ring, the key store, signers and signed statements. Importing it loads no cryptography."""
 
 from aver.keys.algorithms import fingerprint, verify_ed25519, verify_ml_dsa_65
-from aver.keys.exchange import build_key_export, load_seed_signer, read_public_keys
-from aver.keys.public_key import LEDGER, PURPOSES, PublicKey, check_identity, default_purpose
-from aver.keys.ring import Ring, RingEntry, check_rotation
+from aver.keys.exchange import build_key_export, load_seed_signer, read_keys, read_public_keys
+from aver.keys.public_key import LEDGER, PURPOSES, KeyRole, PublicKey, check_identity, default_purpose
+from aver.keys.ring import KeyLike, Ring, RingEntry, check_rotation
 from aver.keys.signers import SeedSigner, StoreSigner
 from aver.keys.statement import (
     SignatureResult,
@@ -20,6 +20,8 @@ __all__ = [
     "LEDGER",
     "PURPOSES",
     "ImportedKeys",
+    "KeyLike",
+    "KeyRole",
     "KeyStore",
     "PublicKey",
     "Ring",
@@ -38,6 +40,7 @@ __all__ = [
     "default_purpose",
     "fingerprint",
     "load_seed_signer",
+    "read_keys",
     "read_public_keys",
     "sign_statement",
     "statement_bytes",

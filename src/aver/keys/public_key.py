@@ -18,6 +18,8 @@ from aver.lazy_pattern import lazy_pattern
 
 LEDGER = "ledger"
 PURPOSES = ("seal", "approve", "policy", "checkpoint")
+SEAL = "seal"
+CHECKPOINT = "checkpoint"
 
 _IDENTITY = lazy_pattern(r"ledger|(agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _DEFAULT_PURPOSE = {LEDGER: "seal", "agent": "seal", "person": "approve", "policy": "policy"}
@@ -111,3 +113,25 @@ class PublicKey:
         if not algorithms.is_prime_order_point(self.ed25519_bytes):
             raise BadInput(f"{self.fingerprint} is not a usable Ed25519 public key", advice="copy the key again")
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRole:
+    """Whose key it is and what for, as a ring, an export or a `keys` chain says."""
+
+    identity: str
+    purpose: str
+    algorithm: str = CLASSIC
+
+    def __str__(self) -> str:
+        return f"{self.identity}, purpose {self.purpose}"
+
+    @property
+    def may_seal(self) -> bool:
+        """Whether the key may seal the records of ordinary chains."""
+        return self.purpose == SEAL
+
+    @property
+    def may_attest(self) -> bool:
+        """Whether the key may speak for the ledger: seal `meta` and `keys`, and sign checkpoints."""
+        return self.purpose == CHECKPOINT or (self.identity == LEDGER and self.purpose == SEAL)

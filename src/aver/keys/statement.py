@@ -111,6 +111,8 @@ class SignatureResult:
 
     by: str
     outcome: SignatureOutcome
+    key: PublicKey | None = None
+    """The key that made a valid signature. `by` is only its fingerprint, which other keys may have, too."""
 
 
 class StatementSigner(Protocol):
@@ -160,17 +162,20 @@ def check_statement(
     The caller decides whether a valid signer was entitled to state this.
     """
     message = statement_bytes(statement.purpose, statement.content)
-    results = [SignatureResult(each.by, _check_signature(each, message, ring)) for each in statement.signatures]
+    results = [_check_signature(each, message, ring) for each in statement.signatures]
     signed = {each.by for each in statement.signatures}
     absent = [required for required in dict.fromkeys(signers_required or ()) if required not in signed]
     return (*results, *(SignatureResult(by, "missing") for by in absent))
 
 
-def _check_signature(signature: StatementSignature, message: bytes, ring: KeySource) -> SignatureOutcome:
+def _check_signature(signature: StatementSignature, message: bytes, ring: KeySource) -> SignatureResult:
     candidates = ring.lookup(signature.by)
     if not candidates:
-        return "invalid" if ring.closed else "unknown"
-    return "valid" if any(_is_valid_signature(key, message, signature) for key in candidates) else "invalid"
+        return SignatureResult(signature.by, "invalid" if ring.closed else "unknown")
+    for key in candidates:
+        if _is_valid_signature(key, message, signature):
+            return SignatureResult(signature.by, "valid", key)
+    return SignatureResult(signature.by, "invalid")
 
 
 def _is_valid_signature(key: PublicKey, message: bytes, signature: StatementSignature) -> bool:

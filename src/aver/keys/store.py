@@ -7,6 +7,7 @@
     keyring.json                       our public keys: `Ring.to_dict()` without the known ones
     known_keys.json                    keys of others: {fingerprint: Ed25519 public key}
     known_keys_pq.json                 their ML-DSA-65 halves: see `aver.keys.exchange`
+    known_entries.json                 what the owners exported about them: identity, purpose, retirement, rotation
 
 It promises:
 
@@ -35,7 +36,14 @@ from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory, replace_file
 from aver.files.regular import read_public_file, require_safe_directory
 from aver.keys import private_files
-from aver.keys.exchange import build_key_export, known_key_paths, read_known_keys, save_known_keys
+from aver.keys.algorithms import FINGERPRINT_DIGITS
+from aver.keys.exchange import (
+    build_key_export,
+    fingerprint_error,
+    known_key_paths,
+    read_known_keys,
+    save_known_keys,
+)
 from aver.keys.private_files import (
     SEALED_SUFFIX,
     decrypt_seeds,
@@ -75,9 +83,9 @@ class Rotation:
 class ImportedKeys:
     """The result of an import: keys registered now, known before, and left out because they were not in `trust`."""
 
-    registered: tuple[PublicKey, ...]
-    already_known: tuple[PublicKey, ...]
-    left_out: tuple[PublicKey, ...]
+    registered: tuple[PublicKey | RingEntry, ...]
+    already_known: tuple[PublicKey | RingEntry, ...]
+    left_out: tuple[PublicKey | RingEntry, ...]
 
 
 class KeyStore:
@@ -100,7 +108,8 @@ class KeyStore:
         seen = self._seen
         if seen is not None and seen[0] == stamps:
             return seen[1]
-        ring = replace(self._read_own_ring(), known=read_known_keys(self.home))
+        others = read_known_keys(self.home)
+        ring = replace(self._read_own_ring(), known=others.known, published=others.published)
         if all(stamp is None or time.time_ns() - stamp[3] > UNSETTLED_NS for stamp in stamps):
             self._seen = stamps, ring
         return ring
@@ -133,16 +142,26 @@ class KeyStore:
             raise Refused("NOT_SEALED", f"the key of {identity} has no passphrase", advice="use it without unlocking")
         return signer_from_seeds(active, decrypt_seeds(sealed, passphrase, f"the key of {identity}"))
 
-    def export(self, name: str) -> dict[str, Any]:
-        """A document of public keys: every epoch of an identity, or the key with a fingerprint."""
+    def export(self, *names: str) -> dict[str, Any]:
+        """A document of public keys: of each name every epoch of an identity, or the key with a fingerprint.
+
+        It says which keys are retired, and has the rotation statements, so that whoever reads it honours them.
+        """
+        found = {_public_key(key).ed25519: key for name in names for key in self._find_exported(name)}
+        return build_key_export(found.values())
+
+    def _find_exported(self, name: str) -> Iterable[RingEntry | PublicKey]:
         ring = self.ring()
         if entries := ring.entries_of(name):
-            return build_key_export(entries)
+            return entries
         if entry := ring.entry(name):
-            return build_key_export((entry,))
-        if known := ring.known.get(name):
-            return build_key_export((known,))
-        raise NotFound(f"no identity or fingerprint {ascii(name)[:80]} here", advice="list the keys to see which are")
+            return (entry,)
+        try:
+            known = ring.find_known(name)
+        except NotFound:
+            words = f"no identity or fingerprint {ascii(name)[:80]} here"
+            raise NotFound(words, advice="list the keys to see which are") from None
+        return (ring.entry_of(known) or known,)
 
     # --- changing our keys
 
@@ -218,35 +237,44 @@ class KeyStore:
 
     # --- changing the known keys
 
-    def trust(self, key: PublicKey) -> None:
-        """Register another party's public key as known."""
-        self.import_keys((key,), trust={key.fingerprint})
+    def trust(self, key: PublicKey | RingEntry) -> None:
+        """Register another party's public key as known, with what its owner published about it."""
+        self.import_keys((key,), trust={_public_key(key).ed25519})
 
-    def import_keys(self, keys: Iterable[PublicKey], *, trust: Collection[str]) -> ImportedKeys:
-        """Register those `keys` whose fingerprints are in `trust`. Returns the result for each key."""
-        registered: list[PublicKey] = []
-        already_known: list[PublicKey] = []
-        left_out: list[PublicKey] = []
+    def import_keys(self, keys: Iterable[PublicKey | RingEntry], *, trust: Collection[str]) -> ImportedKeys:
+        """Register those `keys` that are in `trust`, as 64 hex digits each. Returns the result for each key.
+
+        A fingerprint in `trust` is refused with `BadInput`: a stranger can make another key that begins the same.
+        """
+        if short := min((name for name in trust if len(name) == FINGERPRINT_DIGITS), default=""):
+            raise fingerprint_error(short)
+        registered: list[PublicKey | RingEntry] = []
+        already_known: list[PublicKey | RingEntry] = []
+        left_out: list[PublicKey | RingEntry] = []
         with self._begin_change() as ring:
             for key in keys:
-                changed = ring
-                if key.fingerprint in trust:
-                    changed = ring.with_known(key.check_usable())
+                changed, public = ring, _public_key(key)
+                if public.ed25519 in trust:
+                    public.check_usable()
+                    changed = ring.with_known(key)
                     (already_known if changed == ring else registered).append(key)
-                elif key in ring.lookup(key.fingerprint):
+                elif public in ring.lookup(public.fingerprint):
                     already_known.append(key)
                 else:
                     left_out.append(key)
                 ring = changed
             if registered:
-                save_known_keys(self.home, ring.known)
+                save_known_keys(self.home, ring)
         return ImportedKeys(tuple(registered), tuple(already_known), tuple(left_out))
 
-    def forget(self, fingerprint: str) -> None:
-        """Remove another party's key from the known keys. `NotFound` if it is not there."""
-        self.ring().without_known(fingerprint)
+    def forget(self, name: str) -> None:
+        """Remove another party's key from the known keys, by its fingerprint or its 64 digits.
+
+        Raises `NotFound` if it is not there, `BadInput` if several keys have that fingerprint.
+        """
+        self.ring().without_known(name)
         with self._begin_change() as ring:
-            save_known_keys(self.home, ring.without_known(fingerprint).known)
+            save_known_keys(self.home, ring.without_known(name))
 
     # --- for StoreSigner
 
@@ -341,6 +369,10 @@ class KeyStore:
                 debug("keys", "a leftover private key stays: %s", error)
                 remains.append(self._directory / name)
         return tuple(remains)
+
+
+def _public_key(key: PublicKey | RingEntry) -> PublicKey:
+    return key.key if isinstance(key, RingEntry) else key
 
 
 def _retirement_time(entry: RingEntry) -> str:

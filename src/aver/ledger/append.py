@@ -9,7 +9,7 @@ One commit (`Appender`) does these steps, always in this order:
 
 1. lock the keys of all signers, so that no rotation can happen meanwhile;
 2. begin the transaction and lock the chains;
-3. record our keys in the `keys` chain, if they seal here for the first time;
+3. check that the keys are made for this, and record them in the `keys` chain, if they seal here for the first time;
 4. check each request: everything that can refuse it comes before its first insert;
 5. seal and insert its records;
 6. update the heads, commit, and only then give every caller its result.
@@ -28,14 +28,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from aver.capsule.aver_block import read_block
+from aver.capsule.aver_block import RESERVED_CHAINS, read_block
 from aver.capsule.draft import PreparedDraft, prepare_draft
 from aver.capsule.sealed import HoldableSigner, Sealed, Signer, content_hash, hold_signer
 from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, OutcomeUnknown, Refused, Unavailable
-from aver.keys import KeyStore, Ring
+from aver.keys import LEDGER, KeyStore, PublicKey, Ring, RingEntry
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, build_key_draft, key_events, unrecorded_events
+from aver.ledger.keys_chain import KEYS_CHAIN, KeyEvent, build_key_draft, key_events, unrecorded_events
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, RecordRow, Store, Transaction
 from aver.log import debug
@@ -182,11 +182,13 @@ _KnownKey = tuple[object, str]
 class Appender(GroupCommit[list[Sealed]]):
     """Appends for one tenant of one store. `submit` takes an `AppendRequest` and returns its records."""
 
-    def __init__(self, store: Store, keys: KeyStore, tenant: str) -> None:
+    def __init__(self, store: Store, keys: KeyStore, tenant: str, ledger_signer: AnySigner | None = None) -> None:
         super().__init__(self._write_batch)
         self._store = store
         self._keys = keys
         self._tenant = tenant
+        self._ledger_signer = ledger_signer
+        """The signer that the caller gave for the whole ledger, if any. It speaks for the ledger."""
         self._recorded_keys: set[_KnownKey] = set()
 
     @contextmanager
@@ -201,7 +203,8 @@ class Appender(GroupCommit[list[Sealed]]):
         try:
             with hold_signer(signer) as locked, self._store.transaction(expected) as transaction:
                 rows: dict[str, ChainRow] = {}
-                self._record_keys(transaction, locked, rows, keys_locked=True)
+                check_purpose(self._keys.ring(), locked, KEYS_CHAIN)
+                self._record_keys(transaction, locked, rows, keys_locked=True, given=signer)
 
                 def append(chain: str, draft: PreparedDraft) -> Sealed:
                     request = AppendRequest(chain, [draft], locked, None, refuse_existing=True)
@@ -286,8 +289,12 @@ class Appender(GroupCommit[list[Sealed]]):
                     known = stamp, signer.fingerprint
                 except Exception as error:
                     raise _SignerError from error
-                if known not in self._recorded_keys and known not in recorded:
-                    self._record_keys(transaction, signer, rows, keys_locked=KEYS_CHAIN in expected.chains)
+                is_new = known not in self._recorded_keys and known not in recorded
+                if is_new or request.chain in RESERVED_CHAINS:
+                    check_purpose(self._keys.ring(), signer, request.chain)
+                if is_new:
+                    locked = KEYS_CHAIN in expected.chains
+                    self._record_keys(transaction, signer, rows, keys_locked=locked, given=request.signer)
                     recorded.add(known)
                 results.append((request, self._write_request(transaction, request, signer, rows)))
             except AverError as refusal:
@@ -369,17 +376,29 @@ class Appender(GroupCommit[list[Sealed]]):
         return results
 
     def _record_keys(
-        self, transaction: Transaction, signer: Signer, rows: dict[str, ChainRow], *, keys_locked: bool
+        self,
+        transaction: Transaction,
+        signer: Signer,
+        rows: dict[str, ChainRow],
+        *,
+        keys_locked: bool,
+        given: AnySigner,
     ) -> None:
         """Append to the `keys` chain the events of our keys that it must record before `signer` seals here.
 
         Each event holds the heads of all other chains at this moment. Raises `_KeysNotRecorded` if there are events,
-        but this transaction may not write to the `keys` chain.
+        but this transaction may not write to the `keys` chain. `given` is the signer as the caller gave it.
         """
         ring = self._keys.ring()
-        events = key_events(ring)
+        own = ring.entry(signer.fingerprint)
+        if own is None:
+            # A signer whose key is not in our ring, such as one in another process. It may tell its public key.
+            own = describe_signer(ring, signer, is_ledger=given is self._ledger_signer)
+            events = [] if own is None else [KeyEvent(own, "key.create", f"key:{own.fingerprint}")]
+        else:
+            events = key_events(ring)
         recorded = transaction.find_by_keys(self._tenant, [event.key for event in events])
-        events = unrecorded_events(events, ring.entry(signer.fingerprint), recorded)
+        events = unrecorded_events(events, own, recorded)
         if not events:
             return
         if not keys_locked:
@@ -395,6 +414,47 @@ class Appender(GroupCommit[list[Sealed]]):
 
 
 _NEW_ID_ADVICE = "leave the id out to get a new one; give a key to seal something only once"
+
+
+def check_purpose(ring: Ring, signer: Signer, chain: str) -> None:
+    """Raise `Refused` if the ring knows that the signer's key must not seal records of this chain.
+
+    In `keys`, a key that may seal records may record itself: `unrecorded_events` gives it nothing else to record.
+    """
+    try:
+        fingerprint = signer.fingerprint
+    except Exception as error:
+        raise _SignerError from error
+    roles = [entry.role for key in ring.lookup(fingerprint) if (entry := ring.entry_of(key)) is not None]
+    for role in roles:
+        if (
+            role.may_seal
+            if chain not in RESERVED_CHAINS
+            else role.may_attest or (chain == KEYS_CHAIN and role.may_seal)
+        ):
+            return
+    if roles:
+        raise Refused(
+            "KEY_MISMATCH",
+            f"{fingerprint} is a key of {roles[0]}; it must not seal records of the chain {chain}",
+            advice="sign with the key of the ledger, or of an agent",
+        )
+
+
+def describe_signer(ring: Ring, signer: Signer, *, is_ledger: bool) -> RingEntry | None:
+    """The entry by which the `keys` chain records a signer that is not in our ring; None if its key is not known."""
+    public = getattr(signer, "public", None)
+    if not isinstance(public, PublicKey) or public.fingerprint != signer.fingerprint:
+        found = ring.lookup(signer.fingerprint)
+        if len(found) != 1:
+            debug("ledger", "the public key of the signer %s is not known, so it is not recorded", signer.fingerprint)
+            return None
+        public = found[0]
+    published = ring.entry_of(public)
+    if published is not None:
+        return replace(published, statement=None, retired_at=None)
+    identity = LEDGER if is_ledger else f"agent:{public.fingerprint}"
+    return RingEntry(identity, "seal", 0, public, now())
 
 
 class _KeysNotRecorded(Exception):

@@ -25,9 +25,10 @@ from aver.fast_dataclass import dataclass
 from aver.keys import Ring, SeedSigner, Statement, check_statement, sign_statement
 from aver.ledger.head import Head
 from aver.ledger.imports.history import ImportHistory, read_import_history
-from aver.ledger.keys_chain import KEYS_CHAIN, only_valid, recorded_keys
+from aver.ledger.key_history import KeyHistory, read_history, retirements_by_time
+from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.ledger.seen_heads import HeadChecker
-from aver.verdict import Finding, Place, Tally, Verdict, conclude, worst_status
+from aver.verdict import Finding, Place, Rules, Tally, Verdict, conclude, worst_status
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
@@ -92,7 +93,7 @@ def _list_heads(ledger: Ledger, heads: Iterable[Head]) -> dict[str, Any]:
 
 def _sign_content(ledger: Ledger, content: dict[str, Any]) -> Statement:
     # Locked while it signs, like for an append: a rotation must not happen in between.
-    with hold_signer(ledger.signer()) as signer:
+    with hold_signer(ledger.attesting_signer()) as signer:
         if not isinstance(signer, SeedSigner):
             raise BadInput("this ledger's signer signs capsules only, not statements")
         return sign_statement(PURPOSE, content, (signer,))
@@ -120,12 +121,19 @@ def extend_verdict(verdict: Verdict, tally: Tally) -> Verdict:
 def check_ledger_checkpoints(ledger: Ledger, checkpoints: Sequence[Checkpoint], ring: Ring, tally: Tally) -> None:
     """Compare a ledger with each of these checkpoints."""
     try:
-        history = read_import_history(ledger, ring)
+        imports = read_import_history(ledger, ring)
     except Unavailable:
-        history = ImportHistory()  # The verdict on the ledger reports that its meta chain cannot be read.
-    checker = HeadChecker.for_ledger(ledger, tally, check=CHECK, excuse=history.has_dropped)
-    own = None if ring.closed else _own_keys(ledger, ring)
-    check_against_checkpoints(checker, checkpoints, ring, tally, of=(ledger.id, ledger.tenant), own_keys=own)
+        imports = ImportHistory()  # The verdict on the ledger reports that its meta chain cannot be read.
+    checker = HeadChecker.for_ledger(ledger, tally, check=CHECK, excuse=imports.has_dropped)
+    try:
+        identity = {"ledger": ledger.id, "tenant": ledger.tenant}
+        history = read_history(ring, ledger.read(KEYS_CHAIN), ledger.blob, identity)
+    except (NotFound, Unavailable):
+        history = KeyHistory(retirements_by_time(ring))
+    # The keys whose checkpoints speak for this ledger: our ring, and the keys that its intact `keys` chain records.
+    own = None if ring.closed else {*(entry.key.ed25519 for entry in ring.entries), *history.roles}
+    of = ledger.id, ledger.tenant
+    check_against_checkpoints(checker, checkpoints, ring, tally, of=of, own_keys=own, history=history)
 
 
 def check_against_checkpoints(
@@ -136,10 +144,12 @@ def check_against_checkpoints(
     *,
     of: tuple[str, str],
     own_keys: Collection[str] | None,
+    history: KeyHistory | None = None,
 ) -> None:
     """Compare the chains of a ledger and tenant (`of`) with checkpoints, newest first.
 
-    `own_keys` are the keys that may speak for this ledger; another known key gives a warning. None allows all.
+    `own_keys` are the keys that may speak for this ledger, by their 64 digits; another known key gives a warning. None
+    allows all. `history` is that of the ledger's keys.
     """
     check_missing_links(checkpoints, tally)
     compared: set[Head] = set()
@@ -149,7 +159,7 @@ def check_against_checkpoints(
         if (checkpoint.ledger, checkpoint.tenant) != of:
             words = f"{checkpoint.where} is of ledger {checkpoint.ledger}, tenant {checkpoint.tenant}; this is another"
             tally.add(Finding(CHECK, "failed", "CHAIN_IDENTITY", words))
-        elif check_signatures(checkpoint, ring, tally, own_keys=own_keys):
+        elif check_signatures(checkpoint, ring, tally, own_keys=own_keys, history=history):
             used += 1
             words = f"the checkpoint of {checkpoint.at}"
             # A chain counts as grown by its newest head only; older heads of it are compared, but not counted.
@@ -185,46 +195,42 @@ def check_signatures(
     *,
     own_keys: Collection[str] | None = None,
     check: str = CHECK,
+    history: KeyHistory | None = None,
 ) -> bool:
-    """Check the signatures of a checkpoint. Returns False if its heads must not be used.
+    """Check every signature of a checkpoint. Returns False if its heads must not be used.
 
     Findings are added under the name `check`. An unknown signer is reported, but the heads are still compared: a
     difference is worth knowing.
     """
-    outcomes = {result.by: result.outcome for result in check_statement(checkpoint.statement, ring)}
     where, place = checkpoint.where, Place(source=checkpoint.where)
-    if not outcomes:
-        tally.add(Finding(check, "failed", "SIG_MISSING", f"{where} is not signed", place))
+    results = check_statement(checkpoint.statement, ring)
+
+    def fail(code: str, words: str) -> bool:
+        tally.add(Finding(check, "failed", code, words, place))
         return False
-    for by, outcome in outcomes.items():
+
+    if not results:
+        return fail("SIG_MISSING", f"{where} is not signed")
+    history = history or KeyHistory(retirements_by_time(ring))
+    rules = history.rules(Rules(ring))
+    for result in results:
+        by, key = result.by, result.key
         # With pinned keys (a closed ring), a signer outside them is as bad as a wrong signature.
-        if outcome == "invalid" or (outcome == "unknown" and ring.closed):
-            words = f"the signature of {where} was not made by {by}"
-            tally.add(Finding(check, "failed", "SIG_INVALID", words, place))
-            return False
-        if outcome != "valid":
+        if result.outcome == "invalid" or (result.outcome == "unknown" and ring.closed):
+            return fail("SIG_INVALID", f"the signature of {where} was not made by {by}")
+        if key is None:
             words = f"{where} was signed by {by}, whose key is not known here"
             tally.add(Finding(check, "not_checked", "UNKNOWN_SIGNER", words, place))
-        elif (
-            (entry := ring.entry(by)) is not None and entry.retired_at is not None and checkpoint.at > entry.retired_at
-        ):
+            continue
+        role, retirement = rules.role_of(key), rules.retired.get(key.ed25519)
+        if role is not None and not role.may_attest:
+            return fail("KEY_MISMATCH", f"{where} was signed by {by}, a key of {role}; only the ledger's key may")
+        at = None if retirement is None else retirement.retired_at
+        if at is not None and checkpoint.at > at:
             # The thief of an old key could otherwise sign new checkpoints.
-            words = (
-                f"{where} says it was made at {checkpoint.at}; {by}, who signed it, was retired at {entry.retired_at}"
-            )
-            tally.add(Finding(check, "failed", "KEY_RETIRED", words, place))
-            return False
-        elif own_keys is not None and by not in own_keys:
+            words = f"{where} says it was made at {checkpoint.at}; {by}, who signed it, was retired at {at}"
+            return fail("KEY_RETIRED", words)
+        if own_keys is not None and key.ed25519 not in own_keys:
             words = f"{where} was signed by {by}, whose key is known but has never sealed in this ledger"
             tally.add(Finding(check, "warning", "UNKNOWN_SIGNER", words, place))
     return True
-
-
-def _own_keys(ledger: Ledger, ring: Ring) -> set[str]:
-    """The keys whose checkpoints speak for this ledger: our ring, and the keys that its `keys` chain records."""
-    # Only verified records of the chain count: an attacker could add a key to an unverified one.
-    own = {entry.fingerprint for entry in ring.entries}
-    try:
-        return own | recorded_keys(only_valid(ring, ledger.read(KEYS_CHAIN)))
-    except (NotFound, Unavailable):
-        return own

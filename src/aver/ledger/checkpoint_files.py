@@ -29,7 +29,7 @@ from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
 from aver.files.atomic import replace_file
 from aver.files.locks import lock_directory
 from aver.files.regular import open_file, open_inside
-from aver.keys import PublicKey, Statement
+from aver.keys import KeyLike, Statement
 from aver.ledger.checkpoint import (
     CHECK,
     Checkpoint,
@@ -254,7 +254,7 @@ def examine_tenants(
     url: str | Path | None,
     terms: VerifyOptions,
     *,
-    keys: Sequence[PublicKey] = (),
+    keys: Sequence[KeyLike] = (),
     known: KnownChains = None,
     checkpoints: Sequence[Path] = (),
 ) -> dict[str, LedgerExamination]:
@@ -276,7 +276,7 @@ def _examine_each_tenant(
     url: str | Path | None,
     terms: VerifyOptions,
     *,
-    keys: Sequence[PublicKey],
+    keys: Sequence[KeyLike],
     known: KnownChains,
     checkpoints: Sequence[Path],
 ) -> dict[str, LedgerExamination]:
@@ -317,7 +317,7 @@ def apply_checkpoints(
     verdict: Verdict,
     ledger: Ledger,
     checkpoints: Sequence[Checkpoint],
-    keys: Iterable[PublicKey],
+    keys: Iterable[KeyLike],
     *,
     is_only_tenant: bool,
 ) -> Verdict:

@@ -27,7 +27,7 @@ from aver.capsule.sealed import Sealed
 from aver.capsule.uri import parse_uri
 from aver.config import Config, ensure_home, load_config
 from aver.errors import BadInput, IntegrityError, NotFound
-from aver.keys import KeyStore, PublicKey, Ring
+from aver.keys import LEDGER, KeyLike, KeyStore, Ring, StoreSigner
 from aver.ledger.append import AnySigner, Appender, AppendRequest, verify_lookup
 from aver.ledger.head import Head
 from aver.ledger.stores.protocol import ChainRow, LookupColumn, Search, Store, Transaction
@@ -71,7 +71,7 @@ class Ledger:
         self.examiners = tuple(examiners)
         """The rooms' own checks on their records, which `verify` adds to its own."""
         self._signer = signer
-        self._appender = Appender(store, keys, self.tenant)
+        self._appender = Appender(store, keys, self.tenant, signer)
 
     @property
     def id(self) -> str:
@@ -141,7 +141,8 @@ class Ledger:
 
     def append_reserved(self, chain: str, draft: Capsule, *, key: str | None, after: Head | None = None) -> Sealed:
         """Append to `meta` or `keys`, which only the ledger itself may write."""
-        request = AppendRequest(chain, [prepare_draft(draft, key=key)], self.signer(), after, refuse_existing=True)
+        signer = self.attesting_signer()
+        request = AppendRequest(chain, [prepare_draft(draft, key=key)], signer, after, refuse_existing=True)
         return self._appender.submit(request)[0]
 
     def close_chain(self, chain: str) -> Sealed:
@@ -160,7 +161,7 @@ class Ledger:
         self, *chains: str
     ) -> AbstractContextManager[tuple[Transaction, Callable[[str, PreparedDraft], Sealed]]]:
         """Open one durable transaction: the ledger's signer seals in it, and the caller may write to `chains`."""
-        return self._appender.transaction(self.signer(), chains)
+        return self._appender.transaction(self.attesting_signer(), chains)
 
     def record_keys(self) -> None:
         """Record new and ended keys in the `keys` chain. Appending does this, too."""
@@ -172,6 +173,21 @@ class Ledger:
         if self._signer is None:
             self._signer = self.keys.signer("ledger", post_quantum=self.config.post_quantum)
         return self._signer
+
+    def attesting_signer(self) -> AnySigner:
+        """The signer that speaks for the ledger: for `meta`, `keys` and checkpoints.
+
+        It is the signer of the appends, unless our ring says that its key belongs to an agent: then the ledger's key.
+        """
+        signer = self.signer()
+        ring = self.keys.ring()
+        if isinstance(signer, StoreSigner):
+            entry = ring.active(signer.identity)
+        else:
+            entry = ring.entry(signer.fingerprint) if hasattr(signer, "fingerprint") else None
+        if entry is None or entry.role.may_attest:
+            return signer
+        return self.keys.signer(LEDGER, post_quantum=self.config.post_quantum)
 
     def _check_place(self, chain: str, after: Head | None) -> None:
         """Raise `BadInput` unless a caller may append to `chain`, and `after` is a head of this chain."""
@@ -309,10 +325,10 @@ class Ledger:
             raise IntegrityError("ARTIFACT_HASH_MISMATCH", f"the blob stored as {digest} has the digest {found.digest}")
         return found.data
 
-    def ring(self, keys: Iterable[PublicKey | str] = ()) -> Ring:
+    def ring(self, keys: Iterable[KeyLike] = ()) -> Ring:
         """The keys to verify with: exactly the given keys, or else our ring and the known keys."""
-        given = [key if isinstance(key, PublicKey) else PublicKey(key) for key in keys]
-        return Ring.pin(given) if given else self.keys.ring()
+        pinned = Ring.pin(keys)
+        return pinned if pinned.known else self.keys.ring()
 
     def verify(
         self,
@@ -320,7 +336,7 @@ class Ledger:
         *,
         level: Level = "signature",
         since: Head | Literal["last"] | None = None,
-        keys: Iterable[PublicKey | str] = (),
+        keys: Iterable[KeyLike] = (),
         require_pq: bool = False,
         examiners: Sequence[Examiner] | None = None,
     ) -> Verdict:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from aver.capsule.blobs import blob_references
 from aver.errors import AverError, Unavailable
+from aver.ledger.imports.source import OLD_IMPORT, read_digits
+from aver.ledger.key_history import KeyHistory
 from aver.ledger.stores.protocol import ChainRow, RecordRow
 from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
 from aver.verdict.examiner import guard, read_chain_identity
@@ -51,37 +53,56 @@ def split_into_slices(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str,
             begin = end
 
 
-def judge_slices(ledger: Ledger, rules: Rules, slices: Iterator[Slice], total: int) -> Iterator[Tally]:
-    """The tally of every slice, in the order of the slices."""
+KeyHistories = dict[tuple[str, str, str], KeyHistory]
+"""The history of the keys of other ledgers whose chains were imported, by `identify_source`."""
+
+
+def identify_source(stored: str, named: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record.
+
+    Two imports may claim the same ledger. Their digits keep them apart.
+    """
+    return read_digits(stored) or OLD_IMPORT, str(named.get("ledger", "")), str(named.get("tenant", ""))
+
+
+def judge_slices(
+    ledger: Ledger, rules: Rules, slices: Iterator[Slice], total: int, sources: KeyHistories
+) -> Iterator[Tally]:
+    """The tally of every slice, in the order of the slices. `sources` are for imported chains."""
 
     def judge_here(piece: Slice) -> Tally:
-        return judge_slice(ledger, rules, *piece)
+        return judge_slice(ledger, rules, *piece, sources)
 
     if total < PARALLEL_FROM:
         return map(judge_here, slices)
     # Each worker opens the ledger itself: only the bounds of a slice go to it, and only a tally comes back.
-    open_judge = partial(_open_slice_judge, ledger.store.url, ledger.tenant, ledger.config.home, rules)
+    open_judge = partial(_open_slice_judge, ledger.store.url, ledger.tenant, ledger.config.home, rules, sources)
     return judge_pieces(open_judge, judge_here, slices)
 
 
 @contextmanager
-def _open_slice_judge(url: str, tenant: str, home: Path, rules: Rules) -> Iterator[Callable[[Slice], Tally]]:
+def _open_slice_judge(
+    url: str, tenant: str, home: Path, rules: Rules, sources: KeyHistories
+) -> Iterator[Callable[[Slice], Tally]]:
     """Open the ledger in a worker. It is pickled by name, so it cannot be a nested function."""
     from aver.ledger.ledger import open_ledger
 
     with open_ledger(url, tenant=tenant, home=home, create=False) as ledger:
-        yield lambda piece: judge_slice(ledger, rules, *piece)
+        yield lambda piece: judge_slice(ledger, rules, *piece, sources)
 
 
-def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int) -> Tally:
+def judge_slice(
+    ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int, sources: KeyHistories | None = None
+) -> Tally:
     """Judge the records of a chain from `begin` up to `end`."""
     # Less is demanded of an imported chain. So the mark alone does not make a chain imported: an attacker could set it.
-    own = not row.frozen or _is_signed_as_ours(ledger, row)
+    named = _read_first_identity(ledger, row) if row.frozen else {}
+    own = not row.frozen or (named.get("ledger"), named.get("tenant")) == (ledger.id, row.tenant)
     if own:
         identity = {"name": row.name, "ledger": ledger.id, "tenant": row.tenant}
     else:
         identity = {"name": row.origin or row.name}
-        rules = rules_for_imported(rules, row.name)
+        rules = rules_for_imported(rules, row.name, identity["name"], named, sources or {})
     previous = stored_hash(ledger, row, begin - 1)
     columns_of = imported_column_values if row.frozen else column_values
     judge = ChainJudge(
@@ -112,7 +133,7 @@ def judge_slice(ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: in
         # Judge record by record, so that a damaged page of the file costs only the records on it.
         tally = Tally()
         for sequence in range(begin, min(end, begin + SLICE_LENGTH)):
-            tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
+            tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1, sources))
         return tally
     return judge.finish()
 
@@ -153,20 +174,30 @@ def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
         return None
 
 
-def _is_signed_as_ours(ledger: Ledger, row: ChainRow) -> bool:
-    """Whether a chain's first record names this ledger and tenant. Then it is judged as our own, whatever its mark."""
+def _read_first_identity(ledger: Ledger, row: ChainRow) -> Mapping[str, Any]:
+    """What a chain's first record says that it is. One that names this ledger is our own, though marked as imported."""
     try:
         with ledger.store.read_rows(row, 0, 1) as stored:
-            named = [read_chain_identity(item.sealed) for item in stored]
-            return any((one.get("ledger"), one.get("tenant")) == (ledger.id, row.tenant) for one in named)
+            return next((read_chain_identity(item.sealed) for item in stored), {})
     except AverError:
-        return False
+        return {}
 
 
-def rules_for_imported(rules: Rules, chain: str) -> Rules:
-    """Limit retired keys by time for a chain that was imported after the rotation: its heads do not list it."""
-    timed = {
-        signer: one if one.limits is None or chain in one.limits else Retirement(one.retired_at)
-        for signer, one in rules.retired.items()
-    }
-    return replace(rules, retired=timed)
+def rules_for_imported(
+    rules: Rules, stored: str, origin: str, named: Mapping[str, Any], sources: KeyHistories
+) -> Rules:
+    """The rules for a chain that is called `stored` here, was `origin`, and says in its first record what it is.
+
+    The history of its own ledger's keys counts, if it is here. Our own `keys` chain limits a retired key only in chains
+    that were here before the retirement. Elsewhere the time limits it. Only Aver's own chains need recorded keys.
+    """
+    history = sources.get(identify_source(stored, named)) or KeyHistory()
+    retired = {}
+    for signer in {*rules.retired, *history.retired}:
+        ours, theirs = rules.retired.get(signer, Retirement()), history.retired.get(signer)
+        if ours.limits is not None and stored in ours.limits:
+            retired[signer] = Retirement(ours.retired_at, {origin: ours.limits[stored]})
+        else:
+            retired[signer] = theirs or Retirement(ours.retired_at)
+    recorded = frozenset(history.roles) if named.get("ledger") else None
+    return replace(rules, retired=retired, roles=history.roles, recorded=recorded)

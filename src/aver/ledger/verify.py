@@ -22,9 +22,17 @@ from aver.keys import Ring
 from aver.ledger.head import Head
 from aver.ledger.imports.history import ImportHistory, read_import_history
 from aver.ledger.imports.source import OLD_IMPORT, read_digits
-from aver.ledger.keys_chain import KEYS_CHAIN, KeyEnd, heads_at_ends, key_ends, retirements
+from aver.ledger.key_history import (
+    KeyEnd,
+    KeyHistory,
+    heads_at_ends,
+    read_history,
+    report_unrecorded,
+    retirements_by_time,
+)
+from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.ledger.seen_heads import META_CHAIN, check_heads
-from aver.ledger.slices import judge_slice, judge_slices, split_into_slices, stored_hash
+from aver.ledger.slices import KeyHistories, judge_slice, judge_slices, split_into_slices, stored_hash
 from aver.ledger.stores.protocol import ChainRow, NotALedger
 from aver.ledger.verified_heads import (
     VerifiedChains,
@@ -193,8 +201,8 @@ def examine_ledger(
         return LedgerExamination(conclude(f"ledger {ledger.store.name}", tally, level=level), before.distrust([None]))
     # Which records a retired key may have signed, and which imports were dropped, must be known before the first record
     # is judged.
-    ends = _read_key_ends(ledger, ring, tally)
-    rules = Rules(ring, level, require_pq, retirements(ring, ends))
+    key_history = _read_key_history(ledger, ring, tally)
+    rules = key_history.rules(Rules(ring, level, require_pq))
     history = _read_imports(ledger, rules, tally)
     known = since if isinstance(since, VerifiedChains) else try_load_verified(ledger, tally)
     known = known.without_dropped(history)
@@ -205,9 +213,10 @@ def examine_ledger(
     )
     starts = {name: head.count for name, head in resumed.items()} | _start_from_head(ledger, rows, since, tally)
     # 2. The records are judged.
+    sources = _read_imported_histories(ledger, ring, rows)
     total = sum(row.count - starts.get(row.name, 0) for row in rows)
     done = 0
-    for piece in judge_slices(ledger, rules, split_into_slices(ledger, rows, starts), total):
+    for piece in judge_slices(ledger, rules, split_into_slices(ledger, rows, starts), total, sources):
         tally.merge(piece)
         done += piece.records
         if progress:
@@ -215,7 +224,8 @@ def examine_ledger(
     # 3. The ledger is compared with its own statements.
     for row in rows:
         _check_head_row(ledger, row, tally)
-    _check_heads_at_key_ends(ledger, ends, chain, history, tally)
+    _check_heads_at_key_ends(ledger, key_history.ends, chain, history, tally)
+    report_unrecorded(tally)
     if chain not in (None, KEYS_CHAIN):
         _check_keys_chain(ledger, rules, tally)
     _check_imports((row for row in rows if row.name not in resumed), history, tally)
@@ -303,9 +313,10 @@ def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ri
     if _has_altered_schema(ledger, ledger.store.schema_differences(), tally):
         return conclude(f"ledger {ledger.store.name}", tally, level=level)
     row = _select_chains(ledger, chain)[0]
-    retired = retirements(ring, _read_key_ends(ledger, ring, tally))
-    rules = Rules(ring, level, require_pq, retired)
-    tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1))
+    rules = _read_key_history(ledger, ring, tally).rules(Rules(ring, level, require_pq))
+    sources = _read_imported_histories(ledger, ring, [row])
+    tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1, sources))
+    report_unrecorded(tally)
     if chain != KEYS_CHAIN:
         _check_keys_chain(ledger, rules, tally)
     _check_imports([row], _read_imports(ledger, rules, tally), tally)
@@ -335,15 +346,32 @@ def _start_from_head(ledger: Ledger, rows: list[ChainRow], since: Since | None, 
     return {since.chain: min(since.count, rows[0].count)}
 
 
-def _read_key_ends(ledger: Ledger, ring: Ring, tally: Tally) -> list[KeyEnd]:
+def _read_key_history(ledger: Ledger, ring: Ring, tally: Tally) -> KeyHistory:
     try:
-        return key_ends(ring, ledger.read(KEYS_CHAIN), ledger.blob)
+        identity = {"ledger": ledger.id, "tenant": ledger.tenant}
+        return read_history(ring, ledger.read(KEYS_CHAIN), ledger.blob, identity)
     except NotFound:
-        return []
+        pass
     except Unavailable as error:
         words = f"the chain {KEYS_CHAIN!r} cannot be read, so only times show how long keys were valid: {error.message}"
         tally.skip("keys", words, matters=True)
-        return []
+    return KeyHistory(retirements_by_time(ring))
+
+
+def _read_imported_histories(ledger: Ledger, ring: Ring, rows: Iterable[ChainRow]) -> KeyHistories:
+    """The history of keys of every ledger and tenant that imported chains are from."""
+    if not any(row.frozen for row in rows):
+        return {}
+    found: KeyHistories = {}
+    for row in ledger.store.chains(ledger.tenant):
+        if row.frozen and row.origin == KEYS_CHAIN:
+            _, source = _read_origin(ledger, row)
+            try:
+                identity = dict(zip(("ledger", "tenant"), source[1:], strict=True))
+                found.setdefault(source, read_history(ring, ledger.read(row.name), ledger.blob, identity))
+            except (NotFound, Unavailable):
+                continue  # Reported where the chain itself is judged.
+    return found
 
 
 def _check_keys_chain(ledger: Ledger, rules: Rules, tally: Tally) -> None:

@@ -9,8 +9,13 @@ For each record, the judge reports the first of these rules that is broken. It t
     5. the sequence number is the next one                         SEQUENCE_GAP
     6. the link is the hash of the record before                   CHAIN_BREAK, GENESIS_INVALID
     7. the first record names this chain                           CHAIN_IDENTITY
-    8. the key was still valid                                     KEY_RETIRED
+    8. the key was made for this, and was still valid              KEY_MISMATCH, KEY_RETIRED
     9. the store's search columns match the signed content         COLUMN_MISMATCH
+
+Rule 8 follows from what is known about a key. The records of a chain are sealed by keys of the purpose `seal`; those of
+`meta` and `keys` by a key that speaks for the ledger (`KeyRole.may_attest`). There is one exception: in `keys`, a key
+of the purpose `seal` may record its own use, as agents do that hold no key of the ledger. About a bare key nothing is
+known, so nothing is demanded of it.
 
 The judge always hashes the stored bytes, never a model that is written out again. Bytes that are signed but not in
 canonical form get a warning, and so do values that CPS does not allow. The contents of sections never fail a verdict;
@@ -19,16 +24,16 @@ they are reported as a profile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from aver.capsule.aver_block import BLOCK_KEY
+from aver.capsule.aver_block import BLOCK_KEY, RESERVED_CHAINS, read_kind
 from aver.capsule.json_reader import DuplicateKey, Unreadable
 from aver.capsule.sealed import Sealed, content_hash
 from aver.fast_dataclass import dataclass
 from aver.keys.algorithms import is_ed25519_signature_hex, is_ml_dsa_65_signature_hex, verify_ed25519, verify_ml_dsa_65
-from aver.keys.public_key import PublicKey
+from aver.keys.public_key import HYBRID, KeyRole, PublicKey
 from aver.keys.ring import Ring
 from aver.log import debug
 from aver.verdict.record import COLUMNS, column_values, examine_profile, read_record
@@ -57,12 +62,21 @@ class Retirement:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of one verification: known keys, level, and retired keys by fingerprint."""
+    """The rules of one verification: known keys, level, and the history of keys, each by its 64 digits."""
 
     ring: Ring
     level: Level = "signature"
     require_pq: bool = False
     retired: Mapping[str, Retirement] = field(default_factory=dict)
+    roles: Mapping[str, KeyRole] = field(default_factory=dict)
+    """What an intact `keys` chain records about keys. The ring's own entries come first."""
+    recorded: Collection[str] | None = None
+    """The keys that an intact `keys` chain records. The tally names every other signer. None demands no record."""
+
+    def role_of(self, key: PublicKey) -> KeyRole | None:
+        """Whose key it is and what for; None if nothing tells."""
+        entry = self.ring.entry_of(key)
+        return self.roles.get(key.ed25519) if entry is None else entry.role
 
 
 UNREADABLE_MAX = 1000
@@ -118,6 +132,10 @@ class ChainJudge:
         self._unreadable = 0
         self._counts = {"content": 0, "signature": 0, "links": 0, "keys": 0, "columns": 0}
         self._signer: PublicKey | None = None
+        # Looked up once for each change of the signer, not for each record.
+        self._last_signer: PublicKey | None = None
+        self._role: KeyRole | None = None
+        self._is_sealer = True
 
     def judge(self, record: Sealed, columns: tuple[Any, ...] | None = None) -> dict[str, Any] | None:
         """Judge the next record. Returns its content if it could be read.
@@ -257,6 +275,9 @@ class ChainJudge:
         for key in known or self._fallback:
             if verify_ed25519(key.ed25519_bytes, message, record.signature):
                 self._signer = key
+                if key is not self._last_signer:
+                    self._last_signer, self._role = key, self._rules.role_of(key)
+                    self._is_sealer = self._role is None or self._role.may_seal
                 if not known:
                     note = f"signer {record.signed_by!r} is the known key {key.fingerprint}"
                     self.tally.notes["signature"] = make_printable(note)
@@ -280,7 +301,9 @@ class ChainJudge:
             words = "there is no post-quantum signature"
             if self._rules.require_pq:
                 return "signature_pq", "SIG_MISSING", f"{words}, and one is required"
-            if has_key:
+            # Whoever has only the Ed25519 half may still know of the other, from an export or the `keys` chain.
+            is_hybrid = signer is not None and self._role is not None and self._role.algorithm == HYBRID
+            if has_key or is_hybrid:
                 words = f"{words}, though {name} signs with ML-DSA-65 too: it may have been stripped"
                 self._add_finding("signature_pq", "warning", "SIG_MISSING", words, self._expected)
         elif signer is not None and has_key:
@@ -335,15 +358,21 @@ class ChainJudge:
         if self._signer is None:
             return None
         self._counts["keys"] += 1
-        if not self._rules.retired:
-            return None
+        rules, key = self._rules, self._signer.ed25519
         # Take the key that verified: a record may call its signer by a shorter name.
         signer = self._signer.fingerprint
-        retirement = self._rules.retired.get(signer)
+        if rules.recorded is not None and key not in rules.recorded and key not in self.tally.unrecorded:
+            self.tally.unrecorded[key] = Place(self._chain, self._expected, self._source)
+        name = self._identity.get("name", self._chain)
+        if self._role is not None and (not self._is_sealer or name is None or name in RESERVED_CHAINS):
+            problem = find_misuse(self._role, self._signer, content, content["domain"] if name is None else name)
+            if problem:
+                return "keys", "KEY_MISMATCH", f"{signer} is a key of {self._role}: {problem}"
+        retirement = rules.retired.get(key)
         if retirement is None:
             return None
-        if retirement.limits is not None and self._chain is not None:
-            limit = retirement.limits.get(self._chain, 0)
+        if retirement.limits is not None and name is not None:
+            limit = retirement.limits.get(name, 0)
             if content["sequence"] >= limit:
                 return "keys", "KEY_RETIRED", f"{signer} was retired when this chain had {limit} records"
             return None
@@ -370,6 +399,26 @@ class ChainJudge:
 
     def _add_finding(self, check: str, status: CheckStatus, code: str, words: str, sequence: int | None) -> None:
         self.tally.add(Finding(check, status, code, make_printable(words), Place(self._chain, sequence, self._source)))
+
+
+def find_misuse(role: KeyRole, key: PublicKey, content: Mapping[str, Any], chain: str) -> str | None:
+    """The reason why a key with this role must not have sealed a record of this chain; None if it may."""
+    if chain not in RESERVED_CHAINS:
+        return None if role.may_seal else "it must not seal records"
+    if role.may_attest:
+        return None
+    if chain == "keys" and role.may_seal and _describes_key(content, role, key):
+        return None
+    return f"only the ledger's key seals the chain {chain}"
+
+
+def _describes_key(content: Mapping[str, Any], role: KeyRole, key: PublicKey) -> bool:
+    """Whether a record is about the use of this very key, or about an earlier key of the same identity."""
+    result = content["outcome"].get("result")
+    if read_kind(content) not in ("key.create", "key.rotate", "key.retire") or not isinstance(result, dict):
+        return False
+    is_own = result.get("public_key") == key.ed25519 or read_kind(content) != "key.create"
+    return is_own and (result.get("identity"), result.get("purpose")) == (role.identity, role.purpose)
 
 
 WORDS_MAX = 400

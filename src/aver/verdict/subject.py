@@ -7,11 +7,12 @@ other judges it by the `VerifyOptions`. `aver.check` lists them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from aver.fast_dataclass import dataclass
+from aver.keys.public_key import KeyRole
 from aver.keys.ring import Ring
 from aver.verdict.chain import Level, Retirement, Rules
 from aver.verdict.examiner import Examiner
@@ -62,9 +63,14 @@ class VerifyOptions:
     examiners: tuple[Examiner, ...] = ()
     progress: Callable[[int, int], None] | None = None
 
-    def rules(self, retired: Mapping[str, Retirement]) -> Rules:
+    def rules(
+        self,
+        retired: Mapping[str, Retirement],
+        roles: Mapping[str, KeyRole] | None = None,
+        recorded: Collection[str] | None = None,
+    ) -> Rules:
         """The rules for a chain judge."""
-        return Rules(self.ring, self.level, self.require_pq, retired)
+        return Rules(self.ring, self.level, self.require_pq, retired, roles or {}, recorded)
 
 
 _SKIM_DECODER = json.JSONDecoder(parse_float=str, parse_int=str)

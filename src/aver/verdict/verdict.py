@@ -163,6 +163,8 @@ class Tally:
     """Records that were verified before and not read again."""
     doubtful: set[str | None] = field(default_factory=set)
     """The chains of all findings, also of those that are only counted; None for a finding without a chain."""
+    unrecorded: dict[str, Place] = field(default_factory=dict)
+    """The signers that an intact `keys` chain does not record, by their 64 digits, each with its first record."""
 
     def add(self, finding: Finding) -> None:
         """Count a finding, and keep it while there are at most `FINDINGS_KEPT` of its check and code."""
@@ -187,6 +189,7 @@ class Tally:
         self.chains += other.chains
         self.earlier += other.earlier
         self.doubtful |= other.doubtful
+        self.unrecorded = {**other.unrecorded, **self.unrecorded}
         for check, times in other.done.items():
             self.count_done(check, times)
         # The limit holds for the merged tally, too: a hostile ledger must not fill the memory with findings.

@@ -109,7 +109,7 @@ def test_a_public_tools_bundle_is_imported_under_our_names(
         entry["canonical"] for entry in public_tool.chains[0].entries
     ]
     for public in public_tool.publics:
-        other.keys.import_keys([PublicKey(public)], trust={public[:16]})
+        other.keys.import_keys([PublicKey(public)], trust={public})
     assert other.verify().status == "verified"
 
 
@@ -126,7 +126,7 @@ def test_a_bundle_that_fails_is_refused_whole(bundle: Path, other: Ledger) -> No
 
 def test_a_bad_signature_by_a_known_signer_is_refused(bundle: Path, other: Ledger) -> None:
     key = PublicKey(load(bundle / "index.json")["public_key"])
-    other.keys.import_keys([key], trust={key.fingerprint})
+    other.keys.import_keys([key], trust={key.ed25519})
     change_chain(lambda c: c[1].update(signature=c[0]["signature"]))(bundle)
     with pytest.raises(IntegrityError, match="SIG_INVALID"):
         import_bundle(other, bundle)

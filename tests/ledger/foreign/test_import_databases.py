@@ -25,7 +25,7 @@ def names_of(done: object) -> dict[str, str]:
 
 def trust(ledger: Ledger, *publics: str) -> None:
     for public in publics:
-        ledger.keys.import_keys([PublicKey(public)], trust={public[:16]})
+        ledger.keys.import_keys([PublicKey(public)], trust={public})
 
 
 def execute(path: Path, sql: str) -> None:

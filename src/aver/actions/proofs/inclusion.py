@@ -19,8 +19,8 @@ from aver.capsule.aver_block import read_kind
 from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput, NotFound, Refused
-from aver.ledger.foreign.capsule_files import retirements_by_time
 from aver.ledger.foreign.seal_checks import check_seal_fields, unreadable_code
+from aver.ledger.key_history import retirements_by_time
 from aver.verdict import CHECKS, ChainJudge, Finding, Place, Tally, Verdict, VerifyOptions, conclude
 from aver.verdict.examiner import RUN_CHECKS
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aver.cli.options import add_force, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
 from aver.text import plural
+
+if TYPE_CHECKING:
+    from aver.keys import Ring
 
 EXAMPLES = """\
   aver export --out bundle                         export all chains and the meta chain
@@ -43,6 +47,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             blobs=not given.no_blobs,
             force=given.force,
         )
+        ring = ledger.keys.ring()
     if given.json:
         counts = {"chains": done.chains, "capsules": done.capsules, "blobs": done.blobs}
         print_json({"path": str(done.path), **counts, "fingerprint": done.fingerprint, "head_signed": done.head_signed})
@@ -52,7 +57,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if done.head_signed:
         screen.print_line(f"head.json states where these chains end, signed by the ledger's key {done.fingerprint}")
         screen.print_line("Give the verifier your public key in a file, by another channel than the bundle:")
-        screen.print_line("  aver keys export --out keys.json")
+        screen.print_line(f"  aver keys export {' '.join((*_name_signers(ring, done.path), '--out keys.json'))}")
         screen.print_line(f"The verifier then runs: aver verify {done.path.name} --key keys.json")
     else:
         StderrScreen().print_note(
@@ -60,3 +65,15 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             "qualified, because no signature says that it is complete"
         )
     return 0
+
+
+def _name_signers(ring: Ring, bundle: Path) -> list[str]:
+    """The names for `aver keys export`, which exports the key of the ledger alone unless it gets names."""
+    from aver.keys import LEDGER, read_public_keys
+    from aver.ledger.bundle.layout import INDEX
+
+    names: dict[str, None] = {LEDGER: None}
+    for key in read_public_keys(bundle / INDEX):
+        own = ring.entry(key.fingerprint)
+        names[key.ed25519 if own is None else own.identity] = None
+    return [] if list(names) == [LEDGER] else list(names)

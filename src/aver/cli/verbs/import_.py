@@ -105,8 +105,8 @@ def _print_result(done: ImportResult, path: Path, screen: Screen, *, foreign: bo
         )
     for signer in done.unknown_signers:
         # A bundle contains the public keys of its signers; a foreign database does not.
-        command = f"aver keys import {'FILE' if foreign else path} --trust {signer}"
-        notes.print_note(f"signed by an unknown key, {signer}; once its owner has confirmed it: {command}")
+        command = f"aver keys import {'FILE' if foreign else path}"
+        notes.print_note(f"signed by an unknown key, {signer}; to see it whole, and then trust it: {command}")
 
 
 def _drop(given: argparse.Namespace, screen: Screen) -> int:

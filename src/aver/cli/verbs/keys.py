@@ -16,7 +16,9 @@ from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, ask_pa
 from aver.config import load_config
 from aver.errors import BadInput, NotFound
 from aver.files.new_file import check_new_path, write_new_file
-from aver.keys import LEDGER, KeyStore, PublicKey, RingEntry, read_public_keys
+from aver.keys import LEDGER, KeyStore, PublicKey, RingEntry, read_keys
+from aver.keys.algorithms import FINGERPRINT_DIGITS
+from aver.keys.exchange import fingerprint_error
 from aver.text import plural
 
 EXAMPLES = """\
@@ -25,7 +27,8 @@ EXAMPLES = """\
   aver keys rotate                            make a new key for the ledger, signed by the old one
   aver keys export --out our-keys.json        write your public keys, for a verifier
   aver keys import their-keys.json            list the keys in a file; trusts none
-  aver keys import their-keys.json --trust 3f0c9a1b2d4e5f60"""
+  aver keys import their-keys.json --trust KEY
+                                              trust one of them, by all its 64 digits"""
 
 IDENTITY_HELP = "ledger, agent:NAME, person:NAME or policy:NAME"
 
@@ -43,11 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pq", action="store_true", default=None, help="add an ML-DSA-65 (post-quantum) key to the new key"
     )
     add_passphrase_fd(rotate)
-    parser_examples = "  aver keys export --out our-keys.json\n  aver keys export agent:builder"
-    export = _add_action_parser(actions, "export", "write public keys, for a verifier", parser_examples)
-    export.add_argument(
-        "name", nargs="?", default="ledger", metavar="NAME", help="identity or fingerprint (default: ledger)"
+    parser_examples = (
+        "  aver keys export --out our-keys.json\n"
+        "  aver keys export ledger agent:builder --out our-keys.json   also of an agent that seals records here"
     )
+    export = _add_action_parser(actions, "export", "write public keys, for a verifier", parser_examples)
+    export.add_argument("names", nargs="*", metavar="NAME", help="identity, fingerprint or key (default: ledger)")
     export.add_argument("--out", metavar="FILE", help="write here (default: stdout)")
     add_force(export)
     _add_import_parser(actions)
@@ -59,7 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     forget = _add_action_parser(
         actions, "forget", "stop trusting another party's key", "  aver keys forget 3f0c9a1b2d4e5f60"
     )
-    forget.add_argument("fingerprint", metavar="FINGERPRINT")
+    forget.add_argument(
+        "fingerprint", metavar="FINGERPRINT|KEY", help="all 64 digits where two known keys have one fingerprint"
+    )
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
@@ -95,13 +101,15 @@ def _add_new_parser(actions: Any) -> None:
 
 def _add_import_parser(actions: Any) -> None:
     summary = "list the public keys in a file or directory, and trust those that you name"
-    examples = "  aver keys import bundle/index.json\n  aver keys import bundle/index.json --trust 3f0c9a1b2d4e5f60"
+    examples = (
+        "  aver keys import bundle/index.json\n  aver keys import bundle/index.json --trust KEY     64 hex digits"
+    )
     importing = _add_action_parser(actions, "import", summary, examples)
     importing.add_argument(
         "path", metavar="PATH", help="a file from keys export, a keyring, a bundle's index, or a directory with one"
     )
     importing.add_argument(
-        "--trust", action="append", default=[], metavar="FINGERPRINT", help="trust this key; repeatable"
+        "--trust", action="append", default=[], metavar="KEY", help="trust this key, given as 64 hex digits; repeatable"
     )
 
 
@@ -136,10 +144,15 @@ def _show_keys(given: argparse.Namespace, screen: Screen) -> None:
         ]
         for entry in ring.entries
     ]
-    known: list[list[LinePart]] = [
-        ["(other)", key.fingerprint, "known", "", "", key.algorithm] for key in ring.known.values()
-    ]
+    known: list[list[LinePart]] = []
+    for key in ring.known.values():
+        published = ring.entry_of(key)
+        status = "known" if published is None or published.retired_at is None else "known, retired"
+        known.append(["(other)", key.fingerprint, status, "", "", key.algorithm])
     screen.print_table([*own, *known], header=("identity", "fingerprint", "status", "purpose", "", "algorithm"))
+    if own:
+        note = "a fingerprint is the beginning of a key; for a verifier: aver keys export --out keys.json"
+        StderrScreen().print_note(note)
 
 
 def _key_status(entry: RingEntry) -> StyledText:
@@ -151,12 +164,13 @@ def _key_status(entry: RingEntry) -> StyledText:
 def _export_keys(given: argparse.Namespace, screen: Screen) -> None:
     if given.out:
         check_new_path(Path(given.out), force=given.force)
-    document = _open_store().export(given.name)
+    names = given.names or [LEDGER]
+    document = _open_store().export(*names)
     if given.out:
         write_new_file(Path(given.out), json.dumps(document, indent=2).encode("ascii") + b"\n", force=given.force)
         found = len(document["keys"])
         (StderrScreen() if given.json else screen).print_line(
-            f"wrote {given.out}: {plural(found, 'public key')} of {given.name}"
+            f"wrote {given.out}: {plural(found, 'public key')} of {', '.join(names)}"
         )
     if given.json or not given.out:
         print_json(document)
@@ -252,22 +266,25 @@ def _record_rotation(identity: str) -> bool:
 
 
 def _import_keys(given: argparse.Namespace, screen: Screen) -> None:
-    keys = read_public_keys(given.path)
+    keys = read_keys(given.path)
     wanted = set(given.trust)
-    missing = wanted - {key.fingerprint for key in keys}
+    # A stranger can make a key with the same fingerprint in fifteen tries, so the user must confirm the whole key.
+    if short := next((name for name in given.trust if len(name) == FINGERPRINT_DIGITS), None):
+        raise fingerprint_error(short)
+    missing = wanted - {_public_key(key).ed25519 for key in keys}
     if missing:
         raise NotFound(f"{given.path} has no key {min(missing)}", advice=f"aver keys import {given.path} lists them")
     fates = _register_keys(keys, wanted) if wanted else _look_up_keys(keys)
     _print_import_results(given, screen, keys, fates)
     if not wanted and "not registered" in fates.values():
         StderrScreen().print_note(
-            "no key was registered: compare a fingerprint with its owner, then give --trust FINGERPRINT"
+            "no key was registered: compare all 64 digits of a key with its owner, then give --trust KEY"
         )
 
 
 def _trust_keys(given: argparse.Namespace, screen: Screen) -> None:
-    keys = read_public_keys(given.key)
-    _print_import_results(given, screen, keys, _register_keys(keys, {key.fingerprint for key in keys}))
+    keys = read_keys(given.key)
+    _print_import_results(given, screen, keys, _register_keys(keys, {_public_key(key).ed25519 for key in keys}))
 
 
 def _forget_key(given: argparse.Namespace, screen: Screen) -> None:
@@ -278,35 +295,49 @@ def _forget_key(given: argparse.Namespace, screen: Screen) -> None:
         screen.print_line(f"{given.fingerprint} is no longer trusted")
 
 
-def _register_keys(keys: Iterable[PublicKey], trust: set[str]) -> dict[str, str]:
+def _register_keys(keys: Iterable[PublicKey | RingEntry], trust: set[str]) -> dict[str, str]:
     imported = _open_store().import_keys(keys, trust=trust)
     return {
-        **{key.fingerprint: "registered" for key in imported.registered},
-        **{key.fingerprint: "known already" for key in imported.already_known},
-        **{key.fingerprint: "not registered" for key in imported.left_out},
+        **{_public_key(key).ed25519: "registered" for key in imported.registered},
+        **{_public_key(key).ed25519: "known already" for key in imported.already_known},
+        **{_public_key(key).ed25519: "not registered" for key in imported.left_out},
     }
 
 
-def _look_up_keys(keys: Iterable[PublicKey]) -> dict[str, str]:
+def _look_up_keys(keys: Iterable[PublicKey | RingEntry]) -> dict[str, str]:
     """Which of these keys are known already. Writes nothing."""
     ring = _open_store().ring()
     return {
-        key.fingerprint: "known already" if key in ring.lookup(key.fingerprint) else "not registered" for key in keys
+        key.ed25519: "known already" if key in ring.lookup(key.fingerprint) else "not registered"
+        for key in map(_public_key, keys)
     }
 
 
 def _print_import_results(
-    given: argparse.Namespace, screen: Screen, keys: Iterable[PublicKey], fates: Mapping[str, str]
+    given: argparse.Namespace, screen: Screen, keys: Iterable[PublicKey | RingEntry], fates: Mapping[str, str]
 ) -> None:
+    """Print each key whole: its first digits are not enough to compare it with its owner."""
     if given.json:
-        print_json({"keys": [{**_key_to_dict(key), "fate": fates[key.fingerprint].replace(" ", "_")} for key in keys]})
+        listed = []
+        for key in keys:
+            retired = {"retired_at": key.retired_at} if isinstance(key, RingEntry) and key.retired_at else {}
+            public = _public_key(key)
+            listed.append({**_key_to_dict(public), **retired, "fate": fates[public.ed25519].replace(" ", "_")})
+        print_json({"keys": listed})
         return
     styles = {"registered": "good", "not registered": "warn"}
     rows: list[list[LinePart]] = []
     for key in keys:
-        fate = fates[key.fingerprint]
-        rows.append([key.fingerprint, StyledText(fate, styles.get(fate, "dim")), key.algorithm])
+        public = _public_key(key)
+        fate = fates[public.ed25519]
+        # The owner's word about the key. It is shown before anyone trusts it.
+        said = "" if isinstance(key, PublicKey) or key.retired_at is None else f"retired {key.retired_at[:10]}"
+        rows.append([public.ed25519, StyledText(fate, styles.get(fate, "dim")), public.algorithm, said])
     screen.print_table(rows)
+
+
+def _public_key(key: PublicKey | RingEntry) -> PublicKey:
+    return key.key if isinstance(key, RingEntry) else key
 
 
 def _entry_to_dict(entry: RingEntry) -> dict[str, Any]:

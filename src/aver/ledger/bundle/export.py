@@ -45,12 +45,12 @@ from aver.files.atomic import (
 )
 from aver.files.new_file import path_exists_error
 from aver.keys import LEDGER, PublicKey, SeedSigner, Statement
-from aver.ledger.bundle.head_file import dump_head
+from aver.ledger.bundle.head_file import dump_head, read_recorded_keys
 from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, SUFFIX, BundleIndex, read_index
 from aver.ledger.bundle.summary import ChainFacts, build_summary
 from aver.ledger.checkpoint import make_bundle_head
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, recorded_keys
+from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.ledger.ledger import Ledger
 from aver.ledger.seen_heads import META_CHAIN
 from aver.ledger.stores.protocol import ChainRow
@@ -323,7 +323,7 @@ def _has_own_key(ledger: Ledger) -> bool:
     if isinstance(signer, SeedSigner):
         own = {signer.fingerprint}
     try:
-        recorded = recorded_keys(ledger.read(KEYS_CHAIN))
+        recorded = read_recorded_keys(ledger.read(KEYS_CHAIN))
     except NotFound:
         return True  # A ledger that records no keys: its verdict says so.
     return not own.isdisjoint(recorded)
@@ -341,7 +341,9 @@ def _sealing_key(ledger: Ledger) -> PublicKey | None:
 def _public_keys(ledger: Ledger, own: PublicKey | None, signers: set[str]) -> dict[str, dict[str, str]]:
     """The public keys with which these records can be verified, by fingerprint."""
     ring = ledger.keys.ring()
-    found = {key.fingerprint: key for name in sorted(signers) for key in ring.lookup(name)}
+    # Where several keys have one fingerprint, nothing here tells which of them signed: leave them out.
+    named = [ring.lookup(name) for name in sorted(signers)]
+    found = {key.fingerprint: key for keys in named if len(keys) == 1 for key in keys}
     if own is not None:
         found.setdefault(own.fingerprint, own)
     return {

@@ -30,10 +30,11 @@ from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_inside
-from aver.keys import LEDGER, Ring, Statement
+from aver.keys import Ring, Statement, check_statement
 from aver.ledger.bundle.layout import HEAD
-from aver.ledger.checkpoint import PURPOSE, Checkpoint, check_signatures
+from aver.ledger.checkpoint import Checkpoint, check_signatures
 from aver.ledger.head import Head
+from aver.ledger.key_history import KeyHistory
 from aver.ledger.seen_heads import check_head
 from aver.verdict import Finding, Place, Retirement, Tally
 
@@ -50,14 +51,8 @@ _WHERE = Place(source=HEAD)
 class RecordedKey:
     """A key that the `keys` chain records."""
 
-    identity: str
-    purpose: str
     public_key: str
     public_key_pq: str
-
-    @property
-    def may_state_heads(self) -> bool:
-        return self.identity == LEDGER or self.purpose == PURPOSE
 
 
 def read_recorded_keys(records: Iterable[Sealed]) -> dict[str, RecordedKey]:
@@ -66,7 +61,7 @@ def read_recorded_keys(records: Iterable[Sealed]) -> dict[str, RecordedKey]:
     for record in records:
         try:
             result = record.to_dict()["outcome"]["result"] if record.kind in ("key.create", "key.rotate") else {}
-            values = [result[name] for name in ("identity", "purpose", "public_key", "public_key_pq")]
+            values = [result[name] for name in ("public_key", "public_key_pq")]
             fingerprint = result["fingerprint"]
         except (AverError, AttributeError, KeyError, TypeError):
             continue  # Not the record of a new key, or damaged, which is reported where the chain is judged.
@@ -101,14 +96,13 @@ def check_bundle_head(
     *,
     of: tuple[str | None, str | None],
     ring: Ring | None,
-    recorded: Mapping[str, RecordedKey],
-    retired: Mapping[str, Retirement],
+    history: KeyHistory,
     only: Collection[str] | None = None,
 ) -> None:
     """Compare the chains of a bundle, by their ids, with its `head.json`. The numbers are those of the module's text.
 
-    `of` is the bundle's ledger and tenant, `recorded` the keys in its `keys` chain, `retired` those that ended. Without
-    a `ring` no signature is checked. With `only`, no other chain was judged, and no other is compared.
+    `of` is the bundle's ledger and tenant, `history` that of its keys. Without a `ring` no signature is checked. With
+    `only`, no other chain was judged, and no other is compared.
     """
     tally.count_done(CHECK)
     if (head.ledger, head.tenant) != of:  # 1.
@@ -116,14 +110,16 @@ def check_bundle_head(
         tally.add(Finding(CHECK, "failed", "CHAIN_IDENTITY", words, _WHERE))
         return
     if ring is not None:  # 2.
-        if not check_signatures(head, ring, tally, check=CHECK):
+        if not check_signatures(head, ring, tally, check=CHECK, history=history):
             return
-        for signature in head.statement.signatures:
-            _check_signer(signature.by, ring, recorded, tally)
-            limits = retired[signature.by].limits if signature.by in retired else None
+        for key in filter(None, (result.key for result in check_statement(head.statement, ring))):
+            if key.ed25519 not in history.roles:
+                words = f"{HEAD} was signed by {key.fingerprint}, which the keys chain of the bundle does not record"
+                tally.add(Finding(CHECK, "warning", "UNKNOWN_SIGNER", words, _WHERE))
+            limits = history.retired.get(key.ed25519, Retirement()).limits
             # Its time may be false. But it names records that were sealed after the key had ended.
             if limits is not None and any(stated.count > limits.get(stated.chain, 0) for stated in head.heads):
-                words = f"{HEAD} was signed by {signature.by}, and has records from after that key was retired"
+                words = f"{HEAD} was signed by {key.fingerprint}, and has records from after that key was retired"
                 tally.add(Finding(CHECK, "failed", "KEY_RETIRED", words, _WHERE))
     listed = {one.chain: one for one in head.heads}
     for chain, stated in listed.items():  # 3.
@@ -144,18 +140,3 @@ def check_bundle_head(
             tally.add(Finding(CHECK, "failed", "HEAD_MISMATCH", words, Place(chain)))
     which = "a part of the ledger" if head.part else "the whole ledger"
     tally.notes[CHECK] = f"{len(listed)} chains, {which}, as signed at {head.at}"
-
-
-def _check_signer(by: str, ring: Ring, recorded: Mapping[str, RecordedKey], tally: Tally) -> None:
-    """Check that a key may speak for the ledger. The outcome of the signature itself was reported before."""
-    if not ring.lookup(by):
-        return  # An unknown signer: reported already.
-    key, entry = recorded.get(by), ring.entry(by)
-    is_other = entry is not None and entry.identity != LEDGER and entry.purpose != PURPOSE
-    if is_other or (key is not None and not key.may_state_heads):
-        identity = entry.identity if entry is not None else ascii(key.identity if key else "")[1:81]
-        words = f"{HEAD} was signed by {by}, the key of {identity}; only the identity {LEDGER} may state heads"
-        tally.add(Finding(CHECK, "failed", "KEY_MISMATCH", words, _WHERE))
-    elif key is None:
-        words = f"{HEAD} was signed by {by}, which the keys chain of the bundle does not record"
-        tally.add(Finding(CHECK, "warning", "UNKNOWN_SIGNER", words, _WHERE))

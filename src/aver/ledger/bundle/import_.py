@@ -52,14 +52,15 @@ from aver.ledger.bundle.layout import (
     read_chain_file,
     read_index,
 )
-from aver.ledger.bundle.verify import BundleJudge, find_owner
+from aver.ledger.bundle.verify import BundleJudge, find_owner, read_histories
 from aver.ledger.checkpoint import CHECK, Checkpoint, check_against_checkpoints, extend_verdict, select_checkpoints
 from aver.ledger.checkpoint_files import read_checkpoints
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
 from aver.ledger.imports.history import DROP_KIND, IMPORT_KIND, ImportHistory, read_import_history
-from aver.ledger.imports.source import ImportSource, read_digits, source_from_ledger, source_from_records
-from aver.ledger.keys_chain import KEYS_CHAIN, only_valid, replaced_keys
+from aver.ledger.imports.source import OLD_IMPORT, ImportSource, read_digits, source_from_ledger, source_from_records
+from aver.ledger.key_history import only_valid, replaced_keys
+from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.ledger.ledger import Ledger
 from aver.ledger.meta_chain import build_import_entry
 from aver.ledger.seen_heads import META_CHAIN, HeadChecker
@@ -380,7 +381,8 @@ def check_bundle_checkpoints(path: Path, sources: Sequence[Path], ring: Ring, ve
         checkpoints = list(_limit_to_part(checkpoints, heads, tally))
     excuse = _read_history(directory, index, ring).has_dropped
     checker = HeadChecker(heads, lambda chain, place: hashes.get((chain, place)), tally, check=CHECK, excuse=excuse)
-    check_against_checkpoints(checker, checkpoints, ring, tally, of=of, own_keys=None)
+    history = read_histories(directory, index, ring).get((OLD_IMPORT, *of))
+    check_against_checkpoints(checker, checkpoints, ring, tally, of=of, own_keys=None, history=history)
     return extend_verdict(verdict, tally)
 
 

@@ -38,6 +38,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file, open_inside, read_chunks
+from aver.keys import Ring
 from aver.ledger.bundle.head_file import CHECK as HEAD_CHECK
 from aver.ledger.bundle.head_file import check_bundle_head, read_head, read_recorded_keys
 from aver.ledger.bundle.index_check import (
@@ -54,11 +55,19 @@ from aver.ledger.checkpoint import Checkpoint
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.head import Head
 from aver.ledger.imports.history import DROP_KIND, IMPORT_KIND, ImportHistory
-from aver.ledger.imports.source import read_digits
-from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, only_valid, replaced_keys, retirements
+from aver.ledger.imports.source import OLD_IMPORT, read_digits
+from aver.ledger.key_history import (
+    KeyHistory,
+    only_valid,
+    read_history,
+    replaced_keys,
+    report_unrecorded,
+    retirements_by_time,
+)
+from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains, forget_dropped
 from aver.ledger.seen_heads import META_CHAIN, check_head
-from aver.ledger.slices import rules_for_imported
+from aver.ledger.slices import KeyHistories, identify_source, rules_for_imported
 from aver.verdict import (
     CHECKS,
     ChainJudge,
@@ -166,8 +175,13 @@ class BundleJudge:
         self._origins: dict[str, tuple[str, tuple[str, str]]] = {}
         """Of each chain that examiners may look at: its name, and its ledger and tenant, by its first record."""
         # The bundle's own `keys` chain limits retired keys. It is read first, because the limits apply to all chains.
-        ends = key_ends(options.ring, self._read_key_records(), partial(read_blob, directory))
-        self.rules = options.rules(retirements(options.ring, ends))
+        self._histories = read_histories(directory, index, options.ring)
+        self._key_history = KeyHistory(retirements_by_time(options.ring))
+        self.rules = options.rules(self._key_history.retired)
+        if self.owner.ledger is not None:
+            owner = OLD_IMPORT, self.owner.ledger, self.owner.tenant or ""
+            self._key_history = self._histories.get(owner, self._key_history)
+            self.rules = self._key_history.rules(self.rules)
         self._recorded = read_recorded_keys(only_valid(options.ring, self._read_key_records()))
 
     @property
@@ -208,6 +222,7 @@ class BundleJudge:
         tally.merge(self._shown)
         if only is None:
             self._check_index(head)  # 6., and the rest of 1.
+        report_unrecorded(tally)
         self._examine(is_whole=only is None and not index.part)  # 7.
         return tally
 
@@ -234,8 +249,7 @@ class BundleJudge:
             tally,
             of=of,
             ring=ring,
-            recorded=self._recorded,
-            retired=self.rules.retired,
+            history=self._key_history,
             only=only,
         )
         return head
@@ -366,7 +380,7 @@ class BundleJudge:
         entry = self._history.imported.get(claim.id)
         if entry is None or entry.origin != claim.origin:
             self._by_index_alone += 1
-        rules = rules_for_imported(self.rules, claim.id)
+        rules = rules_for_imported(self.rules, claim.id, claim.origin, named or {}, self._histories)
         return ChainJudge(rules, chain=claim.id, identity={"name": claim.origin})
 
     def _check_missing(self) -> None:
@@ -407,9 +421,7 @@ class BundleJudge:
             if claim.id == KEYS_CHAIN:
                 try:
                     with open_inside(self.directory, claim.file) as file:
-                        for item in read_chain_file(file):
-                            if isinstance(item, Sealed):
-                                yield item
+                        yield from (item for item in read_chain_file(file) if isinstance(item, Sealed))
                 except BadInput:
                     return  # Reported where the chain itself is judged.
 
@@ -458,7 +470,7 @@ def judge_bundle(subject: Subject, options: VerifyOptions) -> Verdict:
 def judge_chain_file(subject: Subject, options: VerifyOptions) -> Verdict:
     """The verdict on one chain of a bundle, by its file alone."""
     # No ledger is here that says up to which record a retired key was valid; only times can tell.
-    judge = ChainJudge(options.rules(retirements(options.ring, ())), source=subject.name)
+    judge = ChainJudge(options.rules(retirements_by_time(options.ring)), source=subject.name)
     seen = _JudgedChain()
     with open_file(subject.path or Path()) as file:
         named, items = peek_chain_identity(file)
@@ -529,6 +541,26 @@ def find_owner(directory: Path, index: BundleIndex) -> BundleOwner:
                 ledger if index.ledger is None else index.ledger, tenant if index.tenant is None else index.tenant
             )
     return BundleOwner(index.ledger, index.tenant)
+
+
+def read_histories(directory: Path, index: BundleIndex, ring: Ring) -> KeyHistories:
+    """The history of keys in every `keys` chain of a bundle, by its source. The bundle's own has no digits."""
+    found: KeyHistories = {}
+    for claim in index.chains:
+        if KEYS_CHAIN not in (claim.id, claim.origin):
+            continue
+        try:
+            with open_inside(directory, claim.file) as file:
+                named, items = peek_chain_identity(file)
+                source = identify_source(claim.id, named or {})
+                # Streamed: a hostile bundle may make it as long as it likes.
+                records = (item for item in items if isinstance(item, Sealed))
+                identity = dict(zip(("ledger", "tenant"), source[1:], strict=True))
+                history = read_history(ring, records, partial(read_blob, directory), identity)
+        except BadInput:
+            continue  # Reported where the chain itself is judged.
+        found.setdefault(source, history)
+    return found
 
 
 def peek_chain_identity(file: BinaryIO) -> tuple[Mapping[str, Any] | None, Iterator[Sealed | BadInput | ChainClaim]]:

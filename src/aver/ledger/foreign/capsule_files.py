@@ -19,10 +19,9 @@ from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, read_element_texts
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.files.regular import open_file, read_chunks, skip_blanks
-from aver.keys import Ring
 from aver.ledger.foreign.seal_checks import check_seal_fields, unreadable_code
-from aver.ledger.keys_chain import retirements
-from aver.verdict import ChainJudge, Retirement, Subject, Verdict, VerifyOptions, conclude
+from aver.ledger.key_history import retirements_by_time
+from aver.verdict import ChainJudge, Subject, Verdict, VerifyOptions, conclude
 from aver.verdict.examiner import skip_examiners
 
 LINE_MAX = ELEMENT_MAX
@@ -70,11 +69,6 @@ def judge_capsules(subject: Subject, options: VerifyOptions) -> Verdict:
     skip_examiners(domain, "the ledger that these records are from is not here", tally)
     tally.chains = int(tally.records > 1)
     return conclude(subject.name, tally, level=options.level)
-
-
-def retirements_by_time(ring: Ring) -> dict[str, Retirement]:
-    """The retired keys of a ring, each limited by the time of its retirement, because no ledger gives exact heads."""
-    return retirements(ring, ())
 
 
 def read_capsules(subject: Subject) -> Iterator[Sealed]:

@@ -28,10 +28,10 @@ from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
 from aver.errors import BadInput, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file
-from aver.ledger.foreign.capsule_files import retirements_by_time
 from aver.ledger.foreign.database_schema import find_computation
 from aver.ledger.foreign.seal_checks import check_companions, check_seal_fields, unreadable_code
 from aver.ledger.head import Head
+from aver.ledger.key_history import retirements_by_time
 from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains
 from aver.ledger.seen_heads import META_CHAIN, check_head
 from aver.verdict import ChainJudge, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude

@@ -23,7 +23,8 @@ from aver.errors import AverError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.keys import LEDGER, Ring
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, key_ends, only_valid, replaced_keys, retirements
+from aver.ledger.key_history import only_valid, read_history, replaced_keys
+from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.ledger.seen_heads import META_CHAIN
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def read_import_history(ledger: Ledger, ring: Ring, retired: Mapping[str, Retire
             return
 
     if retired is None:
-        retired = retirements(ring, key_ends(ring, read_keys(), ledger.blob))
+        retired = read_history(ring, read_keys(), ledger.blob).retired
     history = ImportHistory(ring, replaced_keys(ring, read_keys()))
     entries = [
         only_valid(ring, ledger.find(chain=META_CHAIN, kind=kind), META_CHAIN, retired)  # Rule 1.

@@ -19,7 +19,7 @@ from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from aver.keys import PublicKey
+    from aver.keys import KeyLike
     from aver.ledger import Head
     from aver.verdict import Verdict
 
@@ -87,11 +87,20 @@ def verify_targets(given: argparse.Namespace) -> list[TargetVerdict]:
     return found
 
 
-def read_key_options(given: argparse.Namespace) -> list[PublicKey]:
-    """The keys of `--key`, which then are the only ones that count; empty if the option was not given."""
-    from aver.keys import read_public_keys
+def read_key_options(given: argparse.Namespace) -> list[KeyLike]:
+    """The keys of `--key`, which then are the only ones that count; empty if the option was not given.
 
-    return [key for source in given.key for key in read_public_keys(source)]
+    Keys inside the thing that is verified prove nothing about it: its maker put them there. They are refused.
+    """
+    if not given.key:
+        return []
+    from aver.cli.verbs.verify.key_source import check_key_source
+    from aver.keys import read_keys
+
+    for source in given.key:
+        for thing in (*given.things, *filter(None, [given.ledger])):
+            check_key_source(source, thing)
+    return [key for source in given.key for key in read_keys(source)]
 
 
 def verdicts_to_dict(found: Sequence[TargetVerdict]) -> dict[str, Any]:
