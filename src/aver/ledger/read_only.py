@@ -26,7 +26,7 @@ from aver.capsule.sealed import Sealed
 from aver.config import Config
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
-from aver.keys import KeyStore, PublicKey
+from aver.keys import KeyLike, KeyStore
 from aver.ledger.append import AnySigner
 from aver.ledger.head import Head
 from aver.ledger.ledger import ROWS_MAX, Ledger
@@ -129,7 +129,7 @@ class ReadOnlyLedger(Ledger):
         *,
         level: Level = "signature",
         since: Head | Literal["last"] | None = None,
-        keys: Iterable[PublicKey | str] = (),
+        keys: Iterable[KeyLike] = (),
         require_pq: bool = False,
         examiners: Sequence[Examiner] | None = None,
     ) -> Verdict:

@@ -330,6 +330,9 @@ def _build_check(name: str, tally: Tally) -> Check:
         if found:
             count = sum(n for (check, s, _), n in tally.counts.items() if check == name and s == status)
             more = f" ({count} in all)" if count > 1 else ""
+            why, matters = tally.skipped.get(name, ("", False))
+            if matters and status != "failed":  # A warning must not hide that something was not checked.
+                more = f"{more}; not all: {why}"
             first = found[0]
             return Check(name, first.status, f"{first.words}{more}", first.code, first.place, count, matters=True)
     if name == "profile" and tally.profiles:

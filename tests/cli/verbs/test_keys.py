@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from aver import SeedSigner
+from aver import Capsule, SeedSigner, open_ledger
 from support.aver_command import ONE_DRAFT, Aver
 
 
@@ -89,20 +89,25 @@ def test_rotation_without_a_ledger_makes_none(aver: Aver) -> None:
 
 def test_export_import_and_trust(sealed: Aver) -> None:
     assert sealed("keys", "export", "--out", "ours.json").code == 0
-    (name,) = [key["fingerprint"] for key in sealed("keys", "export").json["keys"]]
+    (key,) = [key["public_key"] for key in sealed("keys", "export").json["keys"]]
+    name = key[:16]
     other = {"AVER_HOME": str(sealed.directory / "other")}
 
     listed = sealed("keys", "import", "ours.json", **other)
     assert listed.code == 0
-    assert listed.out.split() == [name, "not", "registered", "ed25519"]
+    assert listed.out.split() == [key, "not", "registered", "ed25519"]
     assert "no key was registered" in listed.err
     assert not (sealed.directory / "other").exists()
 
-    wrong = sealed("keys", "import", "ours.json", "--trust", "0" * 16, **other)
-    assert wrong.code == 2
+    for short in (name, "0" * 16):
+        wrong = sealed("keys", "import", "ours.json", "--trust", short, **other)
+        assert wrong.code == 2
+        assert f"{short} is a fingerprint" in wrong.err
+        assert "64 digits" in wrong.err
+    assert sealed("keys", "import", "ours.json", "--trust", "0" * 64, **other).code == 2
     assert not (sealed.directory / "other").exists()
 
-    trusted = sealed("keys", "import", "ours.json", "--trust", name, "--json", **other)
+    trusted = sealed("keys", "import", "ours.json", "--trust", key, "--json", **other)
     assert [key["fate"] for key in trusted.json["keys"]] == ["registered"]
     again = sealed("keys", "import", "ours.json", "--json", **other)
     assert [key["fate"] for key in again.json["keys"]] == ["known_already"]
@@ -126,6 +131,62 @@ def test_trusting_a_key_in_hex(aver: Aver) -> None:
     key = SeedSigner.generate().public
     ran = aver("keys", "trust", key.ed25519)
     assert ran.code == 0
-    assert ran.out.split()[:2] == [key.fingerprint, "registered"]
+    assert ran.out.split()[:2] == [key.ed25519, "registered"]
     assert aver("keys", "trust", "00" * 32).code == 2
     assert aver("keys", "trust", key.ed25519.upper()).code == 2
+
+
+def test_a_fingerprint_is_no_key(sealed: Aver) -> None:
+    (key,) = [key["public_key"] for key in sealed("keys", "export").json["keys"]]
+    for command in (("verify", "--key", key[:16]), ("keys", "trust", key[:16]), ("keys", "import", key[:16])):
+        ran = sealed(*command)
+        assert ran.code == 2
+        assert f"{key[:16]} is a fingerprint" in ran.err
+        assert "aver keys export --out keys.json" in ran.err
+    assert sealed("verify", "--key", key).code == 0
+
+
+def test_an_export_names_what_the_verifier_needs(sealed: Aver) -> None:
+    ran = sealed("export", "--out", "bundle")
+    assert "  aver keys export --out keys.json" in ran.out.splitlines()
+    assert sealed("keys", "export", "--out", "keys.json").code == 0
+    assert sealed("verify", "bundle", "--key", "keys.json").code == 0
+    with open_ledger(home=sealed.home) as ledger:
+        ledger.keys.create("agent:bob")
+        ledger.append("ci.a", Capsule(type="tool"), signer=ledger.keys.signer("agent:bob"))
+    ran = sealed("export", "--out", "second")
+    assert "  aver keys export ledger agent:bob --out keys.json" in ran.out.splitlines()
+    assert sealed("keys", "export", "ledger", "agent:bob", "--out", "both.json").code == 0
+    assert sealed("verify", "second", "--key", "both.json").code == 0
+    assert sealed("verify", "second", "--key", "keys.json").code == 1
+
+
+def test_keys_that_come_with_the_thing_are_refused(sealed: Aver) -> None:
+    assert sealed("export", "--out", "bundle").code == 0
+    bundle = sealed.directory / "bundle"
+    (sealed.directory / "link").symlink_to(bundle)
+    (sealed.directory / "index-link.json").symlink_to(bundle / "index.json")
+    (sealed.directory / "hard.json").hardlink_to(bundle / "index.json")
+    (sealed.directory / "copy.json").write_bytes((bundle / "index.json").read_bytes())
+    sources = ("bundle", "bundle/index.json", "link", "link/index.json", "index-link.json", "hard.json", "copy.json")
+    for source in sources:
+        for thing in ("bundle", "bundle/index.json", "link"):
+            ran = sealed("verify", thing, "--key", source)
+            assert ran.code == 2, (thing, source)
+            assert "prove nothing about it" in ran.err
+    assert sealed("keys", "export", "--out", "keys.json").code == 0
+    assert sealed("verify", "bundle", "--key", "keys.json").code == 0
+    # A file that somebody put into the bundle is part of it, whatever it is called.
+    assert sealed("keys", "export", "--out", "bundle/theirs.json").code == 0
+    assert sealed("verify", "bundle", "--key", "bundle/theirs.json").code == 2
+
+
+def test_trusting_an_export_honours_its_retirements(sealed: Aver) -> None:
+    assert sealed("keys", "rotate").code == 0
+    assert sealed("keys", "export", "--out", "ours.json").code == 0
+    other = {"AVER_HOME": str(sealed.directory / "other")}
+    listed = sealed("keys", "import", "ours.json", **other)
+    assert sum("retired" in line for line in listed.out.splitlines()) == 1
+    assert sealed("keys", "trust", "ours.json", **other).code == 0
+    assert "known, retired" in sealed("keys", "show", **other).out
+    assert sealed("verify", sealed.home / "ledger.db", "--strict", **other).code == 0
