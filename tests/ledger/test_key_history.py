@@ -292,7 +292,7 @@ def test_a_ledger_opened_with_an_agents_key_is_still_attested_by_its_own(ledger:
         assert agents.verify().status == "verified"
 
 
-def test_a_signer_outside_the_ring_is_recorded_if_it_tells_its_key(ledger: Ledger) -> None:
+def test_a_trusted_signer_outside_the_ring_is_recorded(ledger: Ledger) -> None:
     friend = SeedSigner(bytes([7]) * 32)
     ledger.keys.trust(friend.public)
     ledger.append("ci.a", Capsule(type="tool"), signer=friend)

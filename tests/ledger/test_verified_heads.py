@@ -311,7 +311,7 @@ def test_a_key_that_was_forgotten_is_not_trusted_by_memory(ledger: Ledger) -> No
     ledger.keys.trust(friend.public)
     fill(ledger, signer=friend)
     assert ledger.verify().status == "verified"
-    assert ledger.verify(since="last").earlier == 3
+    assert ledger.verify(since="last").earlier == 4
     ledger.keys.forget(friend.fingerprint)
     verdict = ledger.verify(since="last")
     assert (verdict.status, verdict.earlier) == ("qualified", 0)

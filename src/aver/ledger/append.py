@@ -442,14 +442,19 @@ def check_purpose(ring: Ring, signer: Signer, chain: str) -> None:
 
 
 def describe_signer(ring: Ring, signer: Signer, *, is_ledger: bool) -> RingEntry | None:
-    """The entry by which the `keys` chain records a signer that is not in our ring; None if its key is not known."""
-    public = getattr(signer, "public", None)
-    if not isinstance(public, PublicKey) or public.fingerprint != signer.fingerprint:
-        found = ring.lookup(signer.fingerprint)
-        if len(found) != 1:
-            debug("ledger", "the public key of the signer %s is not known, so it is not recorded", signer.fingerprint)
-            return None
-        public = found[0]
+    """The entry by which the `keys` chain records a signer that is not in our ring; None if its key is not trusted.
+
+    The key is trusted if it is known here, or if the whole ledger was opened with this signer. A record by any other
+    signer would make the `keys` chain itself doubtful.
+    """
+    told, known = getattr(signer, "public", None), ring.lookup(signer.fingerprint)
+    if isinstance(told, PublicKey) and told.fingerprint == signer.fingerprint and (is_ledger or told in known):
+        public = told
+    elif len(known) == 1:
+        public = known[0]
+    else:
+        debug("ledger", "the key of the signer %s is not known here, so it is not recorded", signer.fingerprint)
+        return None
     published = ring.entry_of(public)
     if published is not None:
         return replace(published, statement=None, retired_at=None)
