@@ -68,7 +68,8 @@ def drop_from_bundle(bundle: Path, chain: str) -> None:
         chain_count=index["chain_count"] - 1, capsule_count=index["capsule_count"] - claim["length"], meta=None
     )
     (bundle / f"{chain}.json").unlink()
-    (bundle / "meta.json").unlink(missing_ok=True)
+    for name in ("meta.json", "head.json"):
+        (bundle / name).unlink(missing_ok=True)
     (bundle / "index.json").write_text(json.dumps(index))
 
 
