@@ -35,7 +35,7 @@ BIG = b"x" * 50_000
 def client(bundle: Path, other: Ledger) -> str:
     """The source of a bundle that was imported into `other`, whose signer is known there."""
     key = PublicKey(load(bundle / "index.json")["public_key"])
-    other.keys.import_keys([key], trust={key.fingerprint})
+    other.keys.import_keys([key], trust={key.ed25519})
     other.append("demo.mine", draft("before"))
     return import_bundle(other, bundle).source.digits
 
@@ -255,7 +255,7 @@ def test_a_drop_that_another_party_sealed_hides_nothing(
         seal_drop(forged, other.head(target), other.head("demo.mine"))
         public = forged.keys.ring().entries[0].key
     if known:
-        other.keys.import_keys([public], trust={public.fingerprint})
+        other.keys.import_keys([public], trust={public.ed25519})
     remove(other, target)
     remove(other, "demo.mine")
     missing = {("CHAIN_MISSING", target, None), ("CHAIN_MISSING", "demo.mine", None)}
