@@ -120,7 +120,7 @@ def check_key_claims(
         if key[:FINGERPRINT_LENGTH] != fingerprint or (known and key not in known):
             _fail(tally, f"its key of {ascii(fingerprint)[1:17]} is another than that signer's")
         elif fingerprint not in signers and fingerprint != index.fingerprint:
-            _fail(tally, f"it lists the key {fingerprint}, which signed nothing here")
+            _fail(tally, f"it lists the key {ascii(fingerprint)[1:17]}, which signed nothing here")
     for fingerprint, key in (index.pq_keys or {}).items():
         known = {one.ml_dsa_65 for one in ring.lookup(fingerprint) if one.ml_dsa_65}
         known |= {recorded[fingerprint].public_key_pq} if fingerprint in recorded else set()
