@@ -270,7 +270,7 @@ def test_only_the_machine_that_imported_drops(other: Ledger, client: str, tmp_pa
     home.mkdir()
     with open_ledger(other.store.url, home=home) as theirs:
         public = other.keys.ring().entries[0].key
-        theirs.keys.import_keys([public], trust={public.fingerprint})
+        theirs.keys.import_keys([public], trust={public.ed25519})
         with pytest.raises(Refused, match="of another machine made this import"):
             drop_import(theirs, client)
     assert other.head(f"import.{client}.codex.two").count == 3
