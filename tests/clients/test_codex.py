@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from aver import open_ledger
+from aver.files.locks import Pace, wait_until
 from support.clients.proofs import agrees_with_transcript, calls_by_hook, failures_are_sealed, nothing_got_out, proved
 from support.clients.rooms import SECONDS, STEAL, Room, break_ledger, mend_ledger, new_room
 from support.clients.stub_responses import MODEL, Turns, answer, call, heard, model_that_says, patch
@@ -176,12 +177,19 @@ def test_hooks_that_nobody_trusts_are_not_run(codex: Path, tmp_path: Path, aver_
     assert not (room.home / ".codex" / "hooks.json").exists()
 
 
+def has_chain(name: str) -> bool:
+    with open_ledger() as ledger:
+        return ledger.head(name).count > 0
+
+
 def test_one_without_hooks_tells_of_its_turns(codex_without_hooks: Path, tmp_path: Path, aver_home: Path) -> None:
     with codex_room(tmp_path, aver_home, codex_without_hooks, HARMLESS) as (room, _):
         before = settings(room).read_text()
         room.aver("install", TOOL)
         assert standing(room)["why"] == "this version of Codex reports only the end of a turn"
         session, _ = run(room)
+        # Codex starts the notification and does not wait for it.
+        assert wait_until(lambda: has_chain(f"{TOOL}.{session}"), 60, Pace(0.2, 0.2))
     with open_ledger() as ledger:
         (told,) = [record.to_dict() for record in ledger.read(f"{TOOL}.{session}")]
     assert told["outcome"]["summary"] == "turn ended: agent-turn-complete"

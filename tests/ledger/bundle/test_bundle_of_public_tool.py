@@ -20,7 +20,7 @@ def test_a_bundle_of_the_public_tool_verifies(public_tool: AgentCapsules, tmp_pa
     assert (verdict.chains, verdict.records) == (5, 7 + 2 + 3 + 1 + 4)
     assert verdict.check("meta").reason == "3 chains match their recorded heads (1 grown since, 1 not recorded)"
     assert verdict.check("identity").status == "not_checked"
-    assert verdict.check("profile").reason == "agent-capsule: 17"
+    assert verdict.check("profile").reason == "agent-capsule: 14, agent-capsule without spec_version: 3"
     assert verify(out).status == "qualified"
     assert bad(verify(out, keys=public_tool.publics[:1])) == ("SIG_INVALID", "claude-code-5d2e", 6)
 
