@@ -29,6 +29,7 @@ import peer
 import postgres
 from gate import bench_gate
 from hooks import bench_hooks
+from hostile import bench_hostile
 from ingest import bench_ingest
 from measuring import Line, in_turns, micro, race, table, timed, verification
 from sample import sample
@@ -237,7 +238,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and 10,000 records to verify")
     parser.add_argument(
-        "--only", choices=["seal", "append", "batch", "processes", "verify", "postgres", "gate", "hooks", "ingest"]
+        "--only",
+        choices=["seal", "append", "batch", "processes", "verify", "postgres", "gate", "hooks", "ingest", "hostile"],
     )
     parser.add_argument("--out", type=Path, help="also write the table to this file")
     options = parser.parse_args()
@@ -255,6 +257,7 @@ def main() -> None:
         "gate": lambda: bench_gate(rounds // 3),
         "hooks": lambda: bench_hooks(rounds),
         "ingest": lambda: bench_ingest(directory, quick=options.quick),
+        "hostile": lambda: bench_hostile(directory, quick=options.quick),
     }
     lines: list[Line] = []
     try:

@@ -23,6 +23,7 @@ from aver.gate.ask import ask as ask_gate
 from aver.ledger import open_ledger as open_plain_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
 from aver.verdict import Verdict
+from aver.verdict.examiner import EXAMINED_DOMAINS
 from support.approvals import copy_record, enrolled, somebody
 from support.runs import record_actions
 
@@ -322,6 +323,9 @@ def test_a_damaged_record_breaks_no_examiner(tmp_path: Path, chain: str) -> None
             assert verdict.first_bad is not None
             assert (verdict.first_bad.place.chain, verdict.first_bad.place.sequence) == (chain, sequence)
             assert verdict.first_bad.code in ("SCHEMA_INVALID", "HASH_MISMATCH")
+            checks = EXAMINED_DOMAINS[chain.partition(".")[0]]
+            # A check that did not see the record must not pass: it failed, or says what it left out.
+            assert "passed" not in {verdict.check(check).status for check in checks}, verdict.to_dict()
         connection.execute(f"UPDATE records SET canonical = ? WHERE {where}", (kept, chain, sequence))
         connection.commit()
     connection.close()

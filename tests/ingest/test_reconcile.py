@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -194,6 +196,46 @@ def test_a_tampered_ledger_fails_here_too(ledger: Ledger, transcript: Path, tmp_
             store.execute(f"DROP TRIGGER {name}")
         store.execute("UPDATE records SET canonical = replace(canonical, 'Bash', 'Bush') WHERE sequence = 1")
     assert reconciled(ledger, transcript).verdict.status == "failed"
+
+
+WRONG = (None, True, -1, 2**63, 1.5, "x", [], [[]], [None, {}], {}, {"count": -9}, {"differs": [[]], "via": 1})
+
+
+def test_any_part_of_a_record_may_be_damaged(ledger: Ledger, transcript: Path, tmp_path: Path) -> None:
+    """Each value of a sealed record in turn becomes one of another type: a failed verdict at its place, no crash."""
+    import sqlite3
+
+    store = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+    store.execute("DROP TRIGGER records_stay_as_they_are")
+    where = "chain = (SELECT chain FROM chains WHERE name = 'ticker.one') AND sequence = 1"
+    (kept,) = store.execute(f"SELECT canonical FROM records WHERE {where}").fetchone()
+
+    def damaged(value: Any) -> Iterator[Any]:
+        """Copies of a value with one part of it wrong or missing."""
+        yield from WRONG
+        if isinstance(value, dict):
+            for key, part in value.items():
+                yield {name: other for name, other in value.items() if name != key}
+                for wrong in damaged(part):
+                    yield {**value, key: wrong}
+        elif isinstance(value, list):
+            for at, part in enumerate(value):
+                for wrong in damaged(part):
+                    yield [*value[:at], wrong, *value[at + 1 :]]
+
+    every = list(damaged(json.loads(kept)))
+    assert len(every) > 500
+    for content in every[:: max(1, len(every) // 150)]:
+        raw = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        if raw == kept:
+            continue  # The wrong value was the right one.
+        store.execute(f"UPDATE records SET canonical = ? WHERE {where}", (raw,))
+        verdict = reconciled(ledger, transcript).verdict
+        assert verdict.status == "failed"
+        assert ("ticker.one", 1) in {(one.place.chain, one.place.sequence) for one in verdict.findings}
+    store.execute(f"UPDATE records SET canonical = ? WHERE {where}", (b"not JSON",))
+    assert reconciled(ledger, transcript).verdict.check("transcript").code == "SCHEMA_INVALID"
+    store.close()
 
 
 # --- git

@@ -361,3 +361,15 @@ def test_lower_levels_never_say_verified(ledger: Ledger, level: Any) -> None:
         assert verdict.status == "qualified"
         assert verdict.level == level
         assert verdict.check("signature").status == "not_checked"
+
+
+@pytest.mark.parametrize("changes", [{"chain": "\ud800"}, {"tenant": "\udfff"}, {"count": 2**70}], ids=str)
+def test_a_remembered_head_that_no_file_can_hold(ledger: Ledger, changes: dict[str, object]) -> None:
+    """The verdict names the file; it does not fail to be given."""
+    ledger.append("demo.seen", Capsule(type="tool"))
+    ledger.sweep()
+    head = {"ledger": ledger.id, "tenant": "default", "chain": "meta", "count": 1, "hash": "0" * 64, **changes}
+    (ledger.config.home / "seen.json").write_text(json.dumps([head]))
+    verdict = ledger.verify()
+    assert verdict.status == "qualified"
+    assert verdict.check("rollback").status == "not_checked"

@@ -74,8 +74,8 @@ def test_an_exception_in_the_judge_is_a_finding(monkeypatch: pytest.MonkeyPatch)
     def breaks(*_: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("aver.verdict.chain.detect_profile", breaks)
-    chain = ChainJudge(Rules(Ring(), "structural"), chain="x.y")
+    monkeypatch.setattr("aver.verdict.chain.content_hash", breaks)
+    chain = ChainJudge(Rules(Ring(), "content"), chain="x.y")
     for _ in range(2):
         assert chain.judge(Sealed(orjson.dumps(WHOLE, option=orjson.OPT_SORT_KEYS), "0" * 64, "")) is None
     found = [(one.code, one.place.sequence) for one in chain.finish().findings]

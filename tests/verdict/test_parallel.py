@@ -33,6 +33,10 @@ real = subprocess.Popen
 def start(*given, **named):
     if sys.argv[2] == "none":
         raise OSError(11, "no more processes")
+    if sys.argv[2] in ("dying", "babbling"):
+        # It dies in the middle of an answer, or answers with something that is none.
+        wrong = "b'\\x80\\x05\\x95'" if sys.argv[2] == "dying" else "b'cos\\nno_such\\n.' * 99"
+        given[0][-1] = "import sys; sys.stdout.buffer.write(%s); sys.stdout.flush(); sys.stdin.buffer.read(9)" % wrong
     started.append(real(*given, **named))
     if sys.argv[2] == "killed":
         started[-1].kill()
@@ -86,7 +90,9 @@ def cases(run: SealedRun, tmp_path_factory: pytest.TempPathFactory) -> list[Path
     return paths
 
 
-@pytest.mark.parametrize(("size", "worker"), [(1, "alive"), (5, "alive"), (3, "killed"), (3, "none")])
+@pytest.mark.parametrize(
+    ("size", "worker"), [(1, "alive"), (5, "alive"), (3, "killed"), (3, "none"), (3, "dying"), (3, "babbling")]
+)
 def test_several_processes_say_what_one_says(run: SealedRun, cases: list[Path], size: int, worker: str) -> None:
     command = [sys.executable, "-c", JUDGE, str(size), worker, run.key.ed25519, *map(str, cases)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)

@@ -229,6 +229,8 @@ class _RunFilesJudge:
         last, end, unreadable = None, capsules.seek(0), 0
         for number, raw in enumerate(read_own_lines(capsules, CAPSULE_LINE_MAX), 1):
             start, end = end, capsules.tell()
+            if judge.stops_reading():
+                break
             try:
                 if isinstance(raw, BadInput):
                     raise raw

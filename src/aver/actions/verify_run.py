@@ -97,6 +97,9 @@ class _ValidChain:
     def take(self, record: Sealed) -> dict[str, Any] | None:
         return record.to_dict()
 
+    def stops_reading(self) -> bool:
+        return False
+
     def finish(self) -> Tally:
         return Tally()
 
@@ -151,6 +154,10 @@ class RunJudge:
         self._judge.close()
         if self._gate_judge is not None:
             self._gate_judge.close()
+
+    def stops_reading(self) -> bool:
+        """Whether so many records cannot be read that the caller must stop. Then a finding says so."""
+        return self._judge.stops_reading() or (self._gate_judge is not None and self._gate_judge.stops_reading())
 
     # --- the run's chain
 

@@ -57,6 +57,9 @@ SUFFIX = ".jsonl"
 FILE_MAX = 64 * 1024 * 1024
 """Largest file of checkpoints, in bytes: years of a small ledger, and small enough to be read at once."""
 
+FAILED_TENANTS_MAX = 100
+"""Tenants whose verdicts fail after which the others are not verified. A short file can name very many."""
+
 FILES_MAX = 1000
 """Most files of one ledger in a repository."""
 
@@ -293,8 +296,14 @@ def _examine_each_tenant(
             }
             listed = list_tenants(url, home=terms.home)
             tenants = [*dict.fromkeys([*listed, *sorted(remembered)])] or tenants
-    examined = {}
+    examined: dict[str, LedgerExamination] = {}
     for tenant in tenants:
+        failed = sum(one.verdict.status == "failed" for one in examined.values())
+        if failed > FAILED_TENANTS_MAX:
+            words = f"more than {FAILED_TENANTS_MAX} tenants failed; the rest was not read"
+            verdict = failed_verdict("ledger", IntegrityError("NOT_READ", words), terms.level)
+            examined[tenant] = LedgerExamination(verdict, by_tenant.get(tenant, VerifiedChains()))
+            break
         since: Since | None = "last" if known == "last" else by_tenant.get(tenant)
         with open_ledger(url, tenant=tenant, create=False, home=terms.home) as ledger:
             one = examine_ledger(
@@ -306,6 +315,7 @@ def _examine_each_tenant(
                 require_pq=terms.require_pq,
                 progress=terms.progress,
                 examiners=terms.examiners,
+                store_checked_with=next(iter(examined), None),
             )
             is_chosen = terms.tenant is not None
             verdict = apply_checkpoints(one.verdict, ledger, found, keys, is_only_tenant=is_chosen)

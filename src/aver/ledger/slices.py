@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from aver.capsule.blobs import blob_references
 from aver.errors import AverError, Unavailable
@@ -154,16 +155,38 @@ def _check_row(
             for digest, size in blob_references(content):
                 tally.count_done("blobs")
                 try:
-                    blob = ledger.store.blob(ledger.tenant, digest)
+                    actual = _blob_size(ledger, digest)
                 except Unavailable as error:
                     words = f"the blob {digest} cannot be read: {error.message}"
                     tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", words, place))
                     continue
-                if blob is None:
+                if actual is None:
                     tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
-                elif blob.digest != digest or len(blob.data) != size:
+                elif actual != size:
                     words = f"the blob stored as {digest} has other bytes"
                     tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
+
+
+BLOBS_KEPT = 10_000
+"""Blobs whose sizes are kept during a verification: records may refer to one large blob very often."""
+
+_blob_sizes: WeakKeyDictionary[Ledger, dict[str, int | None]] = WeakKeyDictionary()
+
+
+def forget_blobs(ledger: Ledger) -> None:
+    """Forget which blobs were read. A verification begins with this: a blob may have been changed since."""
+    _blob_sizes.pop(ledger, None)
+
+
+def _blob_size(ledger: Ledger, digest: str) -> int | None:
+    """How many bytes a blob has; -1 if they are not those of its digest, None if there is none. Each is read once."""
+    known = _blob_sizes.setdefault(ledger, {})
+    if digest not in known:
+        blob = ledger.store.blob(ledger.tenant, digest)
+        if len(known) >= BLOBS_KEPT:
+            known.clear()
+        known[digest] = None if blob is None else len(blob.data) if blob.digest == digest else -1
+    return known[digest]
 
 
 def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:

@@ -32,7 +32,7 @@ from aver.ledger.key_history import (
 )
 from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.ledger.seen_heads import META_CHAIN, check_heads
-from aver.ledger.slices import KeyHistories, judge_slice, judge_slices, split_into_slices, stored_hash
+from aver.ledger.slices import KeyHistories, forget_blobs, judge_slice, judge_slices, split_into_slices, stored_hash
 from aver.ledger.stores.protocol import ChainRow, NotALedger
 from aver.ledger.verified_heads import (
     VerifiedChains,
@@ -55,6 +55,7 @@ from aver.verdict import (
     Verdict,
     conclude,
 )
+from aver.verdict.chain import UNREADABLE_MAX
 from aver.verdict.examiner import EXAMINED_DOMAINS, ValidRecords, examine, read_chain_identity, skip_examiners
 
 if TYPE_CHECKING:
@@ -191,8 +192,12 @@ def examine_ledger(
     require_pq: bool,
     progress: Progress | None = None,
     examiners: Sequence[Examiner] = (),
+    store_checked_with: str | None = None,
 ) -> LedgerExamination:
-    """Verify, and note what was verified. Without `examiners` their checks are reported as not checked."""
+    """Verify, and note what was verified. Without `examiners` their checks are reported as not checked.
+
+    `store_checked_with` names the tenant with which the whole store was checked just before.
+    """
     tally = Tally()
     # A table or index that was altered could hide records from every query below. Then nothing else is worth asking.
     altered = ledger.store.schema_differences()
@@ -208,6 +213,10 @@ def examine_ledger(
     known = known.without_dropped(history)
     # 1. Records that are appended from now on are left to the next verification.
     rows = _select_chains(ledger, chain)
+    forget_blobs(ledger)
+    empty = [row for row in rows if row.count == 0]
+    if len(empty) > UNREADABLE_MAX:
+        return _stop_reading(f"more than {UNREADABLE_MAX} chains have no records", level, tally, since)
     resumed = (
         {} if since is None or isinstance(since, Head) else known.resumable_heads(rows, ring, require_pq=require_pq)
     )
@@ -215,10 +224,13 @@ def examine_ledger(
     # 2. The records are judged.
     sources = _read_imported_histories(ledger, ring, rows)
     total = sum(row.count - starts.get(row.name, 0) for row in rows)
-    done = 0
+    done = failed = 0
     for piece in judge_slices(ledger, rules, split_into_slices(ledger, rows, starts), total, sources):
         tally.merge(piece)
         done += piece.records
+        failed += any(finding.status == "failed" for finding in piece.findings)
+        if failed > UNREADABLE_MAX:
+            return _stop_reading(f"more than {UNREADABLE_MAX} pieces of it failed", level, tally, since)
         if progress:
             progress(done, total)
     # 3. The ledger is compared with its own statements.
@@ -232,7 +244,10 @@ def examine_ledger(
     tally.chains = len(rows)
     if chain is None and not resumed:
         _check_strays(ledger, tally)
-        _check_store(ledger, altered, tally)
+        if store_checked_with is None:
+            _check_store(ledger, altered, tally)
+        else:
+            tally.skip("store", f"checked once for all tenants, with tenant {store_checked_with}", matters=False)
     else:
         words = "only one chain was verified" if chain else "only new records were verified"
         tally.skip("store", words, matters=False)
@@ -250,6 +265,15 @@ def examine_ledger(
         save_meta_head(ledger, rows, tally, verdict)
         save_verified(ledger, verified, history)
     return LedgerExamination(verdict, verified)
+
+
+def _stop_reading(words: str, level: Level, tally: Tally, since: Since | None) -> LedgerExamination:
+    """End an examination that would cost far more than it can tell. It fails, and says what was not done."""
+    tally.add(Finding("schema", "failed", "NOT_READ", f"{words}; the rest was not read"))
+    for check in ("columns", "store", "meta", "rollback"):
+        tally.skip(check, "the verifier stopped before", matters=True)
+    before = since if isinstance(since, VerifiedChains) else VerifiedChains()
+    return LedgerExamination(conclude("ledger", tally, level=level), before.distrust([None]))
 
 
 def failed_verdict(subject: str, error: NotALedger | IntegrityError, level: Level) -> Verdict:

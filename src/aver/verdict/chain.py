@@ -80,9 +80,10 @@ class Rules:
 
 
 UNREADABLE_MAX = 1000
-"""Records that cannot be read after which a verifier reads no further. A short file can hold millions of them."""
+"""Records that cannot be read, or have not their hash, after which a verifier of a file reads no further. A short file
+can hold millions of them."""
 
-REST_UNREAD = f"more than {UNREADABLE_MAX} records cannot be read; the rest was not read"
+REST_UNREAD = f"more than {UNREADABLE_MAX} records cannot be read or have not their hash; the rest was not read"
 """The words of the finding `NOT_READ`."""
 
 
@@ -155,6 +156,7 @@ class ChainJudge:
                 )
             problem = self._find_problem(record, content, columns)
             if problem:
+                self._unreadable += problem[1] == "HASH_MISMATCH"
                 self._add_failure(*problem, sequence)
             profile, invalid = examine_profile(content)
             if invalid and not problem:

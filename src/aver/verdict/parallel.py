@@ -29,8 +29,8 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.log import debug
-from aver.verdict.chain import ChainJudge, Rules
-from aver.verdict.verdict import Tally
+from aver.verdict.chain import REST_UNREAD, UNREADABLE_MAX, ChainJudge, Rules
+from aver.verdict.verdict import Finding, Place, Tally
 
 CHAIN_PARALLEL_FROM = 4_000
 """Records of a chain below which one process is done sooner than a worker has started."""
@@ -200,6 +200,9 @@ class _RecordSlice(NamedTuple):
     records: list[tuple[bytes, str, str, str, str, str]]
 
 
+_UNREADABLE_CODES = frozenset({"SCHEMA_INVALID", "DUPLICATE_KEY", "HASH_MISMATCH"})
+
+
 class ParallelChainJudge:
     """Judges one chain from its beginning, record by record; a long chain with the help of workers.
 
@@ -207,6 +210,7 @@ class ParallelChainJudge:
     """
 
     def __init__(self, rules: Rules, *, chain: str, identity: Mapping[str, str], expected: int) -> None:
+        self._chain = chain
         self._judge_slice = partial(_judge_record_slice, rules, chain, identity)
         self._next = 0
         self._last: str | None = None
@@ -243,6 +247,15 @@ class ParallelChainJudge:
             return record.to_dict()
         except BadInput:
             return None  # Its tally has the reason.
+
+    def stops_reading(self) -> bool:
+        """Whether so many records cannot be read that the caller must stop. Then a finding says so."""
+        if self._here is not None:
+            return self._here.stops_reading()
+        bad = sum(count for (_, _, code), count in self._tally.counts.items() if code in _UNREADABLE_CODES)
+        if bad > UNREADABLE_MAX:
+            self._tally.add(Finding("schema", "failed", "NOT_READ", REST_UNREAD, Place(self._chain, self._next)))
+        return bad > UNREADABLE_MAX
 
     def finish(self) -> Tally:
         """The tally of all records, in order."""

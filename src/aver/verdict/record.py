@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from aver.capsule.canonical import DEPTH_MAX, canonical_json
-from aver.capsule.json_reader import TOKENS_MAX, Unreadable, decode_bounded, read_json
+from aver.capsule.json_reader import TOKENS_MAX, Unreadable, decode_bounded, may_hold_odd_number, read_json
 from aver.capsule.model import SECTIONS, SPEC_VERSION
 from aver.capsule.validate import is_plainly_valid, validate_by_cps
 from aver.errors import InvalidCapsule, NotCanonical
@@ -40,26 +40,6 @@ def imported_column_values(content: Mapping[str, Any], block: Mapping[str, Any] 
     return record_id, type_, kind, None, session, at
 
 
-_SINGLE_DIGIT_ENDS = frozenset(b"%d%c" % (digit, end) for digit in range(5, 10) for end in b",}]")
-"""The characters after `e-` in a number whose exponent Python would write with two digits."""
-
-
-def _may_hold_odd_number(canonical: bytes) -> bool:
-    """Whether the bytes may have a number that orjson writes back unchanged, but Python writes in another way.
-
-    Python writes 0.00002 as `2e-05` and 0.0000002 as `2e-07`, orjson writes `0.00002` and `2e-7`. They agree on all
-    other numbers. A false alarm, the same characters inside a string, only costs time.
-    """
-    if b"0.0000" in canonical:
-        return True
-    at = canonical.find(b"e-")
-    while at >= 0:
-        if canonical[at + 2 : at + 4] in _SINGLE_DIGIT_ENDS:
-            return True
-        at = canonical.find(b"e-", at + 2)
-    return False
-
-
 def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
     """Return a record's content, and whether its bytes are canonical. `Unreadable` if they are not a capsule.
 
@@ -74,7 +54,7 @@ def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
             same = orjson.dumps(content, option=orjson.OPT_SORT_KEYS) == canonical
         except (orjson.JSONDecodeError, orjson.JSONEncodeError):
             same = False
-    if not same or _may_hold_odd_number(canonical):
+    if not same or may_hold_odd_number(canonical):
         content = read_json(canonical)
         try:
             same = canonical_json(content) == canonical

@@ -22,7 +22,9 @@ neither its keys nor its statement that all hashes are in order.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,6 +46,9 @@ RESERVED_IDS = frozenset({"head", "index", "meta"})
 
 INDEX_MAX = ELEMENT_MAX
 """Largest index that is read, in bytes: enough for some 40,000 chains."""
+
+ABSENT_MAX = 1000
+"""Most chains that an index may list without their files. With more, the index is not read."""
 
 CLAIM_TEXT_MAX = 256
 """Most characters of a name or hash in an index. Verdicts repeat some of these."""
@@ -113,6 +118,12 @@ def read_index(directory: Path) -> BundleIndex:
         data = read_json(file.read(INDEX_MAX + 1))
     if not isinstance(data, dict) or not isinstance(data.get("chains"), list):
         raise Unreadable("an index is an object that lists chains")
+    # A short index can list very many chains. Counting the files costs far less than looking for each of them.
+    listed = len(data["chains"])
+    with os.scandir(directory) as entries:
+        here = sum(1 for _ in islice(entries, listed))
+    if listed - here > ABSENT_MAX:
+        raise Unreadable(f"it lists {listed} chains, and {here} files are here: the rest was not read")
     chains: dict[str, ChainClaim] = {}
     names: set[str] = set()
     for at, summary in enumerate(data["chains"]):

@@ -81,6 +81,7 @@ from aver.verdict import (
     VerifyOptions,
     conclude,
 )
+from aver.verdict.chain import UNREADABLE_MAX
 from aver.verdict.examiner import (
     EXAMINED_DOMAINS,
     ValidRecords,
@@ -167,6 +168,7 @@ class BundleJudge:
         self._compared: set[str] = set()
         self._grown = self._outside = 0
         self._by_index_alone = 0
+        self._absent = 0
         self.owner = find_owner(directory, index)
         self._blobs: dict[str, int | None] = {}
         self._examiners = options.examiners
@@ -201,6 +203,10 @@ class BundleJudge:
         of_meta = tally.records
         # 3. and 4.
         for claim in index.chains:
+            if self._absent > UNREADABLE_MAX:
+                words = f"more than {UNREADABLE_MAX} chains that it lists are not here; the rest was not read"
+                tally.add(Finding("index", "failed", "NOT_READ", words, Place(source=INDEX)))
+                break
             if only is None or claim.id in only:
                 self._judge_chain(claim, claim.file)
         if self._by_index_alone:
@@ -305,6 +311,7 @@ class BundleJudge:
                     if content is not None and isinstance(item, Sealed):
                         self._note_record(item, content, Place(chain, seen.facts.count - 1), judge.tally)
         except NotFound:
+            self._absent += 1
             words = f"the index lists this chain; there is no {file_name}"
             tally.add(Finding("index", "failed", "CHAIN_MISSING", words, Place(chain)))
             return
@@ -529,7 +536,8 @@ def find_owner(directory: Path, index: BundleIndex) -> BundleOwner:
     if index.ledger is not None and index.tenant is not None:
         return BundleOwner(index.ledger, index.tenant)
     own = [claim.file for claim in index.chains if claim.origin is None or claim.id in RESERVED_CHAINS]
-    for name in own if index.meta is None else [META, *own]:
+    # The first chain that can be read tells. A hostile index may list very many that are not here.
+    for name in (own if index.meta is None else [META, *own])[:UNREADABLE_MAX]:
         try:
             with open_inside(directory, name) as file:
                 named, _ = peek_chain_identity(file)

@@ -28,13 +28,14 @@ from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
 from aver.errors import BadInput, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file
-from aver.ledger.foreign.database_schema import find_computation
-from aver.ledger.foreign.seal_checks import check_companions, check_seal_fields, unreadable_code
+from aver.ledger.foreign.database_schema import STATEMENT_MAX, find_computation
+from aver.ledger.foreign.seal_checks import check_companions, check_schema_size, check_seal_fields, unreadable_code
 from aver.ledger.head import Head
 from aver.ledger.key_history import retirements_by_time
 from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains
 from aver.ledger.seen_heads import META_CHAIN, check_head
 from aver.verdict import ChainJudge, Finding, Place, Subject, Tally, Verdict, VerifyOptions, conclude
+from aver.verdict.chain import UNREADABLE_MAX
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 WAL_VERSION = b"\x02\x02"
@@ -47,6 +48,9 @@ _READER_ERRORS = frozenset(
     (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 )
 """SQLite errors that are no evidence of damage to the file."""
+
+COLUMNS_MAX = 100
+"""Most columns of a table, and of a result. The tables of the known tools have some ten."""
 
 CHAIN_NAME_MAX = 200
 """Most characters of a foreign name that a verdict repeats."""
@@ -140,6 +144,7 @@ def _connect(path: Path) -> Iterator[sqlite3.Connection]:
     # With `immutable`, SQLite creates no file beside the database, but does not see an existing log.
     plain, immutable = f"{path.as_uri()}?mode=ro", f"{path.as_uri()}?mode=ro&immutable=1"
     uris = [immutable] if is_wal else [plain, immutable]
+    check_schema_size(path)
     if check_companions(path) & {"-wal", "-journal"}:
         uris = [plain]  # The log or journal has a part of the content.
     failure: sqlite3.Error | None = None
@@ -151,6 +156,9 @@ def _connect(path: Path) -> Iterator[sqlite3.Connection]:
             continue
         try:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_MAX)
+            # SQLite parses the whole schema at the first statement, in time that grows with the square of the columns.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, COLUMNS_MAX)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, STATEMENT_MAX)
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
             # Text that is not UTF-8 must come back as exactly the bytes that are hashed.
@@ -279,13 +287,19 @@ def _judge_chains(
     rules = options.rules(retirements_by_time(options.ring))
     chain: _ForeignChain | None = None
     tenant: str | None = None
+    failed = 0
     try:
         for row in read_foreign_records(path):
             if options.tenant not in (None, row.tenant):
                 continue
             if chain is None or row.tenant != tenant:
                 if chain is not None:
+                    failed += _count_failures(chain.judge.tally) > 0
                     yield _finish_chain(chain, tally)
+                    if failed > UNREADABLE_MAX:
+                        words = f"more than {UNREADABLE_MAX} chains failed; the rest was not read"
+                        tally.add(Finding("schema", "failed", "NOT_READ", words, Place(name)))
+                        return
                 tenant = row.tenant
                 label = name if tenant is None else f"{name}/{tenant}"
                 head = wanted.get(label)

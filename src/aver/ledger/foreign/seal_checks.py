@@ -12,7 +12,7 @@ from pathlib import Path
 from aver.capsule.json_reader import DuplicateKey, Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput
-from aver.files.regular import is_file_name, open_error
+from aver.files.regular import is_file_name, open_error, open_file
 
 SEAL_TEXT_MAX = 16 * 1024
 """Longest field of a seal. An ML-DSA-65 signature, the longest there is, has 6,618 hex digits."""
@@ -40,6 +40,37 @@ def check_companions(database: Path) -> set[str]:
             raise BadInput(f"{companion} is not a regular file", advice="remove it, or copy the database elsewhere")
         found.add(ending)
     return found
+
+
+def check_schema_size(database: Path) -> None:
+    """Raise `Unreadable` if the schema of an SQLite file takes more pages than `SCHEMA_PAGES_MAX`.
+
+    SQLite reads and keeps the whole schema before it answers the first question. The schema is a tree that begins on
+    the first page: either a leaf, or a page that points to leaves.
+    """
+    with open_file(database) as file:
+        first = file.read(SQLITE_HEADER + 12)
+        if len(first) < SQLITE_HEADER + 12 or first[SQLITE_HEADER] != _INTERIOR_PAGE:
+            return
+        size = int.from_bytes(first[16:18], "big")
+        size = 65_536 if size == 1 else size
+        count = int.from_bytes(first[SQLITE_HEADER + 3 : SQLITE_HEADER + 5], "big")
+        page = first + file.read(max(size - len(first), 0))
+        cells = [page[SQLITE_HEADER + 12 + 2 * at :][:2] for at in range(count)]
+        children = [page[int.from_bytes(cell, "big") :][:4] for cell in cells] + [page[SQLITE_HEADER + 8 :][:4]]
+        for child in children[: SCHEMA_PAGES_MAX + 1]:
+            file.seek(max(int.from_bytes(child, "big") - 1, 0) * size)
+            if count >= SCHEMA_PAGES_MAX or file.read(1) == bytes([_INTERIOR_PAGE]):
+                raise Unreadable(f"{database.name} has a schema of more than {SCHEMA_PAGES_MAX} pages: it is too large")
+
+
+SQLITE_HEADER = 100
+"""Bytes of an SQLite file before the tree of its first page."""
+
+_INTERIOR_PAGE = 0x05
+
+SCHEMA_PAGES_MAX = 100
+"""Most pages of a schema. Those of ledgers and of the known tools have one or two."""
 
 
 def check_file_name(name: object) -> str:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from aver.capsule.blobs import Blob
+from aver.capsule.json_reader import Unreadable
 from aver.clock import new_id, now
 from aver.errors import BadInput, IntegrityError, NotFound, Unavailable
-from aver.ledger.foreign.seal_checks import check_companions
+from aver.ledger.foreign.seal_checks import check_companions, check_schema_size
 from aver.ledger.stores.protocol import (
     SEAL_COLUMNS,
     SEARCH_COLUMNS,
@@ -43,6 +44,12 @@ from aver.log import debug
 
 REPEATED_MAX = 100
 """Most repeated records that a verdict names; one is enough for it to fail."""
+
+CHAINS_MAX = 200_000
+"""Most chains of one tenant. Their head rows are kept in memory, at some hundred bytes each."""
+
+TENANTS_MAX = 10_000
+"""Most tenants of a ledger in a file."""
 
 Result = TypeVar("Result")
 
@@ -83,6 +90,10 @@ class SqliteStore:
         elif not is_file:
             raise BadInput(f"{path} is not a file")
         check_companions(path)
+        try:
+            check_schema_size(path)
+        except Unreadable as error:
+            raise NotALedger(error.message, advice="restore the file from a copy") from error
         # Look without the lock first: readers must not wait for writers in the normal case.
         try:
             refuse_journal(file)
@@ -170,13 +181,25 @@ class SqliteStore:
 
     def chains(self, tenant: str) -> list[ChainRow]:
         with self._reading() as connection:
-            rows = connection.execute(f"SELECT {CHAIN_COLUMNS} FROM chains WHERE tenant = ? ORDER BY name", (tenant,))
-            return [parse_chain_row(row) for row in rows]
+            rows = connection.execute(
+                f"SELECT {CHAIN_COLUMNS} FROM chains WHERE tenant = ? ORDER BY name LIMIT ?", (tenant, CHAINS_MAX + 1)
+            )
+            found = [parse_chain_row(row) for row in rows]
+        if len(found) > CHAINS_MAX:
+            words = f"{self.path} has more than {CHAINS_MAX} chains of one tenant: it is too large"
+            raise IntegrityError("STORE_DAMAGED", words, advice="if they are yours, use a PostgreSQL ledger")
+        return found
 
     def tenants(self) -> list[str]:
         with self._reading() as connection:
-            rows = connection.execute(f"SELECT DISTINCT {TENANT_COLUMN} FROM chains ORDER BY tenant")
-            return [to_text(row[0]) for row in rows]
+            rows = connection.execute(
+                f"SELECT DISTINCT {TENANT_COLUMN} FROM chains ORDER BY tenant LIMIT ?", (TENANTS_MAX + 1,)
+            )
+            found = [to_text(row[0]) for row in rows]
+        if len(found) > TENANTS_MAX:
+            words = f"{self.path} has more than {TENANTS_MAX} tenants: it is too large"
+            raise IntegrityError("STORE_DAMAGED", words, advice="if they are yours, use a PostgreSQL ledger")
+        return found
 
     @contextmanager
     def read_rows(self, chain: ChainRow, start: int, stop: int) -> Iterator[Iterator[RecordRow]]:
