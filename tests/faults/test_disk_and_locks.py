@@ -78,7 +78,8 @@ def test_a_limit_on_file_size(aver_home: Path) -> None:
     assert said.startswith("ok "), said
     done = int(said.split()[1])
     assert 5 < done < 200
-    assert "cannot be used" in said
+    # The log could not be written at the end of a commit. Here nothing of it was kept, but only a recovery can tell.
+    assert "cannot be used" in said or "not known whether" in said
     with open_ledger() as ledger:
         assert ledger.head(CHAIN).count == done + 1
         assert ledger.verify().status == "verified"
