@@ -3,6 +3,7 @@
     python bench/growth.py                          10^3 to 10^6 records, ten minutes
     python bench/growth.py --most 100000            stop earlier
     python bench/growth.py --plot docs/growth.svg   also draw it
+    python bench/growth.py --listing 300000         only what it costs to list a little of a ledger of this size
 
 One SQLite ledger grows, and beside it a floor: the same tables, filled by bare SQLite in the same batches. At every
 third of a decade four things are timed: single durable appends, batches of them, the floor's batches, and one
@@ -16,7 +17,8 @@ import math
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,6 +78,40 @@ def _see_that_all_holds(ledger: aver.Ledger, expected: int) -> None:
         raise SystemExit(f"{verdict.status} with {verdict.records} of {expected} records")
 
 
+SMALL, LISTED, REPEATS = 1000, 10, 20
+LISTINGS: dict[str, Callable[[aver.Ledger], object]] = {
+    "the newest 10 records": lambda ledger: list(ledger.find_newest(limit=LISTED)),
+    "the newest 10 of a type": lambda ledger: list(ledger.find_newest(type="tool", limit=LISTED)),
+    "the newest 10 of a chain": lambda ledger: list(ledger.find_newest(chain=CHAIN, limit=LISTED)),
+    "the oldest 10 records": lambda ledger: list(ledger.find(limit=LISTED)),
+    "a record by its key": lambda ledger: ledger.get("key-7"),
+    "the verdict on a chain of 10": lambda ledger: ledger.verify("bench.short"),
+    "a sweep": lambda ledger: (ledger.append("bench.short", sample()), ledger.sweep()),
+}
+"""Work whose result is as large in a long ledger as in a short one."""
+
+
+def listings(most: int) -> Iterator[tuple[str, float, float]]:
+    """The CPU time of each piece of work, in milliseconds, in a ledger of `SMALL` records and in one of `most`."""
+    found: dict[str, list[float]] = {name: [] for name in LISTINGS}
+    for size in (SMALL, most):
+        with tempfile.TemporaryDirectory() as directory:
+            with aver.open_ledger(Path(directory) / "ledger.db", home=Path(directory) / "home") as ledger:
+                for start in range(0, size, BATCH):
+                    keys = [f"key-{number}" for number in range(start, start + BATCH)]
+                    ledger.append_many(CHAIN, [sample() for _ in keys], keys=keys)
+                ledger.append_many("bench.short", [sample() for _ in range(LISTED)])
+                for name, work in LISTINGS.items():
+                    times = []
+                    for _ in range(REPEATS):
+                        began = time.process_time()
+                        work(ledger)
+                        times.append(time.process_time() - began)
+                    found[name].append(statistics.median(times) * 1000)
+    for name, (small, large) in found.items():
+        yield name, small, large
+
+
 WIDTH, HEIGHT, LEFT, TOP = 640, 360, 64, 24
 COLOURS = {"single": "#b45309", "batched": "#1d4ed8", "floor": "#9ca3af", "verified": "#047857"}
 WORDS = {
@@ -119,10 +155,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Cost per record as a ledger grows.")
     parser.add_argument("--most", type=int, default=1_000_000)
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--listing", type=int, metavar="RECORDS")
     given = parser.parse_args()
+    if given.listing:
+        print(f"| work | {SMALL} records, ms of CPU | {given.listing} records | ratio |\n|---|---|---|---|")
+        for name, small, large in listings(given.listing):
+            print(f"| {name} | {small:.2f} | {large:.2f} | {large / small:.2f} |", flush=True)
+        return
     print("| records | append one by one, µs | batched, µs | floor, batched, µs | verify, µs |\n|---|---|---|---|---|")
     points = []
-    for point in measured(given.max_with):
+    for point in measured(given.most):
         points.append(point)
         print(f"| {point.records} | {' | '.join(f'{micro:.0f}' for micro in point[1:])} |", flush=True)
     if given.plot:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aver.errors import BadInput, Unavailable
+from aver.errors import BadInput, Unavailable, find_machine_fault
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory
 from aver.files.regular import NotRegularFile, open_regular, read_limited
@@ -144,6 +144,8 @@ def read_toml(path: Path, check: Callable[[os.stat_result], None] | None = None)
     except NotRegularFile as error:
         raise BadInput(f"{path} is not a regular file", advice="move it away") from error
     except OSError as error:
+        if (fault := find_machine_fault(error)) is not None:
+            raise fault from error
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     import tomllib  # Here, because most homes have no such file.
 

@@ -13,6 +13,7 @@ A message says what happened and where; `advice` says what to do next.
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 
@@ -109,6 +110,35 @@ class Unavailable(AverError):
     """Disk, lock, server or signer failed. Aver did not do what the caller asked for."""
 
     exit_code = 3
+
+
+class StoreDamaged(Unavailable):
+    """The store was reached, and what it keeps cannot be read: its pages, rows or values are damaged.
+
+    A verifier counts this as evidence. Every other `Unavailable` says nothing about the data, and may pass.
+    """
+
+
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EIO})
+
+
+def find_machine_fault(error: Exception) -> Unavailable | None:
+    """The `Unavailable` for an exception in pure code that only the machine can have caused; None for all others.
+
+    Pure code meets the system only where it loads a module for the first time.
+    """
+    if isinstance(error, MemoryError):
+        return Unavailable("this process is out of memory", advice="nothing was decided; try again with more memory")
+    if isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED):
+        return Unavailable(
+            f"this process cannot load what it needs: {error}", advice="check the limits of this process"
+        )
+    return None
+
+
+def is_outage(error: AverError) -> bool:
+    """Whether the disk, server or machine failed, so that the error says nothing about the data."""
+    return isinstance(error, Unavailable) and not isinstance(error, StoreDamaged)
 
 
 class OutcomeUnknown(Unavailable):

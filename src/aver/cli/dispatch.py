@@ -22,7 +22,7 @@ from aver.cli.main import VERBS
 from aver.cli.options import Parser, Usage, has_json_option
 from aver.cli.terminal import Screen, StderrScreen, print_json
 from aver.config import hide_password
-from aver.errors import AverError, Unavailable
+from aver.errors import AverError, Unavailable, find_machine_fault
 
 INTERNAL_ERROR = 4
 BROKEN_PIPE = 141
@@ -69,6 +69,8 @@ def _report_error(error: Exception, *, as_json: bool) -> int:
         import traceback
 
         traceback.print_exception(error)
+    if isinstance(error, MemoryError):
+        error = find_machine_fault(error) or error
     if isinstance(error, OSError):
         words = error.strerror or type(error).__name__
         where = error.filename or "cannot write the output, or read the input"

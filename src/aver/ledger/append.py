@@ -50,6 +50,31 @@ SIGNALS_MAX = 100
 Result = TypeVar("Result")
 
 
+class WakeUp:
+    """Lets one thread wait until another calls `set`.
+
+    It is one lock, whose methods a signal cannot interrupt halfway. `threading.Event` is written in Python: if a signal
+    raises an exception inside it, its inner lock may stay taken for ever.
+    """
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def wait(self) -> None:
+        """Return after `set` was called. Only one thread may wait, and only once."""
+        self._lock.acquire()
+
+    def set(self) -> None:
+        """Wake the thread that waits. It may be called any number of times."""
+        try:
+            self._lock.release()
+        except RuntimeError:
+            return  # It was set before.
+
+
 class WriteRequest(Generic[Result]):
     """A request to write something. The leader of its batch sets `result` or `failure`, and then wakes the caller."""
 
@@ -58,7 +83,7 @@ class WriteRequest(Generic[Result]):
     def __init__(self) -> None:
         self.result: Result | None = None
         self.failure: BaseException | None = None
-        self.woken = threading.Event()
+        self.woken = WakeUp()
 
 
 class GroupCommit(Generic[Result]):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from aver.capsule.sealed import hold_signer
 from aver.clock import now
-from aver.errors import BadInput, NotFound, Unavailable
+from aver.errors import BadInput, NotFound, StoreDamaged
 from aver.fast_dataclass import dataclass
 from aver.keys import Ring, SeedSigner, Statement, check_statement, sign_statement
 from aver.ledger.head import Head
@@ -122,13 +122,13 @@ def check_ledger_checkpoints(ledger: Ledger, checkpoints: Sequence[Checkpoint], 
     """Compare a ledger with each of these checkpoints."""
     try:
         imports = read_import_history(ledger, ring)
-    except Unavailable:
+    except StoreDamaged:
         imports = ImportHistory()  # The verdict on the ledger reports that its meta chain cannot be read.
     checker = HeadChecker.for_ledger(ledger, tally, check=CHECK, excuse=imports.has_dropped)
     try:
         identity = {"ledger": ledger.id, "tenant": ledger.tenant}
         history = read_history(ring, ledger.read(KEYS_CHAIN), ledger.blob, identity)
-    except (NotFound, Unavailable):
+    except (NotFound, StoreDamaged):
         history = KeyHistory(retirements_by_time(ring))
     # The keys whose checkpoints speak for this ledger: our ring, and the keys that its intact `keys` chain records.
     own = None if ring.closed else {*(entry.key.ed25519 for entry in ring.entries), *history.roles}

@@ -111,16 +111,16 @@ def locate(ledger: Ledger, name: str) -> Location:
         return Location(found.chain, found.sequence, uri.fragment)
     if not name.isprintable():
         raise _not_found_error(name)
-    rows = ledger.store.chains(ledger.tenant)
     # 2. `meta` may be missing: the caller gets its verdict, which says so, instead of "not found".
-    if name == META_CHAIN or any(row.name == name for row in rows):
+    if name == META_CHAIN or ledger.store.chain(ledger.tenant, name) is not None:
         return Location(name)
     # 3. to 5.
     if _HEX64(name):
         found = _find_by_column(ledger, "hash", name)
     else:
         found = (_find_by_column(ledger, "id", name) if _UUID(name) else None) or _find_by_column(ledger, "key", name)
-    return found or Location(_find_by_prefix(rows, name))
+    # The names of all chains are read only if nothing is called exactly so.
+    return found or Location(_find_by_prefix(ledger.store.chains(ledger.tenant), name))
 
 
 def _find_by_column(ledger: Ledger, column: LookupColumn, value: str) -> Location | None:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from aver.capsule.aver_block import RESERVED_CHAINS, of_kind, split_chain_name
 from aver.capsule.model import Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Unavailable
+from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, StoreDamaged
 from aver.ledger.head import Head
 from aver.ledger.imports.history import DROP_KIND, IMPORT_KIND, ImportHistory, read_import_history
 from aver.ledger.seen_heads import META_CHAIN, check_heads
@@ -188,7 +188,7 @@ def check_meta(
     """Compare every chain with its entries in `meta`, or with the entries from `start` up to `stop`."""
     try:
         latest, broken = _read_recorded_heads(ledger, history, start, stop)
-    except Unavailable as error:
+    except StoreDamaged as error:
         tally.skip("meta", f"the meta chain cannot be read: {error.message}", matters=True)
         return
     gone = f"; {history.dropped_chains} imported chains were dropped" if history.dropped_chains else ""
@@ -249,7 +249,7 @@ def _read_recorded_heads(
 def _is_contradicted(ledger: Ledger, row: ChainRow, head: Head) -> bool:
     try:
         return head.count > 0 and ledger.store.hash_at(row, head.count - 1) != head.hash
-    except Unavailable:
+    except StoreDamaged:
         return False  # The judge of the chain reports a record that cannot be read.
 
 

@@ -17,14 +17,14 @@ is `CHAIN_MISSING`, and another record at the remembered place is `ROLLBACK`. Th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from aver.capsule.json_reader import read_json
-from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.errors import AverError, BadInput, NotFound, StoreDamaged, Unavailable
 from aver.files.atomic import replace_file
 from aver.files.regular import open_file
 from aver.ledger.head import Head
@@ -42,6 +42,9 @@ SEEN_BYTES = 8 * 1024 * 1024
 
 SEEN_MAX = 10_000
 """Most ledgers and tenants in `seen.json`. The ones verified longest ago are dropped first."""
+
+FEW_CHAINS = 16
+"""Up to this many chains, looking up each is cheaper than reading the head rows of a large ledger."""
 
 _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
@@ -71,8 +74,21 @@ class HeadChecker:
         self._failed: set[str] = set()
 
     @classmethod
-    def for_ledger(cls, ledger: Ledger, tally: Tally, *, check: str, excuse: Excuse = excuse_none) -> HeadChecker:
-        rows = {row.name: row for row in ledger.store.chains(ledger.tenant)}
+    def for_ledger(
+        cls,
+        ledger: Ledger,
+        tally: Tally,
+        *,
+        check: str,
+        excuse: Excuse = excuse_none,
+        chains: Collection[str] | None = None,
+    ) -> HeadChecker:
+        """A checker for all chains of the ledger, or for `chains`, which are looked up one by one if they are few."""
+        if chains is None or len(chains) > FEW_CHAINS:
+            found = ledger.store.chains(ledger.tenant)
+        else:
+            found = [row for name in chains if (row := ledger.store.chain(ledger.tenant, name)) is not None]
+        rows = {row.name: row for row in found}
         heads = {name: Head(ledger.id, ledger.tenant, name, row.count, row.head) for name, row in rows.items()}
         return cls(
             heads, lambda chain, place: ledger.store.hash_at(rows[chain], place), tally, check=check, excuse=excuse
@@ -87,7 +103,7 @@ class HeadChecker:
             actual = self._heads.get(head.chain)
             try:
                 actual_hash = None if actual is None else self._hash_at(head.chain, head.count - 1)
-            except Unavailable as error:
+            except StoreDamaged as error:
                 words = f"the remembered record of {head.chain} cannot be read: {error.message}"
                 self._tally.skip(self._check, words, matters=True)
                 continue
@@ -103,7 +119,9 @@ def check_heads(
     ledger: Ledger, heads: Iterable[Head], tally: Tally, *, check: str, remembered: str, excuse: Excuse = excuse_none
 ) -> int:
     """Compare the ledger's chains with remembered heads. Returns how many of them have grown since."""
-    return HeadChecker.for_ledger(ledger, tally, check=check, excuse=excuse).check(heads, remembered)
+    heads = list(heads)
+    chains = {head.chain for head in heads}
+    return HeadChecker.for_ledger(ledger, tally, check=check, excuse=excuse, chains=chains).check(heads, remembered)
 
 
 def check_head(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from aver.capsule.blobs import blob_references
-from aver.errors import AverError, Unavailable
+from aver.errors import AverError, StoreDamaged, is_outage
 from aver.ledger.imports.source import OLD_IMPORT, read_digits
 from aver.ledger.key_history import KeyHistory
 from aver.ledger.stores.protocol import ChainRow, RecordRow
@@ -45,7 +45,7 @@ def split_into_slices(ledger: Ledger, rows: list[ChainRow], starts: Mapping[str,
             try:
                 # A forged head row could claim 2**63 records: jump over the places where there are none.
                 first = ledger.store.next_sequence(row, begin)
-            except Unavailable:
+            except StoreDamaged:
                 first = begin
             end = row.count if first is None else first
             if end == begin:
@@ -95,7 +95,7 @@ def _open_slice_judge(
 def judge_slice(
     ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int, sources: KeyHistories | None = None
 ) -> Tally:
-    """Judge the records of a chain from `begin` up to `end`."""
+    """Judge the records of a chain from `begin` up to `end`. Raises `Unavailable` if the store cannot be reached."""
     # Less is demanded of an imported chain. So the mark alone does not make a chain imported: an attacker could set it.
     named = _read_first_identity(ledger, row) if row.frozen else {}
     own = not row.frozen or (named.get("ledger"), named.get("tenant")) == (ledger.id, row.tenant)
@@ -127,7 +127,7 @@ def judge_slice(
                 expected += 1
             if expected < end:
                 judge.missing(end - expected)
-    except Unavailable as error:
+    except StoreDamaged as error:
         if begin + 1 == end:
             judge.unreadable(f"the store cannot read this record: {error.message}")
             return judge.finish()
@@ -156,7 +156,7 @@ def _check_row(
                 tally.count_done("blobs")
                 try:
                     actual = _blob_size(ledger, digest)
-                except Unavailable as error:
+                except StoreDamaged as error:
                     words = f"the blob {digest} cannot be read: {error.message}"
                     tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", words, place))
                     continue
@@ -193,7 +193,7 @@ def stored_hash(ledger: Ledger, row: ChainRow, sequence: int) -> str | None:
     """The stored hash of a record; None if there is none or it cannot be read, which its own slice reports."""
     try:
         return ledger.store.hash_at(row, sequence) if sequence >= 0 else None
-    except Unavailable:
+    except StoreDamaged:
         return None
 
 
@@ -202,7 +202,9 @@ def _read_first_identity(ledger: Ledger, row: ChainRow) -> Mapping[str, Any]:
     try:
         with ledger.store.read_rows(row, 0, 1) as stored:
             return next((read_chain_identity(item.sealed) for item in stored), {})
-    except AverError:
+    except AverError as error:
+        if is_outage(error):
+            raise
         return {}
 
 

@@ -8,6 +8,9 @@
    name, so that an imported decision is compared with the approvals that were imported with it, and with no others.
 
 Memory does not grow with the ledger.
+
+A store that cannot be reached ends the verification with `Unavailable`: there is no verdict on records that were not
+read. Only data that the store has and cannot read (`StoreDamaged`) is a finding.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from aver.capsule.aver_block import RESERVED_CHAINS, is_tenant_name
-from aver.errors import AverError, BadInput, IntegrityError, NotFound, Unavailable
+from aver.errors import AverError, BadInput, IntegrityError, NotFound, StoreDamaged, is_outage
 from aver.keys import Ring
 from aver.ledger.head import Head
 from aver.ledger.imports.history import ImportHistory, read_import_history
@@ -120,7 +123,9 @@ def _has_sealed_here(ledger: Ledger, ring: Ring) -> bool:
             first = next(ledger.read(row.name, 0, 1), None)
             if first is None or ring.entry(first.signed_by) is None:
                 continue
-        except AverError:
+        except AverError as error:
+            if is_outage(error):
+                raise
             continue  # Reported with the chain.
         judge = ChainJudge(Rules(ring), chain=row.name, start=None)
         judge.judge(first)
@@ -137,7 +142,9 @@ def _read_origin(ledger: Ledger, row: ChainRow) -> tuple[str, tuple[str, str, st
     """The name of an imported chain in its first record, and its source: digits, ledger and tenant."""
     try:
         named = read_chain_identity(next(ledger.read(row.name, 0, 1), None))
-    except AverError:
+    except AverError as error:
+        if is_outage(error):
+            raise
         named = {}
     name, digits = named.get("name"), read_digits(row.name) or OLD_IMPORT
     source = digits, str(named.get("ledger", "")), str(named.get("tenant", ""))
@@ -302,7 +309,7 @@ def _check_store(ledger: Ledger, altered: Iterable[str], tally: Tally) -> None:
         strangers = [name for name in ledger.store.tenants() if not is_tenant_name(name)]
         nameless = [f"rows belong to {ascii(name)[:80]}, which is no tenant" for name in strangers]
         damage = [*nameless, *ledger.store.find_damage()]
-    except Unavailable as error:
+    except StoreDamaged as error:
         damage = [error.message]
     for words in (*(f"{name} is not as Aver makes it" for name in altered), *damage):
         tally.add(Finding("store", "failed", "STORE_DAMAGED", words))
@@ -311,7 +318,7 @@ def _check_store(ledger: Ledger, altered: Iterable[str], tally: Tally) -> None:
 def _read_imports(ledger: Ledger, rules: Rules, tally: Tally) -> ImportHistory:
     try:
         return read_import_history(ledger, rules.ring, rules.retired)
-    except Unavailable as error:
+    except StoreDamaged as error:
         tally.skip("meta", f"the meta chain cannot be read: {error.message}", matters=True)
         return ImportHistory()
 
@@ -351,13 +358,12 @@ def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ri
 
 
 def _select_chains(ledger: Ledger, chain: str | None) -> list[ChainRow]:
-    rows = ledger.store.chains(ledger.tenant)
     if chain is None:
-        return rows
-    rows = [row for row in rows if row.name == chain]
-    if not rows and chain != META_CHAIN:
+        return ledger.store.chains(ledger.tenant)
+    row = ledger.store.chain(ledger.tenant, chain)
+    if row is None and chain != META_CHAIN:
         raise NotFound(f"there is no chain {chain} in this ledger", advice="aver log lists the chains")
-    return rows
+    return [] if row is None else [row]
 
 
 def _start_from_head(ledger: Ledger, rows: list[ChainRow], since: Since | None, tally: Tally) -> dict[str, int]:
@@ -376,7 +382,7 @@ def _read_key_history(ledger: Ledger, ring: Ring, tally: Tally) -> KeyHistory:
         return read_history(ring, ledger.read(KEYS_CHAIN), ledger.blob, identity)
     except NotFound:
         pass
-    except Unavailable as error:
+    except StoreDamaged as error:
         words = f"the chain {KEYS_CHAIN!r} cannot be read, so only times show how long keys were valid: {error.message}"
         tally.skip("keys", words, matters=True)
     return KeyHistory(retirements_by_time(ring))
@@ -393,7 +399,7 @@ def _read_imported_histories(ledger: Ledger, ring: Ring, rows: Iterable[ChainRow
             try:
                 identity = dict(zip(("ledger", "tenant"), source[1:], strict=True))
                 found.setdefault(source, read_history(ring, ledger.read(row.name), ledger.blob, identity))
-            except (NotFound, Unavailable):
+            except (NotFound, StoreDamaged):
                 continue  # Reported where the chain itself is judged.
     return found
 
@@ -431,7 +437,7 @@ def _check_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:
         tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, row.count - 1)))
     try:
         beyond = ledger.store.has_record_beyond(row)
-    except Unavailable as error:
+    except StoreDamaged as error:
         tally.skip("columns", f"records beyond the head rows could not be looked for: {error.message}", matters=True)
         return
     if beyond:
@@ -448,5 +454,5 @@ def _check_strays(ledger: Ledger, tally: Tally) -> None:
         if orphans := ledger.store.count_orphans(ledger.tenant):
             words = f"{orphans} records belong to no chain: the head row of theirs was removed"
             tally.add(Finding("columns", "failed", "CHAIN_MISSING", words))
-    except Unavailable as error:
+    except StoreDamaged as error:
         tally.skip("columns", f"repeated records could not be looked for: {error.message}", matters=True)

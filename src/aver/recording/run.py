@@ -14,6 +14,7 @@ An intent without an outcome is a call that is still running, or that a crash en
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
@@ -25,7 +26,7 @@ from aver.capsule.sealed import Sealed
 from aver.clock import new_id
 from aver.errors import AverError, NotRecorded, Refused
 from aver.fast_dataclass import dataclass
-from aver.ledger.ledger import Ledger
+from aver.ledger.ledger import FIRST_PAGE, Ledger
 from aver.recording import drafts
 from aver.recording.call import AuditedCall
 from aver.recording.drafts import AuditSubject, CallEnding
@@ -234,25 +235,42 @@ def ending_from_error(error: BaseException, duration_ms: int, **more: Any) -> Ca
 
 
 def unfinished_intents(ledger: Ledger, chain: str | None = None) -> Iterator[Sealed]:
-    """The `audit.intent` records whose `audit.outcome` is not in the chain, oldest first, chain by chain.
+    """The `audit.intent` records whose `audit.outcome` is not in the chain, oldest first.
 
-    Without `chain`, of all chains that were made here.
+    Without `chain`, of all chains that were made here. An import is looked through only if it is named.
 
-    Each is a call that is running now, or whose process ended during it; the ledger cannot say what it did. Only
-    intents that are open at the same time are kept in memory.
+    Each is a call that is running now, or whose process ended during it; the ledger cannot say what it did.
     """
-    own = [row.name for row in ledger.store.chains(ledger.tenant) if not row.frozen]
-    for name in [chain] if chain is not None else own:  # An import is looked through only if it is named.
-        if name in RESERVED_CHAINS:
+    return reversed(list(find_unfinished(ledger, chain)))
+
+
+def find_unfinished(ledger: Ledger, chain: str | None = None, *, limit: int | None = None) -> Iterator[Sealed]:
+    """Like `unfinished_intents`, newest first, and at most `limit`. Reads no further back than that takes.
+
+    The column `kind` finds the records, and their content decides. Only the outcomes of calls that were open at the
+    same time are kept in memory.
+    """
+    if chain is not None:
+        ledger.read(chain)  # Raises `NotFound` for an unknown chain; `find_newest` would give nothing.
+    imported = {row.name for row in ledger.store.chains(ledger.tenant) if row.frozen and row.name != chain}
+    finished: set[tuple[str, str]] = set()
+    left = sys.maxsize if limit is None else limit
+    for record in ledger.find_newest(chain=chain, kind_group="audit", first_page=max(1, min(left, FIRST_PAGE))):
+        name = str(record.chain)
+        if name in imported or name in RESERVED_CHAINS:
             continue
-        intents: dict[str, Sealed] = {}
-        for record in ledger.read(name):
-            try:
-                kind, content = record.kind, record.to_dict()
-                if kind == "audit.intent":
-                    intents[record.id] = record
-                elif kind == "audit.outcome":
-                    intents.pop(str(content["parent_id"]), None)
-            except (AverError, KeyError, TypeError, AttributeError):
-                continue  # It cannot be read; a verdict reports that.
-        yield from intents.values()
+        try:
+            kind, content = record.kind, record.to_dict()
+            if kind == "audit.outcome":
+                finished.add((name, str(content["parent_id"])))
+            elif kind == "audit.intent":
+                # An outcome comes after its intent, so it was met before it here.
+                if (name, record.id) in finished:
+                    finished.discard((name, record.id))
+                else:
+                    yield record
+                    left -= 1
+                    if left <= 0:
+                        return
+        except (AverError, KeyError, TypeError, AttributeError):
+            continue  # It cannot be read; a verdict reports that.

@@ -166,11 +166,15 @@ def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionCh
                 strays.append(row)
             else:
                 groups.setdefault((source, *place[:2]), []).append((place[2], row))
-    for members in groups.values():
-        # Chains with the name of a subagent of this session whose first record does not say so.
-        # An attacker may have changed that record. The verdict on the session must still cover the chain.
-        mains = tuple(f"{row.name}." for agent, row in members if not agent)
-        members += [(row.name.rpartition(".")[2], row) for row in strays if row.name.startswith(mains)]
+    # Chains with the name of a subagent of a session whose first record does not say so.
+    # An attacker may have changed that record. The verdict on the session must still cover the chain.
+    mains = {row.name: members for members in groups.values() for agent, row in members if not agent}
+    for row in strays:
+        name = row.name
+        while "." in name:
+            name, _, _ = name.rpartition(".")
+            if name in mains:
+                mains[name].append((row.name.rpartition(".")[2], row))
     for (source, tool, session), members in groups.items():
         # A second copy of the session itself is listed with the subagents.
         main = next((row.name for agent, row in members if not agent), None)
@@ -219,9 +223,14 @@ def _read_first_step(ledger: Ledger, row: ChainRow) -> Step | None:
 
 def _find_latest_time(ledger: Ledger, row: ChainRow) -> str:
     """The latest time in a chain; without any, when its last record was sealed."""
-    steps = [read_step(record) for record in ledger.read(row.name, max(row.count - LATEST_RECORDS, 0))]
-    known = [step.at for step in steps if step.at is not None]
-    return max(known, default=steps[-1].signed_at if steps else "")
+    # Mostly the last record has a time. Reading more for each of thousands of chains would take long.
+    steps: list[Step] = []
+    for length in (1, LATEST_RECORDS):
+        steps = [read_step(record) for record in ledger.read(row.name, max(row.count - length, 0))]
+        known = [step.at for step in steps if step.at is not None]
+        if known:
+            return max(known)
+    return steps[-1].signed_at if steps else ""
 
 
 # --- counting

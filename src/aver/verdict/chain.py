@@ -31,6 +31,7 @@ from typing import Any, Literal
 from aver.capsule.aver_block import BLOCK_KEY, RESERVED_CHAINS, read_kind
 from aver.capsule.json_reader import DuplicateKey, Unreadable
 from aver.capsule.sealed import Sealed, content_hash
+from aver.errors import find_machine_fault
 from aver.fast_dataclass import dataclass
 from aver.keys.algorithms import is_ed25519_signature_hex, is_ml_dsa_65_signature_hex, verify_ed25519, verify_ml_dsa_65
 from aver.keys.public_key import HYBRID, KeyRole, PublicKey
@@ -168,9 +169,9 @@ class ChainJudge:
         except Unreadable as error:
             self._unreadable += 1
             self._add_failure("schema", "SCHEMA_INVALID", str(error), sequence)
-        except MemoryError:
-            raise  # The record is not at fault.
-        except Exception as error:  # noqa: BLE001 - a record that breaks the judge fails, and only it
+        except Exception as error:  # A record that breaks the judge fails, and only it.
+            if (fault := find_machine_fault(error)) is not None:
+                raise fault from error  # The record is not at fault.
             debug("verdict", "judging record %s of chain %s failed: %r", sequence, self._chain, error)
             words = f"the record cannot be judged ({type(error).__name__})"
             self._unreadable += 1

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from aver.capsule.aver_block import read_block
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, NotFound, Unavailable
+from aver.errors import AverError, BadInput, NotFound, Unavailable, find_machine_fault
 from aver.fast_dataclass import dataclass
 from aver.log import debug
 from aver.verdict.chain import ChainJudge, Rules
@@ -157,13 +157,15 @@ def guard(tally: Tally, check: str, place: Place) -> Iterator[None]:
     """
     try:
         yield
-    except (NotFound, Unavailable, MemoryError):
+    except (NotFound, Unavailable):
         raise
     except BadInput as error:
         tally.add(Finding(check, "failed", "SCHEMA_INVALID", error.message, place))
     except AverError:
         raise
-    except Exception as error:  # noqa: BLE001 - hostile records must not keep others from being judged
+    except Exception as error:  # Hostile records must not keep others from being judged.
+        if (fault := find_machine_fault(error)) is not None:
+            raise fault from error
         debug("verdict", "judging %s failed: %r", place, error)
         words = f"it lacks keys of a record of its kind ({type(error).__name__})"
         tally.add(Finding(check, "failed", "SCHEMA_INVALID", words, place))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant, parse_count, parse_time
@@ -70,6 +69,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             advice="only a chain, -n, --reverse and --json go with it",
         )
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        if given.chain is not None:
+            ledger.read(given.chain)  # Raises `NotFound` for an unknown chain.
         if given.follow:
             if read_only_verdict(ledger) is not None:
                 raise Usage("--follow needs a ledger", advice="a bundle does not grow: leave out --follow")
@@ -77,9 +78,10 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         elif not (given.chain or given.unfinished or _filters(given) or given.limit is not None or given.reverse):
             _print_chains(ledger, screen, as_json=given.json)
         else:
-            entries: Iterable[RecordLine] = map(to_record_line, _select_records(ledger, given, given.limit))
-            if given.reverse:
-                entries = reversed(list(entries))
+            newest_first = _select_newest(ledger, given, given.limit)
+            entries: Iterable[RecordLine] = map(
+                to_record_line, newest_first if given.reverse else _select_records(ledger, given, given.limit)
+            )
             if given.json:
                 listed = [entry.to_dict() for entry in entries]
                 print_json({"ledger": ledger.id, "tenant": ledger.tenant, "records": listed, **verdict_entry(ledger)})
@@ -129,19 +131,19 @@ def _chain_to_dict(ledger: Ledger, row: Any) -> dict[str, Any]:
 
 def _select_records(ledger: Ledger, given: argparse.Namespace, limit: int | None) -> Iterable[Sealed]:
     """The records that match the options, oldest first. With a limit, only the newest of them."""
-    if given.unfinished:
-        from aver.recording.run import unfinished_intents
-
-        intents = unfinished_intents(ledger, given.chain)
-        return intents if limit is None else deque(intents, maxlen=limit)
     filters = _filters(given)
-    if given.chain is not None and not filters:
-        head = ledger.head(given.chain).count
-        return ledger.read(given.chain, 0 if limit is None else max(head - limit, 0))
-    if given.chain is not None:
-        ledger.read(given.chain)  # Raises `NotFound` for an unknown chain; `find` would return nothing.
-    found = ledger.find(chain=given.chain, **filters)
-    return found if limit is None else deque(found, maxlen=limit)
+    if limit is None and not given.unfinished:
+        return ledger.read(given.chain) if given.chain and not filters else ledger.find(chain=given.chain, **filters)
+    return reversed(list(_select_newest(ledger, given, limit)))
+
+
+def _select_newest(ledger: Ledger, given: argparse.Namespace, limit: int | None) -> Iterator[Sealed]:
+    """The records that match the options, newest first. Reads only as far as the limit asks."""
+    if given.unfinished:
+        from aver.recording.run import find_unfinished
+
+        return find_unfinished(ledger, given.chain, limit=limit)
+    return ledger.find_newest(chain=given.chain, limit=limit, **_filters(given))
 
 
 def _filters(given: argparse.Namespace) -> dict[str, Any]:

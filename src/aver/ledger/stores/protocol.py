@@ -64,6 +64,8 @@ class Search:
     session: str | None = None
     since: str | None = None
     until: str | None = None
+    kind_group: str | None = None
+    """Kinds that begin with this word and a dot, such as `audit`."""
     start: int | None = None
     """Records from this sequence number of their chain on, and before `stop`."""
     stop: int | None = None
@@ -81,6 +83,7 @@ def sql_conditions(search: Search) -> list[tuple[str, str | int]]:
         ("chains.name = ?", search.chain),
         ("records.type = ?", search.type),
         (f"coalesce(records.kind, {_KIND_BY_TYPE}) = ?", search.kind),
+        ("records.kind LIKE ?", None if search.kind_group is None else f"{search.kind_group}.%"),
         ("records.session = ?", search.session),
         ("coalesce(records.at, records.signed_at) >= ?", search.since),
         ("coalesce(records.at, records.signed_at) < ?", search.until),
@@ -215,7 +218,18 @@ class Store(Protocol):
     def read_page(
         self, tenant: str, search: Search, *, newer_than: int, limit: int
     ) -> list[tuple[int, str, RecordRow]]:
-        """The oldest matching records after a row number, each as (row number, chain, record)."""
+        """The oldest matching records after a row number, each as (row number, chain, record).
+
+        A search in one chain gives them by sequence number, all others by row number, which is the order of writing.
+        """
+
+    def read_newest(
+        self, tenant: str, search: Search, *, older_than: int, limit: int
+    ) -> list[tuple[int, str, RecordRow]]:
+        """The newest matching records before a row number, newest first. The store reads no further than it must."""
+
+    def newest_row_before(self, tenant: str, time: str) -> int:
+        """The row number of the newest record of the tenant's own chains that was sealed before a time; 0 if none."""
 
     def blob(self, tenant: str, digest: str) -> Blob | None: ...
 

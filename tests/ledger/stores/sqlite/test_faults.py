@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import aver.ledger.stores.sqlite.connections as connections
 from aver import Capsule, Exists, Ledger, Sealed, Unavailable, open_ledger
 from aver.errors import OutcomeUnknown
 from aver.files.locks import find_lock_holder, open_lock_file, try_lock
+from aver.ledger.stores.protocol import NotALedger
 
 pytestmark = pytest.mark.sqlite
 
@@ -221,4 +223,22 @@ def test_a_signal_in_any_line_leaves_the_queue_working(ledger: Ledger) -> None:
         assert isinstance(ledger.get(key), Sealed)
     for key in lost:
         assert ledger.get(key) is None
+    assert ledger.verify().status == "verified"
+
+
+# --- a newer version
+
+
+def test_nothing_is_written_to_a_ledger_that_a_newer_version_has_taken_over(ledger: Ledger, aver_home: Path) -> None:
+    with closing(sqlite3.connect(aver_home / "ledger.db", isolation_level=None)) as newer:
+        (version,) = newer.execute("PRAGMA user_version").fetchone()
+        newer.execute(f"PRAGMA user_version = {version + 1}")
+        for _ in range(2):
+            with pytest.raises(NotALedger, match=r"newer Aver.*nothing was recorded"):
+                ledger.append(CHAIN, draft())
+        with pytest.raises(NotALedger, match="newer Aver"):
+            open_ledger()
+        assert newer.execute("SELECT count(*) FROM records WHERE chain <> 1").fetchone() == (1,)
+        newer.execute(f"PRAGMA user_version = {version}")
+    assert ledger.append(CHAIN, draft()).sequence == 1
     assert ledger.verify().status == "verified"

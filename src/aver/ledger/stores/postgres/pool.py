@@ -28,7 +28,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from aver.capsule.canonical import has_surrogate
 from aver.config import hide_password
-from aver.errors import BadInput, Unavailable
+from aver.errors import BadInput, StoreDamaged, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.log import debug
 
@@ -55,6 +55,12 @@ _ADVICE: Mapping[str, str] = {
     "XX": "the server's data is damaged: see its log, and restore it from a copy",
 }
 """Advice by the beginning of the SQLSTATE code."""
+
+_DAMAGE_CODES = ("22", "42", "58P01", "XX")
+"""Beginnings of SQLSTATE codes that come from the data itself: values, tables, files or pages that cannot be read."""
+
+_ACCESS_CODES = frozenset({"42501"})
+"""Codes of class 42 that are about the role, not about the tables."""
 
 _CONNECT_ERROR_CODES: Mapping[str, str] = {
     "too many": "53300",
@@ -83,7 +89,8 @@ class Address:
         words = f"the ledger {self.name} cannot be used: {text}"
         code = error.sqlstate or next((code for mark, code in _CONNECT_ERROR_CODES.items() if mark in text), _NO_ANSWER)
         advice = next((advice for start, advice in _ADVICE.items() if code.startswith(start)), "nothing was recorded")
-        return Unavailable(words, advice=advice)
+        is_damage = code.startswith(_DAMAGE_CODES) and code not in _ACCESS_CODES
+        return (StoreDamaged if is_damage else Unavailable)(words, advice=advice)
 
     def error_text(self, error: psycopg.Error) -> str:
         """The error's primary message. Its details could quote records, so they are left out, as are passwords."""

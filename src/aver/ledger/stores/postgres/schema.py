@@ -20,6 +20,8 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from aver.ledger.stores.protocol import NotALedger
+
 TABLES = ("schema_version", "ledger", "chains", "records", "blobs")
 
 SETUP_LOCK = 0x41764572
@@ -130,6 +132,15 @@ def read_version(connection: Connection[Any]) -> int:
         return 0
     row = connection.execute("SELECT coalesce(max(version), 0) FROM aver.schema_version").fetchone()
     return 0 if row is None else int(row[0])
+
+
+def refuse_newer_version(name: str, version: int) -> None:
+    """Raise `NotALedger` for tables that a newer Aver has made or migrated."""
+    if version > VERSION:
+        raise NotALedger(
+            f"{name} was written by a newer Aver (schema {version}, this one knows {VERSION})",
+            advice="nothing was recorded; upgrade Aver",
+        )
 
 
 def migrate(connection: Connection[Any]) -> None:

@@ -149,6 +149,7 @@ class PostgresStore:
                 try:
                     self._refuse_foreign_programs(connection)  # Before BEGIN: it needs no lock.
                     transaction.begin(expected)
+                    schema.refuse_newer_version(self.name, transaction.version)
                     yield transaction
                     transaction.commit()
                 except BaseException:
@@ -287,22 +288,46 @@ class PostgresStore:
         return rows[0][0] if rows else None
 
     def find_first(self, tenant: str, column: LookupColumn, value: str) -> tuple[str, RecordRow] | None:
-        rows = self._read_page(tenant, [("records.tenant = ?", tenant), (f"records.{column} = ?", value)], limit=1)
+        wanted: list[tuple[str, str | int]] = [("records.tenant = ?", tenant), (f"records.{column} = ?", value)]
+        rows = self._read_page(tenant, wanted, "record", limit=1)
         return rows[0][1:] if rows else None
 
     def read_page(
         self, tenant: str, search: Search, *, newer_than: int, limit: int
     ) -> list[tuple[int, str, RecordRow]]:
-        return self._read_page(tenant, [("record > ?", newer_than), *sql_conditions(search)], limit=limit)
+        wanted = [("record > ?", newer_than), *self._conditions(tenant, search)]
+        return self._read_page(tenant, wanted, "record" if search.chain is None else "sequence", limit=limit)
+
+    def read_newest(
+        self, tenant: str, search: Search, *, older_than: int, limit: int
+    ) -> list[tuple[int, str, RecordRow]]:
+        wanted = [("record < ?", older_than), *self._conditions(tenant, search)]
+        return self._read_page(tenant, wanted, "record DESC" if search.chain is None else "sequence DESC", limit=limit)
+
+    def newest_row_before(self, tenant: str, time: str) -> int:
+        rows = self._fetch(
+            "SELECT record FROM aver.records JOIN aver.chains USING (chain) WHERE chains.tenant = %s"
+            " AND NOT chains.frozen AND coalesce(records.at, records.signed_at) < %s ORDER BY record DESC LIMIT 1",
+            (tenant, to_column(time)),
+        )
+        return int(rows[0][0]) if rows else 0
+
+    def _conditions(self, tenant: str, search: Search) -> list[tuple[str, str | int]]:
+        found = sql_conditions(search)
+        if search.chain is not None:
+            # With the chain's number, the index by place gives the records in order; a join would sort them all.
+            row = self.chain(tenant, search.chain)
+            found.append(("records.chain = ?", -1 if row is None else row.number))
+        return found
 
     def _read_page(
-        self, tenant: str, wanted: list[tuple[str, str | int]], *, limit: int
+        self, tenant: str, wanted: list[tuple[str, str | int]], order: str, *, limit: int
     ) -> list[tuple[int, str, RecordRow]]:
         condition = " AND ".join(text.replace("?", "%s") for text, _ in wanted)
         values = (to_column(value) if isinstance(value, str) else value for _, value in wanted)
         rows = self._fetch(
             f"SELECT record, chains.name, {RECORD_COLUMNS} FROM aver.records JOIN aver.chains USING (chain)"
-            f" WHERE chains.tenant = %s AND {condition} ORDER BY record LIMIT %s",
+            f" WHERE chains.tenant = %s AND {condition} ORDER BY {order} LIMIT %s",
             (tenant, *values, limit),
         )
         return [(row[0], row[1], parse_record_row(row[2:])) for row in rows]
@@ -420,11 +445,7 @@ def prepare_tables(connection: PoolConnection, name: str, *, create: bool, facts
             advice="restore the database from a copy",
         )
     version = schema.read_version(connection)
-    if version > schema.VERSION:
-        raise NotALedger(
-            f"{name} was written by a newer Aver (schema {version}, this one knows {schema.VERSION})",
-            advice="upgrade Aver",
-        )
+    schema.refuse_newer_version(name, version)
     if version < schema.VERSION and create:
         debug("ledger", "%s: migrating from schema %d to %d", name, version, schema.VERSION)
         try:

@@ -108,6 +108,7 @@ SELECT pg_backend_pid(), now(), current_setting('synchronous_standby_names') <> 
        set_config('idle_in_transaction_session_timeout', %s, true)
 """
 _LOCK = f"SELECT {CHAIN_COLUMNS} FROM aver.chains WHERE tenant = %s AND name = ANY (%s) ORDER BY name FOR UPDATE"
+_VERSION = "SELECT coalesce(max(version), 0) FROM aver.schema_version"
 _FIND_EXISTING = "SELECT name FROM aver.chains WHERE tenant = %s AND name = ANY (%s)"
 _LOCK_NEW = "SELECT pg_advisory_xact_lock(place) FROM unnest(%s::bigint[]) AS place"
 _BY_KEYS = f"SELECT chains.name, {RECORD_COLUMNS} FROM aver.records JOIN aver.chains USING (chain)"
@@ -160,6 +161,8 @@ class PostgresTransaction:
         self._chains: dict[tuple[str, str], ChainRow | None] = {}
         self._moved: dict[int, ChainRow] = {}
         self._clear_buffers()
+        self.version = 0
+        """The version of the tables when the transaction had its locks."""
         self.is_committing = False
         """Whether COMMIT may have been sent. From then on, only the server knows whether it happened."""
 
@@ -197,10 +200,13 @@ class PostgresTransaction:
                 known = run(_BY_KEYS, (tenant, keys), prepare=True, binary=True) if keys else None
                 look_up_ids = bool(ids) and not self._assumes_new_ids
                 taken = run(_TAKEN_IDS, (tenant, ids), prepare=True, binary=True) if look_up_ids else None
+            # After the lock: a migration that we waited for may have ended just now.
+            version = run(_VERSION, prepare=True)
         backend, began, self._has_standby, durable, *_ = prepared.fetchone() or (0, None, False, None)
         if durable not in DURABLE:
             raise Unavailable(f"the server keeps synchronous_commit at {durable}, so that nothing would be durable")
         self._backend = backend, began
+        self.version = int((version.fetchone() or (0,))[0])
         self._chains = {}
         if expected is None:
             return True

@@ -35,7 +35,7 @@ from aver.errors import IntegrityError, OutcomeUnknown, Unavailable
 from aver.files.locks import Pace, find_lock_holder, is_same_file, open_lock_file, try_lock, unlock, wait_until
 from aver.ledger.foreign.seal_checks import check_companions
 from aver.ledger.stores.forks import register_for_forks
-from aver.ledger.stores.sqlite.schema import find_foreign_objects, refuse_journal, to_unavailable
+from aver.ledger.stores.sqlite.schema import find_foreign_objects, refuse_journal, refuse_newer_version, to_unavailable
 from aver.ledger.stores.sqlite.transaction import SqliteTransaction
 from aver.log import debug
 
@@ -137,9 +137,9 @@ the memory."""
 
 LOCK_SUFFIX = ".lock"
 
-_SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""The errors of `sqlite3`. It raises the second if its message about a damaged schema quotes bytes that are not text.
-"""
+_SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
+"""The errors of `sqlite3`. It raises the second if its message about a damaged schema quotes bytes that are not text,
+and the third for `SQLITE_NOMEM`."""
 
 _FILE_ERRORS = frozenset((sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN))
 """Errors that may come from how SQLite has opened the file, and may go away with a new connection."""
@@ -232,6 +232,8 @@ class Connections:
                     connection.execute("ROLLBACK")
                 try:
                     connection.execute("BEGIN IMMEDIATE")
+                    # Another process may have migrated the file since it was opened.
+                    refuse_newer_version(self._path, connection.execute("PRAGMA user_version").fetchone()[0])
                     yield SqliteTransaction(connection)
                     # SQLite goes on writing to a file that was deleted or replaced; its records would be lost.
                     self._check_place(log=True)

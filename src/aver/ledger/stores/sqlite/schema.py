@@ -19,8 +19,9 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
-from aver.errors import IntegrityError, Unavailable
+from aver.errors import IntegrityError, StoreDamaged, Unavailable
 from aver.files.atomic import sync_directory
+from aver.ledger.stores.protocol import NotALedger
 
 APPLICATION_ID = 0x41764572
 """`AvEr`: by this number `file` and Aver recognise a ledger among SQLite databases."""
@@ -114,6 +115,15 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
                 connection.execute(statement)
                 statement = ""
     connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def refuse_newer_version(path: Path, version: int) -> None:
+    """Raise `NotALedger` for a file whose tables a newer Aver has made or migrated."""
+    if version > VERSION:
+        raise NotALedger(
+            f"{path} was written by a newer Aver (schema {version}, this one knows {VERSION})",
+            advice="nothing was recorded. Upgrade Aver; if you use no newer one, somebody changed the file's header",
+        )
 
 
 def find_differences(connection: sqlite3.Connection) -> list[str]:
@@ -248,8 +258,36 @@ def refuse_journal(file: Path) -> None:
         )
 
 
+_OUTAGE_CODES = frozenset(
+    {
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_SCHEMA,
+        sqlite3.SQLITE_NOLFS,
+        sqlite3.SQLITE_AUTH,
+    }
+)
+"""Errors of the disk, the machine or another program. They say nothing about the content of the file."""
+
+_DAMAGED_FILE_SYSTEM = sqlite3.SQLITE_IOERR | (33 << 8)
+"""`SQLITE_IOERR_CORRUPTFS`, which Python 3.11 does not name."""
+
+
 def to_unavailable(path: Path, error: Exception) -> Unavailable:
-    """The error with advice. It may be SQLite's or the system's, so its words are what they have in common."""
+    """The error with advice. It may be SQLite's or the system's, so its words are what they have in common.
+
+    Errors that come from the content of the file become `StoreDamaged`.
+    """
+    if isinstance(error, MemoryError):
+        return Unavailable(f"the ledger {path} cannot be used: out of memory", advice="nothing was recorded; try again")
     text = str(error)
     advice: Mapping[str, str] = {
         "full": "free some space; nothing was recorded",
@@ -259,4 +297,11 @@ def to_unavailable(path: Path, error: Exception) -> Unavailable:
         "malformed": "the file is damaged: restore it from a copy, or export what can still be read",
     }
     next_step = next((words for mark, words in advice.items() if mark in text), "nothing was recorded")
-    return Unavailable(f"the ledger {path} cannot be used: {text}", advice=next_step)
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        # Python's own errors have no code. Text that is not UTF-8 comes from the file; misuse and the system's do not.
+        is_damage = isinstance(error, UnicodeError) or type(error) is sqlite3.OperationalError
+    else:
+        is_damage = code == _DAMAGED_FILE_SYSTEM or code & 0xFF not in _OUTAGE_CODES
+    kind = StoreDamaged if is_damage else Unavailable
+    return kind(f"the ledger {path} cannot be used: {text}", advice=next_step)

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from aver.capsule.blobs import Blob
 from aver.capsule.json_reader import Unreadable
@@ -142,12 +142,11 @@ class SqliteStore:
         if version < 1:
             self.close()
             raise NotALedger(f"{self.path} has Aver's mark, but no schema of a ledger (version {version})")
-        if version > schema.VERSION:
+        try:
+            schema.refuse_newer_version(self.path, version)
+        except NotALedger:
             self.close()
-            raise NotALedger(
-                f"{self.path} was written by a newer Aver (schema {version}, this one knows {schema.VERSION})",
-                advice="upgrade Aver; if you use no newer one, somebody changed the file's header",
-            )
+            raise
         # A trigger runs when a row is written; the writing connection refuses it. All else could run when one is read.
         computing = [name for name in foreign if not name.startswith(schema.TRIGGER_LABEL)]
         if computing:
@@ -239,8 +238,9 @@ class SqliteStore:
         with self._reading() as connection:
             row = connection.execute(
                 f"SELECT chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS} FROM records JOIN chains USING (chain)"
-                f" WHERE chains.tenant = ? AND records.{column} = ? ORDER BY record LIMIT 1",
-                (tenant, value),
+                # The row's own tenant: the index by key begins with it.
+                f" WHERE chains.tenant = ? AND records.tenant = ? AND records.{column} = ? ORDER BY record LIMIT 1",
+                (tenant, tenant, value),
             ).fetchone()
         return None if row is None else (row[0], parse_record_row(row[1:]))
 
@@ -264,19 +264,40 @@ class SqliteStore:
     def read_page(
         self, tenant: str, search: Search, *, newer_than: int, limit: int
     ) -> list[tuple[int, str, RecordRow]]:
-        # Reading on, SQLite must begin at the row. Left to itself it begins at the chains, and sorts all their records.
-        reads_on = newer_than > 0 and search.chain is None
-        wanted = [("record > ?", newer_than), *sql_conditions(search)]
-        join = "CROSS JOIN" if reads_on else "JOIN"
+        return self._read_page(tenant, search, ("record > ?", newer_than), "ASC", limit)
+
+    def read_newest(
+        self, tenant: str, search: Search, *, older_than: int, limit: int
+    ) -> list[tuple[int, str, RecordRow]]:
+        return self._read_page(tenant, search, ("record < ?", older_than), "DESC", limit)
+
+    def _read_page(
+        self, tenant: str, search: Search, bound: tuple[str, int], order: Literal["ASC", "DESC"], limit: int
+    ) -> list[tuple[int, str, RecordRow]]:
+        wanted = [bound, *sql_conditions(search)]
         condition = " AND ".join(text for text, _ in wanted)
+        # CROSS JOIN fixes the order of the loops, so that SQLite reads along an index and stops after `limit` rows.
+        # Left to itself, it begins at the chains and sorts all their records.
+        if search.chain is None:
+            tables, place = "records CROSS JOIN chains USING (chain)", "record"
+        else:
+            tables, place = "chains CROSS JOIN records USING (chain)", "sequence"
         with self._reading() as connection:
             rows = connection.execute(
-                f"SELECT record, chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS}"
-                f" FROM records {join} chains USING (chain)"
-                f" WHERE chains.tenant = ? AND {condition} ORDER BY record LIMIT ?",
+                f"SELECT record, chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS} FROM {tables}"
+                f" WHERE chains.tenant = ? AND {condition} ORDER BY {place} {order} LIMIT ?",
                 (tenant, *(value for _, value in wanted), limit),
             )
             return [(row[0], row[1], parse_record_row(row[2:])) for row in rows]
+
+    def newest_row_before(self, tenant: str, time: str) -> int:
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT record FROM records CROSS JOIN chains USING (chain) WHERE chains.tenant = ?"
+                " AND NOT chains.frozen AND coalesce(records.at, records.signed_at) < ? ORDER BY record DESC LIMIT 1",
+                (tenant, time),
+            ).fetchone()
+        return 0 if row is None else int(row[0])
 
     def blob(self, tenant: str, digest: str) -> Blob | None:
         with self._reading() as connection:
