@@ -30,7 +30,7 @@ import orjson
 from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import blob_references
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError
+from aver.errors import AverError, is_outage
 from aver.fast_dataclass import dataclass
 from aver.keys import LEDGER, KeyRole, PublicKey, Ring, Statement
 from aver.keys.ring import KeyRotation, read_rotation
@@ -186,7 +186,9 @@ class _KeyRecord(NamedTuple):
             for digest, _ in blob_references(heads):  # At most one: `heads` is then only a reference.
                 heads = orjson.loads(blob(digest))
             return {str(chain): (int(head["count"]), str(head["hash"])) for chain, head in heads.items()}
-        except _UNREADABLE:
+        except _UNREADABLE as error:
+            if isinstance(error, AverError) and is_outage(error):
+                raise
             return None
 
 
