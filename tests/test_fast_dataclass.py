@@ -127,3 +127,33 @@ def test_what_changes_is_left_to_the_standard_one() -> None:
     counter = Counter()
     counter.count += 1
     assert counter == Counter(1)
+
+
+CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((1,), {}),
+    ((1, 2), {}),
+    ((), {"x": 1}),
+    ((1,), {"y": 2, "tags": ["a"]}),
+    ((1, 2, [], "shown"), {}),
+    ((), {}),
+    ((1,), {"x": 1}),
+    ((1,), {"unknown": 1}),
+    ((1, 2, [], "shown", 8), {}),
+    ((1,), {"fixed": 8}),
+]
+
+
+@pytest.mark.parametrize("earlier", range(8))
+def test_the_first_instances_are_made_as_the_later_ones(earlier: int) -> None:
+    """The first instances are made without compiling `__init__`. Nobody can tell."""
+    for values, named in CALLS:
+        ours, standard = made(dataclass), made(dataclasses.dataclass)
+        for _ in range(earlier):
+            ours(0)
+        try:
+            expected = asdict(standard(*values, **named))
+        except TypeError:
+            with pytest.raises(TypeError):
+                ours(*values, **named)
+        else:
+            assert asdict(ours(*values, **named)) == expected

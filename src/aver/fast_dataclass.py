@@ -1,8 +1,8 @@
 """`dataclass(frozen=True, slots=True)`, and the same without `frozen`, in a fraction of the time.
 
 Every command and every hook starts by creating some hundred dataclasses. The standard decorator compiles six functions
-for each, and examines each annotation with care. This one compiles `__init__` alone, when the first instance is
-created; all classes share the other five. It leaves classes with unusual annotations to the standard decorator.
+for each, and examines each annotation with care. This one compiles `__init__` alone, for classes with several
+instances; all classes share the other five. It leaves classes with unusual annotations to the standard decorator.
 `field`, `fields`, `replace`, `asdict`, pickling and `match` work as with the standard decorator.
 
     >>> from dataclasses import replace
@@ -121,14 +121,49 @@ _SUPPORTED_OPTIONS = (
 )
 
 
+INSTANCES_WITHOUT_COMPILING = 4
+"""Most classes get fewer instances in a run. Setting their fields one by one takes less time than one compilation."""
+
+
 def _lazy_init(cls: Any, assignment: str) -> Any:
-    """An `__init__` that compiles the real one at its first call: most classes get no instance in a run."""
+    """An `__init__` that compiles the real one only for a class that gets many instances, or is called wrongly."""
+    left = INSTANCES_WITHOUT_COMPILING
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        cls.__init__ = _compile_init(cls, assignment)
-        cls.__init__(self, *values, **named)
+        nonlocal left
+        left -= 1
+        if left < 0 or not _set_fields(self, cls, values, named):
+            cls.__init__ = _compile_init(cls, assignment)
+            cls.__init__(self, *values, **named)
 
     return __init__
+
+
+def _set_fields(self: Any, cls: Any, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Do what the compiled `__init__` does. Returns False, and sets nothing, if that would raise `TypeError`."""
+    found: list[tuple[str, Any]] = []
+    place = used = 0
+    for each in fields(cls):
+        name = each.name
+        if each.init and not each.kw_only and place < len(values):
+            found.append((name, values[place]))
+            place += 1
+        elif each.init and name in named:
+            found.append((name, named[name]))
+            used += 1
+        elif each.default_factory is not MISSING:
+            found.append((name, each.default_factory()))
+        elif each.default is not MISSING:
+            found.append((name, each.default))
+        elif each.init:
+            return False
+    if place != len(values) or used != len(named):
+        return False
+    for name, value in found:
+        _set(self, name, value)
+    if hasattr(cls, "__post_init__"):
+        self.__post_init__()
+    return True
 
 
 def _compile_init(cls: Any, assignment: str) -> Any:
