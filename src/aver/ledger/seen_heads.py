@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -148,10 +148,19 @@ def check_head(
     return actual.count > head.count and actual_hash == head.hash
 
 
-def check_seen_head(ledger: Ledger, tally: Tally) -> None:
+SeenHead = Head | Literal["stored"] | None
+"""The newest head of `meta` that this machine has verified: as read earlier, or to be read now (`stored`)."""
+
+
+def read_seen_head(ledger: Ledger) -> Head | None:
+    """The newest head of `meta` that this machine has verified. Raises `BadInput` or `Unavailable`."""
+    return _read_seen_heads(_seen_path(ledger)).get(_ledger_and_tenant(ledger))
+
+
+def check_seen_head(ledger: Ledger, tally: Tally, seen: SeenHead = "stored") -> None:
     """Compare the `meta` chain with the newest head of it that this machine has verified."""
     try:
-        head = _read_seen_heads(_seen_path(ledger)).get(_ledger_and_tenant(ledger))
+        head = read_seen_head(ledger) if seen == "stored" else seen
     except (BadInput, Unavailable) as error:
         tally.skip("rollback", str(error), matters=True)
         return

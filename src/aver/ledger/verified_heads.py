@@ -36,7 +36,7 @@ from aver.keys import Ring
 from aver.ledger.head import Head
 from aver.ledger.imports.history import ImportHistory
 from aver.ledger.meta_chain import check_meta
-from aver.ledger.seen_heads import META_CHAIN, check_heads, check_seen_head, save_seen_head
+from aver.ledger.seen_heads import META_CHAIN, SeenHead, check_heads, check_seen_head, save_seen_head
 from aver.ledger.stores.protocol import ChainRow
 from aver.log import debug
 from aver.verdict import CHECKS, Tally, Verdict
@@ -173,13 +173,14 @@ def check_remembered_heads(
     resumed: Mapping[str, VerifiedHead],
     history: ImportHistory,
     tally: Tally,
+    seen: SeenHead = "stored",
 ) -> None:
     """Compare chains with the heads in `meta`, in `seen.json`, and from earlier verifications on this machine."""
     if chain in (None, META_CHAIN):
         entries = sum(row.count for row in rows if row.name == META_CHAIN)
         start = min(known.entries, entries) if chain is None and resumed else 0
         check_meta(ledger, tally, history, start=start, stop=entries)
-        check_seen_head(ledger, tally)
+        check_seen_head(ledger, tally, seen)
         _check_verified_heads(ledger, known, None, tally)
     else:
         tally.skip("meta", "only one chain was verified", matters=False)

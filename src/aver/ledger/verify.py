@@ -34,7 +34,7 @@ from aver.ledger.key_history import (
     retirements_by_time,
 )
 from aver.ledger.keys_chain import KEYS_CHAIN
-from aver.ledger.seen_heads import META_CHAIN, check_heads
+from aver.ledger.seen_heads import META_CHAIN, SeenHead, check_heads
 from aver.ledger.slices import KeyHistories, forget_blobs, judge_slice, judge_slices, split_into_slices, stored_hash
 from aver.ledger.stores.protocol import ChainRow, NotALedger
 from aver.ledger.verified_heads import (
@@ -175,6 +175,7 @@ def verify_ledger(
     require_pq: bool,
     progress: Progress | None = None,
     examiners: Sequence[Examiner] = (),
+    seen: SeenHead = "stored",
 ) -> Verdict:
     """Verify one chain, or all chains of a tenant. Verifying `meta` compares every chain with its entry there."""
     return examine_ledger(
@@ -186,6 +187,7 @@ def verify_ledger(
         require_pq=require_pq,
         progress=progress,
         examiners=examiners,
+        seen=seen,
     ).verdict
 
 
@@ -199,6 +201,7 @@ def examine_ledger(
     require_pq: bool,
     progress: Progress | None = None,
     examiners: Sequence[Examiner] = (),
+    seen: SeenHead = "stored",
     store_checked_with: str | None = None,
 ) -> LedgerExamination:
     """Verify, and note what was verified. Without `examiners` their checks are reported as not checked.
@@ -258,7 +261,7 @@ def examine_ledger(
     else:
         words = "only one chain was verified" if chain else "only new records were verified"
         tally.skip("store", words, matters=False)
-    check_remembered_heads(ledger, chain, rows, known, resumed, history, tally)
+    check_remembered_heads(ledger, chain, rows, known, resumed, history, tally, seen)
     # 4. Last, because examiners must not rely on a record of a chain with findings.
     doubtful = set(tally.doubtful)
     examinations = build_examinations(ledger, rules, rows, starts, doubtful, is_single=chain is not None)

@@ -6,11 +6,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aver import Capsule, Ledger, open_ledger
-from aver.ledger.stores.copy import copy_ledger
+from aver.cli.dispatch import run_command
+from aver.ledger.stores.copy import CopyResult, copy_ledger
+from aver.ledger.stores.protocol import Store
 from aver.ledger.stores.urls import open_store
 
 pytestmark = pytest.mark.sqlite
@@ -101,3 +104,27 @@ def test_a_watch_beside_a_copy_finds_nothing_cut(tmp_path: Path, home: Path, wat
             found.add(verify(target if watched == "copy" else tmp_path / "ledger.db", home))
         copying.join()
     assert found == {("verified", None)}
+
+
+def test_the_original_is_verified_while_it_is_copied(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The copy ends where the original ended at first. That it is behind by now is no cut."""
+
+    def copy_slowly(source: Store, target: Store, **options: Any) -> CopyResult:
+        done = copy_ledger(source, target, **options)
+        with open_ledger(tmp_path / "ledger.db", home=home) as ledger:
+            ledger.append("demo.first", Capsule(type="tool"))
+            ledger.sweep()
+            assert ledger.verify().status == "verified"
+        return done
+
+    monkeypatch.setattr("aver.ledger.stores.copy.copy_ledger", copy_slowly)
+    monkeypatch.setenv("AVER_HOME", str(home))
+    original, target = str(tmp_path / "ledger.db"), str(tmp_path / "copy.db")
+    assert verify(tmp_path / "ledger.db", home) == ("verified", None)
+    assert run_command(["copy", "--ledger", original, "--to", target]) == 0, capsys.readouterr()
+    # A copy of a ledger that was cut since it was verified is still found.
+    shorter = str(tmp_path / "shorter.db")
+    assert run_command(["copy", "--ledger", target, "--to", shorter]) == 1
+    assert "ROLLBACK" in capsys.readouterr().out

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from aver.cli.options import add_json, add_ledger, add_tenant
 from aver.cli.terminal import Progress, Screen, print_json
 from aver.cli.verdict_text import exit_code, print_verdict
+from aver.errors import BadInput, Unavailable
 from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.config import Config
+    from aver.ledger.head import Head
     from aver.ledger.stores.copy import CopyResult
+    from aver.ledger.verified_heads import VerifiedChains
     from aver.verdict import Verdict
 
 EXAMPLES = """\
@@ -40,8 +43,11 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.config import load_config
 
     config = load_config(ledger=given.ledger)
+    # Before the end of the copy is fixed: another process may verify newer records of the original meanwhile, and the
+    # copy would seem to have been cut.
+    memory = _load_memory(config)
     copied = _copy_store(config, given.to, given.tenant)
-    verdicts = {tenant: _verify_copy(config, given.to, tenant) for tenant in copied.tenants}
+    verdicts = {tenant: _verify_copy(config, given.to, tenant, memory.get(tenant)) for tenant in copied.tenants}
     statuses = [verdict.status for verdict in verdicts.values()] or ["empty"]
     if given.json:
         listed = [{"tenant": tenant, **verdict.to_dict()} for tenant, verdict in verdicts.items()]
@@ -73,18 +79,42 @@ def _copy_store(config: Config, to: str, tenant: str | None) -> CopyResult:
         source.close()
 
 
-def _verify_copy(config: Config, url: str, tenant: str) -> Verdict:
+Memory = tuple["VerifiedChains", "Head | None"]
+"""What this machine has verified of a tenant: the heads of its chains, and the newest head of `meta`."""
+
+
+def _load_memory(config: Config) -> dict[str, Memory]:
+    """What this machine has verified of each tenant of the original; without tenants whose memory cannot be read."""
+    from aver.ledger.ledger import list_tenants, open_ledger
+    from aver.ledger.seen_heads import read_seen_head
+    from aver.ledger.verified_heads import load_verified
+
+    found = {}
+    for tenant in list_tenants(config.ledger, home=config.home):
+        with open_ledger(config.ledger, tenant=tenant, home=config.home, create=False) as ledger:
+            try:
+                # Without trust in any head, all records are read.
+                found[tenant] = load_verified(ledger).distrust([None]), read_seen_head(ledger)
+            except (BadInput, Unavailable):
+                continue  # The verdict on the copy says why.
+    return found
+
+
+def _verify_copy(config: Config, url: str, tenant: str, memory: Memory | None) -> Verdict:
     from aver.check import open_ledger
     from aver.ledger.verify import verify_ledger
+
+    known, seen = (None, None) if memory is None else memory
 
     with open_ledger(url, tenant=tenant, home=config.home, create=False) as copy, Progress("verifying") as progress:
         return verify_ledger(
             copy,
             None,
             level="signature",
-            since=None,
+            since=known,
             ring=copy.ring(),
             require_pq=False,
             progress=progress,
             examiners=copy.examiners,
+            seen="stored" if memory is None else seen,
         )
