@@ -12,7 +12,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-more test-all test-clients lint bench clean
+.PHONY: help demo test test-more test-all test-clients lint bench fuzz clean
 
 help:
 	@echo "make demo          seal, verify and tamper, end to end, in a throw-away home"
@@ -22,6 +22,7 @@ help:
 	@echo "make test-clients  those with real coding agents, from npm, which are kept for the next time"
 	@echo "make lint          ruff (rules and format) and mypy"
 	@echo "make bench         how fast, as ratios to the bare primitives"
+	@echo "make fuzz          hostile input to every parser and verb; ARGS='--target bundle --runs 5000'"
 	@echo "make clean         remove .venv and what tools have left behind"
 
 demo: $(READY)-core
@@ -47,6 +48,9 @@ lint: $(READY)-lint
 bench: $(READY)-test
 	@$(BIN)/python bench/run.py
 
+fuzz: $(READY)-fuzz
+	@$(BIN)/python fuzz/run.py $(ARGS)
+
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -63,6 +67,10 @@ $(READY)-test: pyproject.toml | $(BIN)/python
 # The frameworks that Aver has adapters for are large, and only these tests need them.
 $(READY)-more: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[test,peer,frameworks]"
+	@touch $@ $(READY)-test
+
+$(READY)-fuzz: pyproject.toml | $(BIN)/python
+	@$(PIP) install --editable ".[test,peer,fuzz]"
 	@touch $@ $(READY)-test
 
 $(READY)-lint: pyproject.toml | $(BIN)/python

@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver import AgentAction, BadInput
-from aver.actions.encodings import CAPSEAL_KEYS, METADATA_MAX, RECEIPT_KEYS, action_line, read_action_line, receipt_hash
+from aver.actions.encodings import (
+    CAPSEAL_KEYS,
+    METADATA_MAX,
+    RECEIPT_KEYS,
+    action_line,
+    parse_json_line,
+    read_action_line,
+    receipt_hash,
+)
 from aver.capsule.json_reader import DuplicateKey, Unreadable
 from support.runs import A
 
@@ -199,3 +207,13 @@ def test_one_changed_byte_is_never_taken_for_the_same_action(position: int, valu
     except Unreadable:
         return
     assert line.problem is not None or line.action != replace(A, metadata={"k": "value"}) or not line.own
+
+
+@pytest.mark.parametrize("depth", [100, 254, 255, 300, 900])
+def test_a_line_that_is_nested_deeply_is_read_or_refused(depth: int) -> None:
+    """orjson reads more levels than it writes."""
+    raw = b'{"a":' + b"[" * depth + b"]" * depth + b"}"
+    try:
+        assert isinstance(parse_json_line(raw), dict)
+    except Unreadable:
+        pass

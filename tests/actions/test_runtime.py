@@ -479,3 +479,10 @@ def test_post_quantum_signatures(tmp_path: Path) -> None:
 
 def test_the_api_takes_positions_as_the_protocol_lists_them() -> None:
     assert AgentAction("a", "action", *["0" * 64] * 3, None, None, None, None, None, True, 0, "2024-01-15T10:30:00Z")
+
+
+def test_affected_files_with_a_large_number_are_verified(run: AgentRuntime) -> None:
+    answer = run.gate(DIFF, description="x")
+    metadata = {"files_affected": [{"inode": 2**70}]}
+    run.record_simple("code_edit", "x", {}, "done", metadata=metadata, gate_id=answer["gate_id"], diff_text=DIFF)
+    assert run.finalize(prove=False)["verdict"] == "verified"

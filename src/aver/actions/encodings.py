@@ -381,7 +381,7 @@ def parse_json_line(raw: bytes) -> object:
             content = orjson.loads(raw)
             if orjson.dumps(content) == raw:
                 return content
-        except ValueError:
+        except (ValueError, TypeError):  # TypeError: orjson reads nesting that is too deep for it to write.
             pass
     return read_json(raw)
 

@@ -232,7 +232,11 @@ class RunJudge:
     def _can_keep(self, holder: Mapping[str, Any] | None, key: str, count: int) -> bool:
         """Whether one more action or decision, with the list of files in it, may stay in memory. If not, report it."""
         files = (holder or {}).get(key)
-        self._files_left -= len(orjson.dumps(files, default=str)) if files else 0
+        if files:
+            try:
+                self._files_left -= len(orjson.dumps(files))
+            except TypeError:  # A number that only the exact writer writes.
+                self._files_left -= len(canonical_json(files))
         if self._files_left >= 0 and count < DECISIONS_MAX:
             return True
         if not self._is_overfull:

@@ -44,6 +44,18 @@ def test_a_wrong_claim_in_a_chains_own_file_fails(bundle: Path, wrong: dict[str,
     assert bad(verify(bundle / "codex.two.json"))[0] == "INDEX_MISMATCH"
 
 
+@pytest.mark.parametrize("name", [None, ""])
+@pytest.mark.parametrize("wrong", [*WRONG_SUMMARIES, {"db_path": "/home/ann/x.db"}], ids=str)
+def test_a_chains_own_file_that_leaves_out_its_name_claims_the_rest(
+    bundle: Path, wrong: dict[str, Any], name: str | None
+) -> None:
+    content = load(bundle / "codex.two.json") | wrong
+    del content["id"]
+    save(bundle / "codex.two.json", content if name is None else content | {"id": name})
+    assert bad(verify(bundle)) == ("INDEX_MISMATCH", "codex.two", None)
+    assert bad(verify(bundle / "codex.two.json"))[0] == "INDEX_MISMATCH"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -132,8 +132,10 @@ class _JudgedChain:
         self.facts.add_record(item, content or {})
         return content
 
-    def check_claim(self, claim: ChainClaim, source: ClaimSource, judge: ChainJudge, chain: str | None) -> Tally:
-        """Compare the chain with the claims of the index or of its own summary.
+    def check_claim(
+        self, claim: ChainClaim, source: ClaimSource, judge: ChainJudge, chain: str | None, name: str
+    ) -> Tally:
+        """Compare the chain with the claims of the index or of its own summary. `name` is the chain's, where known.
 
         What is wrong with its length and ends is added to the judge's tally. The result has the other wrong claims.
         They come last in the verdict: they are about what a reader is shown, not about the records.
@@ -143,6 +145,8 @@ class _JudgedChain:
         hashes_ok = "HASH_MISMATCH" not in codes if is_known else None
         check_chain_claim(claim, self.facts, source, judge.tally, chain)
         shown = Tally()
+        # A summary that leaves out the name of its chain still claims a title and a tool.
+        claim = replace(claim, id=claim.id or name)
         check_shown_claims(claim, self.facts, source, shown, Place(chain), hashes_ok)
         return shown
 
@@ -321,9 +325,10 @@ class BundleJudge:
         facts = seen.facts
         judge.finish()
         is_avers = self.owner.ledger is not None
-        self._shown.merge(seen.check_claim(claim, ClaimSource("the index", is_avers), judge, chain))
+        self._shown.merge(seen.check_claim(claim, ClaimSource("the index", is_avers), judge, chain, chain))
         if seen.own_claim is not None:
-            self._shown.merge(seen.check_claim(seen.own_claim, ClaimSource("its summary", is_avers), judge, chain))
+            source = ClaimSource("its summary", is_avers)
+            self._shown.merge(seen.check_claim(seen.own_claim, source, judge, chain, chain))
         tally.merge(judge.tally)
         tally.chains += 1
         self.names[chain] = name
@@ -489,7 +494,8 @@ def judge_chain_file(subject: Subject, options: VerifyOptions) -> Verdict:
     tally.chains = int(seen.facts.count > 0)
     tally.count_done("index")
     if seen.own_claim is not None:
-        shown = seen.check_claim(seen.own_claim, ClaimSource("its summary", is_avers=named is not None), judge, None)
+        source, name = ClaimSource("its summary", is_avers=named is not None), str((named or {}).get("name", ""))
+        shown = seen.check_claim(seen.own_claim, source, judge, None, name)
         _check_name(seen.own_claim, named, tally, Place(None, 0, subject.name))
         tally.merge(shown)
     tally.skip("meta", "only one chain was verified", matters=False)
