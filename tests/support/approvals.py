@@ -9,14 +9,17 @@ from typing import Any
 from aver import Capsule, Ledger, Sealed, SeedSigner, clock, open_ledger
 from aver.capsule.aver_block import BLOCK_KEY, of_kind
 from aver.capsule.canonical import canonical_bytes
-from aver.capsule.model import Outcome
+from aver.capsule.model import Authority, Outcome
 from aver.capsule.sealed import content_hash
 from aver.gate.action import Action
 from aver.gate.approvals import ApprovalRequest, Person, enrol_approver, load_approval_setup, open_request
+from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.approvals.request import REQUEST_KIND, add_seconds, build_request_content, read_request
 from aver.gate.approvals.request_records import approvals_chain
+from aver.gate.approvals.roster import ENROLMENT, Approver, enrolment_content
 from aver.gate.approvals.rules import ApprovalLevel
 from aver.gate.decision import Decision, PolicyAnswer, Thresholds
+from aver.keys import sign_statement
 from support.tamper import Attacker
 
 SHOWN = "request 1\ndigest 2\n"
@@ -69,6 +72,19 @@ def enrolled(ledger: Ledger, *people: Person) -> None:
     enrol_approver(ledger, first)
     for other in others:
         enrol_approver(ledger, other, first)
+
+
+def write_enrolment(ledger: Ledger, newcomer: Person, *endorsers: Person) -> Sealed:
+    """Append the record of an enrolment with the ledger's key, without the checks of `enrol_approver`."""
+    approver = Approver(newcomer.identity, newcomer.public, newcomer.custody)
+    content = enrolment_content(approver, ledger=ledger.id, tenant=ledger.tenant, at=clock.now())
+    statement = sign_statement(ENROLMENT, content, [person.signer for person in (newcomer, *endorsers)])
+    draft = Capsule(
+        type="auth",
+        authority=Authority(type="human_approved", approver=newcomer.identity, chain=[statement.to_dict()]),
+        outcome=Outcome(status="success", result={"identity": newcomer.identity, "at": content["at"]}),
+    )
+    return ledger.append(approvers_chain(ledger.tenant), of_kind(draft, "key.create"))
 
 
 def code_of(refusal: Any) -> str:

@@ -40,7 +40,7 @@ from aver.gate.approvals import (
 from aver.gate.approvals.roster import ENROLMENT, Approver, enrolment_content
 from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
 from aver.keys import KeyStore, SeedSigner, Statement, load_seed_signer, sign_statement
-from support.approvals import SHOWN, action, asking, code_of, enrolled, opened, somebody, with_settings
+from support.approvals import SHOWN, action, asking, code_of, enrolled, opened, somebody, with_settings, write_enrolment
 
 PASSPHRASE = "correct horse battery"
 SHOWN_DIGEST = "6" * 64
@@ -205,7 +205,7 @@ def rewrite_the_roster(home: Path, request: ApprovalRequest) -> None:
         "DELETE FROM chains WHERE name = 'approvers.default'",
     )
     with open_ledger(home=home) as ledger:
-        enrol_approver(ledger, eve)
+        write_enrolment(ledger, eve)
     write_forged(home, request, said_by(eve.signer, request))
 
 

@@ -2,8 +2,9 @@
 
 Aver reads the roster from the chain `approvers.<tenant>` at each use, and verifies the whole chain, which has few
 records. They count only if the key of the identity `ledger` sealed them (`aver.gate.own_records`). Where the key ring
-has keys of a person, the roster must have one of them. If there is a system file, it replaces both rules and roster
-(see `rules`).
+has keys of a person, the roster must have one of them; a key of another identity is no person's. A key that the ring
+calls retired neither approves nor endorses, also before the roster shows that. If there is a system file, it replaces
+both rules and roster (see `rules`).
 """
 
 from __future__ import annotations
@@ -52,26 +53,33 @@ def approvers_chain(tenant: str) -> str:
 
 
 def load_approval_setup(ledger: Ledger) -> ApprovalSetup:
-    """Load the current rules and roster."""
+    """Load the current rules, and the roster without the people whose keys the ring calls retired."""
     # The system file comes first: a user cannot outvote it with `config.toml` or the ledger.
     fixed = read_system_file()
     if fixed is not None:
-        return ApprovalSetup(*fixed)
-    return ApprovalSetup(read_approval_rules(ledger.config.approvals, "config.toml: approvals"), load_roster(ledger))
+        rules, roster = fixed
+    else:
+        rules = read_approval_rules(ledger.config.approvals, "config.toml: approvals")
+        roster = load_roster(ledger)
+    return ApprovalSetup(rules, roster.without_invalid_keys(ledger.keys.ring()))
 
 
 def load_roster(ledger: Ledger) -> Roster:
-    """Load the roster from the ledger. Raises IntegrityError if its chain is not intact: then no approval counts."""
+    """Load the roster from the ledger. Raises IntegrityError if its chain is not intact: then no approval counts.
+
+    It also has the people whose keys the ring calls retired, who approve nothing: see `load_approval_setup`.
+    """
     head = ledger.head(approvers_chain(ledger.tenant))
     records = list(OwnRecords(ledger).read(head))
     ring = ledger.keys.ring()
+    retired = ring.retirement_times()
     roster = Roster()
     changes: dict[str, Sealed] = {}
     for record in records:
         if (problem := sealer_problem(record, ring)) is not None:
             raise _build_mismatch(record, problem)
         before = roster.approvers
-        roster = apply_record(roster, record, ledger=ledger.id, tenant=ledger.tenant)
+        roster = apply_record(roster, record, ledger=ledger.id, tenant=ledger.tenant, retired=retired)
         changes |= {name: record for name, approver in roster.approvers.items() if before.get(name) != approver}
     # Only the roster as it is now is compared: a person who was withdrawn may have come back with a key on this ring.
     for name, approver in roster.approvers.items():
@@ -92,6 +100,9 @@ def enrol_approver(ledger: Ledger, newcomer: Person, endorser: Person | None = N
     listed = roster.approvers.get(approver.identity)
     if listed is not None and listed.key == approver.key:
         raise Refused("ENROLLED", f"{approver.identity} is on the roster already")
+    # A record that contradicts the ring would make the whole roster unusable.
+    if (problem := ring_problem(approver, ledger.keys.ring())) is not None:
+        raise Refused("KEY_MISMATCH", f"{approver.identity} was not enrolled: {problem}")
     # `apply_record` checks the same rules again at every reading. Checking here gives a better error.
     if not roster.is_new:
         _check_endorser(roster, endorser, approver.identity)
@@ -123,6 +134,9 @@ def record_rotations(ledger: Ledger) -> int:
     The old and the new key have signed each rotation, so it needs no endorser.
     """
     recorded = 0
+    # With a system file, the roster in the ledger counts for nothing: it must not stand in the way either.
+    if read_system_file() is not None:
+        return recorded
     for _ in range(ROTATIONS_MAX):
         # The head is read first. If a record comes in between, the append fails and the loop reads again.
         head = ledger.head(approvers_chain(ledger.tenant))

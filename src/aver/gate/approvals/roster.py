@@ -17,7 +17,7 @@ and `ring_problem` say when a roster must not be believed at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, get_args
 
@@ -32,6 +32,9 @@ from aver.keys.ssh_agent import find_ssh_agent_signer
 
 ENROLMENT = "enrolment"
 WITHDRAWAL = "withdrawal"
+
+APPROVE_PURPOSE = "approve"
+"""The purpose of the keys with which people approve."""
 
 Custody = Literal["passphrase", "ssh-agent", "file"]
 CUSTODIES: tuple[str, ...] = get_args(Custody)
@@ -103,6 +106,19 @@ class Roster:
         approvers = {name: approver for name, approver in self.approvers.items() if name != identity}
         return replace(self, approvers=approvers, ended={**self.ended, gone.fingerprint: at})
 
+    def without_invalid_keys(self, ring: Ring) -> Roster:
+        """Return the roster without the approvers whose keys no longer count, as the key ring knows."""
+        roster = self
+        for identity, approver in self.approvers.items():
+            entry = ring.entry_of(approver.key)
+            words = _foreign_key_problem(approver, ring)
+            at = "" if entry is None or entry.retired_at is None else entry.retired_at
+            if words is None and not at:
+                continue
+            words = words or f"the key {approver.fingerprint} of {identity} was retired at {at}"
+            roster = replace(roster.without_approver(identity, at), ignored=(*roster.ignored, words))
+        return roster
+
 
 def enrolment_content(approver: Approver, *, ledger: str, tenant: str, at: str) -> dict[str, Any]:
     """Return the content of an enrolment. It names the ledger, so it is invalid in another ledger."""
@@ -114,17 +130,24 @@ def withdrawal_content(identity: str, fingerprint: str, *, ledger: str, tenant: 
     return {"identity": identity, "fingerprint": fingerprint, "ledger": ledger, "tenant": tenant, "at": at}
 
 
-def apply_record(roster: Roster, record: Sealed, *, ledger: str, tenant: str) -> Roster:
-    """Return the roster after one more record. An invalid record only adds to `ignored`."""
+def apply_record(
+    roster: Roster, record: Sealed, *, ledger: str, tenant: str, retired: Mapping[str, str] | None = None
+) -> Roster:
+    """Return the roster after one more record. An invalid record only adds to `ignored`.
+
+    `retired` has the times at which keys were retired, by their 64 digits: see `Ring.retirement_times`. A key that was
+    retired before the record was sealed endorses nothing.
+    """
     try:
+        ended = {key for key, at in (retired or {}).items() if at < record.signed_at}
         statement = Statement.from_dict(record.to_dict()["authority"]["chain"][0])
         kind = record.kind
         if kind == "key.create":
-            return _apply_enrolment(roster, statement, ledger, tenant)
+            return _apply_enrolment(roster, statement, ledger, tenant, ended)
         if kind == "key.rotate":
             return _apply_rotation(roster, statement)
         if kind == "key.retire":
-            return _apply_withdrawal(roster, statement, ledger, tenant)
+            return _apply_withdrawal(roster, statement, ledger, tenant, ended)
         words = f"it is of the kind {kind}"
     except _UNREADABLE as error:
         words = error.message if isinstance(error, AverError) else "it cannot be read"
@@ -138,7 +161,7 @@ def _describe_position(record: Sealed) -> str:
         return "a record"
 
 
-def _apply_enrolment(roster: Roster, statement: Statement, ledger: str, tenant: str) -> Roster:
+def _apply_enrolment(roster: Roster, statement: Statement, ledger: str, tenant: str, ended: Collection[str]) -> Roster:
     content = _read_content(statement, ENROLMENT, ledger, tenant)
     described = {name: content[name] for name in ("public_key", "public_key_pq", "custody")}
     approver = approver_from_dict(content["identity"], described, "enrolment")
@@ -149,7 +172,7 @@ def _apply_enrolment(roster: Roster, statement: Statement, ledger: str, tenant: 
     if not _is_signed(statement, approver.key):
         raise BadInput(f"the enrolment of {approver.identity} is not signed by the key itself")
     # The first person needs no endorser: there is none.
-    if not roster.is_new and not _is_endorsed(statement, roster, approver.fingerprint):
+    if not roster.is_new and not _is_endorsed(statement, roster, {*ended, approver.key.ed25519}):
         raise BadInput(f"the enrolment of {approver.identity} is not signed by anyone who was on the roster")
     # A key never comes back: it may have been withdrawn because it was stolen.
     if any(approver.fingerprint == key.fingerprint for _, key in roster.keys):
@@ -172,12 +195,12 @@ def _apply_rotation(roster: Roster, statement: Statement) -> Roster:
     return roster.with_approver(replace(before, key=new), at)
 
 
-def _apply_withdrawal(roster: Roster, statement: Statement, ledger: str, tenant: str) -> Roster:
+def _apply_withdrawal(roster: Roster, statement: Statement, ledger: str, tenant: str, ended: Collection[str]) -> Roster:
     content = _read_content(statement, WITHDRAWAL, ledger, tenant)
     gone = roster.approvers[content["identity"]]
     if gone.fingerprint != content["fingerprint"]:
         raise BadInput(f"the withdrawal is not of the key that is on the roster for {gone.identity}")
-    if not _is_endorsed(statement, roster, ""):
+    if not _is_endorsed(statement, roster, ended):
         raise BadInput(f"the withdrawal of {gone.identity} is not signed by anyone on the roster")
     # Without an approver, no one could be endorsed any more.
     if len(roster.approvers) == 1:
@@ -205,10 +228,10 @@ def _is_signed(statement: Statement, key: PublicKey) -> bool:
     return any(result.by == key.fingerprint and result.outcome == "valid" for result in results)
 
 
-def _is_endorsed(statement: Statement, roster: Roster, but: str) -> bool:
-    """Whether an approver on the roster signed with a key other than `but`."""
-    results = check_statement(statement, roster.ring())
-    return any(result.outcome == "valid" and result.by != but for result in results)
+def _is_endorsed(statement: Statement, roster: Roster, but: Collection[str]) -> bool:
+    """Whether an approver on the roster signed with a key other than those in `but`, which has whole keys."""
+    valid = (result.key for result in check_statement(statement, roster.ring()) if result.outcome == "valid")
+    return any(key is not None and key.ed25519 not in but for key in valid)
 
 
 def sealer_problem(record: Sealed, ring: Ring) -> str | None:
@@ -220,15 +243,27 @@ def sealer_problem(record: Sealed, ring: Ring) -> str | None:
 
 
 def ring_problem(approver: Approver, ring: Ring) -> str | None:
-    """Return why an approver contradicts the ring: it has keys of that person, and this is none of them.
+    """Return why an approver contradicts the ring: it has keys of that person, and this is none of them; or it has this
+    key, and not as one with which this person approves.
 
     Rotated keys are on the ring as well. The ring knows nothing of people whose keys are on other machines.
     """
+    if (problem := _foreign_key_problem(approver, ring)) is not None:
+        return problem
     epochs = ring.entries_of(approver.identity)
     if not epochs or any(entry.key == approver.key for entry in epochs):
         return None
     own = ", ".join(entry.fingerprint for entry in epochs)
     return f"it gives {approver.identity} the key {approver.fingerprint}; the key ring has {own} for this person"
+
+
+def _foreign_key_problem(approver: Approver, ring: Ring) -> str | None:
+    """Return whose key it is, and what for, if the ring has it as another one than an approver's."""
+    entry = ring.entry_of(approver.key)
+    if entry is None or (entry.identity, entry.purpose) == (approver.identity, APPROVE_PURPOSE):
+        return None
+    key = f"it gives {approver.identity} the key {approver.fingerprint}"
+    return f"{key}, which the key ring has as that of {entry.identity} with the purpose {entry.purpose}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ class _ApprovalChecker:
         self._ledger = ledger
         self._tenant = tenant
         self._is_own = is_own
+        self._retired = ring.retirement_times()
         self._roster = Roster()
         self._changes: dict[str, Sealed] = {}
         """The record that gave a person the present key, by identity."""
@@ -119,7 +120,7 @@ class _ApprovalChecker:
             return
         # `apply_record` reports a broken rule as one more ignored record.
         before = self._roster
-        self._roster = apply_record(before, record, ledger=self._ledger, tenant=self._tenant)
+        self._roster = apply_record(before, record, ledger=self._ledger, tenant=self._tenant, retired=self._retired)
         for words in self._roster.ignored[len(before.ignored) :]:
             self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", f"the roster was not changed by this: {words}")
         for name, approver in self._roster.approvers.items():
