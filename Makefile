@@ -70,7 +70,7 @@ $(READY)-more: pyproject.toml | $(BIN)/python
 	@touch $@ $(READY)-test
 
 $(READY)-fuzz: pyproject.toml | $(BIN)/python
-	@$(PIP) install --editable ".[test,peer,fuzz]"
+	@$(PIP) install --editable ".[test,peer,fuzz]" --only-binary atheris || $(PIP) install --editable ".[test,peer]"
 	@touch $@ $(READY)-test
 
 $(READY)-lint: pyproject.toml | $(BIN)/python

@@ -28,8 +28,7 @@ class TranscriptTarget(RecipeTarget):
     agent: ClassVar[str]
 
     def honest_members(self) -> Members:
-        home = self.things.new_path(f"{self.agent}-home")
-        home.mkdir()
+        home = self.things.new_directory(f"{self.agent}-home")
         load_agent(self.agent).write_demo(UserEnvironment(home, {}, platform="linux"))
         self._adapter = load_adapter(self.agent)
         return read_files(home)

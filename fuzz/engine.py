@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from types import FrameType
+from typing import NoReturn
 
 from fuzz.byte_edits import INPUT_MAX
 from fuzz.oracles import Defect
@@ -113,8 +114,13 @@ def fuzz_by_mutation(target: Target, recorder: Recorder, *, runs: int, seed: int
             pool[honest:] = [*pool[honest:], data][-POOL_MAX:]
 
 
-def fuzz_by_coverage(target: Target, recorder: Recorder, *, runs: int, seed: int, corpus: Path) -> None:
-    """Run so many inputs under atheris, in this process. It must have imported Aver under its instrumentation."""
+def fuzz_by_coverage(
+    target: Target, recorder: Recorder, *, runs: int, seed: int, corpus: Path, finish: Callable[[], NoReturn]
+) -> NoReturn:
+    """Run so many inputs under atheris, and then `finish`. Aver must have been imported under its instrumentation.
+
+    This never returns: libFuzzer ends the process in which it ran, without any of Python's ends of a process.
+    """
     import atheris
 
     corpus.mkdir(parents=True, exist_ok=True)
@@ -124,7 +130,19 @@ def fuzz_by_coverage(target: Target, recorder: Recorder, *, runs: int, seed: int
     def mutate(data: bytes, size: int, seed: int) -> bytes:
         return target.mutate(bytes(data), Random(seed))[:size]
 
-    options = [f"-runs={runs}", f"-seed={seed % 2**32 or 1}", f"-max_len={INPUT_MAX}", "-len_control=0", "-verbosity=0"]
+    def run(data: bytes) -> None:
+        recorder.run(data)
+        if recorder.outcome.runs >= runs:
+            finish()
+
+    options = [
+        f"-runs={2 * runs}",
+        f"-seed={seed % 2**32 or 1}",
+        f"-max_len={INPUT_MAX}",
+        "-len_control=0",
+        "-verbosity=0",
+    ]
     options += [f"-timeout={2 * HANG_SECONDS}", "-rss_limit_mb=4096", f"-artifact_prefix={corpus}/"]
-    atheris.Setup([sys.argv[0], *options, str(corpus)], recorder.run, custom_mutator=mutate, internal_libfuzzer=True)
+    atheris.Setup([sys.argv[0], *options, str(corpus)], run, custom_mutator=mutate, internal_libfuzzer=True)
     atheris.Fuzz()
+    finish()

@@ -78,6 +78,18 @@ class HonestThings:
         """A path for a target's own use."""
         return self._scratch / name
 
+    def new_directory(self, name: str) -> Path:
+        """An empty directory for a target's own use."""
+        path = self.new_path(name)
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+        return path
+
+    def remove(self) -> None:
+        """Remove everything that was made."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
     @cached_property
     def ledger(self) -> HonestLedger:
         """A small ledger: records of two tools, a closed chain, a large value, heads of all chains."""
@@ -141,8 +153,7 @@ def honest_things() -> Iterator[HonestThings]:
         with patch.dict(os.environ, variables, clear=True):
             yield things
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
-        shutil.rmtree(scratch, ignore_errors=True)
+        things.remove()
 
 
 def read_files(directory: Path) -> dict[str, bytes]:

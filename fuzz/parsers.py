@@ -100,7 +100,7 @@ class KeyFiles(RecipeTarget):
     share = 12
 
     def honest_members(self) -> Members:
-        home = self.things.new_path("key-home")
+        home = self.things.new_directory("key-home")
         store = KeyStore(home)
         store.create("agent:builder")
         store.rotate("agent:builder")
@@ -176,8 +176,7 @@ class Settings(Target):
         ]
 
     def run(self, data: bytes) -> None:
-        home = self.things.new_path("settings")
-        home.mkdir(exist_ok=True)
+        home = self.things.new_directory("settings")
         path = home / "config.toml"
         path.write_bytes(data)
         config = call_parser(lambda: load_config(home=home))
@@ -315,8 +314,8 @@ class HomeFiles(RecipeTarget):
 
     def honest_members(self) -> Members:
         ledger = self.things.ledger
-        home = self.things.new_path("remembering")
-        shutil.copytree(ledger.home, home)
+        home = self.things.new_directory("remembering")
+        shutil.copytree(ledger.home, home, dirs_exist_ok=True)
         aver.verify(home / "ledger.db", home=home)
         files = read_files(home)
         self._kept = {name: data for name, data in files.items() if not name.endswith((".lock", "-wal", "-shm"))}

@@ -22,8 +22,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -44,7 +46,7 @@ def main() -> int:
         from fuzz import targets
 
     if given.list:
-        print("\n".join(f"{target.name:<24}{(target.__doc__ or '').splitlines()[0]}" for target in targets.ALL))
+        print("\n".join(f"{target.name:<24}{(target.__doc__ or '').partition(chr(10))[0]}" for target in targets.ALL))
         return 0
     if given.replay:
         return replay(*given.replay)
@@ -76,16 +78,14 @@ def run_here(given: argparse.Namespace, counts: dict[str, int]) -> int:
                 print(f"{name:<24}{given.engine:<10}{words}", flush=True)
 
             if given.engine == "atheris":
-                # libFuzzer ends the process itself, so this is the last that happens in it.
-                import atexit
 
-                def conclude(recorder: Recorder = recorder) -> None:
+                def finish(recorder: Recorder = recorder, report: Callable[[], None] = report) -> NoReturn:
                     report()
-                    if recorder.outcome.defects:
-                        os._exit(1)
+                    things.remove()
+                    os._exit(1 if recorder.outcome.defects else 0)
 
-                atexit.register(conclude)
-                fuzz_by_coverage(target, recorder, runs=runs, seed=given.seed, corpus=things.new_path("libfuzzer"))
+                corpus = things.new_path("libfuzzer")
+                fuzz_by_coverage(target, recorder, runs=runs, seed=given.seed, corpus=corpus, finish=finish)
             else:
                 fuzz_by_mutation(target, recorder, runs=runs, seed=given.seed)
             report()

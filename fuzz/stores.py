@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 import sqlite3
 from io import BytesIO
 from pathlib import Path
@@ -52,12 +51,12 @@ class StoreTarget(RecipeTarget):
 
     def auditor(self) -> Path:
         """An empty home."""
-        home = self.things.new_path("auditor")
-        shutil.rmtree(home, ignore_errors=True)
-        return home
+        return self.things.new_directory("auditor")
 
 
 class LedgerTarget(StoreTarget):
+    """A small ledger: its file, its rows, its schema."""
+
     name = "ledger"
     share = 30
 
@@ -85,6 +84,8 @@ class LedgerTarget(StoreTarget):
 
 
 class FullLedger(LedgerTarget):
+    """A ledger with decisions, approvals and a session."""
+
     name = "ledger-full"
     share = 4
 
@@ -93,6 +94,8 @@ class FullLedger(LedgerTarget):
 
 
 class BundleTarget(StoreTarget):
+    """A bundle of the small ledger."""
+
     name = "bundle"
     share = 30
 
@@ -120,6 +123,8 @@ class BundleTarget(StoreTarget):
 
 
 class FullBundle(BundleTarget):
+    """A bundle with decisions, approvals and a session."""
+
     name = "bundle-full"
     share = 4
 
@@ -172,6 +177,8 @@ class ImportTarget(BundleTarget):
 
 
 class CapTarget(StoreTarget):
+    """The members of a `.cap` file."""
+
     name = "cap"
     share = 20
 
@@ -225,6 +232,8 @@ class PackedCap(Target):
 
 
 class RunTarget(StoreTarget):
+    """The directory of a run."""
+
     name = "run"
     share = 8
 
@@ -270,6 +279,8 @@ class DocumentTarget(Target):
 
 
 class ProofTarget(DocumentTarget):
+    """The proof that a run contains an action."""
+
     name = "proof"
     share = 15
 
@@ -365,8 +376,7 @@ class ForeignDatabase(StoreTarget):
     name = "foreign-database"
 
     def honest_members(self) -> Members:
-        directory = self.things.new_path("peer")
-        directory.mkdir()
+        directory = self.things.new_directory("peer")
         path, self._key = write_peer(directory, 3)
         self._original = _peer_contents(path)
         return {"capsules.db": path.read_bytes()}

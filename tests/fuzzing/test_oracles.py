@@ -39,6 +39,21 @@ OTHER_CONTENT = {
 
 
 @pytest.mark.parametrize("name", sorted(OTHER_CONTENT))
+def test_the_honest_thing_is_verified(things: HonestThings, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the oracle of its target would never have anything to compare."""
+    verify, verdicts = aver.verify, list[aver.Verdict]()
+
+    def note(*given: Any, **options: Any) -> aver.Verdict:
+        verdicts.append(verify(*given, **options))
+        return verdicts[-1]
+
+    target = BY_NAME[name](things)
+    monkeypatch.setattr(aver, "verify", note)
+    target.run(target.seeds()[0])
+    assert [verdict.status for verdict in verdicts] == ["verified"], verdicts[-1].findings
+
+
+@pytest.mark.parametrize("name", sorted(OTHER_CONTENT))
 def test_a_verifier_that_accepts_everything_is_caught(
     things: HonestThings, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
