@@ -18,7 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import aver
-from aver.actions.archive import GZIP_HEADER, MEMBERS_MAX, MEMORY_MAX, RATIO_CHECKED_FROM, open_archive, pack
+from aver.actions.archive import (
+    GZIP_HEADER,
+    MEMBER_MAX,
+    MEMBERS_MAX,
+    MEMORY_MAX,
+    RATIO_CHECKED_FROM,
+    open_archive,
+    pack,
+)
 from aver.capsule.json_reader import Unreadable
 from aver.errors import BadInput, Unavailable
 from support import memory_peaks as peaks
@@ -269,3 +277,16 @@ def test_any_change_to_a_tar_is_read_or_refused(data: st.DataObject) -> None:
         return
     assert set(found) <= {*found}
     assert all("/" not in name or ".." not in name for name in found)
+
+
+def test_a_file_of_a_run_is_not_larger_than_a_member_of_an_archive(sealed_run: SealedRun, tmp_path: Path) -> None:
+    """A file with a hole of terabytes takes no room, and hours to read."""
+    run = tmp_path / "run"
+    run.mkdir()
+    for name, data in sealed_run.members.items():
+        (run / name).write_bytes(data)
+    os.truncate(run / "actions.jsonl", MEMBER_MAX + 1)
+    verdict = aver.verify(run, home=sealed_run.home)
+    assert verdict.first_bad is not None
+    assert (verdict.status, verdict.first_bad.code) == ("failed", "SCHEMA_INVALID")
+    assert "actions.jsonl is larger" in verdict.first_bad.words

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import aver
-from aver.errors import BadInput, IntegrityError
+from aver.actions import verify_files
+from aver.errors import BadInput, IntegrityError, NotFound
 from aver.ledger.read_only import ReadOnlyLedger
+from support.runs import SealedRun
+from support.runs import packed as pack_members
 
 
 @pytest.fixture
@@ -42,3 +48,31 @@ def test_a_damaged_cap_file_is_refused_with_its_verdict(packed: tuple[Path, str]
     cap.write_bytes(cap.read_bytes()[:-40])
     with pytest.raises(IntegrityError):
         aver.open_ledger(cap)
+
+
+def test_a_file_that_is_replaced_after_its_verdict_is_not_read(
+    packed: tuple[Path, str], sealed_run: SealedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records that are shown are those of the verdict."""
+    cap, chain = packed
+    conclude = verify_files.conclude
+
+    def conclude_and_replace(*given: Any, **options: Any) -> Any:
+        cap.write_bytes(sealed_run.cap)
+        return conclude(*given, **options)
+
+    monkeypatch.setattr(verify_files, "conclude", conclude_and_replace)
+    with aver.open_ledger(cap) as ledger:
+        assert chain in ledger.chains()
+        assert sealed_run.chain not in ledger.chains()
+
+
+def test_a_blob_is_only_read_from_the_line_that_has_its_digest(sealed_run: SealedRun, tmp_path: Path) -> None:
+    wanted = hashlib.sha256(b"wanted").hexdigest()
+    line = {"text": wanted, "sha256": hashlib.sha256(wanted.encode()).hexdigest()}
+    evidence = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    cap = tmp_path / "run.cap"
+    cap.write_bytes(pack_members({**sealed_run.members, "evidence.jsonl": evidence}))
+    with aver.open_ledger(cap) as ledger:
+        with pytest.raises(NotFound):
+            ledger.blob(wanted)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import aver
 from aver import Ledger, SeedSigner
-from aver.capsule.sealed import Sealed
+from aver.capsule.draft import prepare_draft
+from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.ledger.bundle import export_bundle
+from aver.ledger.bundle import read_only as read_only_bundle
 from aver.ledger.read_only import ReadOnlyLedger
 from support.agent_capsules import AgentCapsules
 from support.bundles import change_chain, change_index, draft, load, make_old, save
@@ -167,3 +171,52 @@ def test_a_copy_of_the_bundle_elsewhere_reads_the_same(bundle: Path, tmp_path: P
     shutil.rmtree(bundle)
     with _open(tmp_path / "copy" / "index.json") as ledger:
         assert len(list(ledger.find())) == 11
+
+
+def test_a_stranger_cannot_take_the_place_of_a_record(bundle: Path) -> None:
+    """Both records hold by themselves. The stranger's claims the place, and an earlier time."""
+    stranger = SeedSigner.generate()
+    genuine = Sealed(**load_first(bundle))
+    forged = prepare_draft(draft("forged")).seal(
+        stranger, at="2001-01-01T00:00:00.000001+00:00", sequence=0, previous_hash=None, chain={}
+    )
+    entry = {key: getattr(forged, key) for key in SEAL_KEYS} | {"canonical": forged.canonical.decode()}
+    change_chain(lambda c: c.append(entry))(bundle)
+    with _open(bundle) as ledger:
+        assert (ledger.verdict.status, ledger.left_out) == ("failed", 1)
+        assert next(ledger.read("codex.two")).hash == genuine.hash
+        assert [record.sequence for record in ledger.read("codex.two")] == [0, 1, 2]
+        assert ledger.held["codex.two"] == 3
+
+
+def load_first(bundle: Path, name: str = "codex.two") -> dict[str, Any]:
+    entry = load(bundle / f"{name}.json")["capsules"][0]
+    return {**entry, "canonical": entry["canonical"].encode()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        change_chain(lambda c: c[1].update(canonical=c[1]["canonical"].replace("step 1", "step X"))),
+        change_chain(lambda c: c[1].update(signature="00" * 64)),
+        change_chain(lambda c: c.pop()),
+        change_chain(lambda c: c.append(c[2])),
+        change_chain(lambda c: c[1].update(signature="00" * 64), "meta"),
+        lambda bundle: (bundle / "codex.two.json").unlink(),
+        lambda bundle: (bundle / "codex.two.json").write_text("{"),
+    ],
+)
+def test_a_bundle_that_changes_after_its_verdict_is_not_read(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> None:
+    """The records that are shown are those of the verdict."""
+    conclude = read_only_bundle._conclude
+
+    def conclude_and_change(*given: Any) -> Any:
+        verdict = conclude(*given)
+        change(bundle)
+        return verdict
+
+    monkeypatch.setattr(read_only_bundle, "_conclude", conclude_and_change)
+    with pytest.raises(IntegrityError, match="changed while it was read"):
+        _open(bundle)

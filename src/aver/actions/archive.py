@@ -13,6 +13,7 @@ member that does not fit: all members must be of one of the formats.
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 import tarfile
@@ -130,7 +131,11 @@ def open_directory(directory: Path, names: Iterable[str]) -> Iterator[Archive]:
         members: dict[str, IO[bytes]] = {}
         for name in names:
             with suppress(NotFound):
-                members[name] = stack.enter_context(open_inside(directory, name))
+                member = stack.enter_context(open_inside(directory, name))
+                # As in an archive. Without this, a file with a hole of terabytes would be read to its end.
+                if os.fstat(member.fileno()).st_size > MEMBER_MAX:
+                    raise Unreadable(f"{name} is larger than {MEMBER_MAX} bytes")
+                members[name] = member
         yield Archive(members, plain=True)
 
 

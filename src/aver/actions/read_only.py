@@ -27,12 +27,15 @@ from aver.actions.run_files import (
     Manifest,
 )
 from aver.actions.verify import judge_archive
+from aver.actions.verify_files import judge_files
 from aver.actions.verify_run import ReceiptJudge
 from aver.capsule.aver_block import check_chain_name
+from aver.capsule.json_reader import Unreadable
 from aver.capsule.sealed import Sealed
 from aver.config import Config
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.files.regular import open_file
+from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.ledger.read_only import ReadChain, ReadOnlyLedger, ReadSource
 from aver.verdict import ChainJudge, Rules, Subject, Tally, Verdict, VerifyOptions
 
@@ -43,12 +46,14 @@ def open_cap(path: Path, options: VerifyOptions, config: Config) -> ReadOnlyLedg
     Raises `IntegrityError` if it cannot be read, `BadInput` if it is of the public tool, and `NotFound` for another
     tenant.
     """
-    verdict = _verify(path, None, options)
+    verdict: Verdict | None = None
     try:
+        # The members are unpacked once, for the verdict and for reading: the file may be another one a moment later.
         with open_file(path) as file, open_archive(file, MEMBER_ORDER, CAPSEAL_MEMBERS) as archive:
             if is_capseal(archive):
                 words = f"{path} was made by the public tool and has no capsules to read"
                 raise BadInput(words, advice=f"run: aver verify {path}")
+            verdict = judge_files(path.name, archive, options)
             home = Manifest.from_bytes(archive.read_small(MANIFEST_FILE, SMALL_FILE_MAX) or b"").head
             if options.tenant not in (None, home.tenant):
                 words = f"{path} is of the tenant {home.tenant}, not {options.tenant}"
@@ -66,10 +71,11 @@ def open_cap(path: Path, options: VerifyOptions, config: Config) -> ReadOnlyLedg
             )
             return ReadOnlyLedger(source, config, options.examiners)
     except BadInput as error:
-        if verdict.first_bad is None or isinstance(error, NotFound):
+        bad = None if verdict is None else verdict.first_bad
+        if isinstance(error, NotFound) or (bad is None and not isinstance(error, Unreadable)):
             raise
-        words = f"{path} cannot be read: {verdict.first_bad}"
-        raise IntegrityError(verdict.first_bad.code, words, evidence=verdict) from error
+        code, words = (unreadable_code(error), error.message) if bad is None else (bad.code, str(bad))
+        raise IntegrityError(code, f"{path} cannot be read: {words}", evidence=verdict) from error
 
 
 def _verify(path: Path, chain: str | None, options: VerifyOptions) -> Verdict:
@@ -116,5 +122,7 @@ def _read_blob(path: Path, digest: str) -> bytes:
         evidence.seek(0)
         for raw in read_own_lines(evidence, BLOB_LINE_MAX):
             if not isinstance(raw, BadInput) and digest.encode() in raw[: 2 * len(digest)]:
-                return read_blob_line(parse_json_line(raw))[1]
+                found, data = read_blob_line(parse_json_line(raw))
+                if found == digest:
+                    return data
     raise NotFound(f"the blob {digest} is not in {path}")

@@ -26,7 +26,7 @@ from aver.capsule.sealed import Sealed
 from aver.config import Config
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
-from aver.keys import KeyLike, KeyStore
+from aver.keys import KeyLike, KeyStore, Ring
 from aver.ledger.append import AnySigner
 from aver.ledger.head import Head
 from aver.ledger.ledger import ROWS_MAX, Ledger
@@ -77,22 +77,22 @@ class ReadOnlyLedger(Ledger):
     def __init__(self, source: ReadSource, config: Config, examiners: Sequence[Examiner] = ()) -> None:
         self._source = source
         self.verdict = source.verdict
-        self.held: dict[str, int] = {}
-        """How many records of each chain are here."""
         self._writer = TemporaryStoreWriter(source.ledger, source.tenant)
         try:
-            self._copy_records(source)
-            store = self._writer.finish(config.lock_timeout)
+            self._copy_records(source, KeyStore(config.home).ring())
+            store, kept = self._writer.finish(config.lock_timeout)
         except BaseException:
             self._writer.close()
             raise
         super().__init__(
             store, KeyStore(config.home), tenant=source.tenant, signer=None, config=config, examiners=examiners
         )
-        self.left_out = max(source.count - sum(self.held.values()), 0)
-        """How many records do not hold, and are not shown."""
+        self.held: dict[str, int] = kept
+        """How many records of each chain are here."""
+        self.left_out = max(source.count - sum(kept.values()), 0)
+        """How many records do not hold, or claim the place of another one, and are not shown."""
 
-    def _copy_records(self, source: ReadSource) -> None:
+    def _copy_records(self, source: ReadSource, ring: Ring) -> None:
         numbers: dict[str, int] = {}
         ends: dict[str, int] = {}
         for name, record in source.records:
@@ -107,9 +107,10 @@ class ReadOnlyLedger(Ledger):
             if type(sequence) is not int or not 0 <= sequence < ROWS_MAX or not all(map(_is_column, required)):
                 continue
             columns = (*required, *(value if _is_column(value) else None for value in optional))
-            self._writer.add_record(numbers.setdefault(name, len(numbers) + 1), sequence, record, columns)
+            number = numbers.setdefault(name, len(numbers) + 1)
+            is_known = bool(ring.lookup(record.signed_by))
+            self._writer.add_record(number, sequence, record, columns, is_known=is_known)
             ends[name] = max(ends.get(name, 0), sequence + 1)
-            self.held[name] = self.held.get(name, 0) + 1
         for name, number in numbers.items():
             chain = source.chains.get(name, ReadChain())
             self._writer.add_chain(

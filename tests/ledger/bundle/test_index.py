@@ -185,3 +185,12 @@ def test_a_title_that_other_code_made_is_a_warning(public_tool: AgentCapsules, t
     change_index(lambda index: index["chains"][0].update(title="PWNED"))(out)
     verdict = verify(out, keys=public_tool.publics)
     assert (verdict.check("index").status, verdict.check("index").code) == ("warning", "INDEX_MISMATCH")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_part_is_compared_also_if_the_index_names_no_key(filled: Ledger, tmp_path: Path, whole: bool) -> None:
+    out = export_bundle(filled, tmp_path / "out", chains=None if whole else ["codex.two"]).path
+    change_index(lambda index: index.update(part=whole, public_key=None, fingerprint=None))(out)
+    verdict = verify(out)
+    assert bad(verdict) == ("INDEX_MISMATCH", None, None)
+    assert "states otherwise" in str(verdict.first_bad)

@@ -327,3 +327,14 @@ def test_no_flipped_byte_in_a_chain_file_passes_for_other_content(
     if verdict.status != "failed":
         kept = [entry["canonical"] for entry in load(path)["capsules"]]
         assert kept == [entry["canonical"] for entry in chain.entries]
+
+
+def test_a_blob_of_another_size_is_not_read(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with a hole of terabytes takes no room, and hours to hash."""
+    blob = next((bundle / "blobs").iterdir())
+    os.truncate(blob, 2**40)
+    monkeypatch.setattr("aver.ledger.bundle.verify.read_chunks", lambda file: pytest.fail("the blob was read"))
+    verdict = verify(bundle)
+    assert verdict.first_bad is not None
+    assert (verdict.first_bad.check, verdict.first_bad.code) == ("blobs", "ARTIFACT_HASH_MISMATCH")
+    assert {finding.code for finding in verdict.findings} == {"ARTIFACT_HASH_MISMATCH"}

@@ -126,11 +126,11 @@ def check_key_claims(
         known |= {recorded[fingerprint].public_key_pq} if fingerprint in recorded else set()
         if fingerprint not in claimed or (known and key not in known):
             _fail(tally, f"its ML-DSA-65 key of {ascii(fingerprint)[1:17]} is another than that signer's")
-    if head is not None and index.fingerprint is not None:
-        if index.fingerprint not in {signature.by for signature in head.statement.signatures}:
-            _fail(tally, f"it claims that the ledger's key is {ascii(index.fingerprint)[1:17]}; another signed {HEAD}")
-        if index.part is not head.part:
-            _fail(tally, f"it claims {'a part' if index.part else 'all'} of the ledger, and {HEAD} states otherwise")
+    signers_of_head = set() if head is None else {signature.by for signature in head.statement.signatures}
+    if head is not None and index.fingerprint not in (None, *signers_of_head):
+        _fail(tally, f"it claims that the ledger's key is {ascii(index.fingerprint)[1:17]}; another signed {HEAD}")
+    if head is not None and index.part is not head.part:
+        _fail(tally, f"it claims {'a part' if index.part else 'all'} of the ledger, and {HEAD} states otherwise")
 
 
 def check_unlisted_files(directory: Path, index: BundleIndex, blobs: Collection[str], tally: Tally) -> None:

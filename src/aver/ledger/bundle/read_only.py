@@ -24,7 +24,8 @@ UNKNOWN_LEDGER, UNKNOWN_TENANT = "unknown", "default"
 def open_bundle(path: Path, options: VerifyOptions, config: Config) -> ReadOnlyLedger:
     """Verify a bundle and open it.
 
-    Raises `IntegrityError` if its index cannot be read, and `NotFound` for another tenant.
+    Raises `IntegrityError` if its index cannot be read or its files change meanwhile, and `NotFound` for another
+    tenant.
     """
     directory = bundle_directory(path)
     try:
@@ -39,23 +40,25 @@ def open_bundle(path: Path, options: VerifyOptions, config: Config) -> ReadOnlyL
         raise NotFound(f"{path} is of the tenant {tenant}, not {options.tenant}", advice="leave out --tenant")
     names = _choose_names(bundle)
     files = {claim.id: claim.file for claim in index.chains} | {META_CHAIN: META}
-    reader = BundleReader(directory, bundle.heads, files)
+    reader = BundleReader(directory, bundle.heads, files, bundle.digests)
     valid = ValidRecords(reader, bundle.rules, {chain: chain for chain in files}, bundle.doubtful)
-    return ReadOnlyLedger(
-        ReadSource(
-            name=f"the bundle {path}",
-            ledger=bundle.owner.ledger or UNKNOWN_LEDGER,
-            tenant=tenant,
-            records=((name, record) for chain, name in names.items() for record in valid.read(chain)),
-            chains=_describe_chains(bundle, names),
-            count=verdict.records,
-            verdict=verdict,
-            verify=partial(_verify_again, directory, {name: chain for chain, name in names.items()}),
-            read_blob=partial(read_blob, directory),
-        ),
-        config,
-        options.examiners,
+    source = ReadSource(
+        name=f"the bundle {path}",
+        ledger=bundle.owner.ledger or UNKNOWN_LEDGER,
+        tenant=tenant,
+        records=((name, record) for chain, name in names.items() for record in valid.read(chain)),
+        chains=_describe_chains(bundle, names),
+        count=verdict.records,
+        verdict=verdict,
+        verify=partial(_verify_again, directory, {name: chain for chain, name in names.items()}),
+        read_blob=partial(read_blob, directory),
     )
+    try:
+        return ReadOnlyLedger(source, config, options.examiners)
+    except BadInput as error:
+        # Every file could be read a moment ago. The verdict must not stand beside other records.
+        words = f"{path} changed while it was read: {error.message}"
+        raise IntegrityError("ROLLBACK", words, evidence=verdict, advice="copy it, and read the copy") from error
 
 
 def _choose_names(bundle: BundleJudge) -> dict[str, str]:

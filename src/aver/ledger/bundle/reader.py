@@ -30,28 +30,61 @@ INDEXED_MAX = 200_000
 INDEXED_DOMAIN = "gate"
 
 
-class BundleReader:
-    """Reads the chains of a bundle that were judged. `heads` and `files` are by the chains' ids."""
+class BundleChanged(BadInput):
+    """The files of a bundle are not those that were verified a moment ago."""
 
-    def __init__(self, directory: Path, heads: Mapping[str, Head], files: Mapping[str, str]) -> None:
+
+class RecordsDigest:
+    """A digest over records in their order, with their seals. It shows whether a file was changed between readings."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, record: Sealed) -> None:
+        seal = record.hash, record.signature, record.signature_pq, record.signed_at, record.signed_by
+        for part in (record.canonical, *(text.encode("utf-8", "surrogatepass") for text in seal)):
+            # Each part with its length: else the end of one could pass as the beginning of the next.
+            self._hash.update(b"%d:" % len(part))
+            self._hash.update(part)
+
+    def finish(self) -> bytes:
+        return self._hash.digest()
+
+
+class BundleReader:
+    """Reads the chains of a bundle that were judged. `heads`, `files` and `digests` are by the chains' ids.
+
+    A chain whose records are no longer those of its digest raises `BundleChanged` at its end.
+    """
+
+    def __init__(
+        self, directory: Path, heads: Mapping[str, Head], files: Mapping[str, str], digests: Mapping[str, bytes]
+    ) -> None:
         self._directory = directory
         self._heads = heads
         self._files = files
+        self._digests = digests
         self._index: dict[bytes, tuple[int, str]] | None = None
         self._spool: IO[bytes] | None = None
 
     def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
+        if stop is not None and stop >= self.head(chain).count:
+            stop = None  # To the end of the file, where its digest is compared.
         return islice(self._read_all(chain), start, stop)
 
     def _read_all(self, chain: str) -> Iterator[Sealed]:
         name = self._files.get(chain)
         if name is None:
             raise NotFound(f"the chain {chain} is not in the bundle")
+        digest = RecordsDigest()
         with open_inside(self._directory, name) as file:
             for item in read_chain_file(file):
                 if isinstance(item, Sealed):
+                    digest.add(item)
                     item.chain = chain
                     yield item
+        if self._digests.get(chain, digest.finish()) != digest.finish():
+            raise BundleChanged(f"the chain {chain} changed while the bundle was read")
 
     def get(self, reference: str) -> Sealed | None:
         """The decision with this hash."""

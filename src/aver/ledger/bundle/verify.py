@@ -24,6 +24,7 @@ Files are streamed; memory grows with the number of chains and blobs, not with t
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import field, replace
@@ -49,7 +50,7 @@ from aver.ledger.bundle.index_check import (
     check_unlisted_files,
 )
 from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, BundleIndex, ChainClaim, read_chain_file, read_index
-from aver.ledger.bundle.reader import BundleReader, read_blob
+from aver.ledger.bundle.reader import BundleReader, RecordsDigest, read_blob
 from aver.ledger.bundle.summary import ChainFacts
 from aver.ledger.checkpoint import Checkpoint
 from aver.ledger.foreign.seal_checks import unreadable_code
@@ -105,6 +106,9 @@ NAME_SHOWN = 160
 BLOBS_KEPT = 100_000
 """How many blobs are remembered as seen; beyond that, one that is referred to again is read again."""
 
+OTHER_BYTES, OTHER_SIZE = -1, -2
+"""Stand for the size of a blob whose bytes are not those of its digest, or whose size is not that of a reference."""
+
 
 @dataclass(slots=True)
 class _JudgedChain:
@@ -115,6 +119,7 @@ class _JudgedChain:
     own_claim: ChainClaim | None = None
     refers_to_blobs: bool = False
     facts: ChainFacts = field(default_factory=ChainFacts)
+    digest: RecordsDigest = field(default_factory=RecordsDigest)
 
     def take(self, item: Sealed | BadInput | ChainClaim, judge: ChainJudge) -> dict[str, Any] | None:
         """Judge what a chain's file gives next. Returns the content of a record that could be read."""
@@ -127,6 +132,7 @@ class _JudgedChain:
             return None
         if self.facts.count == self.wanted:
             self.at_wanted = item.hash
+        self.digest.add(item)
         self.refers_to_blobs = self.refers_to_blobs or _BLOB_REFERENCE in item.canonical
         content = judge.judge(item)
         self.facts.add_record(item, content or {})
@@ -162,6 +168,8 @@ class BundleJudge:
         """The head of every chain that was judged, by its id."""
         self.names: dict[str, str] = {}
         """The name by which a meta chain knows each one."""
+        self.digests: dict[str, bytes] = {}
+        """The digest of the records of every chain that was read to its end, by its id."""
         self._tally = Tally()
         self._shown = Tally()
         """Wrong claims about what a reader of the index is shown."""
@@ -289,7 +297,7 @@ class BundleJudge:
         files = {claim.id: claim.file for claim in self.index.chains}
         doubtful = self.doubtful
         owner = "", self.owner.ledger, self.owner.tenant
-        with closing(BundleReader(self.directory, self.heads, files)) as reader:
+        with closing(BundleReader(self.directory, self.heads, files, self.digests)) as reader:
             for (digits, ledger, tenant), names in sources.items():
                 chains = tuple(ExaminedChain(name, origin, self.heads[name].count) for origin, name in names.items())
                 valid = ValidRecords(reader, self.rules, names, doubtful)
@@ -308,8 +316,10 @@ class BundleJudge:
                 remembered = self._remembered.get(name)
                 seen = _JudgedChain(wanted=-1 if remembered is None else remembered.count - 1)
                 judge = self._build_judge(claim, named)
+                is_stopped = False
                 for item in items:
-                    if judge.stops_reading():
+                    is_stopped = judge.stops_reading()
+                    if is_stopped:
                         break
                     content = seen.take(item, judge)
                     if content is not None and isinstance(item, Sealed):
@@ -333,6 +343,8 @@ class BundleJudge:
         tally.chains += 1
         self.names[chain] = name
         owner = self.owner
+        if not is_stopped:
+            self.digests[chain] = seen.digest.finish()
         self.heads[chain] = Head(owner.ledger or "", owner.tenant or "", chain, facts.count, facts.head_hash)
         # Examiners know a chain by the name in its first record, or else by the claimed one.
         identity = named or {}
@@ -443,7 +455,9 @@ class BundleJudge:
                 tally.skip("blobs", "the bundle was made without its blobs", matters=True)
                 return
             tally.count_done("blobs")
-            actual = self._blobs[digest] if digest in self._blobs else self._blob_size(digest)
+            actual = self._blobs.get(digest, OTHER_SIZE)
+            if actual == OTHER_SIZE:
+                actual = self._blob_size(digest, size)
             if len(self._blobs) < BLOBS_KEPT:
                 self._blobs[digest] = actual
             if actual is None:
@@ -452,17 +466,20 @@ class BundleJudge:
                 words = f"the blob stored as {digest} has other bytes"
                 tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
 
-    def _blob_size(self, digest: str) -> int | None:
-        """How many bytes a blob has; -1 if they are not those of its digest, None if there is none."""
+    def _blob_size(self, digest: str, expected: int) -> int | None:
+        """How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or None if there is none."""
         try:
             with open_inside(self.directory, BLOBS, digest) as file:
+                # Without this, a file with a hole of terabytes would be read to its end.
+                if os.fstat(file.fileno()).st_size != expected:
+                    return OTHER_SIZE
                 hashed, size = hashlib.sha256(), 0
                 for chunk in read_chunks(file):
                     hashed.update(chunk)
                     size += len(chunk)
         except BadInput:
             return None
-        return size if hashed.hexdigest() == digest else -1
+        return size if hashed.hexdigest() == digest else OTHER_BYTES
 
 
 def judge_bundle(subject: Subject, options: VerifyOptions) -> Verdict:

@@ -36,7 +36,7 @@ class TemporaryStoreWriter:
         self._connection.execute("PRAGMA synchronous = OFF")  # Nobody needs this file after a power cut.
         self._connection.execute("BEGIN")
         # Without an order of insertion; `finish` puts the records into the ledger's own table.
-        self._connection.execute(f"CREATE TEMP TABLE staged AS SELECT {_COLUMNS} FROM records WHERE 0")
+        self._connection.execute(f"CREATE TEMP TABLE staged AS SELECT 0 AS rank, {_COLUMNS} FROM records WHERE 0")
 
     def add_chain(self, number: int, name: str, count: int, head: str | None, origin: str | None) -> None:
         """Add a chain's head row. With an `origin`, it is the frozen chain of another ledger or tool."""
@@ -45,32 +45,50 @@ class TemporaryStoreWriter:
             (number, self._tenant, name, count, head, int(origin is not None), origin),
         )
 
-    def add_record(self, number: int, sequence: int, record: Sealed, columns: tuple[Any, ...]) -> None:
-        """Add a record of the chain with this number. `columns` are those of `SEARCH_COLUMNS`."""
+    def add_record(
+        self, number: int, sequence: int, record: Sealed, columns: tuple[Any, ...], *, is_known: bool
+    ) -> None:
+        """Add a record of the chain with this number. `columns` are those of `SEARCH_COLUMNS`.
+
+        `is_known` says that the key of its signer is known. Such a record comes before others that claim its place.
+        """
         signature = record.signature, record.signature_pq, record.signed_at, record.signed_by
-        values = (number, sequence, self._tenant, *columns, record.canonical, record.hash, *signature)
+        values = (
+            int(not is_known),
+            number,
+            sequence,
+            self._tenant,
+            *columns,
+            record.canonical,
+            record.hash,
+            *signature,
+        )
         places = ", ".join("?" * len(values))
         try:
             self._connection.execute(f"INSERT INTO staged VALUES ({places})", values)
         except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
             raise _no_copy_error(error) from error
 
-    def finish(self, timeout: float) -> SqliteStore:
-        """Number the records by their time, and open the store."""
+    def finish(self, timeout: float) -> tuple[SqliteStore, dict[str, int]]:
+        """Number the records by their time, and open the store. Returns it, and how many records each chain has."""
         connection = self._connection
         try:
             connection.execute("DROP TRIGGER records_only_at_the_end")
-            # Of two records at one place, or with one idempotency key, the first counts.
+            # Of two records at one place, or with one idempotency key, the one by a known signer counts, or else the
+            # earlier one. A stranger can write any time into a record.
             connection.execute(
-                f"INSERT OR IGNORE INTO records ({_COLUMNS}) SELECT {_COLUMNS} FROM staged "
-                "ORDER BY coalesce(at, signed_at), chain, sequence"
+                f"INSERT OR IGNORE INTO records (record, {_COLUMNS}) "
+                f"SELECT row_number() OVER (ORDER BY coalesce(at, signed_at), chain, sequence) AS place, {_COLUMNS} "
+                "FROM staged ORDER BY rank, place"
             )
+            counted = "SELECT name, count(*) FROM records JOIN chains USING (chain) GROUP BY records.chain"
+            kept = dict(connection.execute(counted))
             connection.execute("DROP TABLE staged")
             connection.execute("COMMIT")
             connection.close()
         except sqlite3.Error as error:
             raise _no_copy_error(error) from error
-        return SqliteStore.open(self._file, create=False, timeout=timeout)
+        return SqliteStore.open(self._file, create=False, timeout=timeout), kept
 
     def close(self) -> None:
         """Remove the file."""
