@@ -18,7 +18,7 @@ from aver import SeedSigner
 from aver.actions.archive import open_archive, pack
 from aver.ledger.bundle import import_bundle
 from aver.verdict import Verdict
-from fuzz.byte_edits import mutate_bytes
+from fuzz.byte_edits import mutate_bytes, parse_documents
 from fuzz.honest import HonestLedger, read_files, write_files
 from fuzz.oracles import (
     ACCEPTED,
@@ -344,11 +344,13 @@ class CapsuleFile(DocumentTarget):
         return [*super().seeds(), json.dumps(records[0]).encode(), json.dumps(records).encode()]
 
     def shown(self, data: bytes) -> dict[Any, Any]:
-        try:
-            records = json.loads(data)
-        except (ValueError, RecursionError):
+        records: Any = parse_documents(data)
+        if records is None:
             return lines_of(data)
+        records = records[0] if len(records) == 1 else records
         records = records if isinstance(records, list) else [records]
+        # A seal without a post-quantum signature leaves it empty, or leaves it out.
+        records = [{"signature_pq": "", **one} if isinstance(one, dict) else one for one in records]
         return lines_of(b"\n".join(json.dumps(record).encode() for record in records))
 
     def verify(self, path: Path) -> Verdict:
