@@ -159,10 +159,11 @@ class ChainJudge:
             if problem:
                 self._unreadable += problem[1] == "HASH_MISMATCH"
                 self._add_failure(*problem, sequence)
-            profile, invalid = examine_profile(content)
-            if invalid and not problem:
-                self._add_finding("profile", "warning", "NOT_VALID_CPS", f"not valid by CPS: {invalid}", sequence)
-            self.tally.profiles[profile] = self.tally.profiles.get(profile, 0) + 1
+            else:
+                profile, invalid = examine_profile(content)
+                self.tally.profiles[profile] = self.tally.profiles.get(profile, 0) + 1
+                if invalid:
+                    self._add_finding("profile", "warning", "NOT_VALID_CPS", f"not valid by CPS: {invalid}", sequence)
         except DuplicateKey as error:
             self._unreadable += 1
             self._add_failure("canonical", "DUPLICATE_KEY", str(error), sequence)
