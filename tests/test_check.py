@@ -70,7 +70,7 @@ def test_names_of_chains_and_their_beginnings(filled: Ledger) -> None:
         assert (verdict.subject, verdict.records) == ("chain claude-code.5d2e", 3)
         assert resolve(name).chain == "claude-code.5d2e"
     assert verify("5d2e.agent").records == 1
-    with pytest.raises(BadInput, match=r"beginning of 2 chains: codex\.7777, codex\.7788"):
+    with pytest.raises(BadInput, match=r"may be any of 2 chains: codex\.7777, codex\.7788"):
         verify("77")
     with pytest.raises(NotFound, match="no file or directory 'nothing', and no chain"):
         verify("nothing")

@@ -268,6 +268,10 @@ def verify(
         raise BadInput(f"{level!r} is not a level of verification", advice=f"choose one of {', '.join(LEVELS)}")
     if isinstance(thing, Ledger):
         thing, ledger = None, thing
+    elif thing is None and not isinstance(ledger, Ledger):
+        named = str(ledger or os.environ.get("AVER_LEDGER") or "")
+        if named and _find_readable(named) is not None:
+            thing, ledger = Path(named).expanduser(), None  # A bundle or `.cap` file in the place of a ledger.
     home = ledger.config.home if isinstance(ledger, Ledger) else home or home_dir()
     pinned = tuple(keys)
     ring = Ring.pin(pinned) if pinned else KeyStore(home).ring()

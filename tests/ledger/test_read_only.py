@@ -164,6 +164,13 @@ def test_the_environment_may_name_a_bundle(bundle: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("AVER_LEDGER", os.fspath(bundle))
     with aver.open_ledger() as ledger:
         assert isinstance(ledger, ReadOnlyLedger)
+    assert aver.verify().subject == "bundle bundle"
+
+
+def test_a_bundle_in_the_place_of_a_ledger_is_verified_as_a_bundle(bundle: Path) -> None:
+    assert aver.verify(ledger=bundle).subject == aver.verify(bundle).subject
+    change_chain(lambda c: c[1].update(signature="00" * 64))(bundle)
+    assert aver.verify(ledger=str(bundle)).status == "failed"
 
 
 def test_a_copy_of_the_bundle_elsewhere_reads_the_same(bundle: Path, tmp_path: Path) -> None:

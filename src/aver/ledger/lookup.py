@@ -155,7 +155,7 @@ def _find_by_prefix(rows: list[ChainRow], beginning: str) -> str:
         return shortest
     listed = ", ".join(matches[:NAMED_MAX]) + (", ..." if len(matches) > NAMED_MAX else "")
     raise BadInput(
-        f"{ascii(beginning)[:80]} is the beginning of {len(matches)} chains: {listed}", advice="be more specific"
+        f"{ascii(beginning)[:80]} may be any of {len(matches)} chains: {listed}", advice="give the whole name of one"
     )
 
 

@@ -181,6 +181,24 @@ def test_keys_that_come_with_the_thing_are_refused(sealed: Aver) -> None:
     assert sealed("verify", "bundle", "--key", "bundle/theirs.json").code == 2
 
 
+def test_keys_of_the_bundle_are_refused_for_its_chains_and_in_the_place_of_a_ledger(sealed: Aver) -> None:
+    assert sealed("export", "--out", "bundle").code == 0
+    chain = "bundle/notes.today.json"
+    for thing in (chain, "bundle/keys.json", "bundle/head.json"):
+        for source in ("bundle", "bundle/index.json"):
+            ran = sealed("verify", thing, "--key", source)
+            assert (ran.code, "prove nothing about it" in ran.err) == (2, True), (thing, source)
+    for things in ((), ("notes.today",)):
+        for where in ({"AVER_LEDGER": "bundle"}, {"AVER_LEDGER": "bundle/index.json"}):
+            ran = sealed("verify", *things, "--key", "bundle/index.json", **where)
+            assert (ran.code, "prove nothing about it" in ran.err) == (2, True), (things, where)
+    # Beside an index that does not list it, a file has keys of its own directory.
+    (sealed.directory / "index.json").write_text("{}")
+    (sealed.directory / "alone.json").write_bytes((sealed.directory / chain).read_bytes())
+    assert sealed("keys", "export", "--out", "keys.json").code == 0
+    assert sealed("verify", "alone.json", "--key", "keys.json").code == 0
+
+
 def test_trusting_an_export_honours_its_retirements(sealed: Aver) -> None:
     assert sealed("keys", "rotate").code == 0
     assert sealed("keys", "export", "--out", "ours.json").code == 0

@@ -307,3 +307,10 @@ def test_a_key_that_was_rotated_and_has_not_sealed_yet_is_qualified(filled: Ledg
     assert done.head_signed
     verdict = verify(done.path)
     assert (verdict.status, verdict.check("head").status) == ("qualified", "warning")
+
+
+def test_without_a_meta_chain_the_verdict_says_what_states_the_chains(filled: Ledger, tmp_path: Path) -> None:
+    out = export_bundle(filled, tmp_path / "out", chains=["codex.two"]).path
+    assert verify(out).check("meta").reason == "the bundle has no meta chain; head.json states which chains there are"
+    make_old(out)
+    assert "may have been cut or left out" in verify(out).check("meta").reason

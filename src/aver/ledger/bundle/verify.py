@@ -237,6 +237,10 @@ class BundleJudge:
         else:
             tally.skip("meta", "only some chains were verified", matters=False)
         head = self._check_head(only)  # 5.
+        if index.meta is None:
+            instead = "" if head is None else f"; {HEAD} states which chains there are"
+            words = f"the bundle has no meta chain{instead or ': chains may have been cut or left out'}"
+            tally.skip("meta", words, matters=False)
         tally.merge(self._shown)
         if only is None:
             self._check_index(head)  # 6., and the rest of 1.
@@ -411,7 +415,6 @@ class BundleJudge:
         """Report the chains that the meta chain knows and the index does not list."""
         tally, index = self._tally, self.index
         if index.meta is None:
-            tally.skip("meta", "the bundle has no meta chain: chains may have been cut or left out", matters=False)
             return
         if not self._remembered:
             tally.skip("meta", "the meta chain records no chain", matters=False)
@@ -515,7 +518,7 @@ def judge_chain_file(subject: Subject, options: VerifyOptions) -> Verdict:
         shown = seen.check_claim(seen.own_claim, source, judge, None, name)
         _check_name(seen.own_claim, named, tally, Place(None, 0, subject.name))
         tally.merge(shown)
-    tally.skip("meta", "only one chain was verified", matters=False)
+    tally.skip("meta", "only one chain was verified: it may have been cut at its end", matters=False)
     skip_examiners(str((named or {}).get("name", "")).partition(".")[0], "only one chain was verified", tally)
     if seen.refers_to_blobs:
         tally.skip("blobs", "only one chain was verified", matters=False)

@@ -110,7 +110,8 @@ def _select_chains(ledger: Ledger, source: str) -> tuple[str, list[ChainRow]]:
         return source, [named]
     found = [row for row in rows if row.frozen and wanted is not None and digits[row.name] == wanted]
     if not found or wanted is None:
-        raise NotFound(f"nothing was imported from {ascii(source)[:120]}", advice="aver log lists the chains")
+        advice = "give the 16 digits after `import.` in the names of its chains, which aver log lists"
+        raise NotFound(f"nothing was imported here as {ascii(source)[:120]}", advice=advice)
     return wanted, found
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,8 +98,9 @@ def read_key_options(given: argparse.Namespace) -> list[KeyLike]:
     from aver.cli.verbs.verify.key_source import check_key_source
     from aver.keys import read_keys
 
+    ledger = given.ledger or os.environ.get("AVER_LEDGER")
     for source in given.key:
-        for thing in (*given.things, *filter(None, [given.ledger])):
+        for thing in (*given.things, *filter(None, [ledger])):
             check_key_source(source, thing)
     return [key for source in given.key for key in read_keys(source)]
 

@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from aver.errors import BadInput
+from aver.errors import AverError, BadInput
 from aver.files.regular import open_without_blocking
 from aver.keys.exchange import list_key_files
-from aver.ledger.bundle.layout import INDEX
+from aver.ledger.bundle.layout import HEAD, INDEX, META, read_index
 
 COPY_MAX = 16 * 1024 * 1024
 """Largest key source, in bytes, that is compared with the files of the thing. No larger one is read as keys."""
@@ -25,10 +25,11 @@ FILES_MAX = 100_000
 
 def check_key_source(source: str, thing: object) -> None:
     """Raise `BadInput` if the keys in `source` are part of `thing`. Hex digits, and things in memory, have no place."""
-    if not isinstance(thing, str | Path) or not os.path.exists(source) or not os.path.exists(thing):
+    if not isinstance(thing, str | Path) or not os.path.exists(source) or not Path(thing).expanduser().exists():
         return
-    inside = Path(thing)
-    if inside.name == INDEX:  # It stands for the bundle around it.
+    inside = Path(thing).expanduser()
+    # These stand for the bundle around them: its index has the keys of all its chains.
+    if inside.name == INDEX or _is_part_of_bundle(inside):
         inside = inside.parent
     real_thing, real_source = os.path.realpath(inside), os.path.realpath(source)
     for file in list_key_files(Path(source)):
@@ -39,6 +40,15 @@ def check_key_source(source: str, thing: object) -> None:
             raise _own_keys_error(source, inside)
     if real_source == real_thing:
         raise _own_keys_error(source, inside)
+
+
+def _is_part_of_bundle(file: Path) -> bool:
+    """Whether the index beside a file lists it."""
+    try:
+        index = read_index(file.parent) if file.is_file() else None
+    except AverError:
+        return False
+    return index is not None and file.name in (META, HEAD, *(claim.file for claim in index.chains))
 
 
 def _list_files(thing: str) -> Iterator[os.DirEntry[str] | str]:
