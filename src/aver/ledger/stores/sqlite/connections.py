@@ -164,7 +164,9 @@ class Connections:
     def _reset(self) -> None:
         self._mutex = threading.RLock()
         self._writer: sqlite3.Connection | None = None
-        self._readers = threading.Condition()
+        # Entered by itself, not through the condition: a signal inside a method in Python would leave it locked.
+        self._guard = threading.RLock()
+        self._readers = threading.Condition(self._guard)
         self._idle: list[sqlite3.Connection] = []
         self._reading = 0
 
@@ -186,7 +188,7 @@ class Connections:
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection that sees one state of the ledger until the context ends."""
-        with self._readers:
+        with self._guard:
             # Counted first: a fork waits until this is 0.
             self._reading += 1
             connection = self._idle.pop() if self._idle else None
@@ -210,7 +212,7 @@ class Connections:
         except _SQLITE_ERRORS as error:
             raise to_unavailable(self._path, error) from error
         finally:
-            with self._readers:
+            with self._guard:
                 self._reading -= 1
                 self._readers.notify_all()
                 # After an error the connection may still be in its transaction: close it instead.
@@ -314,7 +316,7 @@ class Connections:
         self.is_closed = True
         with self._mutex:
             try:
-                with self._readers:
+                with self._guard:
                     while self._idle:
                         self._idle.pop().close()
                 self._close_writer()
@@ -332,7 +334,7 @@ class Connections:
         """Wait for running transactions, then close every connection; see `forks`."""
         # Both locks stay taken until after the fork, so that no thread opens a connection meanwhile.
         self._mutex.acquire()
-        self._readers.acquire()
+        self._guard.acquire()
         self._readers.wait_for(lambda: self._reading == 0, self._timeout)
         while self._idle:
             self._idle.pop().close()
@@ -343,7 +345,7 @@ class Connections:
                 return  # Another process keeps the lock for longer than the timeout. Fork anyway.
 
     def after_fork_in_parent(self) -> None:
-        self._readers.release()
+        self._guard.release()
         self._mutex.release()
 
     def after_fork_in_child(self) -> None:
