@@ -194,3 +194,15 @@ def test_the_part_is_compared_also_if_the_index_names_no_key(filled: Ledger, tmp
     verdict = verify(out)
     assert bad(verdict) == ("INDEX_MISMATCH", None, None)
     assert "states otherwise" in str(verdict.first_bad)
+
+
+def test_keys_that_aver_does_not_know_are_named(bundle: Path) -> None:
+    """A misspelt key claims nothing, and another reader may show an invented one."""
+    change_index(lambda index: index.update(approved_by="the owner"))(bundle)
+    change_index(lambda index: summary_of(index).update(aproved="yes"))(bundle)
+    save(bundle / "codex.two.json", load(bundle / "codex.two.json") | {"reviewed": True})
+    verdict = verify(bundle)
+    assert verdict.status == "qualified"
+    named = " ".join(finding.words for finding in verdict.findings)
+    assert all(key in named for key in ("approved_by", "aproved", "reviewed"))
+    assert {finding.code for finding in verdict.findings} == {"INDEX_MISMATCH"}

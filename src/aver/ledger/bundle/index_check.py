@@ -73,6 +73,8 @@ def check_shown_claims(
     claim: ChainClaim, facts: ChainFacts, source: ClaimSource, tally: Tally, place: Place, all_hashes_ok: bool | None
 ) -> None:
     """Compare the claims that a reader of the index is shown. `all_hashes_ok` is None if no hash was computed."""
+    if source.is_avers:
+        warn_of_keys(claim.unknown, source.name, tally, place)
     if facts.count == 0:
         return
     compared: list[tuple[str, object, object]] = [
@@ -98,6 +100,14 @@ def check_shown_claims(
         tally.add(Finding(CHECK, "warning", "INDEX_MISMATCH", words, place))
 
 
+def warn_of_keys(unknown: Collection[str], who: str, tally: Tally, place: Place) -> None:
+    """Warn of keys that Aver does not write: a reader may show their values, and nothing was compared."""
+    if unknown:
+        listed = ", ".join(ascii(key)[1:-1][:_NAME_SHOWN] for key in unknown)
+        words = f"{who} has keys that Aver does not know, and which were not compared: {listed}"
+        tally.add(Finding(CHECK, "warning", "INDEX_MISMATCH", words, place))
+
+
 def check_key_claims(
     index: BundleIndex,
     head: Checkpoint | None,
@@ -107,6 +117,7 @@ def check_key_claims(
     tally: Tally,
 ) -> None:
     """Compare the keys in an Aver ledger's index with each other and with keys that are known or recorded."""
+    warn_of_keys(index.unknown, "the index", tally, Place(source=INDEX))
     claimed = dict(index.keys or {})
     if index.public_key and index.fingerprint is not None:
         claimed.setdefault(index.fingerprint, index.public_key)

@@ -50,6 +50,25 @@ INDEX_MAX = ELEMENT_MAX
 ABSENT_MAX = 1000
 """Most chains that an index may list without their files. With more, the index is not read."""
 
+INDEX_KEYS = frozenset(
+    {
+        *("generated_at", "public_key", "fingerprint", "keys", "pq_keys", "chain_count", "capsule_count"),
+        *("meta", "chains", "ledger", "tenant", "part", "blobs", "unfinished", "files"),
+    }
+)
+"""The keys of an index that Aver writes."""
+
+SUMMARY_KEYS = frozenset(
+    {
+        *("id", "tool", "title", "length", "head_hash", "genesis_hash", "origin"),
+        *("all_hashes_ok", "signed_by", "started_at", "ended_at", "db_path"),
+    }
+)
+"""The keys of a chain's summary that Aver writes."""
+
+UNKNOWN_KEPT = 10
+"""How many unknown keys of an index or a summary are noted."""
+
 CLAIM_TEXT_MAX = 256
 """Most characters of a name or hash in an index. Verdicts repeat some of these."""
 
@@ -71,6 +90,8 @@ class ChainClaim:
     started_at: str | None = None
     ended_at: str | None = None
     db_path: str | None = None
+    unknown: tuple[str, ...] = ()
+    """Keys of the summary that are none of `SUMMARY_KEYS`."""
 
     @property
     def name(self) -> str:
@@ -102,6 +123,8 @@ class BundleIndex:
     pq_keys: Mapping[str, str] | None = None
     unfinished: bool = False
     files: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """Keys of the index that are none of `INDEX_KEYS`."""
 
 
 def bundle_directory(path: Path) -> Path:
@@ -159,6 +182,7 @@ def read_index(directory: Path) -> BundleIndex:
         pq_keys=_require_texts(data, "pq_keys"),
         unfinished=data.get("unfinished") is True,
         files=tuple(check_file_name(name) for name in files),
+        unknown=tuple(sorted(data.keys() - INDEX_KEYS)[:UNKNOWN_KEPT]),
     )
 
 
@@ -214,6 +238,7 @@ def _parse_claim(summary: Any, where: str, *, own: bool = False) -> ChainClaim:
         head_hash=_require_text(summary, "head_hash", f"{where}."),
         genesis_hash=_require_text(summary, "genesis_hash", f"{where}."),
         origin=_require_text(summary, "origin", f"{where}."),
+        unknown=tuple(sorted(summary.keys() - SUMMARY_KEYS)[:UNKNOWN_KEPT]),
         **_parse_shown_claims(summary, f"{where}."),
     )
 
