@@ -9,6 +9,8 @@ there. A record counts only if all of this holds:
 3. The key is an entry of the ring in `AVER_HOME`, and its purpose is `seal`. A known key (`aver keys trust`) is another
    party's key, so it does not count.
 4. All records up to the head that the caller read are there.
+5. If the key is retired, the ledger has recorded that, as this machine remembers, and the chain still has the head that
+   it had then. Else the holder of an old key could write another past.
 
 `OwnRecords` raises `IntegrityError` at the first record that does not count. The gate then allows nothing.
 
@@ -18,12 +20,16 @@ Hooks load this module, so it imports little.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from aver.capsule.sealed import Sealed
 from aver.errors import IntegrityError, NotFound
 from aver.keys.ring import Ring
 from aver.ledger import Head, Ledger
-from aver.verdict import ChainJudge, Retirement, Rules
+from aver.verdict import ChainJudge, Rules
+
+if TYPE_CHECKING:
+    from aver.ledger.key_history import KeyHistory
 
 SEAL_PURPOSE = "seal"
 
@@ -43,6 +49,10 @@ class OwnRecords:
         self._rules = Rules(self._ring)
         self._strict_rules: Rules | None = None
         """The rules with the limits of retired keys. Hooks rarely meet a retired key, so these are read when needed."""
+        self._heads_at_ends: Mapping[str, tuple[int, str]] = {}
+        """Count and hash of every chain when a key last ended; read with the strict rules."""
+        self._unchanged: set[str] = set()
+        """The chains that were compared with these heads."""
         self._is_imported: dict[str, bool] = {}
 
     def read(self, head: Head, start: int = 0) -> Iterator[Sealed]:
@@ -101,8 +111,23 @@ class OwnRecords:
             raise _build_error("KEY_MISMATCH", str(record.chain), record.sequence, words)
         if entry.retired_at is not None:
             if self._strict_rules is None:
-                self._strict_rules = Rules(self._ring, retired=_find_retirements(self._ledger, self._ring))
+                from aver.ledger.key_history import heads_at_ends
+
+                history = _read_key_history(self._ledger, self._ring)
+                self._strict_rules = Rules(self._ring, retired=history.retired)
+                self._heads_at_ends = heads_at_ends(history.ends)
+            self._require_unchanged(str(record.chain))
             _judge(ChainJudge(self._strict_rules, chain=record.chain, start=None), record)
+
+    def _require_unchanged(self, chain: str) -> None:
+        """Raise `IntegrityError` unless a chain has the head that it had when a key last ended."""
+        if chain in self._unchanged:
+            return
+        count, digest = self._heads_at_ends.get(chain, (0, ""))
+        row = self._ledger.store.chain(self._ledger.tenant, chain)
+        if count and (row is None or self._ledger.store.hash_at(row, count - 1) != digest):
+            raise _build_error("ROLLBACK", chain, count - 1, "another record was here when the key was retired")
+        self._unchanged.add(chain)
 
 
 def _judge(judge: ChainJudge, record: Sealed) -> None:
@@ -116,15 +141,21 @@ def _judge(judge: ChainJudge, record: Sealed) -> None:
             raise IntegrityError(found.code, f"{found.place}: {found.words}", evidence=found, advice="run: aver verify")
 
 
-def _find_retirements(ledger: Ledger, ring: Ring) -> Mapping[str, Retirement]:
-    """Return up to which records retired keys of the ring count."""
-    from aver.ledger.key_history import read_history, retirements_by_time
+def _read_key_history(ledger: Ledger, ring: Ring) -> KeyHistory:
+    """Return how far retired keys of the ring count. Raises `IntegrityError` if the `keys` chain was cut."""
+    from aver.ledger.key_history import KeyHistory, read_history, retirements_by_time
     from aver.ledger.keys_chain import KEYS_CHAIN
+    from aver.ledger.seen_heads import read_keys_head
 
+    seen = read_keys_head(ledger.keys.home, ledger.id, ledger.tenant)
+    row = ledger.store.chain(ledger.tenant, KEYS_CHAIN)
+    if seen is not None and (row is None or ledger.store.hash_at(row, seen.count - 1) != seen.hash):
+        words = "this machine recorded here that a key ended, and that record is gone"
+        raise _build_error("ROLLBACK", KEYS_CHAIN, seen.count - 1, words)
     try:
-        return read_history(ring, ledger.read(KEYS_CHAIN), ledger.blob).retired
+        return read_history(ring, ledger.read(KEYS_CHAIN), ledger.blob)
     except NotFound:
-        return retirements_by_time(ring)
+        return KeyHistory(retirements_by_time(ring))
 
 
 def _build_error(code: str, chain: str, sequence: int, words: str) -> IntegrityError:

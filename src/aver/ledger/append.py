@@ -35,7 +35,14 @@ from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, OutcomeUnknown, Refused, Unavailable
 from aver.keys import LEDGER, KeyStore, PublicKey, Ring, RingEntry
 from aver.ledger.head import Head
-from aver.ledger.keys_chain import KEYS_CHAIN, KeyEvent, build_key_draft, key_events, unrecorded_events
+from aver.ledger.keys_chain import (
+    KEYS_CHAIN,
+    KeyEvent,
+    build_key_draft,
+    is_event_key,
+    key_events,
+    unrecorded_events,
+)
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, RecordRow, Store, Transaction
 from aver.log import debug
@@ -215,6 +222,8 @@ class Appender(GroupCommit[list[Sealed]]):
         self._ledger_signer = ledger_signer
         """The signer that the caller gave for the whole ledger, if any. It speaks for the ledger."""
         self._recorded_keys: set[_KnownKey] = set()
+        self._has_recorded_end = False
+        """Whether the transaction that is open, or was open last, recorded the end of a key."""
 
     @contextmanager
     def transaction(
@@ -238,6 +247,7 @@ class Appender(GroupCommit[list[Sealed]]):
                 yield transaction, append
                 for row in rows.values():
                     transaction.update_head(row)
+            self._remember_keys()
         except _SignerError as failed:
             raise failed.__cause__ or failed from None  # The caller knows the signer's own exception.
 
@@ -285,6 +295,7 @@ class Appender(GroupCommit[list[Sealed]]):
                 seal = partial(self._seal_batch, todo=todo, stamp=stamp, expected=wider)
                 results, recorded = self._store.write(seal, wider)
             # 6. The transaction is durable now.
+            self._remember_keys()
             for request, result in results:
                 if isinstance(result, list):
                     request.result = result
@@ -358,6 +369,9 @@ class Appender(GroupCommit[list[Sealed]]):
         results: list[Sealed] = []
         taken = transaction.taken_ids(self._tenant, [draft.id for draft in request.drafts])
         keys = [draft.key for draft in request.drafts if draft.key is not None]
+        if request.chain != KEYS_CHAIN and (reserved := next(filter(is_event_key, keys), None)) is not None:
+            words = f"the key {reserved!r} stands for a record of the chain {KEYS_CHAIN!r}"
+            raise BadInput(words, advice="give the record another key")
         used: dict[str | None, Sealed] = {}
         if keys and (found := transaction.find_by_keys(self._tenant, keys)):
             # A column led to these records, and columns are not signed: verify each before a caller gets it.
@@ -423,6 +437,11 @@ class Appender(GroupCommit[list[Sealed]]):
         else:
             events = key_events(ring)
         recorded = transaction.find_by_keys(self._tenant, [event.key for event in events])
+        for key, (chain, _) in recorded.items():
+            # Else the ledger would never record that a key was retired.
+            if chain != KEYS_CHAIN:
+                words = f"a record of the chain {chain} has the key {key}, which stands for one of {KEYS_CHAIN!r}"
+                raise IntegrityError("COLUMN_MISMATCH", words, advice="run: aver verify")
         events = unrecorded_events(events, own, recorded)
         if not events:
             return
@@ -432,10 +451,26 @@ class Appender(GroupCommit[list[Sealed]]):
         others = [row for row in transaction.chains(self._tenant) if row.name != KEYS_CHAIN]
         heads = [Head(ledger, self._tenant, row.name, row.count, row.head) for row in others]
         for event in events:
+            self._has_recorded_end = self._has_recorded_end or event.kind != "key.create"
             draft, blobs = build_key_draft(event, heads)
             prepared = prepare_draft(draft, key=event.key, blobs=blobs)
             request = AppendRequest(KEYS_CHAIN, [prepared], signer, None, refuse_existing=True)
             self._write_request(transaction, request, signer, rows)
+
+    def _remember_keys(self) -> None:
+        """Remember the `keys` chain on this machine, if the end of a key was recorded in it just now."""
+        if not self._has_recorded_end:
+            return
+        self._has_recorded_end = False
+        from aver.ledger.seen_heads import save_keys_head
+
+        try:
+            row = self._store.chain(self._tenant, KEYS_CHAIN)
+            if row is not None:
+                head = Head(self._store.ledger_id, self._tenant, KEYS_CHAIN, row.count, row.head)
+                save_keys_head(self._keys.home, head, lambda place: self._store.hash_at(row, place))
+        except AverError as error:  # The records are durable. Only the memory is missing.
+            debug("ledger", "cannot remember the chain %s: %s", KEYS_CHAIN, error)
 
 
 _NEW_ID_ADVICE = "leave the id out to get a new one; give a key to seal something only once"

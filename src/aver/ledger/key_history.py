@@ -6,7 +6,8 @@ A verifier needs three answers from it. `KeyHistory` has them, each by the whole
    chain has none, the time of the retirement counts, which a ring or an export of keys may know;
 2. whose key is it, and what for?
 3. which keys does the chain record? A ledger records every key before it seals, so any other signer is remarkable:
-   the chain was cut or dropped, perhaps to hide that a key was retired.
+   the chain was cut or dropped, perhaps to hide that a key was retired. So is a signer whose record came only after
+   records that it had sealed: then the chain was cut and written anew.
 
 The holder of an old key can write records, but must not rewrite the history with them:
 
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from aver.capsule.aver_block import read_block
+from aver.capsule.aver_block import IMPORT_DOMAIN, read_block
 from aver.capsule.blobs import blob_references
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, is_outage
@@ -36,6 +37,8 @@ from aver.keys import LEDGER, KeyRole, PublicKey, Ring, Statement
 from aver.keys.ring import KeyRotation, read_rotation
 from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.verdict import ChainJudge, Finding, Retirement, Rules, Tally
+
+_IMPORTED = f"{IMPORT_DOMAIN}."
 
 _UNREADABLE = (AverError, AttributeError, KeyError, IndexError, TypeError, ValueError)
 
@@ -59,11 +62,13 @@ class KeyHistory:
     roles: Mapping[str, KeyRole] = field(default_factory=dict)
     """The keys that the chain records."""
     ends: tuple[KeyEnd, ...] = ()
+    began: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """How many records each chain had when a key replaced another one. Its own records come later."""
 
     def rules(self, rules: Rules) -> Rules:
         """These rules for a ledger with this history."""
         recorded = frozenset(self.roles)
-        return Rules(rules.ring, rules.level, rules.require_pq, self.retired, self.roles, recorded)
+        return Rules(rules.ring, rules.level, rules.require_pq, self.retired, self.roles, recorded, self.began)
 
 
 def retirements_by_time(ring: Ring) -> dict[str, Retirement]:
@@ -101,13 +106,18 @@ def read_history(
         if each.records_key(ring, roles, successors):
             roles.setdefault(each.key.ed25519, each.role)
     ends: list[KeyEnd] = []
+    began: dict[str, Mapping[str, int]] = {}
     for each in found:
         ended = each.ended_key(ring, roles, successors)
         heads = None if ended is None else each.read_heads(blob)
         if ended is not None and heads is not None:
             ends.append(KeyEnd(ended, each.sequence, heads, each.at))
+            if each.rotation is not None:
+                # An import may have records that the same key sealed in another ledger.
+                own = {chain: count for chain, (count, _) in heads.items() if not chain.startswith(_IMPORTED)}
+                began.setdefault(each.key.ed25519, own)
     intact = not any(finding.status == "failed" for finding in whole.tally.findings)
-    return KeyHistory(retirements(ring, ends), roles if intact else {}, tuple(ends))
+    return KeyHistory(retirements(ring, ends), roles if intact else {}, tuple(ends), began)
 
 
 class _KeyRecord(NamedTuple):
@@ -265,7 +275,7 @@ def replaced_keys(ring: Ring, records: Iterable[Sealed]) -> dict[str, str]:
 def report_unrecorded(tally: Tally) -> None:
     """Turn the signers that the `keys` chain does not record into warnings."""
     for key, place in tally.unrecorded.items():
-        words = f"no intact keys chain records when the key {key[:16]} came into use; it sealed {place}"
+        words = f"no intact keys chain records that the key {key[:16]} came into use before it sealed {place}"
         # Without a place of its own: the doubt concerns all that the key sealed, and what else may have been cut.
         tally.add(Finding("keys", "warning", "KEY_UNRECORDED", words))
     tally.unrecorded = {}

@@ -24,12 +24,22 @@ from aver.capsule.blobs import Blob
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.keys import LEDGER, Ring, RingEntry
+from aver.lazy_pattern import lazy_pattern
 from aver.ledger.head import Head
 
 KEYS_CHAIN = "keys"
 
 HEADS_INLINE = 100
 """Most heads inside a record; more heads go into a blob."""
+
+
+_EVENT_KEY = lazy_pattern(r"(?:key|retire):[0-9a-f]{16}")
+
+
+def is_event_key(key: str) -> bool:
+    """Whether only this chain may use an idempotency key. In another chain it would keep an event out of this one."""
+    # Appending asks this for every record, so the pattern is compiled only if it may match.
+    return key.startswith(("key:", "retire:")) and _EVENT_KEY.fullmatch(key) is not None
 
 
 class KeyEvent(NamedTuple):

@@ -1,11 +1,14 @@
 """Compare chains with remembered heads, to find cut, deleted and rolled-back chains.
 
-A chain without its last records is still a valid chain. Only a remembered length shows the loss. Aver compares four
+A chain without its last records is still a valid chain. Only a remembered length shows the loss. Aver compares five
 memories in the same way:
 
 * the `meta` chain of the ledger itself;
 * signed checkpoints that were kept elsewhere (`checkpoint`);
 * `AVER_HOME/seen.json`, a list of the newest `meta` head of every ledger that this machine has verified;
+* `AVER_HOME/seen_keys.json`, a list of the `keys` heads at which this machine recorded the end of a key. Without it,
+  somebody could cut the `keys` chain and sign with an old key: the ledger would record the rotation anew, with later
+  heads;
 * the heads of all chains that this machine has verified (`verified_heads`).
 
 A head of an import that was dropped is excused: see `imports.history`.
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 META_CHAIN = "meta"
 SEEN_FILE = "seen.json"
+SEEN_KEYS_FILE = "seen_keys.json"
 
 SEEN_BYTES = 8 * 1024 * 1024
 """Largest `seen.json` that is read: more than `SEEN_MAX` heads need."""
@@ -181,23 +185,55 @@ def save_seen_head(ledger: Ledger, head: Head) -> None:
 
     A parallel verification may have saved a longer head meanwhile; the longer one is kept.
     """
-    path = _seen_path(ledger)
+    _save_head(_seen_path(ledger), head)
+
+
+def read_keys_head(home: Path, ledger_id: str, tenant: str) -> Head | None:
+    """The head of `keys` at which this machine recorded the end of a key. Raises `BadInput` or `Unavailable`."""
+    return _read_seen_heads(home / SEEN_KEYS_FILE).get((ledger_id, tenant))
+
+
+def check_keys_head(ledger: Ledger, tally: Tally) -> None:
+    """Compare the `keys` chain with its head when this machine recorded the end of a key."""
+    try:
+        head = read_keys_head(ledger.keys.home, ledger.id, ledger.tenant)
+    except (BadInput, Unavailable) as error:
+        tally.skip("keys", f"{SEEN_KEYS_FILE} cannot be read: {error}", matters=True)
+        return
+    if head is not None:
+        check_heads(ledger, [head], tally, check="keys", remembered="this machine, which recorded the end of a key,")
+
+
+def save_keys_head(home: Path, head: Head, hash_at: Callable[[int], str | None]) -> None:
+    """Save the head of `keys` after the end of a key was recorded. `hash_at` gives the hash of a record of that chain.
+
+    If the chain does not have the record that was remembered, it was cut, and the memory stays what it is.
+    """
+    try:
+        before = read_keys_head(home, head.ledger, head.tenant)
+    except (BadInput, Unavailable):
+        return  # Reported by the next verification.
+    if before is None or hash_at(before.count - 1) == before.hash:
+        _save_head(home / SEEN_KEYS_FILE, head)
+
+
+def _save_head(path: Path, head: Head) -> None:
     # The id comes from the ledger's file; one of a strange form must not get into our file.
     if head.count == 0 or not path.parent.is_dir() or not _LEDGER_ID(head.ledger):
         return
     try:
-        seen = _read_seen_heads(path)
-        before = seen.get(_ledger_and_tenant(ledger))
+        seen, of = _read_seen_heads(path), (head.ledger, head.tenant)
+        before = seen.get(of)
         if before is not None and before.count >= head.count:
             return
         # Remove and add, so that the newest entry is the last one and survives the cut below.
-        seen.pop(_ledger_and_tenant(ledger), None)
-        seen[_ledger_and_tenant(ledger)] = head
+        seen.pop(of, None)
+        seen[of] = head
         listed = [kept.to_dict() for kept in seen.values()][-SEEN_MAX:]
         replace_file(path, orjson.dumps(listed, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     except (AverError, TypeError) as error:  # orjson refuses a name with half a surrogate pair by a TypeError.
         # The verdict is not affected. The next verification reports that it had nothing to compare with.
-        debug("ledger", "cannot save the verified meta head in %s: %s", path, error)
+        debug("ledger", "cannot save the head of %s in %s: %s", head.chain, path, error)
 
 
 def seen_tenants(ledger: Ledger) -> list[str]:

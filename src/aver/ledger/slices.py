@@ -225,4 +225,4 @@ def rules_for_imported(
         else:
             retired[signer] = theirs or Retirement(ours.retired_at)
     recorded = frozenset(history.roles) if named.get("ledger") else None
-    return replace(rules, retired=retired, roles=history.roles, recorded=recorded)
+    return replace(rules, retired=retired, roles=history.roles, recorded=recorded, began=history.began)

@@ -34,7 +34,7 @@ from aver.ledger.key_history import (
     retirements_by_time,
 )
 from aver.ledger.keys_chain import KEYS_CHAIN
-from aver.ledger.seen_heads import META_CHAIN, SeenHead, check_heads
+from aver.ledger.seen_heads import META_CHAIN, SeenHead, check_heads, check_keys_head
 from aver.ledger.slices import KeyHistories, forget_blobs, judge_slice, judge_slices, split_into_slices, stored_hash
 from aver.ledger.stores.protocol import ChainRow, NotALedger
 from aver.ledger.verified_heads import (
@@ -219,6 +219,7 @@ def examine_ledger(
     key_history = _read_key_history(ledger, ring, tally)
     rules = key_history.rules(Rules(ring, level, require_pq))
     history = _read_imports(ledger, rules, tally)
+    rules = _excuse_dropped(rules, key_history, history)
     known = since if isinstance(since, VerifiedChains) else try_load_verified(ledger, tally)
     known = known.without_dropped(history)
     # 1. Records that are appended from now on are left to the next verification.
@@ -247,6 +248,8 @@ def examine_ledger(
     for row in rows:
         _check_head_row(ledger, row, tally)
     _check_heads_at_key_ends(ledger, key_history.ends, chain, history, tally)
+    if not ring.closed:
+        check_keys_head(ledger, tally)
     report_unrecorded(tally)
     if chain not in (None, KEYS_CHAIN):
         _check_keys_chain(ledger, rules, tally)
@@ -347,13 +350,16 @@ def verify_record(ledger: Ledger, chain: str, sequence: int, *, level: Level, ri
     if _has_altered_schema(ledger, ledger.store.schema_differences(), tally):
         return conclude(f"ledger {ledger.store.name}", tally, level=level)
     row = _select_chains(ledger, chain)[0]
-    rules = _read_key_history(ledger, ring, tally).rules(Rules(ring, level, require_pq))
+    key_history = _read_key_history(ledger, ring, tally)
+    rules = key_history.rules(Rules(ring, level, require_pq))
+    imports = _read_imports(ledger, rules, tally)
+    rules = _excuse_dropped(rules, key_history, imports)
     sources = _read_imported_histories(ledger, ring, [row])
     tally.merge(judge_slice(ledger, rules, row, sequence, sequence + 1, sources))
     report_unrecorded(tally)
     if chain != KEYS_CHAIN:
         _check_keys_chain(ledger, rules, tally)
-    _check_imports([row], _read_imports(ledger, rules, tally), tally)
+    _check_imports([row], imports, tally)
     tally.chains = 1
     tally.skip("meta", "only one record was verified", matters=False)
     skip_examiners((row.origin or row.name).partition(".")[0], "only one record was verified", tally)
@@ -389,6 +395,20 @@ def _read_key_history(ledger: Ledger, ring: Ring, tally: Tally) -> KeyHistory:
         words = f"the chain {KEYS_CHAIN!r} cannot be read, so only times show how long keys were valid: {error.message}"
         tally.skip("keys", words, matters=True)
     return KeyHistory(retirements_by_time(ring))
+
+
+def _excuse_dropped(rules: Rules, keys: KeyHistory, imports: ImportHistory) -> Rules:
+    """The rules without the places of imports that were dropped: another chain may have the name of an old import."""
+    dropped = {
+        name
+        for end in keys.ends
+        for name, (count, digest) in end.heads.items()
+        if imports.has_dropped(Head("", "", name, count, digest))
+    }
+    if not dropped:
+        return rules
+    began = {key: {name: n for name, n in counts.items() if name not in dropped} for key, counts in rules.began.items()}
+    return replace(rules, began=began)
 
 
 def _read_imported_histories(ledger: Ledger, ring: Ring, rows: Iterable[ChainRow]) -> KeyHistories:

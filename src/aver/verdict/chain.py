@@ -73,6 +73,8 @@ class Rules:
     """What an intact `keys` chain records about keys. The ring's own entries come first."""
     recorded: Collection[str] | None = None
     """The keys that an intact `keys` chain records. The tally names every other signer. None demands no record."""
+    began: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """How many records each chain had when a key came into use by a rotation. The key has sealed none of these."""
 
     def role_of(self, key: PublicKey) -> KeyRole | None:
         """Whose key it is and what for; None if nothing tells."""
@@ -365,9 +367,14 @@ class ChainJudge:
         rules, key = self._rules, self._signer.ed25519
         # Take the key that verified: a record may call its signer by a shorter name.
         signer = self._signer.fingerprint
-        if rules.recorded is not None and key not in rules.recorded and key not in self.tally.unrecorded:
-            self.tally.unrecorded[key] = Place(self._chain, self._expected, self._source)
         name = self._identity.get("name", self._chain)
+        began = rules.began.get(key)
+        is_recorded = rules.recorded is None or key in rules.recorded
+        # A key is recorded before it seals. If it is recorded after that, the `keys` chain was cut and written anew.
+        if began is not None and name is not None and content["sequence"] < began.get(name, 0):
+            is_recorded = False
+        if not is_recorded and key not in self.tally.unrecorded:
+            self.tally.unrecorded[key] = Place(self._chain, self._expected, self._source)
         if self._role is not None and (not self._is_sealer or name is None or name in RESERVED_CHAINS):
             problem = find_misuse(self._role, self._signer, content, content["domain"] if name is None else name)
             if problem:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from aver import IntegrityError, Ledger, Refused, SeedSigner
+from aver import Capsule, IntegrityError, Ledger, Refused, SeedSigner, clock, open_ledger
+from aver.capsule.aver_block import of_kind
 from aver.capsule.blobs import Blob
+from aver.capsule.model import Authority
 from aver.gate.approvals import (
     ApprovalRequest,
     Person,
@@ -18,10 +20,11 @@ from aver.gate.approvals import (
     wait_for_answer,
 )
 from aver.gate.approvals.cast_vote import record_vote
+from aver.gate.approvals.roster import ENROLMENT, Approver, enrolment_content
 from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
 from aver.keys import load_seed_signer, sign_statement
 from support.approvals import SHOWN, code_of, enrolled, opened, somebody, write_enrolment
-from support.forged_records import cut
+from support.forged_records import cut, forge
 
 PASSPHRASE = "correct horse battery"
 
@@ -142,3 +145,54 @@ def test_a_key_that_the_ring_contradicts_is_not_written_to_the_roster(ledger: Le
         enrol_approver(ledger, somebody("ada"), ada)
     assert code_of(refusal) == "KEY_MISMATCH"
     assert list(load_roster(ledger).approvers) == ["person:ada"]
+
+
+# --- old keys of the ledger
+
+
+def forge_enrolment(ledger: Ledger, signer: SeedSigner, at: str) -> None:
+    """Enrol a stranger as the first approver, sealed by an old key of the ledger at a time when it was good."""
+    mallory = somebody("mallory")
+    approver = Approver(mallory.identity, mallory.public, "passphrase")
+    content = enrolment_content(approver, ledger=ledger.id, tenant=ledger.tenant, at=at)
+    statement = sign_statement(ENROLMENT, content, [mallory.signer])
+    draft = Capsule(type="auth", authority=Authority(type="human_approved", chain=[statement.to_dict()]))
+    forge(ledger, "approvers.default", signer, at=at, draft=of_kind(draft, "key.create"))
+
+
+def rotate_stolen_key(ledger: Ledger) -> tuple[SeedSigner, str]:
+    """Rotate the ledger's key, which somebody has copied. Returns the old key, and a time at which it was good."""
+    ledger.append("ci.a", Capsule(type="tool"))
+    old, early = load_seed_signer(ledger.keys.home / "keys" / "ledger.0.key"), clock.now()
+    ledger.keys.rotate("ledger")
+    ledger.append("ci.a", Capsule(type="tool"))
+    return old, early
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.parametrize("is_recorded_anew", [False, True])
+def test_an_old_key_of_the_ledger_enrols_nobody_after_the_keys_chain_was_cut(
+    ledger: Ledger, kept: int, is_recorded_anew: bool
+) -> None:
+    old, early = rotate_stolen_key(ledger)
+    cut(ledger, "keys", kept)
+    forge_enrolment(ledger, old, early)
+    with open_ledger() as again:
+        if is_recorded_anew:
+            again.append("ci.a", Capsule(type="tool"))
+        for read in (load_roster, opened):
+            with pytest.raises(IntegrityError) as damage:
+                read(again)
+            assert code_of(damage) == "ROLLBACK"
+
+
+def test_an_old_key_of_the_ledger_replaces_no_approver(ledger: Ledger) -> None:
+    """The record is in a place where the old key was good, but it is another one than at the rotation."""
+    enrolled(ledger, somebody("ada"))
+    old, early = rotate_stolen_key(ledger)
+    assert "person:ada" in load_roster(ledger).approvers
+    cut(ledger, "approvers.default", 0)
+    forge_enrolment(ledger, old, early)
+    with pytest.raises(IntegrityError) as damage:
+        load_roster(ledger)
+    assert code_of(damage) == "ROLLBACK"
