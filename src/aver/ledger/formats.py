@@ -13,6 +13,7 @@ from typing import Any
 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound, Unavailable
+from aver.files.open_databases import may_open_beside
 from aver.files.regular import open_file
 from aver.ledger.bundle.layout import INDEX, ChainClaim, read_chain_file
 from aver.ledger.foreign.databases import SQLITE_MAGIC
@@ -59,8 +60,13 @@ def open_subject(thing: Any) -> Subject | None:
     name = path.name or str(path)
     if stat.S_ISDIR(mode):
         return Subject(name, path=path, is_directory=True)
-    with open_file(path) as file:
-        return Subject(name, path=path, beginning=file.read(BEGINNING_BYTES))
+    with may_open_beside(path) as may_open:
+        if not may_open:
+            # A ledger that this process has open. Its header is known, and reading it would drop SQLite's locks.
+            own = schema.APPLICATION_ID.to_bytes(4, "big")
+            return Subject(name, path=path, beginning=SQLITE_MAGIC.ljust(_APPLICATION_ID.start, b"\0") + own)
+        with open_file(path) as file:
+            return Subject(name, path=path, beginning=file.read(BEGINNING_BYTES))
 
 
 def is_ledger(subject: Subject) -> bool:

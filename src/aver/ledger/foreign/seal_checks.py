@@ -12,6 +12,7 @@ from pathlib import Path
 from aver.capsule.json_reader import DuplicateKey, Unreadable
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput
+from aver.files.open_databases import may_open_beside
 from aver.files.regular import is_file_name, open_error, open_file
 
 SEAL_TEXT_MAX = 16 * 1024
@@ -46,8 +47,15 @@ def check_schema_size(database: Path) -> None:
     """Raise `Unreadable` if the schema of an SQLite file takes more pages than `SCHEMA_PAGES_MAX`.
 
     SQLite reads and keeps the whole schema before it answers the first question. The schema is a tree that begins on
-    the first page: either a leaf, or a page that points to leaves.
+    the first page: either a leaf, or a page that points to leaves. A file that SQLite has open here was examined
+    before.
     """
+    with may_open_beside(database) as may_open:
+        if may_open:
+            _check_schema_pages(database)
+
+
+def _check_schema_pages(database: Path) -> None:
     with open_file(database) as file:
         first = file.read(SQLITE_HEADER + 12)
         if len(first) < SQLITE_HEADER + 12 or first[SQLITE_HEADER] != _INTERIOR_PAGE:

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 import aver.ledger.stores.sqlite.connections as connections
-from aver import Capsule, Exists, Ledger, Sealed, Unavailable, open_ledger
+from aver import Capsule, Exists, Ledger, Sealed, Unavailable, open_ledger, verify
 from aver.errors import OutcomeUnknown
 from aver.files.locks import find_lock_holder, open_lock_file, try_lock
+from aver.ledger.formats import open_subject
 from aver.ledger.stores.protocol import NotALedger
 
 pytestmark = pytest.mark.sqlite
@@ -242,3 +243,33 @@ def test_nothing_is_written_to_a_ledger_that_a_newer_version_has_taken_over(ledg
         newer.execute(f"PRAGMA user_version = {version}")
     assert ledger.append(CHAIN, draft()).sequence == 1
     assert ledger.verify().status == "verified"
+
+
+# --- locks of SQLite
+
+
+OTHER_WRITER = """
+import aver
+with aver.open_ledger() as ledger:
+    ledger.append("demo.faults", aver.Capsule(type="tool"))
+"""
+
+
+@pytest.mark.parametrize("look", ["open", "verify", "read the beginning"])
+def test_looking_at_the_file_does_not_drop_the_locks_of_an_open_ledger(
+    ledger: Ledger, aver_home: Path, look: str
+) -> None:
+    """Another process that closes the ledger must not take this one for gone, and remove its log."""
+    path = aver_home / "ledger.db"
+    for number in range(3):
+        if look == "open":
+            with open_ledger() as second:
+                second.head(CHAIN)
+        elif look == "verify":
+            assert verify(path).status == "verified"
+        else:
+            assert open_subject(path) is not None
+        subprocess.run([sys.executable, "-c", OTHER_WRITER], check=True)
+        assert ledger.append(CHAIN, draft()).sequence == 2 * number + 2
+    with open_ledger() as after:
+        assert after.head(CHAIN).count == 7

@@ -33,6 +33,7 @@ from aver.capsule.blobs import BLOB_MAX
 from aver.capsule.json_reader import ELEMENT_MAX
 from aver.errors import IntegrityError, OutcomeUnknown, Unavailable
 from aver.files.locks import Pace, find_lock_holder, is_same_file, open_lock_file, try_lock, unlock, wait_until
+from aver.files.open_databases import FilePlace, note_closed, note_opened
 from aver.ledger.foreign.seal_checks import check_companions
 from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.sqlite.schema import find_foreign_objects, refuse_journal, refuse_newer_version, to_unavailable
@@ -156,7 +157,7 @@ class Connections:
         self.lock = WriteLock(self.file.with_name(self.file.name + LOCK_SUFFIX), timeout=timeout)
         """The lock beside the file. Nothing may be written to the file without it."""
         self._timeout = timeout
-        self._places: dict[str, tuple[int, int] | None] = {}
+        self._places: dict[str, FilePlace] = {}
         """Device and inode of the file and of its log, by suffix."""
         self._reset()
         register_for_forks(self)
@@ -273,8 +274,10 @@ class Connections:
                 place = None
             except OSError as error:
                 raise to_unavailable(self._path, error) from error
-            if place is not None:
-                self._places.setdefault(suffix, place)
+            if place is not None and suffix not in self._places:
+                self._places[suffix] = place
+                if not suffix:
+                    note_opened(place)
             if place != self._places.get(suffix):
                 change = "deleted or moved away" if place is None else "replaced by another file"
                 raise Unavailable(
@@ -322,6 +325,8 @@ class Connections:
                 self._close_writer()
             finally:
                 self.lock.close()
+                if "" in self._places:
+                    note_closed(self._places.pop(""))
 
     def _close_writer(self) -> None:
         writer, self._writer = self._writer, None
