@@ -105,6 +105,10 @@ def seal_decision(
     return ledger.append(decision_chain(action.session), draft, key=key, after=after, blobs=blobs)
 
 
+_FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links")
+"""The facts that may quote a text of the agent or of the environment."""
+
+
 def build_decision_draft(
     action: Action, facts: Facts, gate: Gate, decision: Decision, approval: Sealed | None = None
 ) -> tuple[Capsule, list[Blob]]:
@@ -141,7 +145,8 @@ def build_decision_draft(
     masked = mask(
         {
             "action": action.to_dict() if decision.digest else _to_lossy_dict(action),
-            "facts": known,
+            # Not all facts: Aver's own words, such as the class `secret`, are no names of secrets.
+            "facts": {name: known[name] for name in _FACTS_FROM_OUTSIDE},
             "policy": policy_lists,
             "fixes": [] if found is None else list(found.fixes),
             "reasons": list(decision.reasons),
@@ -158,7 +163,7 @@ def build_decision_draft(
         "action": named,
         "masked": {"rules": RULES_VERSION, "count": masked.count + (0 if diff is None else diff.count)},
         **(protocol_hashes(action) if decision.digest else dict.fromkeys(HASH_NAMES)),
-        "facts": told["facts"],
+        "facts": {**known, **told["facts"]},
         "features": None if found is None else dict(found.features),
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),

@@ -64,7 +64,10 @@ def replay_decision(
         if is_masked or action.digest != result["digest"]:
             action = action_from_dict(restore_large_texts(result["action"], blob), basis["diff"])
         # A record could claim masked secrets to escape the comparison. Masking leaves a mark.
-        texts = (canonical_bytes(action.to_dict()), basis["diff"] or b"") if is_masked else ()
+        texts: tuple[bytes, ...] = ()
+        if is_masked:
+            beside = {name: result.get(name) for name in ("facts", "policy", "fixes", "reasons")}
+            texts = (canonical_bytes(action.to_dict()), basis["diff"] or b"", canonical_bytes(beside))
         if is_masked and not any(MASK_MARK in text for text in texts):
             return ReplayResult("other", "it says that secrets were masked in it, and none are")
         if not is_masked and action.digest != result["digest"]:
