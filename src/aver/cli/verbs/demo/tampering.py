@@ -157,7 +157,7 @@ TAMPERINGS = (
     Tampering("the receipt replaced", "ARTIFACT_HASH_MISMATCH", CHAIN, REFUND_SEQUENCE, _replace_receipt),
     Tampering("a record hidden from searches", "COLUMN_MISMATCH", CHAIN, REFUND_SEQUENCE, _hide_from_search),
     Tampering("a stolen, retired key used", "KEY_RETIRED", CHAIN, 5, _sign_with_stolen_key),
-    Tampering("an old copy put back", "ROLLBACK", "meta", 1, _restore_old_copy),
+    Tampering("an old copy put back", "TRUNCATED", "keys", 1, _restore_old_copy),
 )
 
 
