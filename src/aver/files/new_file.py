@@ -12,7 +12,7 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -59,7 +59,9 @@ def open_new_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
                 _rename_to_new(temporary, path)
             sync_directory(path.parent)
         finally:
-            temporary.unlink(missing_ok=True)
+            # The file has its name, or an error is on its way: a temporary name that stays is no reason to fail.
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
     except OSError as error:
         raise Unavailable(f"cannot write {path}: {error.strerror}", advice="choose another file") from error
 

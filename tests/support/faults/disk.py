@@ -129,6 +129,12 @@ class _Reading:
         self.files[after] = self.files.pop(before)
         self._note("rename", before, new=after.rpartition("/")[2])
 
+    def linkat(self, _: int, old_at: str, old: str, new_at: str, new: str, *__: str) -> None:
+        before, after = self.whole(old_at, old), self.whole(new_at, new)
+        if self.ours(after):
+            self.files[after] = self.files[before]
+            self._note("name", after, file=self.files[before])
+
     def unlink(self, _: int, path: str) -> None:
         if self.ours(_text(path)):
             self.files.pop(_text(path), None)
