@@ -12,10 +12,14 @@ from aver.gate.decision import Thresholds
 from aver.gate.risk.features import Features
 from aver.gate.risk.history.learn import CommitSample
 from aver.gate.risk.model import Score, change_offset, logistic
-from aver.gate.risk.report import build_report, choose_bucket, evaluate, report_on_samples, select_cases
+from aver.gate.risk.report import RiskReport, build_report, choose_bucket, evaluate, select_cases
 from support.git_histories import BEGIN, DAY, Step, make_repository
 
 END = 4000 * DAY
+
+
+def report_on_samples(name: str, given: list[CommitSample], until: int) -> RiskReport:
+    return RiskReport(name, evaluate(given, until))
 
 
 def samples(count: int, *, level: float = -4.37, seed: int = 2) -> list[CommitSample]:
@@ -57,13 +61,17 @@ def test_the_protocol(many: list[CommitSample]) -> None:
 def test_on_its_own_law_the_model_is_as_good_as_it_can_be(many: list[CommitSample]) -> None:
     found = evaluate(many, END)
     assert found.auc is not None
-    assert 0.72 < found.auc < 0.85
+    assert 0.72 < found.auc.value < 0.85
+    assert found.auc.low < found.auc.value < found.auc.high < found.auc.low + 0.1
+    assert found.auc_by_size_alone is not None
+    assert found.auc_gain is not None
+    assert found.auc_gain.value == pytest.approx(found.auc.value - found.auc_by_size_alone.value)
     assert found.calibration_error is not None
     assert found.calibration_error < 0.02
     assert found.brier_skill is not None
     assert found.brier_skill > 0.05
     assert found.auc_within_sizes is not None
-    assert found.auc_within_sizes < found.auc - 0.1
+    assert found.auc_within_sizes < found.auc.value - 0.1
     passed, review, skip = found.buckets
     assert skip.count == 0
     assert passed.share > 0.2
@@ -93,7 +101,23 @@ def test_labels_that_mean_nothing_are_not_learned() -> None:
     ]
     found = evaluate(noise, END)
     assert found.auc is not None
-    assert 0.45 < found.auc < 0.55
+    assert found.auc.low < 0.5 < found.auc.high
+
+
+def test_repairs_of_the_same_day_are_counted_apart() -> None:
+    """Large changes fail and are repaired at once, small ones fail later: without the first, size says nothing."""
+    given = []
+    for number, item in enumerate(samples(6000)):
+        features = Features(added=500 if number % 10 == 0 else 1, files=1)
+        repaired = item.time + DAY // 2 if number % 20 == 0 else item.time + 3 * DAY if number % 11 == 0 else None
+        given.append(CommitSample(item.id, item.time, features, repaired))
+    found = evaluate(given, END)
+    cases, _ = select_cases(given, END)
+    assert found.failed_same_day == sum(int(case.sample.id) % 20 == 0 for case in cases)
+    assert found.auc is not None
+    assert found.auc_of_later_failures is not None
+    assert found.auc_of_later_failures.value < found.auc.value - 0.1
+    assert f"without {found.failed_same_day} that were repaired" in RiskReport("x", found).to_text()
 
 
 def test_decisions_are_on_the_interval() -> None:
@@ -110,9 +134,16 @@ def test_decisions_are_on_the_interval() -> None:
 def test_as_text(many: list[CommitSample]) -> None:
     text = report_on_samples("shop", many, END).to_text()
     for words in (
-        *("AUC ", "by size alone", "AUC within size deciles", "average precision", "Brier skill", "calibration error"),
-        *("pass ", "review ", "skip ", "Reliability", "Size deciles", "inside one size class little is left"),
-        *("an agent's", "risk denies nothing", "riskiest 20 %"),
+        *(
+            "AUC ",
+            "AUC by size alone",
+            "the model's gain",
+            "95 %: ",
+            "AUC within size deciles",
+            "AUC of later failures",
+        ),
+        *("Brier skill", "calibration error", "pass ", "review ", "skip ", "Reliability", "an agent's"),
+        *("inside one size class little is left", "risk denies nothing", "were repaired on the same day"),
     ):
         assert words in text
     assert "Only" not in text
@@ -123,7 +154,7 @@ def test_as_json(many: list[CommitSample]) -> None:
     document = report_on_samples("shop", many, END).to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == json.loads(json.dumps(document))
     assert document["repository"] == "shop"
-    assert len(document["size_classes"]) == 10
+    assert document["auc"]["low"] < document["auc"]["value"] < document["auc"]["high"]
     assert len(document["notes"]) >= 6
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 
 import pytest
@@ -10,12 +11,12 @@ from hypothesis import strategies as st
 
 from aver.gate.risk.report import (
     area_under_curve,
-    average_precision,
     brier_score,
     brier_skill,
     calibration_error,
+    compare_areas,
+    estimate_area,
     mean_over_groups,
-    recall_at,
     split_into_bins,
 )
 
@@ -26,13 +27,10 @@ CASE = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, False)]
 def test_by_hand() -> None:
     # Pairs of failed and survived: 0.9 beats all 3; 0.8 ties one and beats two.
     assert area_under_curve(CASE) == pytest.approx(5.5 / 6)
-    assert average_precision(CASE) == pytest.approx((1 / 1 + 2 / 3) / 2)
     assert brier_score(CASE) == pytest.approx((0.01 + 0.64 + 0.04 + 0.09 + 0.01) / 5)
     assert brier_skill(CASE) == pytest.approx(1 - 0.158 / 0.24)
     # Bins of width 0.1: 0.1 alone, 0.3 alone, both 0.8, 0.9 alone.
     assert calibration_error(CASE) == pytest.approx((0.1 + 0.3 + 2 * 0.3 + 0.1) / 5)
-    assert recall_at(CASE, 0.2) == 0.5
-    assert recall_at(CASE, 1.0) == 1.0
     assert roc_points(CASE) == [(0, 0), (0, 0.5), (pytest.approx(1 / 3), 1), (pytest.approx(2 / 3), 1), (1, 1)]
 
 
@@ -50,12 +48,10 @@ def roc_points(pairs: list[tuple[float, bool]]) -> list[tuple[float, float]]:
 def test_nothing_to_say() -> None:
     for pairs in ([], [(0.5, True)], [(0.5, False)]):
         assert area_under_curve(pairs) is None
-    assert average_precision([(0.5, False)]) is None
     assert brier_score([]) is None
     assert brier_skill([]) is None
     assert brier_skill([(0.1, True)]) is None
     assert calibration_error([]) is None
-    assert recall_at([(0.1, False)], 0.2) is None
     assert mean_over_groups(area_under_curve, [[], [(0.1, True)]]) is None
     assert mean_over_groups(area_under_curve, [CASE, []]) == area_under_curve(CASE)
 
@@ -79,6 +75,39 @@ def test_area_is_that_under_the_curve(pairs: list[tuple[float, bool]]) -> None:
         points = roc_points(pairs)
         area = sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(points))
         assert area == pytest.approx(found)
+
+
+def test_the_interval_by_hand() -> None:
+    """Placements of the failed: 1 and 5/6; of the survivors: 3/4, 1, 1. Their variances over their numbers add up."""
+    found = estimate_area(CASE)
+    assert found is not None
+    variance_failed = ((1 - 11 / 12) ** 2 + (5 / 6 - 11 / 12) ** 2) / 1
+    variance_survived = ((3 / 4 - 11 / 12) ** 2 + 2 * (1 - 11 / 12) ** 2) / 2
+    error = (variance_failed / 2 + variance_survived / 3) ** 0.5
+    assert found.low == pytest.approx(11 / 12 - 1.96 * error)
+    assert found.high == 1.0
+
+
+@given(PAIRS)
+def test_a_score_gains_nothing_over_itself(pairs: list[tuple[float, bool]]) -> None:
+    found = compare_areas(pairs, pairs)
+    if found is not None:
+        assert found.value == 0.0
+        assert found.low <= 0.0 <= found.high
+    else:
+        assert area_under_curve(pairs) is None
+
+
+def test_the_interval_holds_the_truth_nineteen_times_in_twenty() -> None:
+    """Scores of two normal laws, one standard deviation apart: the true area is 0.760."""
+    chance = random.Random(7)
+    held = 0
+    for _ in range(400):
+        drawn = [(chance.gauss(1, 1), True) for _ in range(40)] + [(chance.gauss(0, 1), False) for _ in range(80)]
+        found = estimate_area(drawn)
+        assert found is not None
+        held += found.low <= 0.7602 <= found.high
+    assert 360 <= held <= 395
 
 
 @given(PAIRS)

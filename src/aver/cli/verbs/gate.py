@@ -170,6 +170,7 @@ def _learn_history(given: argparse.Namespace, screen: Screen) -> int:
                 "commits": found.commits,
                 "failed": found.failed,
                 "learned": found.learned,
+                "unreadable": found.unreadable,
                 "observations": found.state.level("change").observations,
                 "state": found.state.to_dict(),
             }
@@ -178,6 +179,9 @@ def _learn_history(given: argparse.Namespace, screen: Screen) -> int:
     screen.print_line(f"{plural(found.commits, 'commit')} to source files, {found.failed:,} of them failed")
     known = found.state.level("change").observations
     screen.print_line(f"{plural(found.learned, 'outcome')} newly learned, {known:,} known in total")
+    if found.unreadable:
+        left_out = plural(found.unreadable, "commit")
+        StderrScreen().print_note(f"{left_out} left out: this clone lacks objects of theirs (a partial clone?)")
     if not found.learned:
         StderrScreen().print_note("nothing new was learned: the outcome of a commit is known 90 days after it")
     return 0

@@ -120,3 +120,23 @@ def test_in_an_estimate(repository: Path) -> None:
     action = Action(type="code_edit", diff=diff, workspace=str(repository))
     found = estimate(action, Facts(now=told()), RiskState(), load_recent_fixes(repository))
     assert found.features["fixes"] == 2
+
+
+def test_fixes_named_in_a_body_count(repository: Path) -> None:
+    before = load_recent_fixes(repository).fixes_before(["b.py"], told(1))
+    (repository / "b.py").write_text("9\n")
+    git(repository, "read-tree", "HEAD")
+    git(repository, "add", "b.py")
+    message = "Count b again\n\nFixes #7"
+    git(repository, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", message)
+    assert load_recent_fixes(repository).fixes_before(["b.py"], told(1)) == before + 1
+
+
+def test_a_missing_content_hides_its_own_fix_only(repository: Path) -> None:
+    """The commit `Fix much` brings a content that no other fix needs."""
+    blob = git(repository, "rev-parse", "HEAD~1:b.py").strip()
+    (repository / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    found = load_recent_fixes(repository)
+    assert found.note == ""
+    assert found.fixes_before(["sub/a.py"], told()) == 2
+    assert found.fixes_before(["b.py"], told()) == 1

@@ -146,8 +146,7 @@ def test_missing_objects_are_not_fetched(repository: Path, trap: Path) -> None:
     subprocess.run(command, capture_output=True, env=clean_environment(), check=False)
     assert has_run(trap)
     (trap.parent / "ran").unlink()
-    with pytest.raises(BadInput, match="git cannot read"):
-        learn_history(repository)
+    assert learn_history(repository).unreadable >= 1
     assert not has_run(trap)
 
 

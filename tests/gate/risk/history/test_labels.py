@@ -8,7 +8,7 @@ import pytest
 
 from aver.gate.risk.features import Features
 from aver.gate.risk.history.commits import Commit, MinedCommit, find_failures, parse_reverted_subject
-from aver.gate.risk.history.fixes import FixTimes, is_fix_subject
+from aver.gate.risk.history.fixes import FixTimes, is_fix_message
 from aver.gate.risk.history.mined_commits import mine_history
 from aver.gate.risk.history.repository import open_repository
 from support.git_histories import BEGIN, DAY, Step, make_repository
@@ -24,7 +24,7 @@ OLD = [f"old_{number}" for number in range(40)]
 def failed(tmp_path: Path, steps: list[Step]) -> dict[int, int]:
     """The numbers of the steps that failed, and the days after which that was known."""
     ids = make_repository(tmp_path / "r", steps)
-    known = find_failures(mine_history(open_repository(tmp_path / "r")))
+    known = find_failures(mine_history(open_repository(tmp_path / "r")).commits)
     return {ids.index(commit): (when - steps[ids.index(commit)].time) // DAY for commit, when in known.items()}
 
 
@@ -156,7 +156,7 @@ def test_odd_names_and_contents(tmp_path: Path) -> None:
     ],
 )
 def test_subjects_of_fixes(subject: str) -> None:
-    assert is_fix_subject(subject)
+    assert is_fix_message(subject)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,35 @@ def test_subjects_of_fixes(subject: str) -> None:
     ],
 )
 def test_subjects_of_other_commits(subject: str) -> None:
-    assert not is_fix_subject(subject)
+    assert not is_fix_message(subject)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("Fixes #12", "fixed #12", "  Fixes: #12", "- Fix #12", "Fixes shop/web#12", "Fixes GH-12", "fix issue #12"),
+        *("Fixes: https://example.org/shop/issues/12", 'Fixes: 1a2b3c4d5e6f ("Add x")', "Fixes the bug #12"),
+    ],
+)
+def test_a_line_of_the_body_names_what_is_fixed(line: str) -> None:
+    assert is_fix_message("Count again", ["", "Some words.", line])
+    assert not is_fix_message("Fix typo", ["", line])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("Closes #12", "See #12", "This fixes nothing", "Fixes", "It was fixed in #12", "Prefixes #12", "Refs #12"),
+        *("* Fix typo", "Fix the tests", "Fixes a comment"),
+    ],
+)
+def test_other_lines_of_the_body(line: str) -> None:
+    assert not is_fix_message("Count again", ["", "Some words.", line])
+
+
+def test_a_fix_that_its_body_names_fails_a_commit(tmp_path: Path) -> None:
+    message = "Count n2 again\n\nIt was counted once only.\n\nFixes #7\n"
+    assert failed(tmp_path, story(at(30, message, {"a.py": code(*OLD, "n1", "m2", "n3", "n4")}))) == {1: 30}
 
 
 def test_reverted_subjects() -> None:

@@ -22,8 +22,9 @@ from aver.gate.risk.history.learn import (
 from aver.gate.risk.history.mined_commits import CommitCache, mine_history
 from aver.gate.risk.history.repository import open_repository
 from aver.gate.risk.model import CHANGE, PRIORS, RiskState, change_offset, score_change, update_level
+from aver.gate.risk.report import build_report
 from aver.gate.risk.state import load_state, state_path, update_state
-from support.git_histories import BEGIN, DAY, Step, make_repository, pretended_history
+from support.git_histories import BEGIN, DAY, Step, git, make_repository, pretended_history
 
 PRETENDED = pretended_history(150, seed=3, per_day=0.4)
 
@@ -127,7 +128,7 @@ def test_a_history_is_learned_once(project: tuple[Path, list[str]]) -> None:
 
 def test_labels_are_those_that_were_made(project: tuple[Path, list[str]]) -> None:
     directory, ids = project
-    samples = {item.id: item for item in build_samples(mine_history(open_repository(directory)))}
+    samples = {item.id: item for item in build_samples(mine_history(open_repository(directory)).commits)}
     found = {number for number, commit in enumerate(ids) if samples[commit].failed_at is not None}
     assert found <= PRETENDED.failing
     assert len(found) >= 0.6 * len(PRETENDED.failing)
@@ -184,8 +185,8 @@ def test_features_do_not_know_the_future_of_their_history(tmp_path: Path) -> Non
     """What is mined of a commit is the same whether or not anything came after it."""
     make_repository(tmp_path / "short", PRETENDED.steps[:80])
     ids = make_repository(tmp_path / "long", PRETENDED.steps)
-    short = mine_history(open_repository(tmp_path / "short"))
-    long = mine_history(open_repository(tmp_path / "long"))
+    short = mine_history(open_repository(tmp_path / "short")).commits
+    long = mine_history(open_repository(tmp_path / "long")).commits
     assert [item.features for item in short] == [item.features for item in long[:80]]
     assert [item.commit.id for item in long] == ids
     assert any(item.features.fixes for item in short)
@@ -198,7 +199,7 @@ def test_commits_that_touch_no_source_are_no_samples(tmp_path: Path) -> None:
         Step(BEGIN + 2 * DAY, "Nothing", {}),
     ]
     ids = make_repository(tmp_path / "r", steps)
-    assert [item.id for item in build_samples(mine_history(open_repository(tmp_path / "r")))] == [ids[1]]
+    assert [item.id for item in build_samples(mine_history(open_repository(tmp_path / "r")).commits)] == [ids[1]]
 
 
 def test_clocks_that_lie(tmp_path: Path) -> None:
@@ -248,9 +249,11 @@ def test_numbers_out_of_bounds_are_passed_over(tmp_path: Path, aver_home: Path) 
 
     import orjson
 
+    from aver.gate.risk.history.mined_commits import RULES
+
     def line(*parts: object) -> bytes:
         body = orjson.dumps(parts)
-        return hashlib.sha256(body).hexdigest()[:16].encode() + b" " + body + b"\n"
+        return hashlib.sha256(RULES + body).hexdigest()[:16].encode() + b" " + body + b"\n"
 
     good = ("a" * 40, 5, [1, 2, 3, 4, 5, 6, 7, 8], "s", [], [], [], "")
     bad = [
@@ -264,3 +267,68 @@ def test_numbers_out_of_bounds_are_passed_over(tmp_path: Path, aver_home: Path) 
     assert CommitCache(tmp_path).read() == {}
     file.write_bytes(line(*good))
     assert len(CommitCache(tmp_path).read()) == 1
+
+
+# --- objects that a clone lacks
+
+
+def remove_object(directory: Path, name: str) -> None:
+    """Take one object out of the repository. Packs are unpacked first."""
+    for pack in sorted((directory / ".git/objects/pack").glob("*.pack")):
+        moved = directory / pack.name
+        pack.rename(moved)
+        pack.with_suffix(".idx").unlink()
+        git(directory, "unpack-objects", "-q", given=moved.read_bytes())
+        moved.unlink()
+    place = directory / ".git/objects" / name[:2] / name[2:]
+    place.chmod(0o600)
+    place.unlink()
+
+
+def steps_of_two_files(count: int) -> list[Step]:
+    """Every commit changes `a.py`; every third one changes `b.py` as well."""
+    steps = []
+    for number in range(count):
+        files: dict[str, str | bytes | None] = {"a.py": "".join(f"a_{number}_{line}\n" for line in range(number + 1))}
+        if number % 3 == 0:
+            files["b.py"] = f"b_{number}\n"
+        steps.append(Step(BEGIN + number * 10 * DAY, f"Step {number}", files))
+    return steps
+
+
+@pytest.mark.parametrize("lost", [(0,), (7,), (29,), (3, 12, 21), tuple(range(30))])
+def test_a_missing_content_costs_only_the_commits_that_need_it(tmp_path: Path, lost: tuple[int, ...]) -> None:
+    directory = tmp_path / "r"
+    ids = make_repository(directory, steps_of_two_files(30))
+    whole = {item.commit.id: item for item in mine_history(open_repository(directory), home=tmp_path / "1").commits}
+    contents = [git(directory, "rev-parse", f"{ids[number]}:a.py").strip() for number in lost]
+    for content in contents:
+        remove_object(directory, content)
+    found = mine_history(open_repository(directory), home=tmp_path / "2")
+    # A content is needed by the commit that brings it, and by the next one, which replaces it.
+    broken = {ids[number] for at in lost for number in (at, at + 1) if number < len(ids)}
+    assert {item.commit.id for item in found.commits} == set(ids) - broken
+    assert found.unreadable == len(broken)
+    assert [item for item in found.commits if item != whole[item.commit.id]] == []
+
+
+def test_a_missing_directory_costs_only_the_commits_that_need_it(tmp_path: Path) -> None:
+    directory = tmp_path / "r"
+    ids = make_repository(directory, steps_of_two_files(12))
+    remove_object(directory, git(directory, "rev-parse", f"{ids[5]}^{{tree}}").strip())
+    found = mine_history(open_repository(directory))
+    assert {item.commit.id for item in found.commits} == set(ids) - {ids[5], ids[6]}
+    assert found.unreadable == 2
+
+
+def test_what_was_left_out_is_said_and_mined_when_it_is_there(tmp_path: Path) -> None:
+    directory = tmp_path / "r"
+    ids = make_repository(directory, steps_of_two_files(12))
+    content = git(directory, "rev-parse", f"{ids[4]}:a.py").strip()
+    data = git(directory, "cat-file", "-p", content).encode()
+    remove_object(directory, content)
+    assert learn_history(directory).unreadable == 2
+    assert "2 commits are left out" in build_report(directory).to_text()
+    assert git(directory, "hash-object", "-w", "--stdin", given=data).strip() == content
+    assert learn_history(directory).unreadable == 0
+    assert build_report(directory).evaluation.commits == 12

@@ -24,7 +24,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.risk.diff import LineWindow, read_diff_lines
 from aver.gate.risk.diff_model import DiffPart
 from aver.gate.risk.features import Features
-from aver.gate.risk.history.fixes import FIX_WINDOW
+from aver.gate.risk.history.fixes import FIX_WINDOW, is_fix_message
 from aver.gate.risk.history.git import DIFF_OPTIONS, GitReader
 from aver.gate.risk.state import TIME_MAX
 
@@ -61,6 +61,8 @@ class CommitChange:
     commit: Commit
     reverts: tuple[str, ...]
     """The (shortened) ids of commits that its message says it reverts."""
+    is_fix: bool
+    """Whether its message says that it repairs a bug."""
     parts: Iterator[DiffPart]
 
 
@@ -80,14 +82,16 @@ class MinedCommit:
     reverted_subject: str = ""
 
 
-def list_commits(git: GitReader, *, since: int = 0, without: str = "") -> list[Commit]:
+def list_commits(git: GitReader, *, since: int = 0, without: str = "", words: str = "") -> list[Commit]:
     """List the commits of HEAD without merges, oldest first.
 
-    Leaves out commits before `since`, and all commits that the commit `without` contains.
+    Leaves out commits before `since`, all commits that the commit `without` contains, and those whose messages do not
+    match the pattern `words`.
     """
     options = ["--no-merges", f"--max-count={COMMITS_MAX}", "--format=%ct %H %P%x00%s"]
     options += [f"--since={since}"] if since else []
     options += [f"^{without}"] if without else []
+    options += ["--extended-regexp", "--regexp-ignore-case", f"--grep={words}"] if words else []
     found = []
     for rows in git.read_output("rev-list", *options, git.repository.head, "--"):
         for row in rows:
@@ -112,20 +116,26 @@ def read_changes(git: GitReader, wanted: Iterable[Commit]) -> Iterator[CommitCha
         git.read_output("diff-tree", "--stdin", "--always", *DIFF_OPTIONS, form, given=(item.id for item in listed))
     )
     for commit in listed:
-        # The commit message, between the marks: the ids that it says it reverts.
+        # The commit message, between the marks: the ids that it says it reverts, and what it says it fixes.
         if not lines.has_lines(1) or lines.rows[lines.at] != f"{mark} {commit.id}":
             raise BadInput(f"git has no information about commit {commit.id}")
         lines.at += 1
         found: list[str] = []
+        body: list[str] = []
         for number in count():
             if not lines.has_lines(1) or (line := lines.rows[lines.at]) == f"{mark} end":
                 break
             lines.at += 1
-            if number < MESSAGE_LINES_MAX and len(found) < REVERTS_MAX and (named := _REVERTS(line)):
+            if number >= MESSAGE_LINES_MAX:
+                continue
+            body.append(line[:SUBJECT_MAX])
+            if len(found) < REVERTS_MAX and (named := _REVERTS(line)):
                 found.append(named[1])
         lines.at += 1
         diff = _read_until_mark(lines, mark)
-        yield CommitChange(commit, tuple(found), read_diff_lines(diff))
+        # The subject is the beginning of the message.
+        is_fix = is_fix_message(commit.subject, body[1:])
+        yield CommitChange(commit, tuple(found), is_fix, read_diff_lines(diff))
         for _ in diff:  # skip what the caller did not read
             pass
 
@@ -140,6 +150,53 @@ def _read_until_mark(lines: LineWindow, mark: str) -> Iterator[list[str]]:
             yield rows[:end]
         if end is not None:
             return
+
+
+CHECKED_COMMITS = 2000
+"""Commits whose objects are looked for at once. This bounds the memory for their ids."""
+
+_RAW_ROW = re.compile(r":[0-7]{6} ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ").match
+_SUBMODULE = "160000"
+
+
+def split_unreadable(git: GitReader, commits: Sequence[Commit]) -> tuple[list[Commit], list[Commit]]:
+    """Split commits into those whose changes can be read, and those for which this clone lacks a file's content.
+
+    A partial clone lacks contents by design, a damaged one because objects were lost.
+    """
+    readable: list[Commit] = []
+    unreadable: list[Commit] = []
+    for begin in range(0, len(commits), CHECKED_COMMITS):
+        chunk = commits[begin : begin + CHECKED_COMMITS]
+        needed = _list_needed_contents(git, chunk)
+        ids = dict.fromkeys(content for contents in needed.values() for content in contents)
+        missing = {
+            row.partition(" ")[0]
+            for rows in git.read_output("cat-file", "--batch-check", given=ids)
+            for row in rows
+            if row.endswith(" missing")
+        }
+        for commit in chunk:
+            (readable if missing.isdisjoint(needed[commit.id]) else unreadable).append(commit)
+    return readable, unreadable
+
+
+def _list_needed_contents(git: GitReader, commits: Iterable[Commit]) -> dict[str, set[str]]:
+    """Return the ids of the contents that git needs for the diff of each commit, by the commit's id."""
+    needed: dict[str, set[str]] = {commit.id: set() for commit in commits}
+    found: set[str] = set()
+    for rows in git.read_output("diff-tree", "--stdin", "-r", "--root", "--raw", "--no-renames", given=needed):
+        for row in rows:
+            if (raw := _RAW_ROW(row)) is None:
+                found = needed.get(row, found)  # a line with a commit's id begins its part
+                continue
+            old_mode = row[1:7]
+            found.update(
+                content
+                for mode, content in ((old_mode, raw[2]), (raw[1], raw[3]))
+                if mode != _SUBMODULE and content.strip("0")
+            )
+    return needed
 
 
 BLAME_SHARE_MIN = 0.25

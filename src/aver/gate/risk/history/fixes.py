@@ -1,7 +1,8 @@
 """Bug fixes: which commits are fixes, and how many recent fixes each file had.
 
-A commit is a bug fix if its subject says so, it touches source files, and it changes at most 60 lines of them. Fixes of
-docs or tests alone do not count, nor do fixes of spelling, style and similar things.
+A commit is a bug fix if its message says so, it touches source files, and it changes at most 60 lines of them. The
+subject may say it in words (`Fix a crash`), and a line of the body by naming what it fixes (`Fixes #12`). Fixes of docs
+or tests alone do not count, nor do fixes of spelling, style and similar things.
 
 `load_recent_fixes` gives the gate the fixes of the last 180 days by file. It keeps them in
 
@@ -22,14 +23,19 @@ from contextlib import suppress
 from dataclasses import field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aver.config import ensure_home
-from aver.errors import AverError, NotFound
+from aver.errors import AverError, BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk
 from aver.gate.risk.features import code_lines, comment_style, is_source
 from aver.gate.risk.history.repository import Repository, open_repository
 from aver.gate.risk.state import TIME_MAX, decode_path, encode_path, read_document, state_path, write_document
+
+if TYPE_CHECKING:
+    from aver.gate.risk.history.commits import Commit
+    from aver.gate.risk.history.git import GitReader
 
 DAY = 86_400
 FIX_WINDOW = 180 * DAY
@@ -47,13 +53,24 @@ _COSMETIC_PATTERN = (
     r"(?:docs?|docstrings?|documentation|comments?|readme|changelog|tests?|ci|format(?:ting)?|style|indent(?:ation)?"
     r"|imports?\s+order|copyright|licen[cs]e|links?|warnings?|annotations?|type\s+hints?)\b"
 )
-"""Both patterns are compiled at use: a decision does not need them."""
+_FIXED_ISSUE_PATTERN = (
+    r"\s*(?:[-*]\s+)?fix(?:e[sd])?\s*:?\s+"
+    r"(?:(?:the\s+)?(?:issue|bug)\s+)?(?:(?:[\w.-]+/[\w.-]+)?#[0-9]+|gh-[0-9]+|https?://[^\s]+/[0-9]+|[0-9a-f]{7,64}\b)"
+)
+"""A line of a commit's body that names the issue or the commit that it fixes. The patterns are compiled at use: a
+decision does not need them."""
+
+FIX_WORDS = "fix|bug|regression|crash|deadlock|broken"
+"""Every message of a fix has one of these. git can select the commits that have one."""
 
 
-def is_fix_subject(subject: str) -> bool:
-    """Whether a commit's subject says that it repairs a bug."""
-    is_fix, is_cosmetic = (re.search(pattern, subject, re.IGNORECASE) for pattern in (_FIX_PATTERN, _COSMETIC_PATTERN))
-    return is_fix is not None and is_cosmetic is None
+def is_fix_message(subject: str, body: Iterable[str] = ()) -> bool:
+    """Whether a commit's message says that the commit repairs a bug."""
+    if re.search(_COSMETIC_PATTERN, subject, re.IGNORECASE):
+        return False
+    return re.search(_FIX_PATTERN, subject, re.IGNORECASE) is not None or any(
+        re.match(_FIXED_ISSUE_PATTERN, line, re.IGNORECASE) for line in body
+    )
 
 
 class FixScanner:
@@ -112,7 +129,7 @@ class FixTimes:
         return total
 
 
-FORMAT, VERSION = "aver-risk-fixes", 1
+FORMAT, VERSION = "aver-risk-fixes", 2
 
 DOCUMENT_MAX = 16 * 1024 * 1024
 """Bytes of the document: enough for a hundred thousand fixed files."""
@@ -180,20 +197,19 @@ def _load_fix_times(repository: Repository, home: Path | None) -> FixTimes:
 
 def _add_new_fixes(repository: Repository, times: FixTimes, *, without: str) -> None:
     # Imported here: a decision should not load `subprocess` if HEAD has not moved.
-    from aver.gate.risk.history.commits import list_commits, read_changes
+    from aver.gate.risk.history.commits import list_commits, split_unreadable
     from aver.gate.risk.history.git import open_git
 
     oldest = int(time.time()) - FIX_WINDOW
     with open_git(repository) as git:
-        listed = [
-            commit for commit in list_commits(git, since=oldest, without=without) if is_fix_subject(commit.subject)
-        ]
-        if listed:
-            for change in read_changes(git, listed[-COMMITS_MAX:]):
-                scanner = FixScanner()
-                for _ in scanner.scan_parts(change.parts):
-                    pass
-                times.add(scanner.fixed_files, change.commit.time)
+        listed = list_commits(git, since=oldest, without=without, words=FIX_WORDS)[-COMMITS_MAX:]
+        try:
+            fixes = _read_fixes(git, listed)
+        except BadInput:
+            # An object is missing, as in a partial clone. The other commits still count.
+            fixes = _read_fixes(git, split_unreadable(git, listed)[0])
+    for files, moment in fixes:
+        times.add(files, moment)
     # Drop fixes that are too old to count.
     for name, known in list(times.times.items()):
         kept = [moment for moment in known if moment >= oldest]
@@ -201,6 +217,19 @@ def _add_new_fixes(repository: Repository, times: FixTimes, *, without: str) -> 
             times.times[name] = kept
         else:
             del times.times[name]
+
+
+def _read_fixes(git: GitReader, commits: list[Commit]) -> list[tuple[tuple[str, ...], int]]:
+    """Return the files that each fix among the commits fixed, and the time of the fix."""
+    from aver.gate.risk.history.commits import read_changes
+
+    found = []
+    for change in read_changes(git, commits) if commits else ():
+        scanner = FixScanner()
+        for _ in scanner.scan_parts(change.parts) if change.is_fix else ():
+            pass
+        found.append((scanner.fixed_files, change.commit.time))
+    return found
 
 
 def _read_stored_fixes(path: Path, repository: Repository) -> tuple[str, FixTimes]:

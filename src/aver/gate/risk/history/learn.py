@@ -67,6 +67,8 @@ class LearnSummary:
     learned: int
     """Outcomes that were new to the state."""
     state: RiskState
+    unreadable: int = 0
+    """Commits that were left out, because this clone lacks objects of theirs."""
 
 
 def learn_history(
@@ -75,8 +77,8 @@ def learn_history(
     """Learn the history of the repository at `path` into its workspace's state."""
     repository = open_repository(path)
     history = mine_history(repository, progress=progress, home=home)
-    samples = build_samples(history)
-    until = find_history_end(history)
+    samples = build_samples(history.commits)
+    until = find_history_end(history.commits)
     before = 0
 
     def learn(state: RiskState) -> RiskState:
@@ -87,7 +89,8 @@ def learn_history(
     # The lock on the state is taken only now: mining may have taken minutes.
     state = update_state(repository.root, learn, home)
     failed = sum(sample.failed_at is not None for sample in samples)
-    return LearnSummary(len(samples), failed, state.level(CHANGE).observations - before, state)
+    learned = state.level(CHANGE).observations - before
+    return LearnSummary(len(samples), failed, learned, state, history.unreadable)
 
 
 def find_history_end(history: Iterable[MinedCommit]) -> int:

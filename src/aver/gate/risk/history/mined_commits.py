@@ -6,10 +6,13 @@ stopped.
 
 The cache is `risk/<name>.history.jsonl`, with one line per commit:
 
-    <16 hex digits of SHA-256> <JSON>
+    <16 hex digits of SHA-256 of RULES and JSON> <JSON>
 
-A line follows from the commit's id, so it never changes. New lines are appended. Aver skips a line with a wrong
-checksum, such as a torn last line, and mines its commit again.
+A line follows from the commit's id and from the rules of `RULES`, so it never changes. New lines are appended. Aver
+skips a line with a wrong checksum, such as a torn last line or one of older rules, and mines its commit again.
+
+A clone may lack objects: a partial clone, or one that lost some. Aver leaves out the commits that need them, counts
+them, and goes on.
 """
 
 from __future__ import annotations
@@ -17,25 +20,29 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import astuple, fields, replace
 from pathlib import Path
 
 import orjson
 
 from aver.config import ensure_home
-from aver.errors import AverError, Unavailable
+from aver.errors import AverError, BadInput, Unavailable
+from aver.fast_dataclass import dataclass
 from aver.files.regular import read_public_file
 from aver.gate.risk.features import COUNT_MAX, Features, measure_parts
 from aver.gate.risk.history.commits import (
     COMMITS_MAX,
     Commit,
+    CommitChange,
     MinedCommit,
     find_blamed_commits,
     list_commits,
     parse_reverted_subject,
     read_changes,
+    split_unreadable,
 )
-from aver.gate.risk.history.fixes import FixScanner, FixTimes, is_fix_subject
+from aver.gate.risk.history.fixes import FixScanner, FixTimes
 from aver.gate.risk.history.git import GitReader, open_git
 from aver.gate.risk.history.repository import Repository
 from aver.gate.risk.state import TIME_MAX, decode_path, encode_path, state_path
@@ -53,10 +60,26 @@ FILE_MAX = COMMITS_MAX * 4096
 """Bytes of the file that Aver reads. A commit takes about 300."""
 
 
+RULES = b"2 "
+"""Part of every checksum: the version of the rules by which commits are measured and fixes are found."""
+
+RETRIES_MAX = 1000
+"""Commits that git fails on, beyond those that `split_unreadable` finds. Each costs two processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MinedHistory:
+    """The commits of a history that can be read, oldest first."""
+
+    commits: list[MinedCommit]
+    unreadable: int = 0
+    """Commits that were left out, because this clone lacks objects of theirs."""
+
+
 def mine_history(
     repository: Repository, *, progress: MiningProgress | None = None, home: Path | None = None
-) -> list[MinedCommit]:
-    """Mine the commits of a history, oldest first. Reads known commits from the cache, and adds new ones."""
+) -> MinedHistory:
+    """Mine the commits of a history. Reads known commits from the cache, and adds new ones."""
     cache = CommitCache(repository.root, home)
     known = cache.read()
     with open_git(repository) as git:
@@ -76,7 +99,8 @@ def mine_history(
                 progress(done, len(listed))
         if batch:
             cache.add(batch)
-    return [known[commit.id] for commit in listed]
+    readable = [known[commit.id] for commit in listed if commit.id in known]
+    return MinedHistory(readable, len(listed) - len(readable))
 
 
 def _mine_commits(git: GitReader, missing: list[Commit], known: Mapping[str, MinedCommit]) -> Iterator[MinedCommit]:
@@ -84,26 +108,49 @@ def _mine_commits(git: GitReader, missing: list[Commit], known: Mapping[str, Min
     # Fixes that were mined before count as well.
     for item in known.values():
         fixes.add(item.fixed, item.commit.time)
-    if not missing:
-        return
-    for change in read_changes(git, missing):
-        commit = change.commit
-        scanner = FixScanner()
-        is_fix = is_fix_subject(commit.subject)
-        # One pass over the diff serves both: the scanner watches the parts while they are measured.
-        found = measure_parts(scanner.scan_parts(change.parts) if is_fix else change.parts)
-        fixed = scanner.fixed_files if is_fix else ()
-        reverted = parse_reverted_subject(commit.subject)
-        yield MinedCommit(
-            commit=commit,
-            features=replace(found.features, fixes=fixes.count(found.sources, commit.time)),
-            subject=_subject_digest(commit.subject),
-            fixed=fixed,
-            blamed=find_blamed_commits(git, commit, scanner.removed) if fixed else (),
-            reverts=change.reverts,
-            reverted_subject=_subject_digest(reverted) if reverted is not None else "",
-        )
-        fixes.add(fixed, commit.time)
+    retries = 0
+    while missing:
+        done = 0
+        try:
+            for change in read_changes(git, missing):
+                item = _mine_change(git, change, fixes)
+                done += 1
+                yield item
+            return
+        except BadInput:
+            # git ends at the first object that it cannot find, perhaps before it has printed all of the commit before.
+            retries += 1
+            if retries > RETRIES_MAX:
+                raise
+        suspect, missing = missing[done : done + 1], missing[done + 1 :]
+        if retries == 1:
+            # It finds all missing contents at once. Where a directory is missing, it fails: only retries find those.
+            with suppress(BadInput):
+                missing, _ = split_unreadable(git, missing)
+        with suppress(BadInput):
+            mined = [_mine_change(git, change, fixes) for change in read_changes(git, suspect)]
+            yield from mined
+
+
+def _mine_change(git: GitReader, change: CommitChange, fixes: FixTimes) -> MinedCommit:
+    """Measure one commit. A fix is added to `fixes` for the commits after it."""
+    commit = change.commit
+    scanner = FixScanner()
+    # One pass over the diff serves both: the scanner watches the parts while they are measured.
+    found = measure_parts(scanner.scan_parts(change.parts) if change.is_fix else change.parts)
+    fixed = scanner.fixed_files if change.is_fix else ()
+    reverted = parse_reverted_subject(commit.subject)
+    mined = MinedCommit(
+        commit=commit,
+        features=replace(found.features, fixes=fixes.count(found.sources, commit.time)),
+        subject=_subject_digest(commit.subject),
+        fixed=fixed,
+        blamed=find_blamed_commits(git, commit, scanner.removed) if fixed else (),
+        reverts=change.reverts,
+        reverted_subject=_subject_digest(reverted) if reverted is not None else "",
+    )
+    fixes.add(fixed, commit.time)
+    return mined
 
 
 def _subject_digest(subject: str) -> str:
@@ -193,4 +240,4 @@ def _parse_line(line: bytes) -> MinedCommit | None:
 
 
 def _checksum(body: bytes) -> bytes:
-    return hashlib.sha256(body).hexdigest()[:16].encode("ascii")
+    return hashlib.sha256(RULES + body).hexdigest()[:16].encode("ascii")
