@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import datetime
 import decimal
 import enum
@@ -300,7 +301,20 @@ def test_the_quick_check_knows_nothing_better_than_the_tables(monkeypatch: pytes
     ]
     base = load("validation.json")["base"]
     call = {"tool": "t", "arguments": {}, "result": None, "success": True, "duration_ms": 0, "error": None}
-    for start in (base, {**base, "execution": {**base["execution"], "tool_calls": [call, call]}}):
+    starts = [base, {**base, "execution": {**base["execution"], "tool_calls": [call, call]}}]
+    for chosen, selected in itertools.product(((True, False), (False, False), (True, True)), ("", "a", "first", "z")):
+        options = [
+            {
+                **{"id": name, "description": said, "pros": ["x"], "cons": [], "estimated_impact": {}},
+                **{"feasibility": 0.5, "risks": [], "selected": is_chosen, "rejection_reason": "too slow"},
+            }
+            for name, said, is_chosen in zip("ab", ("first", "second"), chosen, strict=True)
+        ]
+        considered = [option["description"] for option in options]
+        more = {"options": options, "options_considered": considered, "selected_option": selected}
+        starts.append({**base, "reasoning": {**base["reasoning"], **more}})
+    assert sum(map(is_plainly_valid, starts)) == 2 + 6
+    for start in starts:
         for path in [*paths_of(start), ("extra",), ("outcome", "extra")]:
             for value in [*odd, DELETED]:
                 content = copy.deepcopy(start)

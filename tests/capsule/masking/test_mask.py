@@ -11,6 +11,7 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from aver.capsule import json_reader
 from aver.capsule.masking import command_options, named_values, secret_values, token_patterns
 from aver.capsule.masking import mask as masking
 from aver.capsule.masking.mask import NOTE_KEY, RULES_VERSION, mask, mask_draft
-from aver.capsule.masking.token_patterns import ALL_PATTERNS, TOKEN_PATTERNS, TokenPattern
+from aver.capsule.masking.token_patterns import TOKEN_PATTERNS, TokenPattern
 from aver.lazy_pattern import lazy_pattern
 from support.many_cases import first_now
 from support.strategies import capsules, json_values
@@ -534,6 +535,7 @@ PATTERNS = {
     **{f"{shape.rule} shape": shape.pattern for shape in token_patterns.SHAPE_PATTERNS},
     **{f"command {number}": pattern for number, pattern in enumerate(command_options._PATTERNS)},
     "command_options._PROGRAM": command_options._PROGRAM,
+    "command_options._OPTION": command_options._OPTION,
 }
 WHOLE_MATCHES = {
     *("secret_values._PLACEHOLDER", "secret_values._PATH", "secret_values._KEY_FILE"),
@@ -728,24 +730,50 @@ def _class_of(members: Any) -> str:
     return f"[{''.join(parts)}]"
 
 
+STANDS_BEFORE = [
+    *(
+        "",
+        " ",
+        "it is ",
+        "12345678",
+        "&",
+        "12345678&",
+        "é",
+        "\u2028",
+        "x.",
+        "-",
+        "\n",
+        "\n-",
+        "\t",
+        "\b",
+        "\x1f",
+        "\\n",
+    ),
+    *("\\t", "\\n-", "%3D", "\\u003d", "\x1b[m", "\x1b[1m", "\x1b[31m", "\x1b[1;31m", '"', "\\", "a/", "a:", "a~"),
+]
+"""Texts before a key, behind which it begins a word, or may be thought to."""
+
+
 @pytest.mark.parametrize("form", TOKEN_PATTERNS, ids=lambda form: f"{form.rule} {form.needles[0]}")
 @pytest.mark.parametrize("draws", [15, pytest.param(400, marks=pytest.mark.long)])
 def test_the_shortest_of_every_form_is_seen_as_possible(form: TokenPattern, draws: int) -> None:
-    """What `forms_possible` rests on."""
+    """What `possible_patterns` rests on."""
     assert all(json.dumps(needle)[1:-1] == needle and re.search("[^0-9a-f-]", needle) for needle in form.needles)
     chance = random.Random(form.needles[0])
     tree = _parser.parse(form.pattern.pattern, form.pattern.flags)
+    eager = form._replace(accepted=lambda _: True)
     tried = 0
     for _ in range(draws):
-        secret, before = shortest(tree, chance), "12345678"  # A bot's number, for the form that looks at it.
-        told = secret.lower() if form.any_case else secret
-        if form.rule == "oauth-code":
-            before, secret = "12345678&", secret  # It begins a parameter.
-        if form.pattern.match(secret, 0) or form.pattern.match(before + secret, len(before)):
-            assert any(needle in told for needle in form.needles)
-            assert form in token_patterns.possible_patterns(json.dumps({"said": f"it is {before}{secret}"})), secret
-            assert form in token_patterns.possible_patterns(json.dumps([f"{secret}\n", secret])), secret
-            tried += 1
+        secret = shortest(tree, chance)
+        for before in STANDS_BEFORE:
+            text = before + secret
+            spans = [span for span in token_patterns.find_token_spans(text, [eager]) if span.rule == form.rule]
+            for value in (text, {"said": text}, [f"{text}\n", text], {text: 1}):
+                possible = token_patterns.possible_patterns(orjson.dumps(value).decode())
+                same = [eager._replace(needles=each.needles) for each in possible if each.pattern is form.pattern]
+                found = [span for span in token_patterns.find_token_spans(text, same) if span.rule == form.rule]
+                assert set(found) == set(spans), text
+            tried += bool(spans)
     assert tried, "no text was made that this form matches"
 
 
@@ -780,7 +808,7 @@ TELLING = [secret for _, secret in SECRETS] + [f"{before}{secret}{after}" for be
 @given(json_values, st.sampled_from(TELLING))
 def test_masking_a_value_is_masking_each_of_its_texts(value: Any, telling: str) -> None:
     value = {"value": value, "texts": ["nothing", f"first {telling} last"], telling: 1}
-    oracle = masking._MaskingRun(masking.Counter(), ALL_PATTERNS, others=True, found=set())
+    oracle = masking._MaskingRun(masking.Counter(), set())
     walked = masking._mask_value(value, oracle, 0)
     assert mask(value).value == masking._mask_all_repeated({"": walked}, oracle)[""]
 
@@ -796,7 +824,7 @@ def test_masking_a_draft_is_masking_each_of_its_sections(draft: Capsule, telling
     if masked["context"]["environment"][NOTE_KEY]["by_rule"].get("repeated"):
         return
     for name in ("trigger", "reasoning", "execution", "outcome"):
-        oracle = masking._MaskingRun(masking.Counter(), ALL_PATTERNS, others=True, found=set())
+        oracle = masking._MaskingRun(masking.Counter(), set())
         walked = masking._mask_value(draft.to_dict()[name], oracle, 1)
         left = {key: content[name][key] for key in masking._UNMASKED_FIELDS.get(name, ())}
         walked.pop("options_considered", None)

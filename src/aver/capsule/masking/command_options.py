@@ -23,11 +23,26 @@ BEFORE_MAX = 400
 
 RULE = "command-credentials"
 
-_PATTERNS = tuple(lazy_pattern(pattern) for _, pattern, _ in rules_table.COMMANDS)
+_PATTERNS = tuple(lazy_pattern(pattern) for _, _, pattern, _ in rules_table.COMMANDS)
 _BY_PROGRAM: dict[str, list[int]] = {}
-for _number, _command in enumerate(rules_table.COMMANDS):
-    for _program in _command[0]:
+_BY_NEEDLE: dict[str, dict[str, None]] = {}
+"""The programs of the commands that have a needle."""
+for _number, (_programs, _needles, _source, _before) in enumerate(rules_table.COMMANDS):
+    for _program in _programs:
         _BY_PROGRAM.setdefault(_program, []).append(_number)
+    for _needle in _needles:
+        _BY_NEEDLE.setdefault(_needle, {}).update(dict.fromkeys(_programs))
+
+_OPTIONS = tuple(needle for needle in _BY_NEEDLE if len(needle) == 2 and needle[0] == "-")
+_LITERALS = tuple(needle for needle in _BY_NEEDLE if needle not in _OPTIONS)
+# An option begins a word. JSON may have written a quote or an escape before it. The hyphen comes first in the pattern,
+# because a pattern that begins with a character is searched fast.
+_OPTION = lazy_pattern(
+    r"-(?:(?<![!-~]-)|(?<=\"-)|(?<=\\[nrtf]-)|(?<=\\u[0-9a-f]{4}-))["
+    + re.escape("".join(each[1] for each in _OPTIONS))
+    + "]"
+)
+_WORD_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 _PROGRAM = lazy_pattern(
     r"(?<![A-Za-z0-9_.-])(?:"
@@ -37,6 +52,28 @@ _PROGRAM = lazy_pattern(
 _REST = lazy_pattern(
     rf"(?:[^\n;|&\\\"']|\\(?:\r?\n|.)?|\"[^\"\n]{{0,512}}+\"?|'[^'\n]{{0,512}}+'?){{0,{COMMAND_MAX}}}+"
 )
+
+
+def may_give_password(text: str) -> bool:
+    """Whether a text, or a value written as JSON, may contain a command that is given a password. A fast test."""
+    needles = set(_OPTION.findall(text))
+    needles.update(needle for needle in _LITERALS if needle in text)
+    return any(_has_program(text, program) for needle in needles for program in _BY_NEEDLE[needle])
+
+
+def _has_program(text: str, program: str) -> bool:
+    """Whether a program's name is in a text, and is not a part of another word."""
+    at = text.find(program)
+    while at != -1:
+        before = text[at - 1 : at]
+        alone = before not in _WORD_CHARACTERS and before != "."
+        # In JSON, the end of an escape may stand before it.
+        if (alone or "\\" in text[max(at - 6, 0) : at]) and text[
+            at + len(program) : at + len(program) + 1
+        ] not in _WORD_CHARACTERS:
+            return True
+        at = text.find(program, at + 1)
+    return False
 
 
 def find_command_spans(text: str) -> Iterator[Span]:
@@ -53,7 +90,7 @@ def find_command_spans(text: str) -> Iterator[Span]:
             end = min(found, at + COMMAND_MAX)
             was_cut = found > end or found - at >= COMMAND_MAX
         for number in _BY_PROGRAM[program[0]]:
-            if rules_table.COMMANDS[number][2]:
+            if rules_table.COMMANDS[number][3]:
                 begin, stop = max(searched[number], program.start() - BEFORE_MAX), program.end()
             else:
                 begin, stop = max(searched[number], program.start()), end

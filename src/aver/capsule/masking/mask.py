@@ -37,6 +37,7 @@ import orjson
 from aver.capsule.aver_block import BLOCK_KEY
 from aver.capsule.canonical import DEPTH_MAX
 from aver.capsule.masking import rules_table
+from aver.capsule.masking.command_options import find_command_spans, may_give_password
 from aver.capsule.masking.named_values import (
     can_be_numeric,
     find_assignment_spans,
@@ -147,13 +148,19 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = (), found: Iterable[st
     before = environment.pop(NOTE_KEY, None)
     left_alone = {name: environment.pop(name) for name in (BLOCK_KEY, *opaque) if name in environment}
     content["context"]["environment"] = environment
-    run, texts = _begin_run({name: content[name] for name in SECTIONS})
+    # The keys of a section are those of the model, and none of them sounds secret. So only its values are searched.
+    run, texts = _begin_run(
+        {
+            name: [value for key, value in content[name].items() if value and key not in _UNMASKED_FIELDS.get(name, ())]
+            for name in SECTIONS
+        }
+    )
     run.found.update(found)
     for name, text in texts.items():
-        if text is not None and not run.forms and not (run.others and _may_hold_other_secrets(text)):
-            continue
-        left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
-        content[name] = {**_mask_value(content[name], run, 1), **left}
+        part = run if text is None else run.narrow(text)
+        if part.forms or part.others:
+            left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
+            content[name] = {**_mask_value(content[name], part, 1), **left}
     if run.found:
         for name, section in _mask_all_repeated({name: content[name] for name in SECTIONS}, run).items():
             left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
@@ -175,13 +182,19 @@ def masking_note(by_rule: Mapping[str, int]) -> dict[str, Any]:
 
 
 class _MaskingRun(NamedTuple):
-    """The state of one run: counts by rule, the patterns that may match, and whether other secrets are possible."""
+    """The state of one run: what was masked, and which rules may apply to the value. The other rules are not tried."""
 
     counts: Counter[str]
-    forms: tuple[TokenPattern, ...]
-    others: bool
+    """How many places each rule masked."""
     found: set[str]
     """The secrets that were masked. They are kept only while this run lasts."""
+    forms: tuple[TokenPattern, ...] = ALL_PATTERNS
+    names: bool = True
+    """Whether a name may sound secret."""
+    commands: bool = True
+    """Whether a command may be given a password."""
+    others: bool = True
+    """Whether there may be any secret that no pattern of `forms` finds."""
 
     def add(self, secret: str, rule: str) -> str:
         """Count a secret and return its mark."""
@@ -189,6 +202,21 @@ class _MaskingRun(NamedTuple):
         if REPEATED_MIN <= len(secret) <= REPEATED_MAX and len(self.found) < REPEATED_COUNT_MAX:
             self.found.add(secret)
         return f"[masked:{rule}]"
+
+    def narrow(self, text: str) -> _MaskingRun:
+        """The same run, with only those of its rules that may apply to a value that is written as this JSON."""
+        if not (self.forms or self.others):
+            return self
+        names = self.names and may_name_secret(text.lower())
+        commands = self.commands and may_give_password(text)
+        others = names or commands or (self.others and _may_hold_url_or_key(text))
+        return _MaskingRun(
+            self.counts, self.found, possible_patterns(text) if self.forms else (), names, commands, others
+        )
+
+    def widen(self) -> _MaskingRun:
+        """The same run with all rules."""
+        return _MaskingRun(self.counts, self.found)
 
 
 def _begin_run(values: Mapping[str, Any]) -> tuple[_MaskingRun, dict[str, str | None]]:
@@ -199,33 +227,15 @@ def _begin_run(values: Mapping[str, Any]) -> tuple[_MaskingRun, dict[str, str | 
             texts[name] = orjson.dumps(value).decode("utf-8")
         except TypeError:
             texts[name] = None
+    run = _MaskingRun(Counter(), set())
     written = [text for text in texts.values() if text is not None]
-    if len(written) < len(texts):
-        # A value that is not JSON cannot be searched beforehand: every pattern is tried.
-        return _MaskingRun(Counter(), ALL_PATTERNS, others=True, found=set()), texts
-    whole = "\n".join(written)
-    return _MaskingRun(Counter(), possible_patterns(whole), _may_hold_other_secrets(whole), set()), texts
+    # A value that is not JSON cannot be searched beforehand: every rule is tried.
+    return (run if len(written) < len(texts) else run.narrow("\n".join(written))), texts
 
 
-def _may_hold_other_secrets(text: str) -> bool:
-    """Whether JSON may hold a secret that no token pattern finds: a named value, a URL's password, a private key."""
-    if may_name_secret(text.lower()) or may_give_password(text):
-        return True
+def _may_hold_url_or_key(text: str) -> bool:
+    """Whether JSON may hold the password of a URL or a private key."""
     return ("://" in text and "@" in text) or '"kty"' in text or any(mark in text for mark in PRIVATE_KEY_MARKS)
-
-
-def may_give_password(text: str) -> bool:
-    """Whether a text may contain a command that is given a password. A fast test: an option, then a program."""
-    if not any(option in text for option in _OPTIONS):
-        return False
-    return any(program in text for program in _PROGRAMS)
-
-
-_OPTIONS = (
-    *(" -p", " -P", " -a", " -w", " -k", " -K", " -b", " -U", " -hp", "pass", "conf", "login", "--from-literal", "/p:"),
-    *('"-p', '"-P', '"-a"', '"-w"', '"-k"', '"-b"', '"-U"'),
-)
-_PROGRAMS = tuple(sorted({program for programs, _, _ in rules_table.COMMANDS for program in programs}))
 
 
 def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
@@ -239,12 +249,12 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
         private = _PRIVATE_JWK if isinstance(value.get("kty"), str) else frozenset()
         # In `{"name": "password", "value": "hunter2"}` one member names the other.
         title = value.get("name", value.get("key"))
-        titled = run.others and isinstance(title, str) and is_sensitive_name(title)
+        titled = run.names and isinstance(title, str) and is_sensitive_name(title)
         for key, item in value.items():
             place = _mask_key(key, masked, run)
             if key in private:
                 masked[place] = _mask_under_name(item, "", run, depth + 1, rule="private-key")
-            elif not run.others:  # No name in this value sounds secret: the patterns of names need not be compiled.
+            elif not run.names:  # No name in this value sounds secret: the patterns of names need not be compiled.
                 masked[place] = _mask_value(item, run, depth + 1)
             elif type(key) is str and is_sensitive_name(key):
                 masked[place] = _mask_under_name(item, key, run, depth + 1)
@@ -259,13 +269,13 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
         return masked
     if isinstance(value, list | tuple):
         items, results = list(value), []
-        if run.others and len(items) <= WORDS_MAX and all(type(item) is str for item in items):
+        if run.commands and len(items) <= WORDS_MAX and all(type(item) is str for item in items):
             items = _mask_words(items, run)
         for index, item in enumerate(items):
             name = items[index - 1] if index else None
             # `["--password", "hunter2"]`, or a header as a pair: the text before names the value.
             named = (
-                run.others
+                run.names
                 and type(name) is str
                 and type(item) is str
                 and (
@@ -290,8 +300,6 @@ def _mask_words(words: list[str], run: _MaskingRun) -> list[str]:
     line = " ".join(words)
     if not may_give_password(line):
         return words
-    from aver.capsule.masking.command_options import find_command_spans
-
     starts, at = [], 0
     for word in words:
         starts.append(at)
@@ -350,11 +358,10 @@ def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rul
 
 
 def _mask_text(text: str, run: _MaskingRun) -> str:
-    if len(text) < TEXT_MIN or text.isalpha():
+    if len(text) < TEXT_MIN or text.isalpha() or not (run.forms or run.others):
         return text
-    forms = run.forms
     for _ in range(ROUNDS_MAX):
-        spans = _merge_spans(_find_spans(text, forms))
+        spans = _merge_spans(_find_spans(text, run))
         if not spans:
             return text
         pieces, at = [], 0
@@ -362,20 +369,18 @@ def _mask_text(text: str, run: _MaskingRun) -> str:
             pieces += [text[at:start], run.add(text[start:end], rule)]
             at = end
         text = "".join([*pieces, text[at:]])
-        forms = ALL_PATTERNS  # The masked text may have hidden another secret.
-    if _find_spans(text, ALL_PATTERNS):
+        run = run.widen()  # The masked text may have hidden another secret.
+    if _find_spans(text, run):
         run.counts["tangled"] += 1
         return "[masked:tangled]"
     return text
 
 
-def _find_spans(text: str, forms: tuple[TokenPattern, ...]) -> list[Span]:
-    spans = list(find_token_spans(text, forms))
-    if may_name_secret(text.lower()):
+def _find_spans(text: str, run: _MaskingRun) -> list[Span]:
+    spans = list(find_token_spans(text, run.forms))
+    if run.names and may_name_secret(text.lower()):
         spans += find_assignment_spans(text)
-    if may_give_password(text):
-        from aver.capsule.masking.command_options import find_command_spans
-
+    if run.commands and may_give_password(text):
         spans += find_command_spans(text)
     return [span for span in spans if not _MARK.fullmatch(text, span.start, span.end)]
 
@@ -418,7 +423,7 @@ def _mask_repeated(value: Any, secrets: list[str], run: _MaskingRun) -> Any:
             if secret[:REPEATED_MIN] in value:
                 value = _mask_repeated_text(value, secret, run)
         # A mark ends the word before it: a key that was part of a longer word may stand alone now.
-        return value if value == before else _mask_text(value, run._replace(forms=ALL_PATTERNS, others=True))
+        return value if value == before else _mask_text(value, run.widen())
     if isinstance(value, dict):
         return {key: _mask_repeated(item, secrets, run) for key, item in value.items()}
     if isinstance(value, list | tuple):

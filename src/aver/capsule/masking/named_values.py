@@ -49,16 +49,20 @@ _COUNTED_TOKEN_WORDS = _word_set(
 )
 """After one of these, `token` is a counted unit of text, a mark in it, or a page."""
 
-_NEEDLES = (
-    *("pwd", "pswd", "secret", "key", "credential", "cookie", "connection", "otp", "cvv", "cvc", "auth", "mnemonic"),
-    *("phrase", "seed_words", "seed-words", "seedwords", "seed words", "jwt", "passwd"),
-)
+_NEEDLES = ("key", "secret", "auth", "cookie", "credential", "connection", "mnemonic", "phrase", "otp")
+_GUARDED_NEEDLES = (("wd", ("pwd", "pswd")), ("cv", ("cvv", "cvc")), ("j", ("jwt",)))
+"""More needles. Those of a group are looked for only where their guard is, which all of them contain."""
 _ORDINARY_PASS = ("passed", "passes", "passing")
 
 
 def may_name_secret(lower: str) -> bool:
     """Whether a text in lower case may contain a name that sounds secret. A fast test that most texts fail."""
     if [needle for needle in _NEEDLES if needle in lower]:
+        return True
+    for guard, needles in _GUARDED_NEEDLES:
+        if guard in lower and any(needle in lower for needle in needles):
+            return True
+    if "seed" in lower and "words" in lower:
         return True
     if "pass" in lower and lower.count("pass") > sum(lower.count(word) for word in _ORDINARY_PASS):
         return True

@@ -8,6 +8,7 @@ both.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 HEADER = """# Made from `rules.toml` by `python bench/masking_rules.py`. Do not edit.
@@ -49,18 +50,23 @@ def build_table(text: str) -> str:
         for shape in rules["shape"]
     ]
     commands = [
-        (_words(command["programs"]), _pattern(command["pattern"]), command.get("before", False))
+        (
+            _words(command["programs"]),
+            _words(command["needles"]),
+            _pattern(command["pattern"]),
+            command.get("before", False),
+        )
         for command in rules["command"]
     ]
     names = {name: tuple(values) for name, values in (rules["names"] | rules["values"]).items()}
     return "".join(
         [
             HEADER,
-            f"VERSION = {rules['version']!r}\n",
-            f"SPLIT_NEEDLES: tuple[str, ...] = {_words(rules['split_needles'])!r}\n\n",
+            f"VERSION = {rules['version']!r}\n\n",
+            *_sort_needles(tokens, _words(rules["split_needles"]), _words(rules["leading_needles"])),
             _assign("TOKENS", "str, tuple[str, ...], str, str, str, int", tokens),
             _assign("SHAPES", "str, str, tuple[int, ...], str, str, str", shapes),
-            _assign("COMMANDS", "tuple[str, ...], str, bool", commands),
+            _assign("COMMANDS", "tuple[str, ...], tuple[str, ...], str, bool", commands),
             *(f"{name.upper()}: tuple[str, ...] = {values!r}\n" for name, values in names.items()),
         ]
     )
@@ -78,3 +84,63 @@ def _pattern(value: str | list[str]) -> str:
 def _assign(name: str, types: str, rows: list[Any]) -> str:
     lines = "".join(f"    {row!r},\n" for row in rows)
     return f"{name}: tuple[tuple[{types}], ...] = (\n{lines})\n\n"
+
+
+# --- how a text is searched for needles
+
+RUN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+"""A run of these is a word in which a key is looked for."""
+
+RARE_CHARACTERS = "~$*=JQZXKOGRA"
+"""Characters that many texts lack, the rarest first. One character is found much faster than a text."""
+
+SHARED_MIN = 2
+SHARED_WORD_MIN = 4
+"""The shortest part that needles share as their guard. Among words, shorter parts are in every text."""
+
+_Needle = tuple[str, int]
+"""A needle, and the number of its pattern."""
+
+
+def _sort_needles(tokens: list[Any], split: tuple[str, ...], leading: tuple[str, ...]) -> Iterator[str]:
+    """Sort the needles by the way in which a text is searched for them: see `token_patterns.possible_patterns`."""
+    beginnings: dict[str, list[_Needle]] = {}
+    inner, leads, texts, words = list[_Needle](), list[_Needle](), list[_Needle](), list[_Needle]()
+    for number, (_, needles, _, kind, _, back) in enumerate(tokens):
+        for needle in needles:
+            if kind == "word":
+                words.append((needle, number))
+            elif needle in leading:
+                leads.append((needle, number))
+            elif needle in split or not RUN_CHARACTERS.issuperset(needle):
+                texts.append((needle, number))
+            elif kind == "key" and not back:
+                beginnings.setdefault(needle[:2], []).append((needle, number))
+            else:
+                inner.append((needle, number))
+    by_beginning = {beginning: tuple(each) for beginning, each in beginnings.items()}
+    yield f"BEGINNING_NEEDLES: dict[str, tuple[tuple[str, int], ...]] = {by_beginning!r}\n"
+    yield f"INNER_NEEDLES: tuple[tuple[str, int], ...] = {tuple(inner)!r}\n"
+    yield f"LEADING_NEEDLES: tuple[tuple[str, int], ...] = {tuple(leads)!r}\n"
+    yield _assign("TEXT_NEEDLES", "str, tuple[tuple[str, int], ...]", _guard_needles(texts, SHARED_MIN))
+    yield _assign("WORD_NEEDLES", "str, tuple[tuple[str, int], ...]", _guard_needles(words, SHARED_WORD_MIN))
+
+
+def _guard_needles(needles: list[_Needle], shared_min: int) -> list[tuple[str, tuple[_Needle, ...]]]:
+    """Group needles by a guard that all of a group contain: a text without the guard contains none of them."""
+    guarded: dict[str, list[_Needle]] = {}
+    left = list[_Needle]()
+    for each in needles:
+        rare = next((character for character in RARE_CHARACTERS if character in each[0]), None)
+        if rare is None:
+            left.append(each)
+        else:
+            guarded.setdefault(rare, []).append(each)
+    while left:
+        texts = {needle for needle, _ in left}
+        parts = {text[a:b] for text in texts for a in range(len(text)) for b in range(a + shared_min, len(text) + 1)}
+        # The part that most of them share; of several, the longest.
+        guard = max(parts, key=lambda part: (sum(part in text for text in texts), len(part), part))
+        guarded[guard] = [each for each in left if guard in each[0]]
+        left = [each for each in left if guard not in each[0]]
+    return [(guard, tuple(group)) for guard, group in guarded.items()]

@@ -6,7 +6,40 @@
 from __future__ import annotations
 
 VERSION = 2
-SPLIT_NEEDLES: tuple[str, ...] = ('eyJ', 'whsec_', 'ABSK', 'fm1_', 'fm2_', 'fm1r_', 'fm1a_', 'ops_eyJ', 'glc_eyJ', 'dG9rO', 'snyk_', 'dt0', 'GR1348941')
+
+BEGINNING_NEEDLES: dict[str, tuple[tuple[str, int], ...]] = {'AK': (('AKIA', 0), ('AKID', 27), ('AKCp', 38)), 'AS': (('ASIA', 0),), 'AB': (('ABIA', 0),), 'AC': (('ACCA', 0),), 'AI': (('AIza', 2),), 'GO': (('GOCSPX-', 2),), 'do': (('doo_v1_', 5), ('dop_v1_', 5), ('dor_v1_', 5)), 'da': (('dapi', 5),), 'ts': (('tskey-', 5),), 'ps': (('pscale_', 5),), 'sb': (('sbp_', 5), ('sb_secret_', 5)), 'HR': (('HRKU-', 5),), 'gh': (('ghp_', 6), ('gho_', 6), ('ghu_', 6), ('ghs_', 6), ('ghr_', 6), ('ghp_', 7), ('gho_', 7), ('ghu_', 7), ('ghs_', 7), ('ghr_', 7)), 'gi': (('github_pat_', 6),), 'gl': (('glpat-', 8), ('gldt-', 8), ('glrt-', 8), ('glrtr-', 8), ('glcbt-', 8), ('glptt-', 8), ('glft-', 8), ('glffct-', 8), ('glimt-', 8), ('glsoat-', 8), ('glagent-', 8), ('gloas-', 8), ('glsa_', 17)), 'AT': (('ATBB', 9), ('ATATT3', 9), ('ATCTT3', 9), ('ATTA', 9)), 'xo': (('xox', 10),), 'xa': (('xapp-', 10), ('xai-', 13), ('xau_', 27)), 'sk': (('sk-ant-', 13), ('sk-proj-', 13), ('sk-svcacct-', 13), ('sk-or-', 13), ('sk-lf-', 13), ('sk-', 14), ('sk_live_', 15), ('sk_test_', 15), ('sk_', 34), ('sk_org_', 35)), 'gs': (('gsk_', 13),), 'hf': (('hf_', 13),), 'r8': (('r8_', 13),), 'pp': (('pplx-', 13),), 'nv': (('nvapi-', 13),), 'ls': (('lsv2_', 13),), 'rk': (('rk_live_', 15), ('rk_test_', 15)), 'sq': (('sq0atp-', 15), ('sq0csp-', 15), ('sqp_', 39), ('squ_', 39), ('sqa_', 39)), 'sh': (('shpat_', 15), ('shpca_', 15), ('shppa_', 15), ('shpss_', 15), ('shippo_', 39)), 'np': (('npm_', 16),), 'py': (('pypi-', 16), ('pylf_v', 39)), 'ru': (('rubygems_', 16),), 'dc': (('dckr_pat_', 16), ('dckr_oat_', 16)), 'oy': (('oy2', 16),), 'ci': (('cio', 16),), 'ke': (('key-', 17),), 'SK': (('SK', 17),), 'li': (('lin_api_', 17), ('live_', 37), ('lin_oauth_', 39)), 'nt': (('ntn_', 17),), 'se': (('secret_', 17),), 'NR': (('NRAK-', 17), ('NRJS-', 39), ('NRAL-', 39), ('NRII-', 39)), 'sn': (('sntrys_', 17), ('sntryu_', 17)), 'fi': (('figd_', 17), ('fio-u-', 39)), 'PM': (('PMAK-', 17),), 'AG': (('AGE-SECRET-KEY-1', 18),), 'LT': (('LTAI', 27),), 'pu': (('pul-', 27),), 'nf': (('nfp_', 27),), 'rn': (('rnd_', 27),), 'fo': (('fo1_', 27),), 've': (('vercel_blob_rw_', 27),), 'na': (('napi_', 27),), 'dd': (('ddp_', 27), ('ddo_', 27)), 'A3': (('A3-', 30),), 'tg': (('tgp_v1_', 34),), 'fw': (('fw_', 34),), 'ji': (('jina_', 34),), 'tv': (('tvly-', 34),), 'cs': (('csk-', 34),), 'es': (('esecret_', 34),), 'cr': (('crsr_', 34),), 'ph': (('phx_', 34),), 'pc': (('pcsk_', 34),), 'ap': (('api_org_', 34), ('apify_api_', 39), ('api-', 39)), 'EA': (('EAAA', 35), ('EAA', 39)), 'FL': (('FLWSECK', 35),), 'rz': (('rzp_live_', 35), ('rzp_test_', 35)), 'pd': (('pdl_live_', 35), ('pdl_sdbx_', 35)), 'po': (('polar_pat_', 35), ('polar_oat_', 35)), 'ac': (('access-sandbox-', 36), ('access-development-', 36), ('access-production-', 36)), 'te': (('test_', 37),), 'CL': (('CLOJARS_', 38),), 'cm': (('cmVmdGtu', 38),), 'xk': (('xkeysib-', 39),), 'xs': (('xsmtpsib-', 39),), 'CF': (('CFPAT-', 39),), 'du': (('duffel_', 39),), 'EZ': (('EZAK', 39), ('EZTK', 39)), 'IG': (('IGQ', 39),), 'os': (('os_v2_', 39),), 'pn': (('pnu_', 39),), 'rd': (('rdme_', 39),), 'tk': (('tk-us-', 39),), 'sm': (('sm_aat_', 39),), 'sg': (('sgp_', 39),), 'tf': (('tfp_', 39),), 'AQ': (('AQVN', 39),), 'y0': (('y0_', 39),), 'zp': (('zpka_', 39),), 'bk': (('bkua_', 39),), 'CC': (('CCIPAT_', 39),), 'p8': (('p8e-', 39),), 'ic': (('ico-', 39),), 'AP': (('API-', 39),), 'wa': (('waka_', 39),), 'io': (('ion_', 39),), 're': (('re_', 39),), 'pa': (('pat-na', 39), ('pat-eu', 39), ('pat-ap', 39), ('pat', 43)), 'sd': (('sdk-', 39),), 'mo': (('mob-', 39),), 'BB': (('BBFF-', 39),), 'ro': (('rootly_', 39),), 'sa': (('samsara_api_', 39),)}
+INNER_NEEDLES: tuple[tuple[str, int], ...] = (('AZDO', 29), ('_mmk', 40), ('-us', 41))
+LEADING_NEEDLES: tuple[tuple[str, int], ...] = (('amzn.mws.', 1), ('ya29.', 2), ('1//0', 2), ('.atlasv1.', 4), ('hvs.', 5), ('hvb.', 5), ('hvr.', 5), ('dp.pt.', 5), ('dp.st.', 5), ('dp.ct.', 5), ('dp.sa.', 5), ('dp.scim.', 5), ('dp.audit.', 5), ('SG.', 17), ('sha256~', 27), ('v1.0-', 28), ('sk.eyJ', 44), ('sl.', 45), ('sl.u.', 45), ('oauth:', 46))
+TEXT_NEEDLES: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
+    ('K', (('ABSK', 0),)),
+    ('~', (('Q~', 3),)),
+    ('G', (('GR1348941', 8),)),
+    ('A', ((':AA', 12),)),
+    ('$', (('access_token$produc', 15), ('$1$', 47), ('$5$', 47), ('$6$', 47), ('$7$', 47), ('$y$', 47), ('$gy$', 47), ('$apr1$', 47), ('$2a$', 47), ('$2b$', 47), ('$2x$', 47), ('$2y$', 47), ('$argon2', 47))),
+    ('J', (('eyJ', 19), ('ops_eyJ', 27), ('glc_eyJ', 39))),
+    ('O', (('dG9rO', 39),)),
+    ('*', ((':*:', 48),)),
+    ('.com/', (('hooks.slack.com/services/', 10), ('discord.com/api/webhooks/', 11), ('discordapp.com/api/webhooks/', 11), ('hooks.slack.com/workflows/', 31), ('hooks.slack.com/triggers/', 31), ('.webhook.office.com/webhookb2/', 32), ('hooks.zapier.com/hooks/catch/', 33))),
+    ('fm', (('fm1_', 27), ('fm2_', 27), ('fm1r_', 27), ('fm1a_', 27))),
+    ('43', ((':5432:', 48), (':5433:', 48), (':6432:', 48))),
+    ('whsec_', (('whsec_', 15),)),
+    ('snyk_', (('snyk_', 39),)),
+    ('dt0', (('dt0', 42),)),
+)
+
+WORD_NEEDLES: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
+    ('=', (('sig=', 24), ('signature=', 24), ('code=', 50))),
+    ('-token', (('private-token', 52), ('x-auth-token', 52), ('x-vault-token', 52), ('x-amz-security-token', 52), ('x-access-token', 52))),
+    ('-key', (('x-api-key', 52), ('x-goog-api-key', 52), ('ocp-apim-subscription-key', 52))),
+    ('auth', (('authorization', 22), ('auth', 51))),
+    ('identified', (('identified', 49),)),
+    ('password', (('password', 49),)),
+    ('cookie', (('cookie', 23),)),
+    ('bearer', (('bearer', 20),)),
+    ('login', (('login', 25),)),
+    ('basic', (('basic', 21),)),
+    ('curl', (('curl', 26),)),
+)
 
 TOKENS: tuple[tuple[str, tuple[str, ...], str, str, str, int], ...] = (
     ('aws-key', ('AKIA', 'ASIA', 'ABIA', 'ACCA', 'ABSK'), '(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9_-])|ABSK[A-Za-z0-9+/]{100,}+=?=?', 'key', '', 0),
@@ -69,29 +102,29 @@ SHAPES: tuple[tuple[str, str, tuple[int, ...], str, str, str], ...] = (
     ('private-key', '5KL', (51, 52), '', '[5KL][1-9A-HJ-NP-Za-km-z]{50,51}(?![A-Za-z0-9_-])', 'base58check'),
 )
 
-COMMANDS: tuple[tuple[tuple[str, ...], str, bool], ...] = (
-    (('mysql', 'mysqldump', 'mysqladmin', 'mysqlimport', 'mysqlshow', 'mysqlcheck', 'mariadb', 'mariadb-dump', 'mariadb-admin'), '(?<!\\S)-p(?=[^\\s-])(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('sshpass', 'mongo', 'mongosh', 'mongodump', 'mongorestore', 'mongoexport', 'mongoimport'), '(?<!\\S)-p[ =]{0,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('login',), '(?<!\\S)-p[ =]{0,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('redis-cli',), '(?<!\\S)(?:-a|--pass)[ =]{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('ldapsearch', 'ldapadd', 'ldapmodify', 'ldapdelete', 'ldappasswd', 'ldapwhoami'), '(?<!\\S)-[ws]\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('sqlcmd', 'bcp', 'osql', 'zip', 'unzip', 'mosquitto_pub', 'mosquitto_sub'), '(?<!\\S)-P\\s{0,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('7z', '7za', '7zr', 'rar', 'unrar'), '(?<!\\S)-h?p(?=[^\\s-])(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('openssl',), '(?<!\\S)(?:-k|-K|-passwd)\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('openssl',), '\\bpass:(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('htpasswd',), '(?<!\\S)-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}\\s(?:\\S{1,256}+\\s{1,8}+){1,4}+(?<=\\s)(?P<c>[^\\s\\"\']{1,256}+)', False),
-    (('nmcli',), '(?<!\\S)(?:password|[a-z0-9-]{1,32}\\.(?:psk|password|wep-key0))\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('keytool', 'jarsigner', 'apksigner'), '(?<!\\S)--?(?:storepass|keypass|srcstorepass|deststorepass|srckeypass|destkeypass|ks-pass|key-pass)\\s{1,4}(?:pass:)?(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('smbclient', 'rpcclient', 'smbmap', 'mount.cifs'), '(?<!\\S)-U\\s{0,4}[\\"\']?[^\\s%\\"\']{1,64}%(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('curl',), '(?<!\\S)(?:-b|--cookie)[ =]{0,4}[\\"\']?(?P<c>[A-Za-z0-9_.-]{1,64}+=[^\\"\'\\s]{2,512}+)', False),
-    (('http', 'https', 'xh'), '(?<!\\S)(?:-a|--auth)[ =]{0,4}[\\"\']?[^\\s:\\"\'$]{1,64}+:(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('aws', 'npm', 'yarn', 'pnpm', 'gcloud', 'git', 'pip', 'poetry', 'composer', 'az'), '(?<!\\S)config(?:ure)?\\s{1,4}+(?:--profile\\s{1,4}+\\S{1,64}+\\s{1,4}+)?(?:--?[a-z-]{1,32}+\\s{1,4}+){0,3}+(?:set\\s{1,4}+)?[^\\s=]{0,64}?(?:secret|token|password|passwd|_auth|access_key)[a-zA-Z_-]{0,32}+\\s{1,4}+(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('vault',), '(?<!\\S)login\\s{1,4}+(?:-[a-z-]{1,32}+(?:=\\S{1,128}+)?\\s{1,4}+){0,4}+(?![a-z]{1,32}=)(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('kubectl', 'oc'), '--from-literal[= ][\\"\']?[^\\s=\\"\']{1,128}=(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('wpa_passphrase',), 'wpa_passphrase\\s{1,4}(?:\\"[^\\"\\n]{1,64}\\"|\'[^\'\\n]{1,64}\'|\\S{1,64}+)\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('chpasswd',), '(?:^|[\\s\\"\'])[a-z_][a-z0-9_-]{0,31}+:(?P<c>[^\\s\\"\'|]{1,256}+)(?=[\\"\']?\\s{0,4}+\\|[^|\\n]{0,64}?chpasswd)', True),
-    (('xfreerdp', 'wfreerdp', 'rdesktop'), '(?<!\\S)(?:/p:|-p\\s{1,4})(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
-    (('impacket-psexec', 'psexec.py', 'secretsdump.py', 'evil-winrm', 'winexe', 'cyberark', 'crackmapexec', 'nxc'), '(?<!\\S)-p\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+COMMANDS: tuple[tuple[tuple[str, ...], tuple[str, ...], str, bool], ...] = (
+    (('mysql', 'mysqldump', 'mysqladmin', 'mysqlimport', 'mysqlshow', 'mysqlcheck', 'mariadb', 'mariadb-dump', 'mariadb-admin'), ('-p',), '(?<!\\S)-p(?=[^\\s-])(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('sshpass', 'mongo', 'mongosh', 'mongodump', 'mongorestore', 'mongoexport', 'mongoimport'), ('-p',), '(?<!\\S)-p[ =]{0,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('login',), ('-p',), '(?<!\\S)-p[ =]{0,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('redis-cli',), ('-a', '--'), '(?<!\\S)(?:-a|--pass)[ =]{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('ldapsearch', 'ldapadd', 'ldapmodify', 'ldapdelete', 'ldappasswd', 'ldapwhoami'), ('-w', '-s'), '(?<!\\S)-[ws]\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('sqlcmd', 'bcp', 'osql', 'zip', 'unzip', 'mosquitto_pub', 'mosquitto_sub'), ('-P',), '(?<!\\S)-P\\s{0,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('7z', '7za', '7zr', 'rar', 'unrar'), ('-p', '-h'), '(?<!\\S)-h?p(?=[^\\s-])(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('openssl',), ('-k', '-K', '-p'), '(?<!\\S)(?:-k|-K|-passwd)\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('openssl',), ('pass:',), '\\bpass:(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('htpasswd',), ('htpasswd',), '(?<!\\S)-[a-zA-Z]{0,6}b[a-zA-Z]{0,6}\\s(?:\\S{1,256}+\\s{1,8}+){1,4}+(?<=\\s)(?P<c>[^\\s\\"\']{1,256}+)', False),
+    (('nmcli',), ('nmcli',), '(?<!\\S)(?:password|[a-z0-9-]{1,32}\\.(?:psk|password|wep-key0))\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('keytool', 'jarsigner', 'apksigner'), ('pass',), '(?<!\\S)--?(?:storepass|keypass|srcstorepass|deststorepass|srckeypass|destkeypass|ks-pass|key-pass)\\s{1,4}(?:pass:)?(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('smbclient', 'rpcclient', 'smbmap', 'mount.cifs'), ('-U',), '(?<!\\S)-U\\s{0,4}[\\"\']?[^\\s%\\"\']{1,64}%(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('curl',), ('-b', '--'), '(?<!\\S)(?:-b|--cookie)[ =]{0,4}[\\"\']?(?P<c>[A-Za-z0-9_.-]{1,64}+=[^\\"\'\\s]{2,512}+)', False),
+    (('http', 'https', 'xh'), ('-a', '--'), '(?<!\\S)(?:-a|--auth)[ =]{0,4}[\\"\']?[^\\s:\\"\'$]{1,64}+:(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('aws', 'npm', 'yarn', 'pnpm', 'gcloud', 'git', 'pip', 'poetry', 'composer', 'az'), ('config',), '(?<!\\S)config(?:ure)?\\s{1,4}+(?:--profile\\s{1,4}+\\S{1,64}+\\s{1,4}+)?(?:--?[a-z-]{1,32}+\\s{1,4}+){0,3}+(?:set\\s{1,4}+)?[^\\s=]{0,64}?(?:secret|token|password|passwd|_auth|access_key)[a-zA-Z_-]{0,32}+\\s{1,4}+(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('vault',), ('login',), '(?<!\\S)login\\s{1,4}+(?:-[a-z-]{1,32}+(?:=\\S{1,128}+)?\\s{1,4}+){0,4}+(?![a-z]{1,32}=)(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('kubectl', 'oc'), ('--from-literal',), '--from-literal[= ][\\"\']?[^\\s=\\"\']{1,128}=(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('wpa_passphrase',), ('wpa_passphrase',), 'wpa_passphrase\\s{1,4}(?:\\"[^\\"\\n]{1,64}\\"|\'[^\'\\n]{1,64}\'|\\S{1,64}+)\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('chpasswd',), ('chpasswd',), '(?:^|[\\s\\"\'])[a-z_][a-z0-9_-]{0,31}+:(?P<c>[^\\s\\"\'|]{1,256}+)(?=[\\"\']?\\s{0,4}+\\|[^|\\n]{0,64}?chpasswd)', True),
+    (('xfreerdp', 'wfreerdp', 'rdesktop'), ('/p:', '-p'), '(?<!\\S)(?:/p:|-p\\s{1,4})(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
+    (('impacket-psexec', 'psexec.py', 'secretsdump.py', 'evil-winrm', 'winexe', 'cyberark', 'crackmapexec', 'nxc'), ('-p',), '(?<!\\S)-p\\s{1,4}(?:\\$?\'(?P<a>[^\'\\n]{1,256}+)\'|"(?P<b>[^"\\n]{1,256}+)"|(?P<c>[^\\s"\'|;&<>()]{1,256}+))', False),
 )
 
 SECRET: tuple[str, ...] = ('password', 'passwords', 'passwd', 'passwds', 'passphrase', 'passphrases', 'passcode', 'passcodes', 'pwd', 'pswd', 'secret', 'secrets', 'token', 'credential', 'credentials', 'authorization', 'connection_string', 'connectionstring', 'secret_key_base', 'secretkeybase', 'passkey', 'mnemonic', 'seed_phrase', 'seedphrase', 'recovery_phrase', 'secret_phrase', 'seed_words')

@@ -169,66 +169,77 @@ PRIVATE_KEY_MARKS = ("PRIVATE KEY", "Private-Lines:")
 
 KEY_RUN_MIN = 15
 """Every key whose needle has only letters, digits, hyphens and underscores contains the needle in a run of at least
-this many such characters, except for `_SPLIT_KEY_NEEDLES`. A test checks this for every pattern."""
+this many such characters, except for the `split_needles` of `rules.toml`. A test checks this for every pattern."""
 
-_SPLIT_KEY_NEEDLES = frozenset(rules_table.SPLIT_NEEDLES)
-"""Needles of keys that may consist of shorter runs."""
+LEAD_MAX = 6
+"""Characters of a run up to the beginning of a key in it: `n`, `3D`, `u003d`, `31m` end an escape, `n-` a diff's."""
+
+LEADING_MAX = max(len(needle) for needle, _ in rules_table.LEADING_NEEDLES)
 
 _RUN_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _RUN_TABLE = bytes(ord("x" if chr(byte) in _RUN_CHARACTERS else " ") for byte in range(256))
 _LONG_RUN = b"x" * KEY_RUN_MIN
-_DIGEST_CHARACTERS = b"0123456789abcdef-"
+_DIGEST_CHARACTERS = "0123456789abcdef-"
 """No needle has only these characters, so that digests and ids need not be searched."""
+_BEFORE_LEADING_RUN = frozenset((b".", b"/", b"~", b":"))
+"""The last characters of the leading needles that do not belong to a run."""
+_BEFORE_ESCAPE_END = frozenset((b"\\", b"%", b"[", b";"))
+"""The characters before the end of an escape that `_WORD_START` knows."""
 
 
 def possible_patterns(text: str) -> tuple[TokenPattern, ...]:
-    """The patterns that may match somewhere in a text: those with a needle in it.
+    """The patterns that may match somewhere in a text: those with a needle in it, and only with these needles.
 
     A record has many texts and hardly ever a needle. So the whole record is searched once, written as JSON: no needle
     has a character that JSON escapes. Most needles belong to keys, and a key is always in a long run of characters.
+    Other needles are searched in groups, each by a guard that all of a group contain.
     """
-    lower = _to_lower(text)
-    # The long runs of characters that may hold a key. Searching a copy with one letter for all of them is fast.
-    written = text.encode("utf-8", "surrogatepass")
+    found, has_shape = _find_in_runs(text.encode("utf-8", "surrogatepass"))
+    for searched, groups in ((text, rules_table.TEXT_NEEDLES), (_to_lower(text), rules_table.WORD_NEEDLES)):
+        for guard, needles in groups:
+            if guard in searched:
+                found += [each for each in needles if each[0] in searched]
+    if not found:
+        return (_SHAPE_MARK,) if has_shape else ()
+    by_pattern: dict[int, list[str]] = {}
+    for needle, number in dict.fromkeys(found):
+        by_pattern.setdefault(number, []).append(needle)
+    forms = [TOKEN_PATTERNS[number]._replace(needles=tuple(by_pattern[number])) for number in sorted(by_pattern)]
+    return (*forms, _SHAPE_MARK) if has_shape else tuple(forms)
+
+
+def _find_in_runs(written: bytes) -> tuple[list[tuple[str, int]], bool]:
+    """Find the needles of keys in long runs of characters, and whether a run may be a key without a needle."""
+    # Searching a copy that has one letter for all characters of a run is fast.
     shape = written.translate(_RUN_TABLE)
-    long_runs, end, has_shape = list[bytes](), 0, False
+    found, has_shape, end = list[tuple[str, int]](), False, 0
     while (start := shape.find(_LONG_RUN, end)) != -1:
         space = shape.find(b" ", start)
         end = len(shape) if space == -1 else space
-        if written[start:end].strip(_DIGEST_CHARACTERS):
-            long_runs.append(written[start:end])
-            has_shape = has_shape or _may_have_shape(written, start, end)
-    runs = b" ".join(long_runs).decode("ascii")
-    found = [at for needle, at in _RUN_NEEDLES if needle in runs] if runs else []
-    found += [at for needle, at in _TEXT_NEEDLES if needle in text]
-    found += [at for needle, at in _WORD_NEEDLES if needle in lower]
-    shapes = (_SHAPE_MARK,) if has_shape else ()
-    return (*(TOKEN_PATTERNS[at] for at in sorted(set(found))), *shapes) if found or shapes else ()
+        before = written[start - 1 : start] if start else b""
+        if before in _BEFORE_LEADING_RUN:
+            window = written[max(start - LEADING_MAX, 0) : end].decode("ascii", "replace")
+            found += [each for each in rules_table.LEADING_NEEDLES if each[0] in window]
+        run = written[start:end].decode("ascii")
+        if not run.strip(_DIGEST_CHARACTERS):
+            continue
+        found += [each for each in rules_table.INNER_NEEDLES if each[0] in run]
+        # A key begins with its run, or right behind an escape or a hyphen.
+        for offset in range(LEAD_MAX if before in _BEFORE_ESCAPE_END or run[0] == "-" else 1):
+            for each in rules_table.BEGINNING_NEEDLES.get(run[offset : offset + 2], ()):
+                if run.startswith(each[0], offset):
+                    found.append(each)
+            has_shape = has_shape or _may_have_shape(written, start + offset, end)
+    return found, has_shape
 
 
-def _may_have_shape(written: bytes, start: int, end: int) -> bool:
-    """Whether a run of characters may begin a key without a needle. The end of an escape may stand before the key."""
-    return any(
-        end - begin in shape.lengths
-        and chr(written[begin]) in shape.begins
-        and written.startswith(shape.follows.encode(), end)
-        for begin in range(start, min(start + SHAPE_LEAD_MAX, end))
-        for shape in SHAPE_PATTERNS
-    )
-
-
-SHAPE_LEAD_MAX = 6
-"""Characters of an escape (`n`, `u003d`, `31m`) that may stand before a key in the same run."""
-
-
-_NEEDLES = [(needle, at) for at, form in enumerate(TOKEN_PATTERNS) for needle in form.needles]
-_WORD_NEEDLES = [(needle, at) for needle, at in _NEEDLES if TOKEN_PATTERNS[at].any_case]
-_RUN_NEEDLES = [
-    (needle, at)
-    for needle, at in _NEEDLES
-    if not TOKEN_PATTERNS[at].any_case and needle not in _SPLIT_KEY_NEEDLES and _RUN_CHARACTERS.issuperset(needle)
-]
-_TEXT_NEEDLES = [each for each in _NEEDLES if each not in (*_WORD_NEEDLES, *_RUN_NEEDLES)]
+def _may_have_shape(written: bytes, begin: int, end: int) -> bool:
+    """Whether a key without a needle may begin here, where its run ends there."""
+    for shape in SHAPE_PATTERNS:
+        has_length = end - begin in shape.lengths
+        if has_length and chr(written[begin]) in shape.begins and written.startswith(shape.follows.encode(), end):
+            return True
+    return False
 
 
 ALL_PATTERNS = (*TOKEN_PATTERNS, _SHAPE_MARK)
