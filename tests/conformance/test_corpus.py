@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import datetime
 import decimal
 import enum
 import hashlib
+import itertools
 import json
 import math
 import sys
@@ -305,8 +305,15 @@ def test_the_quick_check_knows_nothing_better_than_the_tables(monkeypatch: pytes
     for chosen, selected in itertools.product(((True, False), (False, False), (True, True)), ("", "a", "first", "z")):
         options = [
             {
-                **{"id": name, "description": said, "pros": ["x"], "cons": [], "estimated_impact": {}},
-                **{"feasibility": 0.5, "risks": [], "selected": is_chosen, "rejection_reason": "too slow"},
+                "id": name,
+                "description": said,
+                "pros": ["x"],
+                "cons": [],
+                "estimated_impact": {},
+                "feasibility": 0.5,
+                "risks": [],
+                "selected": is_chosen,
+                "rejection_reason": "too slow",
             }
             for name, said, is_chosen in zip("ab", ("first", "second"), chosen, strict=True)
         ]

@@ -352,14 +352,15 @@ def is_plainly_valid(content: Any) -> bool:
             and type(confidence) is float
             and (SCORE_MIN <= confidence <= 1 or confidence == 0)
             and (reasoning["model"] is None or type(reasoning["model"]) is str)
-            and _hash_or_null_rule(reasoning["prompt_hash"]) is None
+            and (reasoning["prompt_hash"] is None or _hash_or_null_rule(reasoning["prompt_hash"]) is None)
             and len(authority) == 5
             and type(authority["type"]) is str
             and authority["type"] in AUTHORITY_TYPES
             and (authority["approver"] is None or type(authority["approver"]) is str)
             and (authority["policy_reference"] is None or type(authority["policy_reference"]) is str)
             and (authority["escalation_reason"] is None or type(authority["escalation_reason"]) is str)
-            and _object_list_rule(authority["chain"]) is None
+            and type(authority["chain"]) is list
+            and (not authority["chain"] or _object_list_rule(authority["chain"]) is None)
             and len(execution) == 3
             and type(execution["duration_ms"]) is int
             and execution["duration_ms"] >= 0
@@ -416,17 +417,18 @@ def _are_plain_options(reasoning: dict[str, Any]) -> bool:
             and type(option["selected"]) is bool
             and type(option["rejection_reason"]) is str
             and (option["selected"] or option["rejection_reason"].strip())
-            and _text_list_rule(option["pros"]) is None
-            and _text_list_rule(option["cons"]) is None
-            and _text_list_rule(option["risks"]) is None
+            and type(option["pros"]) is type(option["cons"]) is type(option["risks"]) is list
         ):
             return False
-        is_named = selected in (option["id"], option["description"])
-        chosen += option["selected"]
-        # Of several options, the one that is marked as selected must be the one that is named.
-        if option["selected"] and selected and not is_named:
+        for text in (*option["pros"], *option["cons"], *option["risks"]):
+            if type(text) is not str:
+                return False
+        # The option that is marked as selected must be the one that is named.
+        if selected in (option["id"], option["description"]):
+            named = True
+        elif selected and option["selected"]:
             return False
-        named = named or is_named
+        chosen += option["selected"]
     return chosen <= 1 and named
 
 

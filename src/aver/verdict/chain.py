@@ -140,6 +140,7 @@ class ChainJudge:
         self._last_signer: PublicKey | None = None
         self._role: KeyRole | None = None
         self._is_sealer = True
+        self._is_plain_signer = False
 
     def judge(self, record: Sealed, columns: tuple[Any, ...] | None = None) -> dict[str, Any] | None:
         """Judge the next record. Returns its content if it could be read.
@@ -284,6 +285,7 @@ class ChainJudge:
                 if key is not self._last_signer:
                     self._last_signer, self._role = key, self._rules.role_of(key)
                     self._is_sealer = self._role is None or self._role.may_seal
+                    self._is_plain_signer = self._is_plain(key)
                 if not known:
                     note = f"signer {record.signed_by!r} is the known key {key.fingerprint}"
                     self.tally.notes["signature"] = make_printable(note)
@@ -358,12 +360,24 @@ class ChainJudge:
                 return "identity", "CHAIN_IDENTITY", f"stored as {key} {value!r}, but says it is {named.get(key)!r}"
         return None
 
+    def _is_plain(self, signer: PublicKey) -> bool:
+        """Whether no part of rule 8 can apply to a key in this chain, so that its records need not be asked each."""
+        rules, key, name = self._rules, signer.ed25519, self._identity.get("name", self._chain)
+        return (
+            key not in rules.began
+            and (rules.recorded is None or key in rules.recorded)
+            and (self._role is None or (self._is_sealer and name is not None and name not in RESERVED_CHAINS))
+            and key not in rules.retired
+        )
+
     def _key_problem(
         self, record: Sealed, content: Mapping[str, Any], block: Mapping[str, Any] | None
     ) -> tuple[str, str, str] | None:
         if self._signer is None:
             return None
         self._counts["keys"] += 1
+        if self._is_plain_signer:
+            return None
         rules, key = self._rules, self._signer.ed25519
         # Take the key that verified: a record may call its signer by a shorter name.
         signer = self._signer.fingerprint
