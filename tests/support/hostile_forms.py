@@ -171,6 +171,43 @@ def _many_chains(directory: Path, size: int) -> WrittenForm:
     return WrittenForm(path, (path / "index.json").stat().st_size)
 
 
+def _tiny_chains(directory: Path, size: int) -> WrittenForm:
+    """As many chains of one short record as fit. Each is a file that must be opened and judged."""
+    path = directory / "bundle"
+    path.mkdir()
+    document = b'{"capsules":[' + _hashed_record() + b"]}"
+    count = size // (len(document) + 16)
+    (path / "index.json").write_bytes(orjson.dumps({"chains": [{"id": f"x.{number}"} for number in range(count)]}))
+    for number in range(count):
+        (path / f"x.{number}.json").write_bytes(document)
+    return WrittenForm(path, count * len(document) + (path / "index.json").stat().st_size)
+
+
+LINKS = 2000
+"""Names of one file: fewer than any file system allows."""
+
+
+def _linked_chains(directory: Path, size: int) -> WrittenForm:
+    """One long chain under many names. A disk has its bytes once."""
+    path = directory / "bundle"
+    path.mkdir()
+    (path / "index.json").write_bytes(orjson.dumps({"chains": [{"id": f"x.{number}"} for number in range(LINKS)]}))
+    with (path / "x.0.json").open("wb") as file:
+        file.write(b'{"capsules":[')
+        for piece in _repeated(_hashed_record() + b",", size, b"", _hashed_record()):
+            file.write(piece)
+        file.write(b"]}")
+    for number in range(1, LINKS):
+        os.link(path / "x.0.json", path / f"x.{number}.json")
+    return WrittenForm(path, (path / "x.0.json").stat().st_size)
+
+
+def _hashed_record() -> bytes:
+    """A capsule of a bundle that has its hash, and no signature."""
+    canonical = orjson.dumps(MINIMAL, option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps({**SEAL, "hash": hashlib.sha3_256(canonical).hexdigest(), "canonical": canonical.decode()})
+
+
 # --- databases
 
 
@@ -327,6 +364,8 @@ FORMS: dict[str, Write] = {
         lambda size: _repeated(orjson.dumps({**SEAL, "canonical": json.dumps(MINIMAL)}) + b",", size, b"", b"{}")
     ),
     "bundle of chains that are not there": _many_chains,
+    "bundle of tiny chains": _tiny_chains,
+    "bundle of one chain under many names": _linked_chains,
     # databases
     "ledger of empty records": _ledger(_fill_with_empty_records),
     "ledger of minimal records": _ledger(_fill_with_minimal_records),

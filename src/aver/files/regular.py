@@ -108,7 +108,6 @@ def open_inside(directory: Path, *names: str) -> BinaryIO:
     for name in names:
         if not is_file_name(name):
             raise BadInput(f"{ascii(name)[:80]} is not a name that a file may have here")
-    path = directory.joinpath(*names)
     try:
         at = os.open(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
         for name in names[:-1]:
@@ -122,7 +121,7 @@ def open_inside(directory: Path, *names: str) -> BinaryIO:
         finally:
             os.close(at)
     except OSError as error:
-        raise open_error(path, error) from error
+        raise open_error(directory.joinpath(*names), error) from error
 
 
 def open_error(path: Path, error: OSError) -> BadInput | Unavailable:

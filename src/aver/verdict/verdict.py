@@ -189,13 +189,17 @@ class Tally:
         self.chains += other.chains
         self.earlier += other.earlier
         self.doubtful |= other.doubtful
-        self.unrecorded = {**other.unrecorded, **self.unrecorded}
+        for signer, place in other.unrecorded.items():
+            self.unrecorded.setdefault(signer, place)
         for check, times in other.done.items():
             self.count_done(check, times)
-        # The limit holds for the merged tally, too: a hostile ledger must not fill the memory with findings.
+        # The limit holds for the merged tally, too: a hostile ledger must not fill the memory with findings. Up to the
+        # limit every counted finding is kept, so the counts before this piece tell how many more there may be.
+        room: dict[tuple[str, CheckStatus, str], int] = {}
         for finding in other.findings:
             key = (finding.check, finding.status, finding.code)
-            if sum(1 for f in self.findings if (f.check, f.status, f.code) == key) < FINDINGS_KEPT:
+            room[key] = room.get(key, FINDINGS_KEPT - self.counts.get(key, 0)) - 1
+            if room[key] >= 0:
                 self.findings.append(finding)
         for key, count in other.counts.items():
             self.counts[key] = self.counts.get(key, 0) + count

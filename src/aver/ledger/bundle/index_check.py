@@ -70,9 +70,18 @@ def check_chain_claim(
 
 
 def check_shown_claims(
-    claim: ChainClaim, facts: ChainFacts, source: ClaimSource, tally: Tally, place: Place, all_hashes_ok: bool | None
+    claim: ChainClaim,
+    facts: ChainFacts,
+    source: ClaimSource,
+    tally: Tally,
+    place: Place,
+    all_hashes_ok: bool | None,
+    name: str,
 ) -> None:
-    """Compare the claims that a reader of the index is shown. `all_hashes_ok` is None if no hash was computed."""
+    """Compare the claims that a reader of the index is shown. `all_hashes_ok` is None if no hash was computed.
+
+    `name` is the chain's, or empty if nothing tells it.
+    """
     if source.is_avers:
         warn_of_keys(claim.unknown, source.name, tally, place)
     if facts.count == 0:
@@ -86,16 +95,16 @@ def check_shown_claims(
         compared.append(("signers", claim.signed_by, tuple(sorted(facts.signers))))
     else:
         tally.skip(CHECK, f"a chain has more than {SIGNERS_MAX} signers, which were not compared", matters=True)
-    if source.is_avers and claim.id:
-        compared.append(("a tool", claim.tool or None, split_chain_name(claim.id)[0]))
-        compared.append(("a title", claim.title, facts.title or claim.id))
+    if source.is_avers and name:
+        compared.append(("a tool", claim.tool or None, split_chain_name(name)[0]))
+        compared.append(("a title", claim.title, facts.title or name))
         compared.append(("a path", claim.db_path, ""))
     for what, claimed, actual in compared:
         if claimed is not None and claimed != actual:
             shown = ascii(claimed)[:_NAME_SHOWN]
             words = f"{source.name} claims {what} that the records do not have: {shown}"
             tally.add(Finding(CHECK, "failed", "INDEX_MISMATCH", words, place))
-    if not source.is_avers and claim.title not in (None, facts.title, facts.raw_title[:TITLE_MAX], claim.id):
+    if not source.is_avers and claim.title not in (None, facts.title, facts.raw_title[:TITLE_MAX], name):
         words = f"{source.name} claims a title that the first request does not have: {ascii(claim.title)[:_NAME_SHOWN]}"
         tally.add(Finding(CHECK, "warning", "INDEX_MISMATCH", words, place))
 
@@ -105,6 +114,15 @@ def warn_of_keys(unknown: Collection[str], who: str, tally: Tally, place: Place)
     if unknown:
         listed = ", ".join(ascii(key)[1:-1][:_NAME_SHOWN] for key in unknown)
         words = f"{who} has keys that Aver does not know, and which were not compared: {listed}"
+        tally.add(Finding(CHECK, "warning", "INDEX_MISMATCH", words, place))
+
+
+def warn_of_members(unknown: Mapping[str, int], tally: Tally, chain: str | None, source: str | None = None) -> None:
+    """Warn of members of records that Aver does not write. No signature covers them, and a reader may show them."""
+    if unknown:
+        listed = ", ".join(ascii(key)[1:-1][:_NAME_SHOWN] for key in unknown)
+        words = f"records have members beside `canonical` that Aver does not know, and that nobody signed: {listed}"
+        place = Place(chain, min(unknown.values()), source)
         tally.add(Finding(CHECK, "warning", "INDEX_MISMATCH", words, place))
 
 

@@ -23,7 +23,7 @@ neither its keys nor its statement that all hashes are in order.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -47,6 +47,10 @@ RESERVED_IDS = frozenset({"head", "index", "meta"})
 INDEX_MAX = ELEMENT_MAX
 """Largest index that is read, in bytes: enough for some 40,000 chains."""
 
+SHORTEST_CHAIN = 1200
+"""Bytes that the file of a chain has at least, if a tool wrote it: one record with all the members that CPS demands
+and its seal take 1,190, and the shortest summary takes some 300."""
+
 ABSENT_MAX = 1000
 """Most chains that an index may list without their files. With more, the index is not read."""
 
@@ -68,6 +72,9 @@ SUMMARY_KEYS = frozenset(
 
 UNKNOWN_KEPT = 10
 """How many unknown keys of an index or a summary are noted."""
+
+RECORD_KEYS = frozenset({*SEAL_KEYS, "canonical"})
+"""The members of a capsule in a bundle."""
 
 CLAIM_TEXT_MAX = 256
 """Most characters of a name or hash in an index. Verdicts repeat some of these."""
@@ -161,6 +168,7 @@ def read_index(directory: Path) -> BundleIndex:
             raise Unreadable("two chains have the same name")
         chains[claim.id] = claim
         names.add(claim.name)
+    _refuse_shared_files(directory, {INDEX, META, HEAD, *(claim.file for claim in chains.values())})
     meta, files = data.get("meta"), data.get("files", [])
     if meta is not None and not isinstance(meta, dict):
         raise Unreadable("meta must be an object")
@@ -186,21 +194,45 @@ def read_index(directory: Path) -> BundleIndex:
     )
 
 
-def read_chain_file(file: BinaryIO) -> Iterator[Sealed | BadInput | ChainClaim]:
+def _refuse_shared_files(directory: Path, names: Collection[str]) -> None:
+    """Raise `Unreadable` if two of these names are hard links to one file.
+
+    No two files of a bundle have the same content. One large file under thousands of names would be read each time.
+    """
+    linked: dict[tuple[int, int], str] = {}
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name not in names:
+                continue
+            status = entry.stat(follow_symlinks=False)
+            if status.st_nlink > 1:
+                other = linked.setdefault((status.st_dev, status.st_ino), entry.name)
+                if other != entry.name:
+                    words = "are two names of one file; each part of a bundle has a file of its own"
+                    raise Unreadable(f"{min(other, entry.name)} and {max(other, entry.name)} {words}")
+
+
+def read_chain_file(file: BinaryIO, unknown: dict[str, int] | None = None) -> Iterator[Sealed | BadInput | ChainClaim]:
     """Stream the records of a chain's file, then the file's own claim about the chain.
 
     An unreadable record is yielded as an error in its place. If the file itself breaks off, the last item is the error,
-    and there is no claim.
+    and there is no claim. `unknown` gets the members of records that are none of `RECORD_KEYS`, at most `UNKNOWN_KEPT`,
+    each with the number of the first record that has it.
     """
+    number = -1
     try:
         for text, value in read_elements(read_chunks(file), "capsules"):
             if text:  # An element of `capsules`. At the end comes the rest of the document, without a text.
+                number += 1
                 try:
                     sealed = _parse_sealed(value)
                 except BadInput as error:
                     yield error
-                else:
-                    yield sealed
+                    continue
+                if unknown is not None and value.keys() != RECORD_KEYS:
+                    for key in sorted(value.keys() - RECORD_KEYS)[: UNKNOWN_KEPT - len(unknown)]:
+                        unknown.setdefault(key, number)
+                yield sealed
             else:
                 yield _parse_claim({"id": "", **value}, "the chain's summary", own=True)
     except BadInput as error:

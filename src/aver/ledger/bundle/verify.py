@@ -48,8 +48,19 @@ from aver.ledger.bundle.index_check import (
     check_key_claims,
     check_shown_claims,
     check_unlisted_files,
+    warn_of_members,
 )
-from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, BundleIndex, ChainClaim, read_chain_file, read_index
+from aver.ledger.bundle.layout import (
+    BLOBS,
+    HEAD,
+    INDEX,
+    META,
+    SHORTEST_CHAIN,
+    BundleIndex,
+    ChainClaim,
+    read_chain_file,
+    read_index,
+)
 from aver.ledger.bundle.reader import BundleReader, RecordsDigest, read_blob
 from aver.ledger.bundle.summary import ChainFacts
 from aver.ledger.checkpoint import Checkpoint
@@ -103,6 +114,10 @@ SIGNERS_KEPT = 1000
 NAME_SHOWN = 160
 """Characters of a name in a record that a verdict repeats."""
 
+SHORT_CHAINS_MAX = 1000
+"""Most chains whose files are shorter than `SHORTEST_CHAIN`. After them, the rest is not read: opening and judging a
+chain costs far more than the few bytes of such a file."""
+
 BLOBS_KEPT = 100_000
 """How many blobs are remembered as seen; beyond that, one that is referred to again is read again."""
 
@@ -139,22 +154,19 @@ class _JudgedChain:
         return content
 
     def check_claim(
-        self, claim: ChainClaim, source: ClaimSource, judge: ChainJudge, chain: str | None, name: str
-    ) -> Tally:
+        self, claim: ChainClaim, source: ClaimSource, judge: ChainJudge, chain: str | None, name: str, shown: Tally
+    ) -> None:
         """Compare the chain with the claims of the index or of its own summary. `name` is the chain's, where known.
 
-        What is wrong with its length and ends is added to the judge's tally. The result has the other wrong claims.
+        What is wrong with its length and ends is added to the judge's tally. The other wrong claims go into `shown`.
         They come last in the verdict: they are about what a reader is shown, not about the records.
         """
         codes = {code for _, _, code in judge.tally.counts}
         is_known = "content" in judge.tally.done and codes.isdisjoint(_UNREADABLE_CODES)
         hashes_ok = "HASH_MISMATCH" not in codes if is_known else None
         check_chain_claim(claim, self.facts, source, judge.tally, chain)
-        shown = Tally()
         # A summary that leaves out the name of its chain still claims a title and a tool.
-        claim = replace(claim, id=claim.id or name)
-        check_shown_claims(claim, self.facts, source, shown, Place(chain), hashes_ok)
-        return shown
+        check_shown_claims(claim, self.facts, source, shown, Place(chain), hashes_ok, claim.id or name)
 
 
 class BundleJudge:
@@ -180,7 +192,9 @@ class BundleJudge:
         self._compared: set[str] = set()
         self._grown = self._outside = 0
         self._by_index_alone = 0
-        self._absent = 0
+        self._absent = self._failed = self._short = 0
+        self._linked: dict[tuple[int, int], str] = {}
+        """The digest of each blob's file that has several names."""
         self.owner = find_owner(directory, index)
         self._blobs: dict[str, int | None] = {}
         self._examiners = options.examiners
@@ -215,8 +229,8 @@ class BundleJudge:
         of_meta = tally.records
         # 3. and 4.
         for claim in index.chains:
-            if self._absent > UNREADABLE_MAX:
-                words = f"more than {UNREADABLE_MAX} chains that it lists are not here; the rest was not read"
+            if limit := self._find_limit():
+                words = f"{limit}; the rest was not read"
                 tally.add(Finding("index", "failed", "NOT_READ", words, Place(source=INDEX)))
                 break
             if only is None or claim.id in only:
@@ -247,6 +261,17 @@ class BundleJudge:
         report_unrecorded(tally)
         self._examine(is_whole=only is None and not index.part)  # 7.
         return tally
+
+    def _find_limit(self) -> str | None:
+        """The limit of a bundle that is exceeded; None if all are kept. Nobody's honest bundle exceeds one."""
+        for count, most, words in (
+            (self._absent, UNREADABLE_MAX, "chains that it lists are not here"),
+            (self._failed, UNREADABLE_MAX, "chains failed"),
+            (self._short, SHORT_CHAINS_MAX, f"chains have files of less than {SHORTEST_CHAIN} bytes: too many"),
+        ):
+            if count > most:
+                return f"more than {most} {words}"
+        return None
 
     def _check_head(self, only: Collection[str] | None) -> Checkpoint | None:
         """Compare the chains with the signed heads, and return these; None if there are none."""
@@ -315,7 +340,9 @@ class BundleJudge:
         tally.count_done("index")
         try:
             with open_inside(self.directory, file_name) as file:
-                named, items = peek_chain_identity(file)
+                self._short += os.fstat(file.fileno()).st_size < SHORTEST_CHAIN
+                unknown: dict[str, int] = {}
+                named, items = peek_chain_identity(file, unknown)
                 name = claim.name if named is None and self.owner.ledger is None else claim.id
                 remembered = self._remembered.get(name)
                 seen = _JudgedChain(wanted=-1 if remembered is None else remembered.count - 1)
@@ -334,15 +361,17 @@ class BundleJudge:
             tally.add(Finding("index", "failed", "CHAIN_MISSING", words, Place(chain)))
             return
         except BadInput as error:
+            self._failed += 1
             tally.add(Finding("schema", "failed", "SCHEMA_INVALID", error.message, Place(chain)))
             return
         facts = seen.facts
         judge.finish()
         is_avers = self.owner.ledger is not None
-        self._shown.merge(seen.check_claim(claim, ClaimSource("the index", is_avers), judge, chain, chain))
+        seen.check_claim(claim, ClaimSource("the index", is_avers), judge, chain, chain, self._shown)
         if seen.own_claim is not None:
-            source = ClaimSource("its summary", is_avers)
-            self._shown.merge(seen.check_claim(seen.own_claim, source, judge, chain, chain))
+            seen.check_claim(seen.own_claim, ClaimSource("its summary", is_avers), judge, chain, chain, self._shown)
+        warn_of_members(unknown, self._shown, chain)
+        self._failed += any(status == "failed" for _, status, _ in judge.tally.counts)
         tally.merge(judge.tally)
         tally.chains += 1
         self.names[chain] = name
@@ -473,15 +502,22 @@ class BundleJudge:
         """How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or None if there is none."""
         try:
             with open_inside(self.directory, BLOBS, digest) as file:
+                status = os.fstat(file.fileno())
                 # Without this, a file with a hole of terabytes would be read to its end.
-                if os.fstat(file.fileno()).st_size != expected:
+                if status.st_size != expected:
                     return OTHER_SIZE
+                # One large file under the names of many digests is read once: it has the bytes of one of them at most.
+                inode = status.st_dev, status.st_ino
+                if inode in self._linked:
+                    return expected if self._linked[inode] == digest else OTHER_BYTES
                 hashed, size = hashlib.sha256(), 0
                 for chunk in read_chunks(file):
                     hashed.update(chunk)
                     size += len(chunk)
         except BadInput:
             return None
+        if status.st_nlink > 1 and len(self._linked) < BLOBS_KEPT:
+            self._linked[inode] = hashed.hexdigest()
         return size if hashed.hexdigest() == digest else OTHER_BYTES
 
 
@@ -504,8 +540,10 @@ def judge_chain_file(subject: Subject, options: VerifyOptions) -> Verdict:
     # No ledger is here that says up to which record a retired key was valid; only times can tell.
     judge = ChainJudge(options.rules(retirements_by_time(options.ring)), source=subject.name)
     seen = _JudgedChain()
+    unknown: dict[str, int] = {}
+    shown = Tally()
     with open_file(subject.path or Path()) as file:
-        named, items = peek_chain_identity(file)
+        named, items = peek_chain_identity(file, unknown)
         for item in items:
             if judge.stops_reading():
                 break
@@ -515,9 +553,10 @@ def judge_chain_file(subject: Subject, options: VerifyOptions) -> Verdict:
     tally.count_done("index")
     if seen.own_claim is not None:
         source, name = ClaimSource("its summary", is_avers=named is not None), str((named or {}).get("name", ""))
-        shown = seen.check_claim(seen.own_claim, source, judge, None, name)
+        seen.check_claim(seen.own_claim, source, judge, None, name, shown)
         _check_name(seen.own_claim, named, tally, Place(None, 0, subject.name))
-        tally.merge(shown)
+    warn_of_members(unknown, shown, None, subject.name)
+    tally.merge(shown)
     tally.skip("meta", "only one chain was verified: it may have been cut at its end", matters=False)
     skip_examiners(str((named or {}).get("name", "")).partition(".")[0], "only one chain was verified", tally)
     if seen.refers_to_blobs:
@@ -597,9 +636,14 @@ def read_histories(directory: Path, index: BundleIndex, ring: Ring) -> KeyHistor
     return found
 
 
-def peek_chain_identity(file: BinaryIO) -> tuple[Mapping[str, Any] | None, Iterator[Sealed | BadInput | ChainClaim]]:
-    """Return the identity in a chain's first record, if it has one, and all items of the chain's file."""
-    items = read_chain_file(file)
+def peek_chain_identity(
+    file: BinaryIO, unknown: dict[str, int] | None = None
+) -> tuple[Mapping[str, Any] | None, Iterator[Sealed | BadInput | ChainClaim]]:
+    """Return the identity in a chain's first record, if it has one, and all items of the chain's file.
+
+    `unknown` is that of `read_chain_file`.
+    """
+    items = read_chain_file(file, unknown)
     first = next(items, None)
     named = read_chain_identity(first if isinstance(first, Sealed) else None)
     return named or None, chain(() if first is None else (first,), items)

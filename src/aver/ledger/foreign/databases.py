@@ -350,8 +350,22 @@ def judge_agent_capsule_directory(subject: Subject, options: VerifyOptions) -> V
         for chain in _judge_chains(home / "meta.db", META_CHAIN, options, tally, {}):
             remembered.update(chain.entries)
             elsewhere |= chain.elsewhere
-    recorded, grown, outside = len(remembered), 0, 0
+    recorded, grown, outside, failed = len(remembered), 0, 0, 0
+    files: dict[tuple[int, int], Path] = {}
     for path in sorted((home / "chains").glob("*/*.db")):
+        if failed > UNREADABLE_MAX:
+            words = f"more than {UNREADABLE_MAX} chains failed; the rest was not read"
+            tally.add(Finding("schema", "failed", "NOT_READ", words, Place()))
+            break
+        if (other := _find_same_file(path, files)) is not None:
+            failed += 1
+            words = (
+                f"it is the same file as {_printable_name(f'{other.parent.name}/{other.name}')}, and was not read again"
+            )
+            place = Place(_printable_name(f"{path.parent.name}.{path.stem}"))
+            tally.add(Finding("identity", "failed", "CHAIN_IDENTITY", words, place))
+            continue
+        failed_before = _count_failures(tally)
         for chain in _judge_chains(
             path, str(_printable_name(f"{path.parent.name}.{path.stem}")), options, tally, remembered
         ):
@@ -361,6 +375,7 @@ def judge_agent_capsule_directory(subject: Subject, options: VerifyOptions) -> V
                 continue
             actual = Head("", "", chain.name, chain.count, chain.head)
             grown += check_head(head, actual, chain.at_wanted, tally, check="meta", remembered="the meta chain")
+        failed += _count_failures(tally) > failed_before
     # What is left in `remembered` has no database in this directory.
     away = [name for name in remembered if name in elsewhere]
     for name, head in remembered.items():
@@ -376,6 +391,19 @@ def judge_agent_capsule_directory(subject: Subject, options: VerifyOptions) -> V
     else:
         tally.skip("meta", "no session was finished and recorded", matters=False)
     return conclude(f"agent-capsule directory {home.absolute().name}", tally, level=options.level)
+
+
+def _find_same_file(path: Path, files: dict[tuple[int, int], Path]) -> Path | None:
+    """The path in `files` that leads to the same file. If there is none, this path is added.
+
+    Each session has a database of its own. One large database under thousands of names would be read each time.
+    """
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None  # Reported where the database is opened.
+    other = files.setdefault((status.st_dev, status.st_ino), path)
+    return None if other == path else other
 
 
 def read_single_chain(subject: Subject) -> Iterator[Sealed]:
