@@ -43,10 +43,10 @@ def test_a_run_that_a_retired_key_sealed_later_is_found_with_the_exported_keys(t
 
 
 def test_a_run_is_not_verified_with_keys_that_come_with_it(tmp_path: Path) -> None:
-    from aver.cli.verbs.verify.key_source import check_key_source
+    from aver.cli.verbs.verify.key_source import build_source_check
 
     run = make_sealed_run(tmp_path, actions=1, gated=())
     for source in (run.path / "run.cap", run.path / "head.json"):
         for thing in (run.path, source):
             with pytest.raises(BadInput, match="prove nothing"):
-                check_key_source(str(source), str(thing))
+                build_source_check(str(source), [str(thing)])(source, source.read_bytes())

@@ -27,7 +27,7 @@ rotation statement. `read_keys` then returns whole entries, so that a verifier h
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -135,17 +135,20 @@ def _export_key(key: RingEntry | PublicKey) -> dict[str, Any]:
     }
 
 
-def read_keys(source: str | Path) -> tuple[PublicKey | RingEntry, ...]:
+def read_keys(
+    source: str | Path, *, examine: Callable[[Path, bytes], None] | None = None
+) -> tuple[PublicKey | RingEntry, ...]:
     """Read the public keys in `source`, each once, in the order found: as an entry where the source has one.
 
-    Raises `BadInput` if there are none, and for a fingerprint: it is only the beginning of a key.
+    `examine` gets each file with its bytes before they are used, and may raise. A pipe can be read only once, so nobody
+    else can look at it. Raises `BadInput` if there are no keys, and for a fingerprint, the beginning of a key.
     """
     if isinstance(source, str) and _ANY_HEX.fullmatch(source):
         found: Iterable[PublicKey | RingEntry] = (PublicKey(source),)
     elif isinstance(source, str) and _FINGERPRINT_HEX.fullmatch(source) and not os.path.lexists(source):
         raise fingerprint_error(source)
     else:
-        found = [key for file in list_key_files(Path(source)) for key in _read_file(file)]
+        found = [key for file in list_key_files(Path(source)) for key in _read_file(file, examine)]
     pinned = Ring.pin(found)
     for key in pinned.known.values():
         key.check_usable()
@@ -176,6 +179,13 @@ def fingerprint_error(fingerprint: str) -> BadInput:
     )
 
 
+def half_error(key: PublicKey) -> BadInput:
+    return BadInput(
+        f"{key.ed25519} is half of a key: the source has an ML-DSA-65 half beside it, which must be confirmed, too",
+        advice=f"compare all of this with its owner, then give it: {key.confirmation}",
+    )
+
+
 def load_seed_signer(path: Path) -> SeedSigner:
     """The signer of a raw 32-byte Ed25519 seed in a file, or in the file `key` of a directory."""
     path = path / "key" if os.path.isdir(path) else path
@@ -187,9 +197,20 @@ def load_seed_signer(path: Path) -> SeedSigner:
     return SeedSigner(seed)
 
 
-def _read_file(path: Path) -> Iterable[PublicKey | RingEntry]:
+def is_bundle_index(raw: bytes) -> bool:
+    """Whether a document has the form of a bundle's index, however it is called and whatever else is in it."""
+    try:
+        data = parse_document(raw, "", limit=RING_MAX)
+    except BadInput:
+        return False
+    return isinstance(data, dict) and ("chains" in data or "public_key" in data)
+
+
+def _read_file(path: Path, examine: Callable[[Path, bytes], None] | None) -> Iterable[PublicKey | RingEntry]:
     """Read the public keys in a file. Its content says which format it has: the most exact format is tried first."""
     raw = _read_bounded(path, limit=RING_MAX)
+    if examine is not None:
+        examine(path, raw)
     if len(raw) == algorithms.SEED_BYTES:
         key = load_seed_signer(path).public
         pq_path = path.with_name(path.name + PQ_PUBLIC_SUFFIX)

@@ -97,6 +97,18 @@ class PublicKey:
         return self.ed25519[: algorithms.FINGERPRINT_DIGITS]  # Not by the function: this is read all the time.
 
     @property
+    def confirmation(self) -> str:
+        """The text by which two people compare the whole key: the 64 digits of its Ed25519 half.
+
+        With a post-quantum half, a colon and the SHA-256 of that half follow: its own 3,904 digits are too many.
+        """
+        if not self.ml_dsa_65:
+            return self.ed25519
+        import hashlib
+
+        return f"{self.ed25519}:{hashlib.sha256(self.ml_dsa_65_bytes).hexdigest()}"
+
+    @property
     def algorithm(self) -> str:
         return HYBRID if self.ml_dsa_65 else CLASSIC
 

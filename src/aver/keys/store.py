@@ -40,6 +40,7 @@ from aver.keys.algorithms import FINGERPRINT_DIGITS
 from aver.keys.exchange import (
     build_key_export,
     fingerprint_error,
+    half_error,
     known_key_paths,
     read_known_keys,
     save_known_keys,
@@ -239,12 +240,13 @@ class KeyStore:
 
     def trust(self, key: PublicKey | RingEntry) -> None:
         """Register another party's public key as known, with what its owner published about it."""
-        self.import_keys((key,), trust={_public_key(key).ed25519})
+        self.import_keys((key,), trust={_public_key(key).confirmation})
 
     def import_keys(self, keys: Iterable[PublicKey | RingEntry], *, trust: Collection[str]) -> ImportedKeys:
-        """Register those `keys` that are in `trust`, as 64 hex digits each. Returns the result for each key.
+        """Register those `keys` whose `confirmation` is in `trust`. Returns the result for each key.
 
-        A fingerprint in `trust` is refused with `BadInput`: a stranger can make another key that begins the same.
+        A fingerprint in `trust` is refused with `BadInput`: a stranger can make another key that begins the same. So is
+        the Ed25519 half of a key with a post-quantum half: a stranger can put his own half beside it.
         """
         if short := min((name for name in trust if len(name) == FINGERPRINT_DIGITS), default=""):
             raise fingerprint_error(short)
@@ -254,7 +256,9 @@ class KeyStore:
         with self._begin_change() as ring:
             for key in keys:
                 changed, public = ring, _public_key(key)
-                if public.ed25519 in trust:
+                if public.ml_dsa_65 and public.ed25519 in trust:
+                    raise half_error(public)
+                if public.confirmation in trust:
                     public.check_usable()
                     changed = ring.with_known(key)
                     (already_known if changed == ring else registered).append(key)

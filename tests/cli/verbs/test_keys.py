@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -179,6 +183,83 @@ def test_keys_that_come_with_the_thing_are_refused(sealed: Aver) -> None:
     # A file that somebody put into the bundle is part of it, whatever it is called.
     assert sealed("keys", "export", "--out", "bundle/theirs.json").code == 0
     assert sealed("verify", "bundle", "--key", "bundle/theirs.json").code == 2
+
+
+def test_no_copy_of_an_index_is_a_key_source(sealed: Aver) -> None:
+    assert sealed("export", "--out", "bundle").code == 0
+    assert sealed("keys", "export", "--out", "keys.json").code == 0
+    index = (sealed.directory / "bundle/index.json").read_bytes()
+    other = json.loads(index) | {"chains": [], "generated_at": ""}
+    epoch = {"public_key_hex": other["public_key"], "fingerprint": other["public_key"][:16]}
+    copies = {
+        "longer": index + b"\n",
+        "other": json.dumps(other).encode(),
+        "disguised": json.dumps({**other, "version": 1, "epochs": [epoch]}).encode(),
+        "no chains": json.dumps({"public_key": other["public_key"]}).encode(),
+    }
+    for name, copy in copies.items():
+        (sealed.directory / "copy.json").write_bytes(copy)
+        for thing in ("bundle", sealed.home / "ledger.db"):
+            ran = sealed("verify", thing, "--key", "copy.json")
+            assert (ran.code, "the index of a bundle" in ran.err) == (2, True), (name, thing)
+            assert "aver keys export --out keys.json" in ran.err
+    # Listing the keys of an index is not refused: it trusts none.
+    assert sealed("keys", "import", "bundle/index.json").code == 0
+
+
+@pytest.mark.parametrize("source", ["/dev/stdin", "/dev/fd/0"])
+def test_a_pipe_is_held_to_the_same_rules(sealed: Aver, source: str) -> None:
+    assert sealed("export", "--out", "bundle").code == 0
+    assert sealed("keys", "export", "--out", "keys.json").code == 0
+    assert sealed("keys", "export", "--out", "bundle/theirs.json").code == 0
+    export = (sealed.directory / "keys.json").read_bytes()
+    index = (sealed.directory / "bundle/index.json").read_bytes()
+    for given, words in ((index, "the index of a bundle"), (index + b" ", "the index"), (export, "prove nothing")):
+        ran = run_with_pipe(sealed, ["verify", "bundle", "--key", source], given)
+        assert ran.returncode == 2
+        assert words in ran.stderr.decode()
+    (sealed.directory / "bundle/theirs.json").unlink()
+    assert run_with_pipe(sealed, ["verify", "bundle", "--key", source], export).returncode == 0
+
+
+def run_with_pipe(aver: Aver, words: list[str], given: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run the command with bytes in a pipe that is full and closed before it starts."""
+    ours, theirs = os.pipe()
+    os.write(theirs, given)
+    os.close(theirs)
+    environment = {**os.environ, "AVER_HOME": str(aver.home)}
+    command = [sys.executable, "-m", "aver", *words]
+    try:
+        return subprocess.run(
+            command, stdin=ours, capture_output=True, cwd=aver.directory, env=environment, check=False
+        )
+    finally:
+        os.close(ours)
+
+
+def test_both_halves_of_a_key_are_confirmed(sealed: Aver) -> None:
+    assert sealed("keys", "rotate", "--pq").code == 0
+    assert sealed("keys", "export", "--out", "ours.json").code == 0
+    document = json.loads((sealed.directory / "ours.json").read_text())
+    (entry,) = [entry for entry in document["keys"] if entry["public_key_pq"]]
+    digest = hashlib.sha256(bytes.fromhex(entry["public_key_pq"])).hexdigest()
+    whole = f"{entry['public_key']}:{digest}"
+    assert whole in [key["confirmation"] for key in sealed("keys", "show", "--json").json["keys"]]
+    assert whole in sealed("keys", "import", "ours.json", AVER_HOME="other").out
+    # A stranger leaves the Ed25519 half as it is, and puts his own half beside it.
+    stranger = SeedSigner(b"s" * 32, b"t" * 32).public
+    forged = {"public_key": entry["public_key"], "public_key_pq": stranger.ml_dsa_65}
+    forged |= {"algorithm": entry["algorithm"], "fingerprint": entry["public_key"][:16]}
+    document["keys"] = [forged]
+    (sealed.directory / "forged.json").write_text(json.dumps(document))
+    for wanted in (entry["public_key"], whole):
+        ran = sealed("keys", "import", "forged.json", "--trust", wanted, AVER_HOME="other")
+        assert ran.code == 2, wanted
+        assert not (sealed.directory / "other").exists()
+    ran = sealed("keys", "import", "ours.json", "--trust", entry["public_key"], AVER_HOME="other")
+    assert (ran.code, "half of a key" in ran.err, whole in ran.err) == (2, True, True)
+    ran = sealed("keys", "import", "ours.json", "--trust", whole, "--json", AVER_HOME="other")
+    assert [key["fate"] for key in ran.json["keys"] if key["confirmation"] == whole] == ["registered"]
 
 
 def test_keys_of_the_bundle_are_refused_for_its_chains_and_in_the_place_of_a_ledger(sealed: Aver) -> None:

@@ -18,7 +18,7 @@ from aver.errors import BadInput, NotFound
 from aver.files.new_file import check_new_path, write_new_file
 from aver.keys import LEDGER, KeyStore, PublicKey, RingEntry, read_keys
 from aver.keys.algorithms import FINGERPRINT_DIGITS
-from aver.keys.exchange import fingerprint_error
+from aver.keys.exchange import fingerprint_error, half_error
 from aver.text import plural
 
 EXAMPLES = """\
@@ -28,7 +28,7 @@ EXAMPLES = """\
   aver keys export --out our-keys.json        write your public keys, for a verifier
   aver keys import their-keys.json            list the keys in a file; trusts none
   aver keys import their-keys.json --trust KEY
-                                              trust one of them, by all its 64 digits"""
+                                              trust one of them, by all the digits that import lists"""
 
 IDENTITY_HELP = "ledger, agent:NAME, person:NAME or policy:NAME"
 
@@ -102,14 +102,20 @@ def _add_new_parser(actions: Any) -> None:
 def _add_import_parser(actions: Any) -> None:
     summary = "list the public keys in a file or directory, and trust those that you name"
     examples = (
-        "  aver keys import bundle/index.json\n  aver keys import bundle/index.json --trust KEY     64 hex digits"
+        "  aver keys import bundle/index.json\n"
+        "  aver keys import bundle/index.json --trust KEY     64 hex digits; with an ML-DSA-65 half 64:64"
     )
     importing = _add_action_parser(actions, "import", summary, examples)
     importing.add_argument(
         "path", metavar="PATH", help="a file from keys export, a keyring, a bundle's index, or a directory with one"
     )
     importing.add_argument(
-        "--trust", action="append", default=[], metavar="KEY", help="trust this key, given as 64 hex digits; repeatable"
+        "--trust",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="trust this key, given whole: 64 hex digits, and for its ML-DSA-65 half a colon and the SHA-256 of that"
+        " half, as listed without --trust; repeatable",
     )
 
 
@@ -271,20 +277,23 @@ def _import_keys(given: argparse.Namespace, screen: Screen) -> None:
     # A stranger can make a key with the same fingerprint in fifteen tries, so the user must confirm the whole key.
     if short := next((name for name in given.trust if len(name) == FINGERPRINT_DIGITS), None):
         raise fingerprint_error(short)
-    missing = wanted - {_public_key(key).ed25519 for key in keys}
+    publics = [_public_key(key) for key in keys]
+    if half := next((key for key in publics if key.ml_dsa_65 and key.ed25519 in wanted), None):
+        raise half_error(half)
+    missing = wanted - {key.confirmation for key in publics}
     if missing:
         raise NotFound(f"{given.path} has no key {min(missing)}", advice=f"aver keys import {given.path} lists them")
     fates = _register_keys(keys, wanted) if wanted else _look_up_keys(keys)
     _print_import_results(given, screen, keys, fates)
     if not wanted and "not registered" in fates.values():
         StderrScreen().print_note(
-            "no key was registered: compare all 64 digits of a key with its owner, then give --trust KEY"
+            "no key was registered: compare all digits of a key with its owner, then give --trust KEY"
         )
 
 
 def _trust_keys(given: argparse.Namespace, screen: Screen) -> None:
     keys = read_keys(given.key)
-    _print_import_results(given, screen, keys, _register_keys(keys, {_public_key(key).ed25519 for key in keys}))
+    _print_import_results(given, screen, keys, _register_keys(keys, {_public_key(key).confirmation for key in keys}))
 
 
 def _forget_key(given: argparse.Namespace, screen: Screen) -> None:
@@ -332,7 +341,7 @@ def _print_import_results(
         fate = fates[public.ed25519]
         # The owner's word about the key. It is shown before anyone trusts it.
         said = "" if isinstance(key, PublicKey) or key.retired_at is None else f"retired {key.retired_at[:10]}"
-        rows.append([public.ed25519, StyledText(fate, styles.get(fate, "dim")), public.algorithm, said])
+        rows.append([public.confirmation, StyledText(fate, styles.get(fate, "dim")), public.algorithm, said])
     screen.print_table(rows)
 
 
@@ -341,7 +350,8 @@ def _public_key(key: PublicKey | RingEntry) -> PublicKey:
 
 
 def _entry_to_dict(entry: RingEntry) -> dict[str, Any]:
-    return {name: value for name, value in entry.to_dict().items() if name != "statement"}
+    described = {name: value for name, value in entry.to_dict().items() if name != "statement"}
+    return {**described, "confirmation": entry.key.confirmation}
 
 
 def _key_to_dict(key: PublicKey) -> dict[str, Any]:
@@ -350,6 +360,7 @@ def _key_to_dict(key: PublicKey) -> dict[str, Any]:
         "algorithm": key.algorithm,
         "public_key": key.ed25519,
         "public_key_pq": key.ml_dsa_65,
+        "confirmation": key.confirmation,
     }
 
 

@@ -95,14 +95,12 @@ def read_key_options(given: argparse.Namespace) -> list[KeyLike]:
     """
     if not given.key:
         return []
-    from aver.cli.verbs.verify.key_source import check_key_source
+    from aver.cli.verbs.verify.key_source import build_source_check
     from aver.keys import read_keys
 
     ledger = given.ledger or os.environ.get("AVER_LEDGER")
-    for source in given.key:
-        for thing in (*given.things, *filter(None, [ledger])):
-            check_key_source(source, thing)
-    return [key for source in given.key for key in read_keys(source)]
+    things = (*given.things, *filter(None, [ledger]))
+    return [key for source in given.key for key in read_keys(source, examine=build_source_check(source, things))]
 
 
 def verdicts_to_dict(found: Sequence[TargetVerdict]) -> dict[str, Any]:
