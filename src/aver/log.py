@@ -10,7 +10,8 @@ with any library. For the command line, `AVER_LOG=debug` writes them to standard
     aver.gate: sealed as capsule://gate.s1/3, which aver show prints
 
 Coding agents hide the standard error of a hook that works. So `AVER_LOG_FILE=PATH` appends the lines to a file instead,
-each with its time and process. Aver makes the file readable for its owner only.
+each with its time and process. Aver makes the file readable for its owner only. In both places, Aver masks what looks
+like a secret, as it does in a record. A program that takes the lines with handlers of its own gets them as they are.
 
 Importing `logging` takes longer than some decisions, so this module does not import it. If no other module has imported
 it, no handler can exist.
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 from typing import TextIO
@@ -55,10 +56,11 @@ def log_time(room: str, step: str) -> Iterator[None]:
         debug(room, "%s in %.1f ms%s", step, (perf_counter() - started) * 1000, failure)
 
 
-def start_logging() -> None:
+def start_logging(mask: Callable[[str], str]) -> None:
     """Write Aver's log to `AVER_LOG_FILE`, or to standard error, if `AVER_LOG` names a level.
 
-    An unknown level counts as `debug`. If the file cannot be opened, Aver says so on standard error and writes there.
+    `mask` takes the secrets out of a line: lines quote commands and errors, and people send logs to others. An unknown
+    level counts as `debug`. If the file cannot be opened, Aver says so on standard error and writes there.
     """
     level = os.environ.get(LOG_VARIABLE, "")
     if not level:
@@ -70,7 +72,8 @@ def start_logging() -> None:
     class OneLine(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             # These lines hold text by agents: it must not reach the terminal as control characters.
-            return to_one_line(super().format(record))
+            # Masked first: a secret of several lines is not found in one.
+            return to_one_line(mask(super().format(record)))
 
     stream, form, failure = sys.stderr, "%(name)s: %(message)s", ""
     # The agent may set variables without a shell, so `~` arrives here as it was written.

@@ -165,10 +165,12 @@ def test_a_subagent_is_named_and_linked(ledger: Ledger) -> None:
 
 def test_a_signature_of_reasoning_stays_whole(ledger: Ledger) -> None:
     """Nothing of it may be taken for a secret: cut or masked, it proves nothing any more."""
-    content = sealed(ledger, call=call(), redacted=True, signatures=(SIGNATURE, SECRET))
+    alike = "AKIA" + "IOSFODNN7EXAMPLE" * 8
+    content = sealed(ledger, call=call(), redacted=True, signatures=(SIGNATURE, alike, SECRET))
     environment = content["context"]["environment"]
     assert environment["thinking_redacted"] is True
-    assert environment["thinking_signatures"] == [SIGNATURE, SECRET]
+    assert environment["thinking_signatures"][:2] == [SIGNATURE, alike]
+    assert environment["thinking_signatures"][2].startswith("[masked:")
     assert content["reasoning"]["reasoning"] == ""
 
 

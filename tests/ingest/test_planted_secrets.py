@@ -9,37 +9,13 @@ from typing import Any
 import pytest
 
 from aver import Ledger
-from aver.config import load_config
 from aver.ingest.contract import AgentCall, AgentEvent, Permission, Prompt
 from aver.ingest.draft import EXCERPT_MAX, SUMMARY_MAX
 from aver.ingest.seal import seal_event
 from support.agents.claude_transcripts import Transcript
 from support.agents.codex_rollouts import Rollout
 from support.hook_calls import fire
-
-TOKEN = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j"
-PASSWORD = "Zq8-Pr0duct1on.x"
-SPELLINGS = {
-    "token": TOKEN,
-    "environment": f'PGPASSWORD="{PASSWORD}" psql -h db',
-    "option": f"sshpass -p '{PASSWORD}' ssh host",
-    "statement": f"psql -c \"ALTER USER ann WITH PASSWORD '{PASSWORD}'\"",
-    "header": f"curl -H 'X-Api-Key: {PASSWORD}' https://host",
-    "address": f"git clone https://ann:{PASSWORD}@host/x",
-}
-PARTS = [TOKEN[4:16], PASSWORD[:12], PASSWORD[4:]]
-
-
-def written_bytes(home: Path) -> bytes:
-    """All bytes below Aver's home, the ledger's files included, apart from keys."""
-    return b"\n".join(path.read_bytes() for path in home.rglob("*") if path.is_file() and "keys" not in path.parts)
-
-
-def assert_nothing_is_left(ledger: Ledger) -> None:
-    ledger.close()
-    found = written_bytes(load_config().home)
-    assert b"[masked:" in found
-    assert [part for part in PARTS if part.encode() in found] == []
+from support.planted_secrets import PASSWORD, SPELLINGS, assert_nothing_is_left
 
 
 def events(planted: str) -> list[AgentEvent]:

@@ -62,9 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(overview(), file=sys.stderr)
         return 2
     if os.environ.get("AVER_LOG"):
+        from aver.capsule.masking.mask import mask
         from aver.log import start_logging
 
-        start_logging()
+        start_logging(lambda line: str(mask(line).value))
     try:
         # A hook runs before every tool call of an agent. It skips `dispatch`, argparse and the rest to start fast.
         if arguments[0] == "hook" and len(arguments) > 2 and not arguments[1].startswith("-"):

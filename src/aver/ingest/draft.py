@@ -76,6 +76,8 @@ _matches_chain_part = re.compile(r"[A-Za-z0-9_-]{1,63}").fullmatch
 _matches_digest_id = re.compile(r"x-[0-9a-f]{32}").fullmatch
 _RESERVED_KEY = lazy_pattern(r"\A(?:read|cut|changed):|:(?:transcript|hook|launched)\Z|@")
 """Prefixes, suffixes and separators of keys that Aver makes itself: see `seal` and `child_records`."""
+_SIGNATURE = lazy_pattern(r"[A-Za-z0-9+/]{100,}={0,2}|gAAAAA[A-Za-z0-9_-]{100,}={0,2}")
+"""A signature of reasoning, in base64 or as a Fernet token. No key of a known service is so long without `-` or `_`."""
 _EMAIL = lazy_pattern(r"[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+")
 
 
@@ -182,7 +184,10 @@ def _build_environment(tool: str, session: str, event: AgentEvent, seen: Mapping
     if seen is not None:
         environment[TRANSCRIPT] = dict(seen)
     if event.signatures:
-        environment[SIGNATURES] = list(event.signatures)
+        # A transcript can have anything in the place of a signature. One that has not its form is masked as any text.
+        environment[SIGNATURES] = [
+            text if _SIGNATURE.fullmatch(text) else mask(text).value for text in event.signatures
+        ]
     if event.call is not None:
         environment["tool_call_id"] = event.call.id
     if event.redacted:

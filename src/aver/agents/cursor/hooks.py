@@ -52,6 +52,9 @@ _OMITTED_FIELDS = frozenset(
 )
 """Members of a payload that a record has elsewhere, lead to a file of the machine, or name the person."""
 
+_JSON_FIELDS = ("tool_input", "tool_output", "result_json")
+"""Members of a payload that may be JSON inside a string."""
+
 
 def identify(payload: Mapping[str, Any]) -> tuple[str, str]:
     """Return the session and the call of a payload; empty where it names none."""
@@ -67,7 +70,9 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     if event in ("postToolUse", "postToolUseFailure") and get_text(payload, "tool_use_id"):
         return ParsedPayload(session, events=(_build_call_event(event, payload),))
 
-    content: dict[str, Any] = {"event": event, **payload}
+    # Inside a text of JSON, escapes would hide secrets from masking.
+    embedded = {name: parse_embedded_json(payload[name]) for name in _JSON_FIELDS if name in payload}
+    content: dict[str, Any] = {"event": event, **payload, **embedded}
     words = {
         "sessionStart": "session started",
         "sessionEnd": f"session ended: {get_text(payload, 'reason')}",
