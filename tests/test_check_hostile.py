@@ -76,3 +76,29 @@ def test_reading_stops_after_a_thousand_records_that_cannot_be_read(name: str, t
     assert verdict.records <= 1001
     last = next(one for one in verdict.findings if one.code == "NOT_READ")
     assert "the rest was not read" in last.words
+
+
+def test_a_database_with_a_huge_hole_is_too_large(tmp_path: Path) -> None:
+    import sqlite3
+
+    path, pages = tmp_path / "capsules.db", 2**31 - 2
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA page_size = 512")
+    connection.execute("CREATE TABLE capsules (canonical TEXT, hash TEXT, signature TEXT, sequence INTEGER)")
+    connection.commit()
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek(28)  # The header's number of pages.
+        file.write(pages.to_bytes(4, "big"))
+        try:
+            file.truncate(pages * 512)
+        except OSError:
+            pytest.skip("this file system has no files with holes of a terabyte")
+    script = f"{SCRIPT}\nprint([finding.words for finding in verdict.findings])"
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path), str(tmp_path / "home")], capture_output=True, text=True, check=True
+    )
+    first, words = done.stdout.splitlines()
+    status, peak, _ = json.loads(first)
+    assert (status, peak < QUICK_MEMORY_MAX) == ("failed", True), peak
+    assert "too large" in words

@@ -52,6 +52,10 @@ _READER_ERRORS = frozenset(
 COLUMNS_MAX = 100
 """Most columns of a table, and of a result. The tables of the known tools have some ten."""
 
+PAGES_MAX = 2**28
+"""Most pages of a database whose indexes are compared: a terabyte of usual pages. SQLite takes a bit of memory for each
+page, also for those in a hole of the file; it allows 2**32 of them."""
+
 CHAIN_NAME_MAX = 200
 """Most characters of a foreign name that a verdict repeats."""
 
@@ -185,6 +189,8 @@ def _find_disagreement(path: Path) -> str | None:
     """The first problem that SQLite finds in the table or its indexes; None if there is none."""
     try:
         with _open_database(path) as (connection, _):
+            if connection.execute("PRAGMA page_count").fetchone()[0] > PAGES_MAX:
+                return f"it is too large to compare them: more than {PAGES_MAX} pages"
             found = connection.execute("PRAGMA integrity_check('capsules')").fetchone()
     except BadInput as error:
         return error.message
