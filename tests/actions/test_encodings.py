@@ -190,9 +190,10 @@ def test_any_metadata_comes_back(metadata: dict[str, Any]) -> None:
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
     try:
-        read_action_line(raw)
+        line = read_action_line(raw)
     except Unreadable:
-        pass
+        return
+    assert json.loads(raw)["action_id"] == line.action.action_id
 
 
 @given(st.integers(0, 10_000), st.integers(0, 255))

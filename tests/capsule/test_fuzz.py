@@ -6,6 +6,7 @@ Each property runs on arbitrary bytes and on honest documents that were damaged 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,8 @@ RINGS = [Ring(), Ring.pin(()), Ring.pin([SIGNER.public]), Ring(known={SIGNER.fin
 
 
 def check_parsers(data: bytes) -> None:
-    refuses_or_returns(read_json, data)
+    value = refuses_or_returns(read_json, data)
+    assert value is None or value == json.loads(data)
     refuses_or_returns(read_record, data)
     refuses_or_returns(lambda: list(canonical_forms(data)))
     refuses_or_returns(lambda: list(read_elements([data])))
@@ -177,12 +179,14 @@ def test_the_judge_on_any_foreign_document(content: dict[str, Any]) -> None:
 
 @given(json_values)
 def test_heads(value: Any) -> None:
-    refuses_or_returns(Head.from_dict, value)
+    head = refuses_or_returns(Head.from_dict, value)
+    assert head is None or head.to_dict() == value
 
 
 @given(st.text(max_size=80))
 def test_public_keys(text: str) -> None:
-    refuses_or_returns(PublicKey, text)
+    key = refuses_or_returns(PublicKey, text)
+    assert (key is None) is (re.fullmatch("[0-9a-f]{64}", text) is None)
 
 
 SETTINGS = b'ledger = "sqlite:///x"\ntenant = "t"\npost_quantum = true\nlock_timeout = 1.5\n'

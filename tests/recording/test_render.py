@@ -227,4 +227,5 @@ def test_fields_of_pydantic_models() -> None:
     )
 )
 def test_whatever_it_is_there_is_a_canonical_form(value: Any) -> None:
-    canonical_json(render_value(value))
+    rendered = render_value(value)
+    assert render_value(json.loads(canonical_json(rendered))) == rendered
