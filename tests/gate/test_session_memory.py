@@ -7,11 +7,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 import aver
 from aver import Action, Ledger, clock
-from aver.gate.session import DIRECTORY, LOOK_BACK, load_session_facts
+from aver.gate.session import DIRECTORY, LOOK_BACK, _digest, load_session_facts
 from aver.verdict import ChainJudge
 
 READS_MAX = 3
@@ -162,3 +163,22 @@ def test_the_state_comes_from_the_signed_record(asked: Any, aver_home: Path) -> 
     (aver_home / "config.toml").unlink()
     assert facts(asked())["labels"] == ["secret"]
     assert "secret" not in memory_file(aver_home).read_text()
+
+
+@pytest.mark.parametrize("state_at", [0, 1, None])
+def test_an_edited_memory_does_not_name_an_older_state(asked: Any, aver_home: Path, state_at: int | None) -> None:
+    """Somebody without a key edits the file: the newest record with a state counts all the same."""
+    older = asked(), asked()
+    asked(files=(".env",))
+    (aver_home / "config.toml").write_text('[gate]\npolicy = "gone"\n')
+    for _ in range(3):
+        with aver.open_ledger() as other:
+            aver.ask(other, Action(type="file_read", tool="Read", files=("a",), session="s1", workspace="/w"))
+    (aver_home / "config.toml").unlink()
+    path = memory_file(aver_home)
+    forged = json.loads(path.read_bytes())
+    assert forged.pop("sha256") == _digest(forged)
+    forged["state_at"] = state_at
+    forged["state_hash"] = None if state_at is None else older[state_at].record.hash
+    path.write_bytes(orjson.dumps({**forged, "sha256": _digest(forged)}))
+    assert facts(asked())["labels"] == ["secret"]

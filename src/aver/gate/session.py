@@ -28,7 +28,7 @@ It is a memory and no evidence. The ledger's signed records always win:
 
 * the record at `count` is read and verified again, and must have `hash`;
 * the state itself is not in the file: it is read from the signed record that `state_at` names, which must have
-  `state_hash`;
+  `state_hash`. All records since then are verified again, so that no file can name an older state;
 * a memory of another ring, of a longer chain, of another ledger, or one that is damaged in any way counts for nothing.
   The past is then read from the records, as if there had been no memory.
 
@@ -175,7 +175,7 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
     try:
         own = OwnRecords(ledger)
         memory = _add_new_calls(own, head.chain, memory, action.session, newer, calls_since)
-        memory, state = _read_new_decisions(ledger, own, head, memory)
+        memory, state = _read_new_decisions(own, head, memory)
     except IntegrityError as error:
         words = f"the session's past cannot be trusted: {error.message}"
         raise IntegrityError(error.code, words, evidence=error.evidence, advice=error.advice) from error
@@ -224,37 +224,35 @@ def _add_new_calls(
     return replace(memory, row=row, calls=tuple(call for call in calls if call.at >= since)[-USES_MAX:])
 
 
-def _read_new_decisions(
-    ledger: Ledger, own: OwnRecords, head: Head, memory: SessionMemory
-) -> tuple[SessionMemory, Mapping[str, Any]]:
+def _read_new_decisions(own: OwnRecords, head: Head, memory: SessionMemory) -> tuple[SessionMemory, Mapping[str, Any]]:
     """Verify the records since the last decision. Returns the memory up to `head`, and the session's state there.
 
     A memory that does not fit the records counts for nothing: then all records are read, from the first on.
     """
-    # The newest record that was verified before is read again. Its hash covers all records before it.
-    start, recent_from = max(memory.count - 1, 0), head.count - LOOK_BACK
+    # The record with the newest state is read again, and all since then: so no file decides which state is the newest.
+    # Mostly it is the newest record that was verified before, or the one before that.
+    recent_from = head.count - LOOK_BACK
+    start = max(min(memory.count - 1, memory.state_at or 0), 0)
     decisions = [past for past in memory.decisions if past.sequence >= recent_from]
-    state_at, state_hash, holder = memory.state_at, memory.state_hash, None
+    holder: tuple[int, Sealed] | None = None
     for sequence, record in enumerate(own.read(head, start), start):
-        if sequence == memory.count - 1 and record.hash != memory.hash:
-            return _read_new_decisions(ledger, own, head, _forget_decisions(memory, head.chain))
+        # Its hash covers all records before it. A signature alone does not show that a record is of this chain.
+        is_other = sequence == memory.count - 1 and record.hash != memory.hash
+        if is_other or (sequence == memory.state_at and record.hash != memory.state_hash):
+            return _read_new_decisions(own, head, _forget_decisions(memory, head.chain))
         if _holds_state(record):
-            state_at, state_hash, holder = sequence, record.hash, record
+            holder = sequence, record
         if sequence >= max(memory.count, recent_from) and record.kind == DECISION_KIND:
             decisions.append(_read_past_decision(sequence, record))
-    # No new record holds a state: each was refused without being judged, or is an outcome. An older record has it.
-    if holder is None and state_at is not None:
-        holder = next(ledger.read(head.chain, state_at, state_at + 1), None)
-        # A signature alone does not show that the record is of this chain, so its hash must be the remembered one.
-        if holder is None or own.require(holder).hash != state_hash:
-            return _read_new_decisions(ledger, own, head, _forget_decisions(memory, head.chain))
-    state = EMPTY_SESSION if holder is None else RecordedDecision.from_record(holder).result["session"]
+    if holder is None and start > 0:  # The memory names a record without a state.
+        return _read_new_decisions(own, head, _forget_decisions(memory, head.chain))
+    state = EMPTY_SESSION if holder is None else RecordedDecision.from_record(holder[1]).result["session"]
     return replace(
         memory,
         count=head.count,
         hash=head.hash,
-        state_at=state_at,
-        state_hash=state_hash,
+        state_at=None if holder is None else holder[0],
+        state_hash=None if holder is None else holder[1].hash,
         decisions=tuple(decisions),
     ), state
 
