@@ -55,6 +55,7 @@ def examine_approvals(examination: Examination) -> Tally:
         tenant=tenant,
         enrolments=_read_chain(reader, approvers_chain(tenant)),
         is_own=examination.is_own,
+        roles=examination.rules.roles,
     )
 
 

@@ -72,9 +72,13 @@ def build_examinations(
     starts: Mapping[str, int],
     doubtful: set[str | None],
     *,
+    histories: KeyHistories,
     is_single: bool,
 ) -> list[Examination]:
-    """The examinations of the chains in `rows`. `doubtful` are those with findings, by their stored names."""
+    """The examinations of the chains in `rows`. `doubtful` are those with findings, by their stored names.
+
+    `histories` are those of the keys of imported ledgers. Our own keys chain says nothing about their keys.
+    """
     if not any(has_examined_domain(row.origin or row.name) for row in rows):
         return []
     chosen = {row.name for row in rows}
@@ -94,13 +98,15 @@ def build_examinations(
             if row.name in chosen
         )
         if examined:
-            reader = ValidRecords(ledger, rules, {origin: row.name for origin, row in chains.items()}, doubtful)
+            roles = rules.roles if source == own else histories.get(source, KeyHistory()).roles
+            held = replace(rules, roles=roles)
+            reader = ValidRecords(ledger, held, {origin: row.name for origin, row in chains.items()}, doubtful)
             # What was imported need not be all that the other ledger has.
             _, of_ledger, tenant = source
             found.append(
                 Examination(
                     reader,
-                    rules,
+                    held,
                     of_ledger,
                     tenant,
                     examined,
@@ -267,7 +273,9 @@ def examine_ledger(
     check_remembered_heads(ledger, chain, rows, known, resumed, history, tally, seen)
     # 4. Last, because examiners must not rely on a record of a chain with findings.
     doubtful = set(tally.doubtful)
-    examinations = build_examinations(ledger, rules, rows, starts, doubtful, is_single=chain is not None)
+    examinations = build_examinations(
+        ledger, rules, rows, starts, doubtful, histories=sources, is_single=chain is not None
+    )
     examine(examiners, examinations, tally)
     verdict = conclude(f"ledger {ledger.id}" if chain is None else f"chain {chain}", tally, level=level)
     if isinstance(since, Head) and verdict.status != "failed":

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+import aver
 from aver import Blob, Capsule, Ledger, Ring, Sealed
-from aver.capsule.aver_block import of_kind
+from aver import clock as time
+from aver.capsule.aver_block import BLOCK_KEY, of_kind
 from aver.capsule.model import Authority
 from aver.capsule.model import Outcome as Result
 from aver.gate.approvals import (
@@ -26,10 +28,26 @@ from aver.gate.approvals import (
     open_request,
     withdraw_approver,
 )
+from aver.gate.approvals.request import add_seconds, build_request_content, read_request
+from aver.gate.approvals.roster import Approver
+from aver.gate.approvals.rules import ApprovalLevel
 from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
-from aver.keys import RingEntry, Statement, sign_statement
+from aver.keys import RingEntry, Statement, load_seed_signer, sign_statement
+from aver.ledger.bundle import export_bundle, import_bundle
+from aver.ledger.ledger import open_ledger as open_plain_ledger
 from aver.verdict import Tally
-from support.approvals import SHOWN, action, asking, enrolled, opened, seals_hold, somebody, with_settings
+from support.approvals import (
+    SHOWN,
+    action,
+    asking,
+    enrolled,
+    opened,
+    seals_hold,
+    somebody,
+    with_settings,
+    write_enrolment,
+)
+from support.forged_records import cut, forge
 
 Found = list[tuple[str, str, int | None]]
 
@@ -82,7 +100,8 @@ def write(ledger: Ledger, about: ApprovalRequest, word: str, statement: Statemen
         **changed,
     }
     chain = [statement.to_dict()] if statement else []
-    draft = Capsule(type="auth", authority=Authority(chain=chain), outcome=Result(status="success", result=result))
+    authority = Authority(approver=result["approver"], chain=chain)
+    draft = Capsule(type="auth", authority=authority, outcome=Result(status="success", result=result))
     return ledger.append(about.chain, of_kind(draft, "approval.decision"), blobs=[blob])
 
 
@@ -151,7 +170,9 @@ def test_where_keys_were_given_every_other_is_wrong(ledger: Ledger, ada: Person,
 
 def test_a_key_of_somebody_else(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:
     other = replace(ada, identity="person:mallory")
-    assert found(checked(ledger, ring_of(other))) == [("failed", "ROLE_POLICY_VIOLATION", 1)]
+    # At the enrolment, which is record 0 of the roster, and at the vote.
+    expected = [("failed", "ROLE_POLICY_VIOLATION", 0), ("failed", "ROLE_POLICY_VIOLATION", 1)]
+    assert found(checked(ledger, ring_of(other))) == expected
 
 
 def test_a_key_that_had_ended(ledger: Ledger, ada: Person, used: ApprovalRequest) -> None:
@@ -374,3 +395,113 @@ def test_words_that_somebody_else_chose_are_made_harmless(
     (finding,) = checked(ledger, ring_of(ada)).findings
     assert finding.words.isprintable()
     assert len(finding.words) < 500
+
+
+# --- what only an auditor can be told wrong
+
+
+def lay_out(ledger: Ledger, person: Person, anchor: str) -> None:
+    """A request that counts on a person, and a vote of theirs, as anybody with the ledger's key can write them."""
+    about = action()
+    write_enrolment(ledger, person)
+    approvers = {person.identity: Approver(person.identity, person.public, "passphrase")}
+    content, _ = build_request_content(
+        about,
+        asking(about),
+        expires=add_seconds(time.now(), 3600),
+        levels=(ApprovalLevel((person.identity,)),),
+        approvers=approvers,
+        anchor=anchor,
+    )
+    draft = Capsule(type="auth", outcome=Result(status="pending", result=content))
+    record = ledger.append("approvals.default", of_kind(draft, "approval.request"))
+    request = read_request(record, ledger=ledger.id, tenant=ledger.tenant)
+    write(ledger, request, "approve", statement_of(request, person))
+
+
+@pytest.mark.parametrize("anchor", ["ledger", "system"])
+@pytest.mark.parametrize("knows", ["the bare key", "the export"])
+@pytest.mark.parametrize("thing", ["ledger", "bundle", "import"])
+def test_the_key_of_the_ledger_is_no_persons_for_an_auditor(
+    ledger: Ledger, tmp_path: Path, anchor: str, knows: str, thing: str
+) -> None:
+    """The agent may use the ledger's key. An auditor who knows this key must not take it for that of a person."""
+    ledger.append("notes.a", Capsule(type="tool"))
+    signer = load_seed_signer(ledger.keys.home / "keys" / "ledger.0.key")
+    lay_out(ledger, Person("person:ceo", signer.public, "passphrase", signer), anchor)
+    entry = ledger.keys.ring().active("ledger")
+    assert entry is not None
+    key = entry if knows == "the export" else entry.key
+    place: Any = ledger.store.path
+    if thing != "ledger":
+        place = tmp_path / "bundle"
+        export_bundle(ledger, place)
+    if thing == "import":
+        # What is imported must verify, so it is stored without the examiners that would refuse it.
+        with open_plain_ledger(home=tmp_path / "other") as other:
+            other.keys.trust(key)
+            import_bundle(other, place)
+            place = other.store.path
+        verdict = aver.verify(place, home=tmp_path / "other")
+    else:
+        verdict = aver.verify(place, keys=[key], home=tmp_path / "auditor")
+    assert verdict.status == "failed"
+    assert "ROLE_POLICY_VIOLATION" in {one.code for one in verdict.findings if one.check == "approvals"}
+
+
+def test_a_key_that_seals_the_vote_is_no_persons(ledger: Ledger) -> None:
+    """Without a keys chain, as in a `.cap` file, nothing says what a bare key is for."""
+    ledger.append("notes.a", Capsule(type="tool"))
+    signer = load_seed_signer(ledger.keys.home / "keys" / "ledger.0.key")
+    lay_out(ledger, Person("person:ceo", signer.public, "passphrase", signer), "system")
+    expected = [("failed", "ROLE_POLICY_VIOLATION", 0), ("failed", "ROLE_POLICY_VIOLATION", 1)]
+    assert found(checked(ledger, Ring.pin([signer.public]))) == expected
+
+
+ACCOUNTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "action": lambda content: content["outcome"]["result"].update(digest="0" * 64),
+    "approver": lambda content: content["authority"].update(approver="person:ceo"),
+    "more statements": lambda content: content["authority"]["chain"].insert(0, {"purpose": "approval"}),
+    "changed statement": lambda content: content["authority"]["chain"][0]["content"].update(approver="person:ceo"),
+    "no statement": lambda content: content["authority"]["chain"].clear(),
+}
+
+
+@pytest.mark.parametrize("word", ["approve", "used"])
+@pytest.mark.parametrize("name", ACCOUNTS)
+def test_a_record_that_names_others_than_those_who_signed(
+    name: str, word: str, ledger: Ledger, ada: Person, request_: ApprovalRequest
+) -> None:
+    """The ledger's key seals an answer or a use that tells a reader of other people, or of another action."""
+    approve(ledger, request_, ada, shown=SHOWN)
+    consume(ledger, request_, request_.digest)
+    number = 1 if word == "approve" else 2
+    record = next(ledger.read("approvals.default", number, number + 1))
+    assert found(checked(ledger, ring_of(ada))) == []
+    cut(ledger, "approvals.default", record.sequence)
+    content = record.to_dict()
+    ACCOUNTS[name](content)
+    signer = load_seed_signer(ledger.keys.home / "keys" / "ledger.0.key")
+    content.update(sequence=0, previous_hash=None)
+    content["context"]["environment"][BLOCK_KEY] = {"kind": record.kind}
+    forge(ledger, "approvals.default", signer, at=record.signed_at, draft=Capsule.from_dict(content))
+    tally = checked(ledger, ring_of(ada))
+    assert [one.place.sequence for one in tally.findings if one.status == "failed"] == [number]
+
+
+def test_a_vote_of_an_ended_key_after_a_record_of_later_is_found(ledger: Ledger, ada: Person) -> None:
+    """Whoever holds the ledger's key and a withdrawn key dates the vote back. The records before it tell."""
+    ben = somebody("ben")
+    enrol_approver(ledger, ben, ada)
+    early = opened(ledger, "ls", "gate-early")
+    statement = statement_of(early, ben)
+    before = time.now()
+    withdraw_approver(ledger, "person:ben", ada)
+    opened(ledger, "ls -l", "gate-late")
+    signer = load_seed_signer(ledger.keys.home / "keys" / "ledger.0.key")
+    written = write(ledger, early, "approve", statement).to_dict()
+    cut(ledger, "approvals.default", 2)
+    written.update(sequence=0, previous_hash=None)
+    written["context"]["environment"][BLOCK_KEY] = {"kind": "approval.decision"}
+    forge(ledger, "approvals.default", signer, at=before, draft=Capsule.from_dict(written))
+    assert found(checked(ledger, ring_of(ada, ben))) == [("failed", "KEY_RETIRED", 2)]

@@ -7,7 +7,11 @@ ledger. It checks that
 * every request has the digest and the session of its action, and names only keys that were enrolled;
 * every answer belongs to its request: statement, signature under the pinned key, time, and the person's turn. The
   statement must name this ledger, this tenant and this request;
-* every use had the approvals it needed at that place in the chain, and was the first.
+* no key approves that is known to have another purpose, or that sealed the record itself. Otherwise the ledger's key,
+  which the agent may use, could pass as a person's where the verifier knows that key only;
+* no key approves after its end: neither by the vote's own time, nor by that of a record before it in the chain;
+* every use had the approvals it needed at that place in the chain, and was the first;
+* what the record of an answer or a use says about action, people and statements is what was signed.
 
 In the ledger that the ring belongs to, a key of the ring must have sealed each record, and people's keys must be those
 of the ring. There the gate counts nothing else (`aver.gate.own_records`).
@@ -20,14 +24,21 @@ statement has version 1, `UNBOUND_STATEMENT`: it names neither ledger nor reques
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError
 from aver.gate.approvals.request import DOWNGRADED, REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request
-from aver.gate.approvals.roster import Roster, apply_record, ring_problem, sealer_problem
+from aver.gate.approvals.roster import (
+    APPROVE_PURPOSE,
+    Approver,
+    Roster,
+    apply_record,
+    ring_problem,
+    sealer_problem,
+)
 from aver.gate.approvals.vote import (
     NOT_INDEPENDENT,
     VOTE_KIND,
@@ -37,7 +48,7 @@ from aver.gate.approvals.vote import (
     turn_problem,
     vote_problem,
 )
-from aver.keys import Ring
+from aver.keys import KeyRole, Ring
 from aver.verdict import Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
@@ -66,13 +77,15 @@ def check_approvals(
     tenant: str,
     enrolments: Iterable[Sealed] = (),
     is_own: bool = False,
+    roles: Mapping[str, KeyRole] | None = None,
 ) -> Tally:
     """Check the records of an approvals chain, in order. `enrolments` are the records of the approvers chain.
 
     `ledger` and `tenant` are those that the chains belong to. Enrolments and answers name the ones they were made for.
+    `roles` says by the 64 digits what keys are for, as the ledger's `keys` chain records it.
     `is_own` says that the ring is the one that seals in this ledger.
     """
-    checker = _ApprovalChecker(ring, ledger, tenant, is_own=is_own)
+    checker = _ApprovalChecker(ring, ledger, tenant, roles or {}, is_own=is_own)
     # The roster first: requests name keys from it.
     for record in enrolments:
         with guard(checker.tally, APPROVALS_CHECK, _place_of(record)):
@@ -95,12 +108,13 @@ class _CheckedRequest:
 
 
 class _ApprovalChecker:
-    def __init__(self, ring: Ring, ledger: str, tenant: str, *, is_own: bool) -> None:
+    def __init__(self, ring: Ring, ledger: str, tenant: str, roles: Mapping[str, KeyRole], *, is_own: bool) -> None:
         self.tally = Tally()
         self._ring = ring
         self._ledger = ledger
         self._tenant = tenant
         self._is_own = is_own
+        self._roles = roles
         self._retired = ring.retirement_times()
         self._roster = Roster()
         self._changes: dict[str, Sealed] = {}
@@ -110,6 +124,8 @@ class _ApprovalChecker:
         self._cases: dict[str, _CheckedRequest] = {}
         self._signatures: set[str] = set()
         self._uses: set[tuple[str, ...]] = set()
+        self._newest = ""
+        """The newest time in the chain of approvals so far."""
 
     def check_enrolment(self, record: Sealed) -> None:
         self.tally.count_done(APPROVALS_CHECK)
@@ -126,6 +142,9 @@ class _ApprovalChecker:
         for name, approver in self._roster.approvers.items():
             if before.approvers.get(name) != approver:
                 self._changes[name] = record
+                # In our own ledger, the roster as it is now is compared with the ring: see `compare_with_ring`.
+                if not self._is_own and (problem := self._role_problem(record, approver)) is not None:
+                    self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", problem)
 
     def compare_with_ring(self) -> None:
         """Compare the roster, as all enrolments leave it, with the people on the ring."""
@@ -140,9 +159,26 @@ class _ApprovalChecker:
             self._add_finding(record, *found)
         return found is None or found[0] != "failed"
 
+    def _role_problem(self, record: Sealed, approver: Approver) -> str | None:
+        """Return why an approver's key cannot be a person's: it is known as another one, or it seals records here."""
+        key, identity = approver.key, approver.identity
+        entry = self._ring.entry_of(key)
+        role = self._roles.get(key.ed25519) if entry is None else entry.role
+        if role is not None and (role.identity, role.purpose) != (identity, APPROVE_PURPOSE):
+            return f"{key.fingerprint} is the key of {role}, and not one with which {identity} approves"
+        if record.signed_by == key.fingerprint:
+            return f"{key.fingerprint}, said to be the key of {identity}, sealed this record itself"
+        return None
+
     def check_record(self, record: Sealed) -> None:
         if record.kind not in (REQUEST_KIND, VOTE_KIND) or not self._counts_here(record):
             return
+        try:
+            self._check_record(record)
+        finally:
+            self._newest = max(self._newest, record.signed_at)
+
+    def _check_record(self, record: Sealed) -> None:
         if record.kind == REQUEST_KIND:
             self.tally.count_done(APPROVALS_CHECK)
             request = read_request(record, ledger=self._ledger, tenant=self._tenant)
@@ -196,6 +232,29 @@ class _ApprovalChecker:
         if before.state != "approved":
             words = f"it was used without the approvals it needs: {before.state}, {before.reason}"
             self._add_finding(record, "failed", "EVIDENCE_INVALID", words)
+            return
+        self._check_account(record, case, before.valid_approvals)
+
+    def _check_account(self, record: Sealed, case: _CheckedRequest, approvals: Iterable[Vote], own: str = "") -> None:
+        """Compare what a record says about its action, its people and their statements with what they signed.
+
+        `own` is the person whose vote it is. A use names the people whose approvals it is based on.
+        """
+        content = record.to_dict()
+        authority = content["authority"]
+        chain = authority["chain"][:-1] if own else authority["chain"]
+        signed = {canonical_bytes(vote.statement.to_dict()): vote for vote in approvals if vote.statement is not None}
+        based_on = [signed.get(canonical_bytes(statement)) for statement in chain]
+        people = own or ", ".join(str(vote.approver) for vote in based_on if vote is not None)
+        if content["outcome"]["result"]["digest"] != case.request.digest:
+            words = "it names another action than its request"
+        elif None in based_on or not people:
+            words = "it has statements that are not those of the approvals before it"
+        elif authority["approver"] != people:
+            words = f"it says {ascii(authority['approver'])[:80]} where {people} signed"
+        else:
+            return
+        self._add_finding(record, "failed", "EVIDENCE_INVALID", words)
 
     def _check_vote(self, record: Sealed, case: _CheckedRequest, vote: Vote) -> None:
         request = case.request
@@ -215,6 +274,7 @@ class _ApprovalChecker:
             if signature in self._signatures:
                 self._add_finding(record, "failed", "REPLAY", "its statement is already in an earlier record")
             self._signatures.add(signature)
+        self._check_account(record, case, before.valid_approvals, str(vote.approver))
         # The pinned key must be the person's, as far as the ring and the roster know, and must not have ended before.
         approver = request.approvers[str(vote.approver)]
         fingerprint, identity = approver.fingerprint, approver.identity
@@ -226,12 +286,11 @@ class _ApprovalChecker:
                 self._add_finding(record, "failed", "SIG_INVALID", words)
             else:
                 self._add_finding(record, "not_checked", "UNKNOWN_SIGNER", words)
-        elif entry is not None and entry.identity != identity:
-            self._add_finding(
-                record, "failed", "ROLE_POLICY_VIOLATION", f"{fingerprint} is the key of {entry.identity}"
-            )
+        elif (foreign := self._role_problem(record, approver)) is not None:
+            self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", foreign)
         ends = [end for end in (self._roster.ended.get(fingerprint), entry.retired_at if entry else None) if end]
-        if ends and vote.at > min(ends):
+        # Whoever seals the vote writes its time. The records before it were sealed earlier all the same.
+        if ends and max(vote.at, self._newest) > min(ends):
             self._add_finding(
                 record, "failed", "KEY_RETIRED", f"the key {fingerprint} of {identity} had ended at {min(ends)}"
             )

@@ -329,9 +329,12 @@ class BundleJudge:
         with closing(BundleReader(self.directory, self.heads, files, self.digests)) as reader:
             for (digits, ledger, tenant), names in sources.items():
                 chains = tuple(ExaminedChain(name, origin, self.heads[name].count) for origin, name in names.items())
-                valid = ValidRecords(reader, self.rules, names, doubtful)
-                complete = is_whole and (digits, ledger, tenant) == owner
-                examination = Examination(valid, self.rules, ledger, tenant, chains, is_complete=complete)
+                is_own = (digits, ledger, tenant) == owner
+                theirs = self._histories.get((digits or OLD_IMPORT, ledger, tenant), KeyHistory())
+                rules = self.rules if is_own else replace(self.rules, roles=theirs.roles)
+                valid = ValidRecords(reader, rules, names, doubtful)
+                complete = is_whole and is_own
+                examination = Examination(valid, rules, ledger, tenant, chains, is_complete=complete)
                 examine(self._examiners, [examination], self._tally)
 
     def _judge_chain(self, claim: ChainClaim, file_name: str) -> None:
