@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aver import Capsule, Exists, Ledger, open_ledger
+from aver.ledger.bundle import export_bundle, import_bundle
 from support.forks import exit_of, in_child
 
 pytestmark = pytest.mark.both_stores
@@ -176,3 +178,32 @@ def test_verification_while_others_write(ledger: Ledger, aver_home: Path) -> Non
     assert writer.returncode == 0
     assert set(verdicts) == {"verified"}
     assert ledger.verify().records == 602
+
+
+@pytest.mark.parametrize("event", ["import", "rotate"])
+def test_a_verification_during_an_import_or_a_rotation(
+    event: str, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process comes first, right before the verification fixes which records it will judge."""
+    ledger.append("demo.own", Capsule(type="tool"))
+    with open_ledger(tmp_path / "other.db", home=tmp_path / "other") as other:
+        other.append("demo.other", Capsule(type="tool"))
+        export_bundle(other, tmp_path / "bundle")
+        [key] = other.keys.ring().entries
+    ledger.keys.trust(key)
+    chains, waiting = type(ledger.store).chains, [event]
+
+    def happen(store: Any, tenant: str) -> Any:
+        if store is ledger.store and waiting:
+            waiting.clear()
+            if event == "import":
+                import_bundle(ledger, tmp_path / "bundle")
+            else:
+                ledger.keys.rotate("ledger")
+                ledger.append("gate.s1", Capsule(type="tool"))
+        return chains(store, tenant)
+
+    monkeypatch.setattr(type(ledger.store), "chains", happen)
+    verdict = ledger.verify()
+    assert not waiting
+    assert (verdict.status, verdict.findings) == ("verified", ())

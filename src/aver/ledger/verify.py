@@ -220,6 +220,10 @@ def examine_ledger(
     if _has_altered_schema(ledger, altered, tally):
         before = since if isinstance(since, VerifiedChains) else VerifiedChains()
         return LedgerExamination(conclude(f"ledger {ledger.store.name}", tally, level=level), before.distrust([None]))
+    # 1. Records that are appended from now on are left to the next verification. Keys, imports and drops are read after
+    # that: another process may import, or rotate a key, at any time.
+    rows = _select_chains(ledger, chain)
+    ring = _renew_ring(ledger, ring)
     # Which records a retired key may have signed, and which imports were dropped, must be known before the first record
     # is judged.
     key_history = _read_key_history(ledger, ring, tally)
@@ -228,8 +232,6 @@ def examine_ledger(
     rules = _excuse_dropped(rules, key_history, history)
     known = since if isinstance(since, VerifiedChains) else try_load_verified(ledger, tally)
     known = known.without_dropped(history)
-    # 1. Records that are appended from now on are left to the next verification.
-    rows = _select_chains(ledger, chain)
     forget_blobs(ledger)
     empty = [row for row in rows if row.count == 0]
     if len(empty) > UNREADABLE_MAX:
@@ -286,6 +288,18 @@ def examine_ledger(
         save_meta_head(ledger, rows, tally, verdict)
         save_verified(ledger, verified, history)
     return LedgerExamination(verdict, verified)
+
+
+def _renew_ring(ledger: Ledger, ring: Ring) -> Ring:
+    """The ring of the ledger's home as it is now, if `ring` is an earlier state of it; otherwise `ring` itself.
+
+    A key that was rotated after the caller had read the ring may have sealed some of the records to judge.
+    """
+    if ring.closed or not ring.entries:
+        return ring
+    now = ledger.keys.ring()
+    is_earlier = {entry.key for entry in ring.entries} < {entry.key for entry in now.entries}
+    return now if is_earlier else ring
 
 
 def _stop_reading(words: str, level: Level, tally: Tally, since: Since | None) -> LedgerExamination:
