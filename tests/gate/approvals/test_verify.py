@@ -33,6 +33,7 @@ from aver.gate.approvals.roster import Approver
 from aver.gate.approvals.rules import ApprovalLevel
 from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
 from aver.keys import RingEntry, Statement, load_seed_signer, sign_statement
+from aver.keys.ring import sign_rotation
 from aver.ledger.bundle import export_bundle, import_bundle
 from aver.ledger.ledger import open_ledger as open_plain_ledger
 from aver.verdict import Tally
@@ -505,3 +506,19 @@ def test_a_vote_of_an_ended_key_after_a_record_of_later_is_found(ledger: Ledger,
     written["context"]["environment"][BLOCK_KEY] = {"kind": "approval.decision"}
     forge(ledger, "approvals.default", signer, at=before, draft=Capsule.from_dict(written))
     assert found(checked(ledger, ring_of(ada, ben))) == [("failed", "KEY_RETIRED", 2)]
+
+
+@pytest.mark.parametrize("by", ["export", "rotation statement"])
+def test_a_persons_key_stays_retired_for_an_auditor(ledger: Ledger, ada: Person, by: str) -> None:
+    """The auditor has the export of a person's key, or of its successor. The roster does not show the end."""
+    request = opened(ledger)
+    now = time.now()
+    approve(ledger, request, ada, shown=SHOWN)
+    entry = RingEntry(ada.identity, "approve", 0, ada.public, "2026-01-01T00:00:00+00:00", now)
+    keys: list[Any] = [entry]
+    if by == "rotation statement":
+        newer = somebody("ada")
+        new = RingEntry(ada.identity, "approve", 1, newer.public, now)
+        new = replace(new, statement=sign_rotation(entry, new, ada.signer, newer.signer))
+        keys = [ada.public, new]
+    assert found(checked(ledger, Ring.pin(keys))) == [("failed", "KEY_RETIRED", 1)]

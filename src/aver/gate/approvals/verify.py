@@ -278,7 +278,6 @@ class _ApprovalChecker:
         # The pinned key must be the person's, as far as the ring and the roster know, and must not have ended before.
         approver = request.approvers[str(vote.approver)]
         fingerprint, identity = approver.fingerprint, approver.identity
-        entry = self._ring.entry(fingerprint)
         if approver.key not in self._ring.lookup(fingerprint):
             words = f"the key {fingerprint} of {identity} is not known here"
             # A closed ring lists every key that counts. An open one may just not know this key.
@@ -288,7 +287,8 @@ class _ApprovalChecker:
                 self._add_finding(record, "not_checked", "UNKNOWN_SIGNER", words)
         elif (foreign := self._role_problem(record, approver)) is not None:
             self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", foreign)
-        ends = [end for end in (self._roster.ended.get(fingerprint), entry.retired_at if entry else None) if end]
+        # The ring, or the owner's export, may know of an end that the roster does not have.
+        ends = [end for end in (self._roster.ended.get(fingerprint), self._retired.get(approver.key.ed25519)) if end]
         # Whoever seals the vote writes its time. The records before it were sealed earlier all the same.
         if ends and max(vote.at, self._newest) > min(ends):
             self._add_finding(
