@@ -52,6 +52,7 @@ from aver.ledger.bundle.layout import (
     read_chain_file,
     read_index,
 )
+from aver.ledger.bundle.reader import RecordsDigest
 from aver.ledger.bundle.verify import BundleJudge, find_owner, read_histories
 from aver.ledger.checkpoint import CHECK, Checkpoint, check_against_checkpoints, extend_verdict, select_checkpoints
 from aver.ledger.checkpoint_files import read_checkpoints
@@ -111,6 +112,8 @@ class PlannedImport:
     read: Callable[[], Iterable[object]]
     """Reads its items again, in order: records, and errors for unreadable ones."""
     read_blob: Callable[[str], bytes]
+    digest: bytes | None = None
+    """The digest of the records that were verified, with their seals; None where nothing was computed."""
     existed: bool = False
     beyond: int = 0
 
@@ -206,18 +209,23 @@ def _store_chain(ledger: Ledger, planned: PlannedImport) -> None:
         if transaction.chain(ledger.tenant, planned.name) is not None:
             raise Refused("NAME_TAKEN", f"another process has just created the chain {planned.name}")
         row = transaction.add_chain(ledger.tenant, planned.name)
-        # Signatures were verified before. Here only content and links are judged, to notice a changed file.
+        # Signatures were verified before. Here only content and links are judged, to notice a changed file. No hash
+        # covers the seals, so a digest of all records shows whether they are those that were verified.
         judge = ChainJudge(Rules(Ring(), "content"), chain=planned.id)
+        digest = RecordsDigest()
         for item in planned.read():
             if isinstance(item, BadInput):
                 raise _changed_error(planned)
             if isinstance(item, Sealed):
                 content = judge.judge(item)
+                digest.add(item)
                 if content is None:
                     raise _changed_error(planned)
                 _store_record(transaction, row, item, content, planned.read_blob)
         failed = any(finding.status == "failed" for finding in judge.tally.findings)
         if failed or (row.count, row.head) != (planned.head.count, planned.head.hash):
+            raise _changed_error(planned)
+        if planned.digest not in (None, digest.finish()):
             raise _changed_error(planned)
         transaction.update_head(row)
         transaction.freeze(row, planned.origin)
@@ -332,6 +340,7 @@ def _plan_import(
         first=first,
         read=lambda: _read_items(directory, file),
         read_blob=lambda digest: _read_blob(directory, digest),
+        digest=bundle.digests[claim.id],
     )
 
 
