@@ -157,6 +157,26 @@ def test_a_published_entry_says_more_about_one_key_only(ring: Ring) -> None:
         assert pickle.loads(pickle.dumps(one)) == one
 
 
+@pytest.mark.parametrize("later", ["another statement", "unsigned", "another rotation"])
+def test_a_later_file_does_not_take_back_the_rotation_that_retired_a_key(later: str) -> None:
+    """The thief of an old key sends an entry of the new one, which is trusted already, with another statement."""
+    signers = [SeedSigner(number.to_bytes(32, "big")) for number in (1, 2, 3, 4)]
+    old, new, *others = (entry("ledger", epoch, epoch + 1) for epoch in range(4))
+    rotated = replace(new, statement=sign_rotation(old, new, *signers[:2]))
+    forged = {
+        "another statement": sign_statement("rotation", {"any": "content"}, signers[:1]),
+        "unsigned": replace(sign_rotation(old, new, *signers[:2]), signatures=()),
+        "another rotation": sign_rotation(*others, *signers[2:]),
+    }[later]
+    for ring in (
+        Ring().with_known(key(1)).with_known(rotated).with_known(replace(new, statement=forged)),
+        Ring.pin((key(1), rotated, replace(new, statement=forged))),
+        # A statement that proves nothing about this key does not keep the right one away.
+        Ring().with_known(key(1)).with_known(replace(new, statement=forged)).with_known(rotated),
+    ):
+        assert ring.retirement_times()[key(1).ed25519] == T0
+
+
 def test_a_rotation_statement_retires_the_old_key_for_those_who_have_only_the_new_entry() -> None:
     old_signer, new_signer = SeedSigner(bytes([31]) * 32), SeedSigner(bytes([32]) * 32)
     old = RingEntry("ledger", "seal", 0, old_signer.public, T0)

@@ -376,15 +376,21 @@ def _merge_keys(known: PublicKey | None, new: PublicKey) -> PublicKey:
 
 
 def _merge_entries(known: RingEntry | None, new: RingEntry) -> RingEntry:
-    """What two entries of one key say together: the new one, but an earlier retirement stays."""
+    """What two entries of one key say together: the new one, but an earlier retirement stays.
+
+    A rotation to this key that was proved stays, too: it retires the key before. A file has only one such statement, so
+    another one in a later file would take that back.
+    """
     if known is None:
         return new
     times = [entry.retired_at for entry in (known, new) if entry.retired_at is not None]
+    proved = None if known.statement is None else read_rotation(known.statement)
+    stays = proved is not None and proved.new.ed25519 == known.key.ed25519
     return replace(
         new,
         key=_merge_keys(known.key, new.key),
         retired_at=min(times, default=None),
-        statement=new.statement or known.statement,
+        statement=known.statement if stays else new.statement or known.statement,
     )
 
 
