@@ -522,3 +522,16 @@ def test_a_persons_key_stays_retired_for_an_auditor(ledger: Ledger, ada: Person,
         new = replace(new, statement=sign_rotation(entry, new, ada.signer, newer.signer))
         keys = [ada.public, new]
     assert found(checked(ledger, Ring.pin(keys))) == [("failed", "KEY_RETIRED", 1)]
+
+
+def test_a_request_does_not_hide_that_a_key_is_in_a_plain_file(ledger: Ledger) -> None:
+    """The agent can sign with such a key. It writes a request and a vote that say that the key has a passphrase."""
+    ada = somebody("ada", "file")
+    enrol_approver(ledger, ada)
+    request = opened(ledger)
+    pinned = {"person:ada": Approver("person:ada", ada.public, "passphrase").to_dict()}
+    draft = Capsule(type="auth", outcome=Result(status="pending", result={**request.content, "approvers": pinned}))
+    record = ledger.append(request.chain, of_kind(draft, "approval.request"))
+    forged = read_request(record, ledger=ledger.id, tenant=ledger.tenant)
+    write(ledger, forged, "approve", statement_of(forged, ada))
+    assert found(checked(ledger, ring_of(ada))) == [("warning", "NOT_INDEPENDENT", 2)]

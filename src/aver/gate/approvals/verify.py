@@ -48,7 +48,7 @@ from aver.gate.approvals.vote import (
     turn_problem,
     vote_problem,
 )
-from aver.keys import KeyRole, Ring
+from aver.keys import KeyRole, PublicKey, Ring
 from aver.verdict import Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
@@ -119,6 +119,8 @@ class _ApprovalChecker:
         self._roster = Roster()
         self._changes: dict[str, Sealed] = {}
         """The record that gave a person the present key, by identity."""
+        self._custodies: dict[tuple[str, PublicKey], str] = {}
+        """How each key on the roster is kept, as the person signed it. The requests say so, too, without a signature."""
         self._wanted = UNBOUND_VERSION
         """The highest version of the statement that a request wanted so far."""
         self._cases: dict[str, _CheckedRequest] = {}
@@ -142,6 +144,7 @@ class _ApprovalChecker:
         for name, approver in self._roster.approvers.items():
             if before.approvers.get(name) != approver:
                 self._changes[name] = record
+                self._custodies[name, approver.key] = approver.custody
                 # In our own ledger, the roster as it is now is compared with the ring: see `compare_with_ring`.
                 if not self._is_own and (problem := self._role_problem(record, approver)) is not None:
                     self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", problem)
@@ -297,7 +300,8 @@ class _ApprovalChecker:
         if request.statement == UNBOUND_VERSION and vote.word == "approve":
             words = f"{identity} signed no ledger, tenant or request: an earlier version of Aver asked for that"
             self._add_finding(record, "warning", "UNBOUND_STATEMENT", words)
-        if vote.word == "approve" and "file" in (approver.custody, vote.custody):
+        enrolled_as = self._custodies.get((identity, approver.key))
+        if vote.word == "approve" and "file" in (approver.custody, vote.custody, enrolled_as):
             self._add_finding(record, "warning", "NOT_INDEPENDENT", f"{identity}: {NOT_INDEPENDENT}")
 
     def _add_finding(self, record: Sealed, status: CheckStatus, code: str, words: str) -> None:
