@@ -120,7 +120,7 @@ class _ApprovalChecker:
         self._changes: dict[str, Sealed] = {}
         """The record that gave a person the present key, by identity."""
         self._custodies: dict[tuple[str, PublicKey], str] = {}
-        """How each key on the roster is kept, as the person signed it. The requests say so, too, without a signature."""
+        """How each key on the roster is kept, as the person signed it. In a request, nobody signs that."""
         self._wanted = UNBOUND_VERSION
         """The highest version of the statement that a request wanted so far."""
         self._cases: dict[str, _CheckedRequest] = {}
