@@ -27,7 +27,7 @@ from aver.ledger.head import Head
 from aver.ledger.imports.history import ImportHistory, read_import_history
 from aver.ledger.key_history import KeyHistory, read_history, retirements_by_time
 from aver.ledger.keys_chain import KEYS_CHAIN
-from aver.ledger.seen_heads import HeadChecker
+from aver.ledger.seen_heads import META_CHAIN, HeadChecker
 from aver.verdict import Finding, Place, Rules, Tally, Verdict, conclude, worst_status
 
 if TYPE_CHECKING:
@@ -162,9 +162,12 @@ def check_against_checkpoints(
         elif check_signatures(checkpoint, ring, tally, own_keys=own_keys, history=history):
             used += 1
             words = f"the checkpoint of {checkpoint.at}"
+            # One that lists only changes has `meta` as well, if a chain in it was imported since the one before.
+            entries = next((head.count for head in checkpoint.heads if head.chain == META_CHAIN), 0)
             # A chain counts as grown by its newest head only; older heads of it are compared, but not counted.
-            grown += checker.check([head for head in checkpoint.heads if head.chain not in chains], words)
-            checker.check([head for head in checkpoint.heads if head.chain in chains and head not in compared], words)
+            grown += checker.check([head for head in checkpoint.heads if head.chain not in chains], words, entries)
+            older = [head for head in checkpoint.heads if head.chain in chains and head not in compared]
+            checker.check(older, words, entries)
             chains.update(head.chain for head in checkpoint.heads)
             compared.update(checkpoint.heads)
     if used:

@@ -237,7 +237,7 @@ def _read_recorded_heads(
         for chain, head in recorded.items():
             earlier = latest.get(chain, head)
             row = rows.get(chain)
-            if earlier != head and history.imports_at.get(place) == chain:
+            if chain in latest and history.imports_at.get(place) == chain:
                 broken.setdefault(chain, earlier)
             # One lookup per superseded entry; the first contradiction of a chain is enough.
             if earlier != head and chain not in broken and row is not None and _is_contradicted(ledger, row, earlier):

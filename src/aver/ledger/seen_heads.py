@@ -56,11 +56,11 @@ _LEDGER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 HashAt = Callable[[str, int], str | None]
 """Returns the hash of the record at a sequence number of a chain; None if there is none."""
 
-Excuse = Callable[[Head], bool]
-"""Returns whether a remembered head need not be here any more."""
+Excuse = Callable[[Head, int | None], bool]
+"""Returns whether a remembered head need not be here any more. It gets the number of entries of `meta` at that time."""
 
 
-def excuse_none(head: Head) -> bool:
+def excuse_none(head: Head, entries: int | None) -> bool:
     return False
 
 
@@ -98,11 +98,14 @@ class HeadChecker:
             heads, lambda chain, place: ledger.store.hash_at(rows[chain], place), tally, check=check, excuse=excuse
         )
 
-    def check(self, heads: Iterable[Head], remembered: str) -> int:
-        """Compare the chains with heads that `remembered` (a name for messages) has. Returns how many have grown."""
+    def check(self, heads: Iterable[Head], remembered: str, entries: int | None = None) -> int:
+        """Compare the chains with heads that `remembered` (a name for messages) has. Returns how many have grown.
+
+        `entries` is the number of entries that `meta` had then, if that is known.
+        """
         grown = 0
         for head in heads:
-            if head.chain in self._failed or self._excuse(head):
+            if head.chain in self._failed or self._excuse(head, entries):
                 continue
             actual = self._heads.get(head.chain)
             try:

@@ -34,7 +34,7 @@ from aver.ledger.key_history import (
     retirements_by_time,
 )
 from aver.ledger.keys_chain import KEYS_CHAIN
-from aver.ledger.seen_heads import META_CHAIN, SeenHead, check_heads, check_keys_head
+from aver.ledger.seen_heads import META_CHAIN, HeadChecker, SeenHead, check_heads, check_keys_head
 from aver.ledger.slices import KeyHistories, forget_blobs, judge_slice, judge_slices, split_into_slices, stored_hash
 from aver.ledger.stores.protocol import ChainRow, NotALedger
 from aver.ledger.verified_heads import (
@@ -463,11 +463,17 @@ def _check_heads_at_key_ends(
     ledger: Ledger, ends: Iterable[KeyEnd], chain: str | None, history: ImportHistory, tally: Tally
 ) -> None:
     """Compare chains with their heads when a key was retired: its holder could have signed another past since."""
-    latest = heads_at_ends(ends).items()
-    heads = [Head(ledger.id, ledger.tenant, name, *end) for name, end in latest if chain in (None, name)]
-    if heads:
-        remembered = "the newest rotation"
-        check_heads(ledger, heads, tally, check="keys", remembered=remembered, excuse=history.has_dropped)
+    ends = tuple(ends)
+    latest = heads_at_ends(ends)
+    if not latest:
+        return
+    # How many entries `meta` had when each of these heads was noted.
+    entries = {name: end.heads.get(META_CHAIN, (0, ""))[0] for end in ends for name in end.heads}
+    checker = HeadChecker.for_ledger(ledger, tally, check="keys", excuse=history.has_dropped)
+    for name, end_head in latest.items():
+        if chain in (None, name):
+            head = Head(ledger.id, ledger.tenant, name, *end_head)
+            checker.check([head], "the newest rotation", entries[name])
 
 
 def _check_head_row(ledger: Ledger, row: ChainRow, tally: Tally) -> None:

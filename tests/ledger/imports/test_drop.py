@@ -242,6 +242,32 @@ def test_an_import_that_is_claimed_over_a_recorded_chain_does_not_hide_it(other:
     assert ("CHAIN_MISSING", "demo.mine", None) in codes_at(other.verify())
 
 
+@pytest.mark.parametrize("memory", ["meta", "checkpoint", "rotation", "bundle"])
+def test_a_chain_that_was_here_before_its_claimed_import_is_not_hidden(
+    other: Ledger, client: str, tmp_path: Path, memory: str
+) -> None:
+    """The holder of the ledger's key says afterwards that a chain was imported, with its very head, and drops it."""
+    checkpoints: list[Path] = []
+    if memory in ("meta", "bundle"):
+        other.sweep()
+    elif memory == "checkpoint":
+        checkpoints = [tmp_path / "checkpoint.json"]
+        checkpoints[0].write_bytes(to_checkpoint_line(make_checkpoint(other)))
+    else:
+        other.keys.rotate("ledger")
+        other.append("demo.later", draft())
+    head = other.head("demo.mine")
+    claimed = build_import_entry("demo.mine", "demo.mine", "x/y", head.count, str(head.hash))
+    other.append_reserved("meta", claimed, key=None)
+    seal_drop(other, head)
+    remove(other, "demo.mine")
+    verdict = verify(ledger=other, checkpoints=checkpoints)
+    if memory == "bundle":
+        export_bundle(other, tmp_path / "after")
+        verdict = verify(tmp_path / "after", home=other.config.home)
+    assert ("CHAIN_MISSING", "demo.mine", None) in codes_at(verdict)
+
+
 @pytest.mark.parametrize("known", [False, True])
 def test_a_drop_that_another_party_sealed_hides_nothing(
     other: Ledger, client: str, tmp_path: Path, known: bool

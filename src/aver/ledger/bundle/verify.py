@@ -33,7 +33,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from aver.capsule.aver_block import RESERVED_CHAINS
+from aver.capsule.aver_block import RESERVED_CHAINS, read_kind
 from aver.capsule.blobs import blob_references
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
@@ -188,6 +188,8 @@ class BundleJudge:
         self._remembered: dict[str, Head] = {}
         self._elsewhere: set[str] = set()
         self._history = ImportHistory(options.ring, replaced_keys(options.ring, self._read_key_records()))
+        self._made: set[str] = set()
+        """Chains that the meta chain recorded before an entry called them imported. No drop excuses their absence."""
         self._doubtful_drops = 0
         self._compared: set[str] = set()
         self._grown = self._outside = 0
@@ -405,12 +407,23 @@ class BundleJudge:
             self.signers.add(record.signed_by)
         if place.chain == META_CHAIN and len(self._remembered) < HEADS_MAX:
             known, owner = self._remembered, self.owner
+            self._note_claim(content)
             collect_heads(content, known, ledger=owner.ledger or "", tenant=owner.tenant or "")
             self._elsewhere.update(name for name in find_external_chains(content) if name in known)
             self._note_import(record)
         if _BLOB_REFERENCE in record.canonical:
             with guard(tally, "blobs", place):
                 self._check_blobs(content, place, tally)
+
+    def _note_claim(self, content: dict[str, Any]) -> None:
+        """Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so."""
+        result = content["outcome"].get("result")
+        if (
+            read_kind(content) == IMPORT_KIND
+            and isinstance(result, dict)
+            and str(result.get("chain")) in self._remembered
+        ):
+            self._made.add(str(result["chain"]))
 
     def _note_import(self, record: Sealed) -> None:
         """Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing."""
@@ -422,7 +435,7 @@ class BundleJudge:
             if any(finding.status == "failed" for finding in judge.tally.findings):
                 return
             dropped = self._history.add(record)
-            forget_dropped(self._remembered, dropped)
+            forget_dropped(self._remembered, {name: head for name, head in dropped.items() if name not in self._made})
             if judge.tally.findings or judge.signer is None:
                 self._doubtful_drops += len(dropped)
 

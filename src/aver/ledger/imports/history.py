@@ -2,7 +2,8 @@
 
 An imported chain is frozen, so it has one head from its import to its drop. Every memory of a ledger (`meta` itself,
 earlier verifications, checkpoints, rotations) may still have that head after the drop. It is then excused, and no other
-head is. An entry about a drop counts only under these rules:
+head is. A checkpoint or rotation that is older than the entry about the import had the chain before: then it was made
+here, and nothing excuses it. An entry about a drop counts only under these rules:
 
 1. its content and signature hold, and no retired key made it;
 2. an earlier entry says that this very chain was imported with this very head, and no other drop came in between;
@@ -63,6 +64,8 @@ class ImportHistory:
         self.drops_at: dict[int, dict[str, tuple[int, str]]] = {}
         """Counts and hashes of the chains that each entry about a drop removed, by the entry's place."""
         self._dropped: dict[str, set[tuple[int, str]]] = {}
+        self._places: dict[tuple[str, int, str], int] = {}
+        """The place of the first entry that says that a chain was imported with a head."""
 
     def add(self, record: Sealed) -> dict[str, tuple[int, str]]:
         """Take up an entry. Returns the heads of the chains that it drops; an entry of another form drops none."""
@@ -79,6 +82,8 @@ class ImportHistory:
                     source if isinstance(source, str) else None,
                 )
                 self.imports_at[place] = chain
+                entry = self.imported[chain]
+                self._places.setdefault((chain, entry.count, entry.hash), place)
             elif kind == DROP_KIND and result["kind"] == "chain_drop":
                 for name, head in result["chains"].items():
                     known = self.imported.get(name)
@@ -113,8 +118,14 @@ class ImportHistory:
                 return False
         return True
 
-    def has_dropped(self, head: Head) -> bool:
-        """Whether this head is that of an import that was dropped and not made again."""
+    def has_dropped(self, head: Head, entries: int | None = None) -> bool:
+        """Whether this head is that of an import that was dropped and not made again.
+
+        `entries` is the number of entries in `meta` when the head was noted, if that is known. A chain and the entry
+        about its import come together: a chain that was here before that entry was none.
+        """
+        if entries is not None and self._places.get((head.chain, head.count, str(head.hash)), 0) >= entries:
+            return False
         now = self.imported.get(head.chain)
         is_here = now is not None and (now.count, now.hash) == (head.count, head.hash)
         return not is_here and (head.count, head.hash) in self._dropped.get(head.chain, ())
