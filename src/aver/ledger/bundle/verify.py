@@ -417,13 +417,10 @@ class BundleJudge:
 
     def _note_claim(self, content: dict[str, Any]) -> None:
         """Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so."""
-        result = content["outcome"].get("result")
-        if (
-            read_kind(content) == IMPORT_KIND
-            and isinstance(result, dict)
-            and str(result.get("chain")) in self._remembered
-        ):
-            self._made.add(str(result["chain"]))
+        claimed: dict[str, Head] = {}
+        if read_kind(content) == IMPORT_KIND:
+            collect_heads(content, claimed, ledger="", tenant="")  # A malformed entry claims nothing.
+        self._made.update(claimed.keys() & self._remembered.keys())
 
     def _note_import(self, record: Sealed) -> None:
         """Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing."""
