@@ -191,6 +191,7 @@ def load_gate(config: Config, workspace: str) -> Gate:
         state=load_state(place, config.home),
         thresholds=settings.thresholds,
         max_retries=settings.max_retries,
+        caution=settings.caution,
         groups=settings.groups,
         trusted=settings.trusted,
         history=load_recent_fixes(place, config.home),

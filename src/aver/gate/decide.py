@@ -23,7 +23,7 @@ from aver.clock import new_id
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
-from aver.gate.decision import Decision, DecisionWord, Estimate, Thresholds
+from aver.gate.decision import Caution, Decision, DecisionWord, Estimate, Thresholds
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle
@@ -48,6 +48,7 @@ class Gate:
     state: RiskState = field(default_factory=RiskState)
     thresholds: Thresholds = field(default_factory=Thresholds)
     max_retries: int = MAX_RETRIES
+    caution: Caution = "balanced"
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Names of agents, by group."""
     trusted: frozenset[str] = frozenset()
@@ -123,11 +124,14 @@ def build_policy_question(
         risk = "high"
     # List what the action touches, each once. One that touches nothing with a name has its tool as the target.
     targets: dict[Target, None] = {}
+    on_paths: dict[tuple[str, str, frozenset[str]], set[str]] = {}
     for effect in effects.effects:
         if effect.is_host and effect.target:
             targets[Target("Host", effect.target)] = None
         elif effect.where:
-            targets[Target("Path", effect.target, effect.where, effect.classes)] = None
+            on_paths.setdefault((effect.target, effect.where, effect.classes), set()).add(effect.name)
+    for (path, where, classes), names in on_paths.items():
+        targets[Target("Path", path, where, classes, effects=frozenset(names))] = None
     for program in effects.programs:
         targets[Target("Command", program, text=effects.command)] = None
     return PolicyQuestion(
@@ -145,6 +149,7 @@ def build_policy_question(
         risk=risk,
         score=(round(found.score * 1000), round(found.low * 1000), round(found.high * 1000)),  # Cedar has no fractions.
         observations=found.observations,
+        caution=gate.caution,
         recent=dict(facts.recent),
         weekday=at.isoweekday(),
         hour=at.hour,

@@ -18,6 +18,11 @@ refused too often, the agent is to give up."""
 
 DECISIONS: tuple[str, ...] = get_args(DecisionWord)
 
+Caution = Literal["balanced", "strict"]
+"""How much is asked about. Rules read it as `context.caution`."""
+
+CAUTIONS: tuple[str, ...] = get_args(Caution)
+
 NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet"
 """A reason of decisions whose risk rests on the shipped prior alone. It is sealed, so its text must not change."""
 

@@ -15,7 +15,7 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     effects_version    the version of the tables and readers that found them; old decisions have none
     policy       {outcome, rules, bundle, reasons, errors}; null where policy was not asked
     thresholds   {pass_below, skip_above}
-    max_retries, groups, trusted    the other settings
+    max_retries, caution, groups, trusted    the other settings; old decisions have no `caution`
     fixes        what the repository's history answered
     basis        what is needed to decide again: {rules, state, diff}, each a blob or null
     session      what the session's next decision must know: {labels, changed, changed_files}; null where the action
@@ -174,6 +174,7 @@ def build_decision_draft(
         "policy": None if policy is None else {**asdict(policy), **told["policy"]},
         "thresholds": asdict(decision.thresholds),
         "max_retries": gate.max_retries,
+        "caution": gate.caution,
         "groups": {group: sorted(members) for group, members in sorted(gate.groups.items())},
         "trusted": sorted(gate.trusted),
         "fixes": told["fixes"],

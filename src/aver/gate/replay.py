@@ -161,6 +161,7 @@ def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | Non
         state=state_from_dict(read_json(state)),
         thresholds=Thresholds(**result["thresholds"]),
         max_retries=int(result["max_retries"]),
+        caution=result.get("caution", "strict"),  # Older decisions were as cautious as this one is.
         groups={group: frozenset(members) for group, members in result["groups"].items()},
         trusted=frozenset(result["trusted"]),
         history=_RecordedFixes(iter(result["fixes"])),
