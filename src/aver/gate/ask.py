@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,12 +31,23 @@ from aver.capsule.sealed import Sealed
 from aver.config import Config
 from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
 from aver.fast_dataclass import dataclass
+from aver.files.regular import open_regular
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, build_refusal, decide
 from aver.gate.decision import Decision
 from aver.gate.decision_record import decision_chain, gate_id_for, next_gate_id, seal_decision
 from aver.gate.effects.effects import Effects, find_effects
-from aver.gate.effects.findings import POLICY_ENV, PathRoots, build_path_roots, has_glob, locate_path
+from aver.gate.effects.file_writes import TEXT_MAX
+from aver.gate.effects.findings import (
+    POLICY_ENV,
+    TREE_ENV,
+    WORKSPACE_ENV,
+    PathRoots,
+    build_path_roots,
+    has_glob,
+    locate_path,
+)
+from aver.gate.effects.shown_changes import FileState, gather_change_facts, mark_creations
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
@@ -222,6 +234,7 @@ def gather_facts(
     facts = replace(past, annotations=annotations, environment=environment)
     if not os.path.isabs(action.workspace):  # No path of it can be followed.
         return KnownFacts(facts, None)
+    environment.update(find_workspace_names(action.workspace))
     links: dict[str, str] = {}
     roots = build_path_roots(action.workspace, environment, gate.known)
 
@@ -240,7 +253,52 @@ def gather_facts(
 
     # Links are followed while effects are found: so a command is parsed once, and not again to know its paths.
     effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known, follow=follow)
-    return KnownFacts(replace(facts, links=links), effects)
+    facts = replace(facts, links=links)
+    if gate.caution == "balanced" and "write" in effects.classes:
+        changes = gather_change_facts(effects, action.workspace, partial(look_at_file, roots=roots))
+        facts = replace(facts, absent=changes.absent, written=changes.written)
+        effects = mark_creations(effects, action, facts)
+    return KnownFacts(facts, effects)
+
+
+TREE_LEVELS_MAX = 64
+"""Directories above the workspace in which Aver looks for the git work tree."""
+
+
+def find_workspace_names(workspace: str) -> dict[str, str]:
+    """Return the other name of a workspace that is a link, and the git work tree that holds it, for the facts."""
+    names: dict[str, str] = {}
+    try:
+        real = os.path.realpath(workspace)
+        if real != os.path.normpath(workspace):
+            names[WORKSPACE_ENV] = real
+        # Up to the first directory with a `.git`. A work tree may also have a file of that name.
+        tree = Path(real)
+        for _ in range(TREE_LEVELS_MAX):
+            if os.path.lexists(tree / ".git"):
+                if str(tree) not in (real, "/"):
+                    names[TREE_ENV] = str(tree)
+                break
+            tree = tree.parent
+    except (OSError, ValueError):
+        pass
+    return names
+
+
+def look_at_file(path: str, roots: PathRoots) -> FileState:
+    """Look at a file that an action would write. Its text is read only if it is a plain file that is not guarded."""
+    try:
+        if not os.path.lexists(path):
+            return FileState(is_there=False)
+        # Judge the real path: a link in the workspace may lead to a guarded file, or out of the workspace.
+        place = locate_path(_resolve_path(path, roots.workspace), None, roots)
+        if place.where != "workspace" or place.classes:
+            return FileState(is_there=True)
+        with open_regular(os.path.realpath(path), follow=False) as file:
+            raw = file.read(TEXT_MAX + 1)
+        return FileState(is_there=True, text=raw.decode() if len(raw) <= TEXT_MAX else None)
+    except (OSError, ValueError):  # Aver may not read it, it is no text, or no system has a file of this name.
+        return FileState(is_there=True)
 
 
 def _resolve_path(path: str, workspace: str) -> str:

@@ -72,10 +72,7 @@ def read_gate_settings(config: Config) -> GateSettings:
         raise BadInput(f"{SECTION} skip_above must be larger than pass_below")
     caution = table.get("caution", "balanced")
     if caution not in CAUTIONS:
-        raise BadInput(
-            f"{SECTION} caution in {config.home / 'config.toml'} must be one of {', '.join(CAUTIONS)}"
-        )
-        )
+        raise BadInput(f"{SECTION} caution in {config.home / 'config.toml'} must be one of: {', '.join(CAUTIONS)}")
     groups = table.get("groups", {})
     if not isinstance(groups, dict) or len(groups) > NAMES_MAX:
         raise BadInput(f"{SECTION} groups must be a table of at most {NAMES_MAX} lists of names")

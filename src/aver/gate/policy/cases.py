@@ -21,7 +21,8 @@
     recent = { network = 9 }              actions of the session in the last minute, by effect
     home = "/home/me"                     the home of the user who runs the agent
     caution = "strict"                    balanced or strict; default: balanced
-    absent = ["notes.txt"]                files of the workspace that are not there yet
+    absent = ["/work/shop/notes.txt"]     files that the action writes, and that are not there yet
+    written = "--- …"                     the change that a command makes, as a unified diff
 
 The gate decides a case from the case and the rules alone. The learned state of a workspace does not count, so the
 answer is the same on every machine. A key that is not listed here is an error.
@@ -65,7 +66,7 @@ _ACTION_KEYS = frozenset((*_TEXT_KEYS, "command", "arguments", "files"))
 _FACT_KEYS = frozenset(
     (
         *("labels", "risk", "weekday", "hour", "approved", "groups", "trusted_servers", "annotations", "recent"),
-        *("home", "caution", "absent"),
+        *("home", "caution", "absent", "written"),
     )
 )
 _COMMAND_ACTION = {"type": "shell_exec", "tool": "Bash"}
@@ -209,6 +210,8 @@ def _parse_facts(table: Mapping[str, Any], where: str) -> Facts:
         approved=approved,
         annotations=_parse_table(table.get("annotations", {}), f"{where}: annotations"),
         environment={"HOME": home} if home else {},
+        written=_parse_text(table["written"], f"{where}: written") if "written" in table else None,
+        absent=tuple(_parse_text_list(table.get("absent", []), f"{where}: absent")),
     )
 
 
