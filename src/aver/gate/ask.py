@@ -48,6 +48,7 @@ from aver.gate.effects.findings import (
     locate_path,
 )
 from aver.gate.effects.shown_changes import FileState, gather_change_facts, mark_creations
+from aver.gate.large_action import bound_action
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
@@ -114,8 +115,7 @@ def ask(
     seconds to wait for a person, if one must approve. Raises where the decision cannot be sealed: `Unavailable`,
     `IntegrityError` or another `AverError`. The action must not happen then.
     """
-    if not action.call_id:
-        action = replace(action, call_id=clock.new_id())
+    action = bound_action(action if action.call_id else replace(action, call_id=clock.new_id()))
     # 1. Read what to decide by.
     with log.log_time("gate", "settings, rules and state read"):
         gate = gate or load_gate(ledger.config, action.workspace)

@@ -44,6 +44,7 @@ from aver.gate.effects.arguments import (
     normalise_keys,
     normalise_name,
 )
+from aver.gate.effects.file_writes import WRITING_PROGRAMS, FileWrite
 from aver.gate.effects.findings import (
     UNKNOWN_LOCATION,
     WORKSPACE_ENV,
@@ -55,7 +56,6 @@ from aver.gate.effects.findings import (
     locate_path,
 )
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
-from aver.gate.effects.file_writes import WRITING_PROGRAMS, FileWrite
 from aver.gate.effects.routine_commands import mark_routine_effects, mark_scratch_files
 from aver.gate.effects.shown_changes import mark_creations
 from aver.gate.shell.invocation import parse_host

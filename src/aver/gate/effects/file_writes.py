@@ -154,7 +154,7 @@ _REPLACEMENT = lazy_pattern(r"(?:[^\\&]|\\[./&|#,:@!%n\\-])*")
 def _parse_sed_command(script: str) -> _SedCommand | None:
     """Parse one command of `sed`; None for one that Aver does not carry out."""
     found = _ADDRESSED.match(script)
-    if found is None or "\n" in script[:-1] and found[3] == "s":
+    if found is None or ("\n" in script[:-1] and found[3] == "s"):
         return None
     first, last = (-1 if text == "$" else int(text or 0) for text in (found[1], found[2] or found[1]))
     verb, rest = found[3], script[found.end() :]
@@ -217,7 +217,7 @@ def _apply_sed(text: str, script: str) -> str | None:
 
 # --- the diff
 
-_INERT_ENDINGS = frozenset("txt md markdown rst log out diff patch bak backup orig".split())
+_INERT_ENDINGS = frozenset(["txt", "md", "markdown", "rst", "log", "out", "diff", "patch", "bak", "backup", "orig"])
 _REQUIREMENTS = lazy_pattern(r"(?:^|/)(?:requirements|constraints|cmakelists)", re.IGNORECASE)
 
 

@@ -510,9 +510,10 @@ class EffectReport:
         if where == "private" and name == "read" and program in _LISTING_PROGRAMS:
             where = where if is_private(place.path, self._path_roots) else "outside"
         # `find ROOT -name NAME` gives `ROOT/NAME` here, but the file may lie at any depth below the root.
-        elif where == "outside" and words[-1:] in _LISTED_FILES:
+        elif where in ("outside", "private") and words[-1:] in _LISTED_FILES:
             root = place.path.rpartition("/")[0] or "/"
-            where = "private" if may_hold_private(root, self._path_roots) else where
+            is_kept = is_private(place.path, self._path_roots) or may_hold_private(root, self._path_roots)
+            where = "private" if is_kept else "outside"
         classes = place.classes_for(name)
         # Deleting a parent of the workspace or of the home deletes these, too.
         if name == "delete" and place.where != "unknown" and has_root_inside(place, self._path_roots):

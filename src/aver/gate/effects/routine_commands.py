@@ -58,7 +58,7 @@ _OUTPUT_TOOLS = frozenset(
 )
 """Tools whose output options name files that a build makes: programs, objects, reports."""
 
-_REPORT_ENDINGS = frozenset("out prof cov coverage log lcov info sarif".split())
+_REPORT_ENDINGS = frozenset(["out", "prof", "cov", "coverage", "log", "lcov", "info", "sarif"])
 """Endings of reports, which no source and no setting has."""
 
 _BUILD_TOOLS = frozenset(

@@ -37,13 +37,13 @@ _SHOWN_BY = frozenset((">", ">>", ">|", "tee", "sed"))
 """The first word of an effect whose write `FileWrite`s list: a redirection without its descriptor, or a program."""
 
 _LOADED_NAMES = frozenset(
-    """
-    conftest.py setup.py noxfile.py tasks.py fabfile.py sitecustomize.py usercustomize.py __init__.py __main__.py
-    conf.py manage.py wsgi.py asgi.py settings.py build.rs build.gradle build.gradle.kts settings.gradle
-    settings.gradle.kts build.sbt build.zig mix.exs package.swift project.clj gulpfile.js gulpfile.ts gruntfile.js
-    karma.conf.js tests.py extconf.rb rakefile.rb dangerfile.rb podfile.rb makefile.pl build.pl build.xml
-    install.sh configure.sh
-    """.split()
+    (
+        *("conftest.py", "setup.py", "noxfile.py", "tasks.py", "fabfile.py", "sitecustomize.py", "usercustomize.py"),
+        *("__init__.py", "__main__.py", "conf.py", "manage.py", "wsgi.py", "asgi.py", "settings.py", "tests.py"),
+        *("build.rs", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "build.sbt"),
+        *("build.zig", "mix.exs", "package.swift", "project.clj", "gulpfile.js", "gulpfile.ts", "gruntfile.js"),
+        *("karma.conf.js", "extconf.rb", "build.pl", "makefile.pl", "install.sh", "configure.sh"),
+    )
 )
 """Names that a tool loads or runs by itself."""
 

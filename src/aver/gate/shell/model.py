@@ -129,7 +129,7 @@ class CommandReport(EffectReport):
     that scripts in scripts cannot multiply the limits.
     """
 
-    __slots__ = ("_commands", "syntax_read", "words_read", "writes", "noted", "redirected")
+    __slots__ = ("_commands", "noted", "redirected", "syntax_read", "words_read", "writes")
 
     def __init__(self, path_roots: PathRoots) -> None:
         super().__init__(path_roots)
