@@ -62,6 +62,9 @@ if TYPE_CHECKING:
 ATTEMPTS_MAX = 100
 """How often a decision is made anew because another decision of its session was sealed first."""
 
+PROMPT_REASONS_MAX = 2
+"""Reasons that a prompt names. The first ones are those of the rules."""
+
 GLOB_MATCHES_MAX = 5000
 GLOB_LEVELS_MAX = 3
 """A pattern is expanded up to so many matches, and with so many directories in it that are patterns themselves."""
@@ -99,6 +102,14 @@ class Answer:
         elif self.request is not None and not self.allows:
             more.append(f"a human must approve it: aver approvals show {self.request.id[:8]}")
         return (*self.decision.shown_reasons, *more)
+
+    @property
+    def prompt(self) -> str:
+        """One sentence for a person who can approve with a click: what it does, and why Aver asks.
+
+        How to enrol an approver, or where the request is, does not help that person. `reasons` has both.
+        """
+        return "; ".join(self.decision.shown_reasons[:PROMPT_REASONS_MAX])
 
 
 def ask(
@@ -323,14 +334,15 @@ def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:
     if sum(map(has_glob, pattern.split("/"))) > GLOB_LEVELS_MAX:
         return ""
     worst, found = 0, None
-    # The gate sees one path for a pattern, so it must be the worst: outside or secret (2), otherwise guarded (1).
+    # The gate sees one path for a pattern, so it must be the worst: private or secret (3), outside (2), guarded (1).
     for count, match in enumerate(glob.iglob(pattern)):
         if count == GLOB_MATCHES_MAX:
             return ""
         leads_to = _resolve_path(match, roots.workspace)
         place = locate_path(leads_to, None, roots)
+        is_bad = place.where in ("private", "unknown") or place.classes_for("read")
         is_inside = place.where in ("workspace", "temporary")
-        weight = 2 if not is_inside or place.classes_for("read") else 1 if place.classes else 0
+        weight = 3 if is_bad else 2 if not is_inside else 1 if place.classes else 0
         if weight > worst:
             worst, found = weight, leads_to
     return found

@@ -23,7 +23,7 @@ from aver.clock import new_id
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
-from aver.gate.decision import Caution, Decision, DecisionWord, Estimate, Thresholds
+from aver.gate.decision import UNCLEAR_REASON, Caution, Decision, DecisionWord, Estimate, Thresholds
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle
@@ -31,6 +31,9 @@ from aver.gate.policy.query import PolicyQuestion, Target, ask_policy, flatten_a
 from aver.gate.risk.estimate import FixHistory, estimate
 from aver.gate.risk.estimate import explain_estimate as risk_reasons
 from aver.gate.risk.model import RiskState
+
+UNCLEAR_WORDS_MAX = 300
+"""Characters of the words for an unclear part that a reason has."""
 
 MAX_RETRIES = 3
 """After so many denials of the same action, the next one is `skipped`: the agent is to give up."""
@@ -85,7 +88,8 @@ def decide(
         answer = ask_policy(gate.bundle, question)
         # 4. Put policy, risk and approval into one word.
         word: DecisionWord = "pass"
-        reasons = [*answer.reasons, *answer.errors]
+        unclear = effects.unclear[0].why[:UNCLEAR_WORDS_MAX] if effects.unclear else UNCLEAR_REASON
+        reasons = [unclear if reason == UNCLEAR_REASON else reason for reason in (*answer.reasons, *answer.errors)]
         if answer.outcome == "deny" or question.risk == "high":
             word = "skipped" if facts.denials >= gate.max_retries else "skip"
             if answer.outcome != "deny":

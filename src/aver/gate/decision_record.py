@@ -324,7 +324,7 @@ class RecordedDecision:
         """The reasons for people, without those that do not help them."""
         from aver.gate.decision import select_reasons  # Not above: the hook after a call shows none.
 
-        return select_reasons(self.reasons, (self.result.get("policy") or {}).get("outcome"))
+        return select_reasons(self.reasons)
 
     @property
     def tool(self) -> str:

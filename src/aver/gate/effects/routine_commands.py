@@ -50,13 +50,12 @@ _FORMATTERS = frozenset(
 
 _OUTPUT_TOOLS = frozenset(
     (
-        *("go build", "go test", "go vet", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "ld", "ar"),
-        *("cargo build", "cargo test", "cargo doc", "javac", "kotlinc", "swiftc", "ghc", "zig", "tsc", "esbuild"),
-        *("pytest", "py.test", "jest", "vitest", "mypy", "ruff check", "eslint", "golangci-lint", "cmake", "meson"),
-        *("dotnet build", "dotnet test", "swift build", "protoc", "nasm"),
+        *("go build", "go test", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "ld", "ar", "nasm"),
+        *("cargo build", "cargo test", "cargo doc", "javac", "tsc", "esbuild", "protoc", "pytest", "py.test"),
+        *("jest", "vitest"),
     )
 )
-"""Tools whose output options name files that a build makes: programs, objects, reports."""
+"""Tools whose only writes are those of their output options: programs, objects, reports."""
 
 _REPORT_ENDINGS = frozenset(["out", "prof", "cov", "coverage", "log", "lcov", "info", "sarif"])
 """Endings of reports, which no source and no setting has."""
