@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from aver.agents.registry import load_known_agents
 from aver.gate.effects.findings import (
-    PathZone,
     PATH_MAX,
     UNKNOWN_LOCATION,
     PathRoots,
+    PathZone,
     build_path_roots,
     has_root_inside,
     locate_path,

@@ -194,14 +194,15 @@ def test_of_all_commands_of_the_corpus_the_right_ones_pass() -> None:
         action = Action(
             type="shell_exec", tool="Bash", arguments={"command": case.command}, workspace=shell_corpus.WORKSPACE
         )
-        decision = decide(action, facts, GATE)
+        decision, strict = decide(action, facts, GATE), decide(action, facts, replace(GATE, caution="strict"))
         if case.section == shell_corpus.READS:
-            assert decision.decision == "pass", case.command
+            assert (decision.decision, strict.decision) == ("pass", "pass"), case.command
         elif case.section == shell_corpus.MORE:
-            assert decision.decision != "pass" or case.targets == {"read /tmp/x temporary"}, case.command
-        elif decision.decision == "pass":
-            assert decision.effects is not None
-            assert decision.effects.classes <= RUNNING, case.command
+            assert strict.decision != "pass" or case.targets == {"read /tmp/x temporary"}, case.command
+        for found, allowed in ((decision, RUNNING), (strict, {"read", "build", "arrange"})):
+            if found.decision == "pass":
+                assert found.effects is not None
+                assert found.effects.classes <= allowed, case.command
 
 
 NUMBERS = [2**63, -(2**63) - 1, 2**64, 10**400, 1.5, -0.0, 1e308]
