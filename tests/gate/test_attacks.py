@@ -182,13 +182,13 @@ def test_a_mask_in_a_text_that_was_moved_is_a_mask(ledger: Ledger, asked: Any) -
 
 
 def test_every_path_is_followed_however_many_there_are(workspace: Path, asked: Any) -> None:
-    os.symlink("/etc/hostname", workspace / "src" / "last.txt")
+    os.symlink("/proc/1/status", workspace / "src" / "last.txt")
     files = tuple(f"src/{number}.txt" for number in range(200))
     assert asked({"type": "file_read", "tool": "Read", "files": files}).allows
     assert not asked({"type": "file_read", "tool": "Read", "files": (*files, "src/last.txt")}).allows
 
 
-@pytest.mark.parametrize("leads_to", ["/etc/hostname", ".env", "credentials.json"])
+@pytest.mark.parametrize("leads_to", ["/proc/1/status", ".env", "credentials.json"])
 def test_a_pattern_is_judged_by_what_it_matches(workspace: Path, asked: Any, leads_to: str) -> None:
     command = {"type": "shell_exec", "tool": "Bash", "arguments": {"command": "cat src/*"}}
     (workspace / "src" / "a.txt").write_text("x")

@@ -140,3 +140,7 @@ class Facts:
     """HOME, AVER_HOME and AVER_LEDGER of the process that would act, as far as they are known."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Paths of the action that lead elsewhere by symbolic links, each with the path that it leads to."""
+    absent: tuple[str, ...] = ()
+    """Files that the action writes, and that are not there yet."""
+    written: str | None = None
+    """The change that a command makes to files, as a unified diff, where the command shows all of it."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,12 +31,24 @@ from aver.capsule.sealed import Sealed
 from aver.config import Config
 from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
 from aver.fast_dataclass import dataclass
+from aver.files.regular import open_regular
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, build_refusal, decide
 from aver.gate.decision import Decision
 from aver.gate.decision_record import decision_chain, gate_id_for, next_gate_id, seal_decision
 from aver.gate.effects.effects import Effects, find_effects
-from aver.gate.effects.findings import POLICY_ENV, PathRoots, build_path_roots, has_glob, locate_path
+from aver.gate.effects.file_writes import TEXT_MAX
+from aver.gate.effects.findings import (
+    POLICY_ENV,
+    TREE_ENV,
+    WORKSPACE_ENV,
+    PathRoots,
+    build_path_roots,
+    has_glob,
+    locate_path,
+)
+from aver.gate.effects.shown_changes import FileState, gather_change_facts, mark_creations
+from aver.gate.large_action import bound_action
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
@@ -48,6 +61,9 @@ if TYPE_CHECKING:
 
 ATTEMPTS_MAX = 100
 """How often a decision is made anew because another decision of its session was sealed first."""
+
+PROMPT_REASONS_MAX = 2
+"""Reasons that a prompt names. The first ones are those of the rules."""
 
 GLOB_MATCHES_MAX = 5000
 GLOB_LEVELS_MAX = 3
@@ -87,6 +103,14 @@ class Answer:
             more.append(f"a human must approve it: aver approvals show {self.request.id[:8]}")
         return (*self.decision.shown_reasons, *more)
 
+    @property
+    def prompt(self) -> str:
+        """One sentence for a person who can approve with a click: what it does, and why Aver asks.
+
+        How to enrol an approver, or where the request is, does not help that person. `reasons` has both.
+        """
+        return "; ".join(self.decision.shown_reasons[:PROMPT_REASONS_MAX])
+
 
 def ask(
     ledger: Ledger,
@@ -102,8 +126,7 @@ def ask(
     seconds to wait for a person, if one must approve. Raises where the decision cannot be sealed: `Unavailable`,
     `IntegrityError` or another `AverError`. The action must not happen then.
     """
-    if not action.call_id:
-        action = replace(action, call_id=clock.new_id())
+    action = bound_action(action if action.call_id else replace(action, call_id=clock.new_id()))
     # 1. Read what to decide by.
     with log.log_time("gate", "settings, rules and state read"):
         gate = gate or load_gate(ledger.config, action.workspace)
@@ -191,6 +214,7 @@ def load_gate(config: Config, workspace: str) -> Gate:
         state=load_state(place, config.home),
         thresholds=settings.thresholds,
         max_retries=settings.max_retries,
+        caution=settings.caution,
         groups=settings.groups,
         trusted=settings.trusted,
         history=load_recent_fixes(place, config.home),
@@ -221,6 +245,7 @@ def gather_facts(
     facts = replace(past, annotations=annotations, environment=environment)
     if not os.path.isabs(action.workspace):  # No path of it can be followed.
         return KnownFacts(facts, None)
+    environment.update(find_workspace_names(action.workspace))
     links: dict[str, str] = {}
     roots = build_path_roots(action.workspace, environment, gate.known)
 
@@ -239,7 +264,52 @@ def gather_facts(
 
     # Links are followed while effects are found: so a command is parsed once, and not again to know its paths.
     effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known, follow=follow)
-    return KnownFacts(replace(facts, links=links), effects)
+    facts = replace(facts, links=links)
+    if gate.caution == "balanced" and "write" in effects.classes:
+        changes = gather_change_facts(effects, action.workspace, partial(look_at_file, roots=roots))
+        facts = replace(facts, absent=changes.absent, written=changes.written)
+        effects = mark_creations(effects, action, facts)
+    return KnownFacts(facts, effects)
+
+
+TREE_LEVELS_MAX = 64
+"""Directories above the workspace in which Aver looks for the git work tree."""
+
+
+def find_workspace_names(workspace: str) -> dict[str, str]:
+    """Return the other name of a workspace that is a link, and the git work tree that holds it, for the facts."""
+    names: dict[str, str] = {}
+    try:
+        real = os.path.realpath(workspace)
+        if real != os.path.normpath(workspace):
+            names[WORKSPACE_ENV] = real
+        # Up to the first directory with a `.git`. A work tree may also have a file of that name.
+        tree = Path(real)
+        for _ in range(TREE_LEVELS_MAX):
+            if os.path.lexists(tree / ".git"):
+                if str(tree) not in (real, "/"):
+                    names[TREE_ENV] = str(tree)
+                break
+            tree = tree.parent
+    except (OSError, ValueError):
+        pass
+    return names
+
+
+def look_at_file(path: str, roots: PathRoots) -> FileState:
+    """Look at a file that an action would write. Its text is read only if it is a plain file that is not guarded."""
+    try:
+        if not os.path.lexists(path):
+            return FileState(is_there=False)
+        # Judge the real path: a link in the workspace may lead to a guarded file, or out of the workspace.
+        place = locate_path(_resolve_path(path, roots.workspace), None, roots)
+        if place.where != "workspace" or place.classes:
+            return FileState(is_there=True)
+        with open_regular(os.path.realpath(path), follow=False) as file:
+            raw = file.read(TEXT_MAX + 1)
+        return FileState(is_there=True, text=raw.decode() if len(raw) <= TEXT_MAX else None)
+    except (OSError, ValueError):  # Aver may not read it, it is no text, or no system has a file of this name.
+        return FileState(is_there=True)
 
 
 def _resolve_path(path: str, workspace: str) -> str:
@@ -264,14 +334,15 @@ def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:
     if sum(map(has_glob, pattern.split("/"))) > GLOB_LEVELS_MAX:
         return ""
     worst, found = 0, None
-    # The gate sees one path for a pattern, so it must be the worst: outside or secret (2), otherwise guarded (1).
+    # The gate sees one path for a pattern, so it must be the worst: private or secret (3), outside (2), guarded (1).
     for count, match in enumerate(glob.iglob(pattern)):
         if count == GLOB_MATCHES_MAX:
             return ""
         leads_to = _resolve_path(match, roots.workspace)
         place = locate_path(leads_to, None, roots)
+        is_bad = place.where in ("private", "unknown") or place.classes_for("read")
         is_inside = place.where in ("workspace", "temporary")
-        weight = 2 if not is_inside or place.classes_for("read") else 1 if place.classes else 0
+        weight = 3 if is_bad else 2 if not is_inside else 1 if place.classes else 0
         if weight > worst:
             worst, found = weight, leads_to
     return found

@@ -23,7 +23,7 @@ from aver.clock import new_id
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
-from aver.gate.decision import Decision, DecisionWord, Estimate, Thresholds
+from aver.gate.decision import UNCLEAR_REASON, Caution, Decision, DecisionWord, Estimate, Thresholds
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle
@@ -31,6 +31,9 @@ from aver.gate.policy.query import PolicyQuestion, Target, ask_policy, flatten_a
 from aver.gate.risk.estimate import FixHistory, estimate
 from aver.gate.risk.estimate import explain_estimate as risk_reasons
 from aver.gate.risk.model import RiskState
+
+UNCLEAR_WORDS_MAX = 300
+"""Characters of the words for an unclear part that a reason has."""
 
 MAX_RETRIES = 3
 """After so many denials of the same action, the next one is `skipped`: the agent is to give up."""
@@ -48,6 +51,7 @@ class Gate:
     state: RiskState = field(default_factory=RiskState)
     thresholds: Thresholds = field(default_factory=Thresholds)
     max_retries: int = MAX_RETRIES
+    caution: Caution = "balanced"
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Names of agents, by group."""
     trusted: frozenset[str] = frozenset()
@@ -84,7 +88,8 @@ def decide(
         answer = ask_policy(gate.bundle, question)
         # 4. Put policy, risk and approval into one word.
         word: DecisionWord = "pass"
-        reasons = [*answer.reasons, *answer.errors]
+        unclear = effects.unclear[0].why[:UNCLEAR_WORDS_MAX] if effects.unclear else UNCLEAR_REASON
+        reasons = [unclear if reason == UNCLEAR_REASON else reason for reason in (*answer.reasons, *answer.errors)]
         if answer.outcome == "deny" or question.risk == "high":
             word = "skipped" if facts.denials >= gate.max_retries else "skip"
             if answer.outcome != "deny":
@@ -123,11 +128,14 @@ def build_policy_question(
         risk = "high"
     # List what the action touches, each once. One that touches nothing with a name has its tool as the target.
     targets: dict[Target, None] = {}
+    on_paths: dict[tuple[str, str, frozenset[str]], set[str]] = {}
     for effect in effects.effects:
         if effect.is_host and effect.target:
             targets[Target("Host", effect.target)] = None
         elif effect.where:
-            targets[Target("Path", effect.target, effect.where, effect.classes)] = None
+            on_paths.setdefault((effect.target, effect.where, effect.classes), set()).add(effect.name)
+    for (path, where, classes), names in on_paths.items():
+        targets[Target("Path", path, where, classes, effects=frozenset(names))] = None
     for program in effects.programs:
         targets[Target("Command", program, text=effects.command)] = None
     return PolicyQuestion(
@@ -145,6 +153,7 @@ def build_policy_question(
         risk=risk,
         score=(round(found.score * 1000), round(found.low * 1000), round(found.high * 1000)),  # Cedar has no fractions.
         observations=found.observations,
+        caution=gate.caution,
         recent=dict(facts.recent),
         weekday=at.isoweekday(),
         hour=at.hour,

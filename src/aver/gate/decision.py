@@ -18,6 +18,14 @@ refused too often, the agent is to give up."""
 
 DECISIONS: tuple[str, ...] = get_args(DecisionWord)
 
+Caution = Literal["balanced", "strict"]
+"""How much is asked about. Rules read it as `context.caution`."""
+
+CAUTIONS: tuple[str, ...] = get_args(Caution)
+
+UNCLEAR_REASON = "does something that Aver does not understand"
+"""The reason of the starter rule about unclear actions. In a decision, the unclear part itself stands in its place."""
+
 NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet"
 """A reason of decisions whose risk rests on the shipped prior alone. It is sealed, so its text must not change."""
 
@@ -95,9 +103,9 @@ class Decision:
     @property
     def shown_reasons(self) -> tuple[str, ...]:
         """The reasons for people and agents: see `select_reasons`."""
-        return select_reasons(self.reasons, "" if self.policy is None else self.policy.outcome)
+        return select_reasons(self.reasons)
 
 
-def select_reasons(reasons: tuple[str, ...], outcome: object) -> tuple[str, ...]:
-    """Return the reasons that help a reader. A denial by policy does not depend on outcomes, so it names none."""
-    return tuple(reason for reason in reasons if outcome != "deny" or reason != NO_OUTCOMES_REASON)
+def select_reasons(reasons: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the reasons that help a reader: that no outcomes are known yet never decides alone."""
+    return tuple(reason for reason in reasons if reason != NO_OUTCOMES_REASON)

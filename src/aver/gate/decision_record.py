@@ -15,9 +15,10 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     effects_version    the version of the tables and readers that found them; old decisions have none
     policy       {outcome, rules, bundle, reasons, errors}; null where policy was not asked
     thresholds   {pass_below, skip_above}
-    max_retries, groups, trusted    the other settings
+    max_retries, caution, groups, trusted    the other settings; old decisions have no `caution`
     fixes        what the repository's history answered
-    basis        what is needed to decide again: {rules, state, diff}, each a blob or null
+    basis        what is needed to decide again: {rules, state, diff, written}, each a blob or null; `written` is the
+                 change that a command makes, of the facts; old decisions have none
     session      what the session's next decision must know: {labels, changed, changed_files}; null where the action
                  was refused without being judged: then the state of the decision before it holds
     reasons      why, in words
@@ -105,7 +106,7 @@ def seal_decision(
     return ledger.append(decision_chain(action.session), draft, key=key, after=after, blobs=blobs)
 
 
-_FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links")
+_FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links", "absent")
 """The facts that may quote a text of the agent or of the environment."""
 
 
@@ -118,12 +119,13 @@ def build_decision_draft(
     # Mask before anything is stored: the record, its texts and its blobs hold no secret of the action. The digest and
     # the hashes are those of the action as it was judged.
     bundle, policy, found = gate.bundle, decision.policy, decision.estimate
-    diff = None if action.diff is None else mask(action.diff)
+    diff, written = (None if text is None else mask(text) for text in (action.diff, facts.written))
     # What replay needs besides the record. Most decisions share the rules and the state: the ledger keeps each once.
     basis: dict[str, Blob | None] = {
         "rules": None if bundle is None else Blob(canonical_bytes(bundle.to_dict()), "application/json"),
         "state": Blob(canonical_bytes(gate.state.to_dict()), "application/json"),
         "diff": None if diff is None else Blob(diff.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
+        "written": None if written is None else Blob(written.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
     }
     known = {
         "now": facts.now,
@@ -138,6 +140,7 @@ def build_decision_draft(
         "annotations": dict(facts.annotations),
         "environment": dict(facts.environment),
         "links": dict(facts.links),
+        "absent": list(facts.absent),
     }
     # `asdict` keeps tuples, and JSON has only lists.
     policy_lists = {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors") if policy is not None}
@@ -161,7 +164,10 @@ def build_decision_draft(
         "decision": decision.decision,
         "digest": decision.digest,
         "action": named,
-        "masked": {"rules": RULES_VERSION, "count": masked.count + (0 if diff is None else diff.count)},
+        "masked": {
+            "rules": RULES_VERSION,
+            "count": masked.count + sum(text.count for text in (diff, written) if text is not None),
+        },
         **(protocol_hashes(action) if decision.digest else dict.fromkeys(HASH_NAMES)),
         "facts": {**known, **told["facts"]},
         "features": None if found is None else dict(found.features),
@@ -174,6 +180,7 @@ def build_decision_draft(
         "policy": None if policy is None else {**asdict(policy), **told["policy"]},
         "thresholds": asdict(decision.thresholds),
         "max_retries": gate.max_retries,
+        "caution": gate.caution,
         "groups": {group: sorted(members) for group, members in sorted(gate.groups.items())},
         "trusted": sorted(gate.trusted),
         "fixes": told["fixes"],
@@ -317,7 +324,7 @@ class RecordedDecision:
         """The reasons for people, without those that do not help them."""
         from aver.gate.decision import select_reasons  # Not above: the hook after a call shows none.
 
-        return select_reasons(self.reasons, (self.result.get("policy") or {}).get("outcome"))
+        return select_reasons(self.reasons)
 
     @property
     def tool(self) -> str:

@@ -67,16 +67,20 @@ def replay_decision(
         texts: tuple[bytes, ...] = ()
         if is_masked:
             beside = {name: result.get(name) for name in ("facts", "policy", "fixes", "reasons")}
-            texts = (canonical_bytes(action.to_dict()), basis["diff"] or b"", canonical_bytes(beside))
+            blobs = (basis["diff"] or b"", basis.get("written") or b"")
+            texts = (canonical_bytes(action.to_dict()), *blobs, canonical_bytes(beside))
         if is_masked and not any(MASK_MARK in text for text in texts):
             return ReplayResult("other", "it says that secrets were masked in it, and none are")
         if not is_masked and action.digest != result["digest"]:
             return ReplayResult("other", "the digest is not that of the action in it")
+        written = basis.get("written")
         facts = Facts(
             **{
                 **result["facts"],
                 "labels": frozenset(result["facts"]["labels"]),
                 "changed_files": tuple(result["facts"]["changed_files"]),
+                "absent": tuple(result["facts"].get("absent", ())),
+                "written": None if written is None else written.decode("utf-8", "surrogatepass"),
             }
         )
         gate = _gate_from_record(result, basis, known)
@@ -161,6 +165,7 @@ def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | Non
         state=state_from_dict(read_json(state)),
         thresholds=Thresholds(**result["thresholds"]),
         max_retries=int(result["max_retries"]),
+        caution=result.get("caution", "strict"),  # Older decisions were as cautious as this one is.
         groups={group: frozenset(members) for group, members in result["groups"].items()},
         trusted=frozenset(result["trusted"]),
         history=_RecordedFixes(iter(result["fixes"])),

@@ -5,6 +5,7 @@
     pass_below = 0.05                  risk passes when the upper end of its interval is at most this
     skip_above = 0.9                   risk denies when the lower end is above this; left out, it denies nothing
     max_retries = 3                    after so many denials of the same action, the agent is to give up
+    caution = "balanced"               or "strict": more is asked about; see docs/gate/policy.md
     trusted_servers = ["files"]        MCP servers whose annotations of their own tools are believed
 
     [gate.groups]
@@ -25,7 +26,7 @@ from aver.config import Config
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.gate.decide import MAX_RETRIES
-from aver.gate.decision import Thresholds
+from aver.gate.decision import CAUTIONS, Caution, Thresholds
 
 SECTION = "[gate]"
 
@@ -35,7 +36,7 @@ RETRIES_MAX = 1000
 NAMES_MAX = 1000
 """Most groups, and most names in a group."""
 
-_KEYS = frozenset({"policy", "pass_below", "skip_above", "max_retries", "trusted_servers", "groups"})
+_KEYS = frozenset({"policy", "pass_below", "skip_above", "max_retries", "caution", "trusted_servers", "groups"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,7 @@ class GateSettings:
     """A directory; None for the starter set."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     max_retries: int = MAX_RETRIES
+    caution: Caution = "balanced"
     trusted: frozenset[str] = frozenset()
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
@@ -68,6 +70,9 @@ def read_gate_settings(config: Config) -> GateSettings:
     # With overlapping limits, one interval could both pass and be denied.
     if thresholds.skip_above is not None and thresholds.skip_above <= thresholds.pass_below:
         raise BadInput(f"{SECTION} skip_above must be larger than pass_below")
+    caution = table.get("caution", "balanced")
+    if caution not in CAUTIONS:
+        raise BadInput(f"{SECTION} caution in {config.home / 'config.toml'} must be one of: {', '.join(CAUTIONS)}")
     groups = table.get("groups", {})
     if not isinstance(groups, dict) or len(groups) > NAMES_MAX:
         raise BadInput(f"{SECTION} groups must be a table of at most {NAMES_MAX} lists of names")
@@ -82,6 +87,7 @@ def read_gate_settings(config: Config) -> GateSettings:
         policy=None if policy is None else config.home / Path(policy).expanduser(),
         thresholds=thresholds,
         max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{SECTION} max_retries", low=1, high=RETRIES_MAX),
+        caution=caution,
         trusted=names["trusted_servers"],
         groups={group: names[f"groups.{group}"] for group in groups},
     )

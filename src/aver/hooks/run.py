@@ -156,7 +156,10 @@ class _HookRun:
             elif decided == "pass":
                 word = settings.on_pass
             elif decided == "human_review" and (answer.outcome is None or answer.outcome.state == "timeout"):
-                word = "ask"  # No person has decided yet: the agent asks the one who sits in front of it.
+                word, reason = (
+                    "ask",
+                    answer.prompt or decided,
+                )  # No person has decided yet: the agent asks the one who sits in front of it.
             else:
                 word = "deny"
         denial = "Permission denied by hook: Aver does not allow this, and it was not done"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from aver.gate.effects.findings import (
     PATH_MAX,
     UNKNOWN_LOCATION,
     PathRoots,
+    PathZone,
     build_path_roots,
     has_root_inside,
     locate_path,
@@ -42,10 +44,10 @@ CWD = "/work/shop"
         ("/work/shopping", "/work/shopping", "outside"),
         ("/WORK/shop/a", "/WORK/shop/a", "outside"),
         ("../../../../etc/passwd", "/etc/passwd", "outside"),
-        ("~", "/home/me", "outside"),
+        ("~", "/home/me", "private"),
         ("~/a", "/home/me/a", "outside"),
         ("~/../../work/shop/a", "/work/shop/a", "workspace"),
-        ("~you/a", "/home/you/a", "outside"),
+        ("~you/a", "/home/you/a", "private"),
         ("/tmp/a", "/tmp/a", "temporary"),
         ("/tmp/../etc/a", "/etc/a", "outside"),
         ("/tmpfile", "/tmpfile", "outside"),
@@ -76,7 +78,7 @@ def test_without_a_workspace_or_home_nothing_is_inside() -> None:
     nowhere = PathRoots()
     assert locate_path("/work/shop/a", "/work/shop", nowhere).where == "outside"
     assert locate_path("~/.ssh/id_rsa", "/work", nowhere).classes == {"secret"}
-    assert locate_path("~/x", "/~", PathRoots(workspace="/work")).where == "outside"
+    assert locate_path("~/x", "/~", PathRoots(workspace="/work")).where == "private"
 
 
 @pytest.mark.parametrize(
@@ -229,7 +231,7 @@ def test_a_path_without_links_is_placed_where_it_is(text: str, is_whole: bool) -
 @given(st.text(max_size=40), st.none() | st.text(max_size=20))
 def test_any_text_is_placed(path: str, cwd: str | None) -> None:
     place = locate_path(path, cwd, GROUND)
-    assert place.where in ("workspace", "temporary", "outside", "unknown")
+    assert place.where in get_args(PathZone)
     assert place.classes <= set(GUARDED_CLASSES)
 
 

@@ -34,8 +34,10 @@ def test_the_starter_set_keeps_what_it_promises(case: PolicyCase) -> None:
 def test_every_rule_of_the_starter_set_decides_a_case() -> None:
     assert len(CASES) >= 60
     decided = {rule for case in CASES for rule in run_case(case, load_policy_bundle()).rules}
-    # What an approval permits is named by the rules that had asked for it.
-    assert set(load_policy_bundle().rules) - decided == {"approved"}
+    # What an approval permits is named by the rules that had asked for it. The others are about effects of single
+    # programs, which the tables of commands name: test_starter asks for those effects directly.
+    by_tables = {"git-state", "git-fetch", "service-reads", "loopback", "locked-installs"}
+    assert set(load_policy_bundle().rules) - decided - by_tables == {"approved"}
 
 
 def test_a_case_is_decided_by_what_stands_in_it(tmp_path: Path) -> None:
@@ -61,7 +63,7 @@ def test_risk_is_what_the_case_says(tmp_path: Path, risk: str, word: str) -> Non
 
 def test_a_case_that_fails_says_how(tmp_path: Path) -> None:
     case = one(tmp_path, 'action = { command = "rm -r x" }')
-    assert run_case(case, load_policy_bundle()).problem.startswith("expected pass, got human_review: this deletes")
+    assert run_case(case, load_policy_bundle()).problem.startswith("expected pass, got human_review: deletes files")
     case = one(tmp_path, 'rule = "workspace-reads"\naction = { command = "true" }')
     problem = run_case(case, load_policy_bundle()).problem
     assert problem == "pass, but not by the rule workspace-reads: harmless decided"

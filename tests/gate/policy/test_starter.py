@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aver.gate.action import ACTION_TYPES, Action, Facts
 from aver.gate.decide import Gate, decide
-from aver.gate.decision import DECISIONS
+from aver.gate.decision import CAUTIONS, DECISIONS
 from aver.gate.effects.findings import EFFECTS
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy.bundle import load_policy_bundle
@@ -29,6 +29,8 @@ TARGETS = (
     Target("Path", "/work/shop/a.py", "workspace"),
     Target("Path", "/tmp/a", "temporary"),
     Target("Path", "/etc/a", "outside", frozenset({"system"})),
+    Target("Path", "/work/other/a", "outside", effects=frozenset({"read"})),
+    Target("Path", "/home/me/.config/a", "private", effects=frozenset({"read"})),
     Target("Path", "/work/shop/.git/config", "workspace", frozenset({"git", "hooks"})),
     Target("Path", "/work/shop/.env", "workspace", frozenset({"secret"})),
     Target("Path", "/home/me/.aver/x", "outside", frozenset({"aver"})),
@@ -48,6 +50,7 @@ questions = st.builds(
     labels=st.frozensets(st.sampled_from(["secret", "other"])),
     unclear=st.booleans(),
     risk=st.sampled_from(["low", "unsure", "high"]),
+    caution=st.sampled_from(CAUTIONS),
 )
 
 
@@ -62,7 +65,13 @@ def test_one_rule_permits_and_it_is_the_only_one_told(question: PolicyQuestion) 
     answer = ask_policy(BUNDLE, question)
     assert answer.reasons
     if answer.outcome == "allow":
-        assert len(answer.rules) == 1
+        # A path outside has a rule of its own, beside the one for all else that the action touches.
+        assert len(set(answer.rules) - {"outside-reads"}) <= 1
+
+
+@given(questions)
+def test_strict_is_never_milder(question: PolicyQuestion) -> None:
+    assert outcome(replace(question, caution="strict")) >= outcome(replace(question, caution="balanced"))
 
 
 @given(questions)
@@ -70,9 +79,9 @@ def test_what_is_unclear_never_passes(question: PolicyQuestion) -> None:
     assert outcome(replace(question, unclear=True)) >= 1
 
 
-@given(questions, st.sampled_from(ALL_EFFECTS))
+@given(questions, st.sampled_from([effect for effect in ALL_EFFECTS if effect != "create"]))
 def test_one_more_effect_never_makes_a_question_milder(question: PolicyQuestion, effect: str) -> None:
-    """But for the first one: an action without any effect is the mildest there is."""
+    """But for `create`, which says of the effect `write` that all files are new."""
     assert outcome(replace(question, effects=question.effects | {effect})) >= outcome(question)
 
 
@@ -92,17 +101,44 @@ def test_higher_risk_never_makes_a_question_milder(question: PolicyQuestion) -> 
     assert found == sorted(found)
 
 
-PASSING = ({"read"}, {"write"}, {"read", "write"}, {"arrange"}, {"build"}, {"read", "arrange", "build"}, set())
+ALWAYS_PASSING = ({"read", "write"}, {"read", "arrange", "build"})
+QUIET = {"read", "arrange", "git-state", "scratch"}
+RUNNING = {*QUIET, "build", "locked-install", "loopback", "service-read", "git-fetch"}
 
 
-@pytest.mark.parametrize("size", [0, 1, 2])
+@pytest.mark.parametrize("size", [0, 1, 2, 3])
 def test_which_effects_pass_at_the_lowest_risk(size: int) -> None:
     for effects in itertools.combinations(ALL_EFFECTS, size):
         question = PolicyQuestion(
             agent="a", action="tool_call", targets=TARGETS[:1], effects=frozenset(effects), risk="low"
         )
-        expected = set(effects) in PASSING or set(effects) < {"read", "arrange", "build"}
+        passing = (*ALWAYS_PASSING, {*QUIET, "write", "create"}, RUNNING)
+        expected = any(set(effects) <= allowed for allowed in passing)
         assert (ask_policy(BUNDLE, question).outcome == "allow") == expected, effects
+        if size < 3:
+            answer = ask_policy(BUNDLE, replace(question, caution="strict"))
+            expected = any(set(effects) <= allowed for allowed in ALWAYS_PASSING)
+            assert (answer.outcome == "allow") == expected, effects
+
+
+@pytest.mark.parametrize(
+    ("effect", "rule"),
+    [
+        ("git-state", "git-state"),
+        ("git-fetch", "git-fetch"),
+        ("service-read", "service-reads"),
+        ("loopback", "loopback"),
+        ("locked-install", "locked-installs"),
+        ("scratch", "scratch-files"),
+    ],
+)
+def test_a_harmless_form_passes_by_a_rule_of_its_own(effect: str, rule: str) -> None:
+    question = PolicyQuestion(agent="a", action="shell_exec", targets=TARGETS[:1], effects=frozenset({"read", effect}))
+    assert ask_policy(BUNDLE, question).rules == (rule,)
+    strict = ask_policy(BUNDLE, replace(question, caution="strict"))
+    assert (strict.outcome, strict.rules) == ("step_up", ("strict-caution",))
+    marked = ask_policy(BUNDLE, replace(question, labels=frozenset({"secret"})))
+    assert (marked.outcome == "allow") == (effect in QUIET)
 
 
 values = st.recursive(
@@ -158,14 +194,15 @@ def test_of_all_commands_of_the_corpus_the_right_ones_pass() -> None:
         action = Action(
             type="shell_exec", tool="Bash", arguments={"command": case.command}, workspace=shell_corpus.WORKSPACE
         )
-        decision = decide(action, facts, GATE)
+        decision, strict = decide(action, facts, GATE), decide(action, facts, replace(GATE, caution="strict"))
         if case.section == shell_corpus.READS:
-            assert decision.decision == "pass", case.command
+            assert (decision.decision, strict.decision) == ("pass", "pass"), case.command
         elif case.section == shell_corpus.MORE:
-            assert decision.decision != "pass" or case.targets == {"read /tmp/x temporary"}, case.command
-        elif decision.decision == "pass":
-            assert decision.effects is not None
-            assert decision.effects.classes <= {"read", "build", "arrange"}, case.command
+            assert strict.decision != "pass" or case.targets == {"read /tmp/x temporary"}, case.command
+        for found, allowed in ((decision, RUNNING), (strict, {"read", "build", "arrange"})):
+            if found.decision == "pass":
+                assert found.effects is not None
+                assert found.effects.classes <= allowed, case.command
 
 
 NUMBERS = [2**63, -(2**63) - 1, 2**64, 10**400, 1.5, -0.0, 1e308]

@@ -44,8 +44,10 @@ from aver.gate.effects.arguments import (
     normalise_keys,
     normalise_name,
 )
+from aver.gate.effects.file_writes import WRITING_PROGRAMS, FileWrite
 from aver.gate.effects.findings import (
     UNKNOWN_LOCATION,
+    WORKSPACE_ENV,
     Effect,
     EffectReport,
     PathLocation,
@@ -54,7 +56,8 @@ from aver.gate.effects.findings import (
     locate_path,
 )
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
-from aver.gate.effects.routine_commands import mark_routine_effects
+from aver.gate.effects.routine_commands import mark_routine_effects, mark_scratch_files
+from aver.gate.effects.shown_changes import mark_creations
 from aver.gate.shell.invocation import parse_host
 from aver.gate.shell.model import CommandAnalysis
 from aver.lazy_pattern import lazy_pattern
@@ -109,6 +112,8 @@ class Effects:
     command: str = ""
     server: str = ""
     """The server of an MCP tool."""
+    writes: tuple[FileWrite, ...] = ()
+    """The writes into files that the commands show."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -171,7 +176,7 @@ def find_effects(
         finder.report.add_effect("delete", (action.tool,))
     if facts.annotations.get("openWorldHint") is True:
         finder.report.add_effect("network", (action.tool,))
-    return finder.conclude(server)
+    return mark_creations(finder.conclude(server), action, facts)
 
 
 class _EffectFinder:
@@ -241,12 +246,19 @@ class _EffectFinder:
                 self.report.add_unclear("unknown-target", f"the diff does not show what happens to {path[:80]!r}")
         effects, unclear = tuple(self.report.effects), tuple(self.report.unclear)
         programs: tuple[str, ...] = ()
-        routine_roots = build_path_roots(self._action.workspace, None, self._known)
+        names = {WORKSPACE_ENV: self._env[WORKSPACE_ENV]} if WORKSPACE_ENV in self._env else None
+        routine_roots = build_path_roots(self._action.workspace, names, self._known)
         for analysis in self._analyses:
             effects = tuple(dict.fromkeys((*effects, *mark_routine_effects(analysis, routine_roots))))
             unclear = tuple(dict.fromkeys((*unclear, *analysis.unclear)))
             programs = tuple(dict.fromkeys((*programs, *analysis.programs)))
-        return Effects(effects, unclear, programs, self._command, server)
+        effects = mark_scratch_files(effects)
+        writes = [write for analysis in self._analyses for write in analysis.writes]
+        # A program that another one starts (`nice tee f`) writes without being followed.
+        started = [command for analysis in self._analyses for command in analysis.commands if command.via]
+        if any(command.program in (None, *WRITING_PROGRAMS) for command in started):
+            writes = []
+        return Effects(effects, unclear, programs, self._command, server, tuple(writes))
 
     def add_profile(self, profile: ToolProfile) -> None:
         """Add the effects of a known tool or type of action."""

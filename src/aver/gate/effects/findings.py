@@ -10,9 +10,16 @@ works with the text of a path alone and never looks at the disk. The answer is t
 machine. **Symbolic links are not followed here.** The caller of the gate resolves the paths of an action, and puts the
 result into the facts (`aver.gate.ask`).
 
-The zone of a path is `workspace` (at or below it), `temporary`, `outside` or `unknown`. It is unknown if it depends on
-something that Aver cannot see. It is also unknown for a path with a backslash, which some systems read as a slash, and
-for a URL, which some programs open.
+The zone of a path:
+
+    workspace   at or below the workspace, by any of the names in `PathRoots`
+    temporary   in a temporary directory of the system
+    tree        in the git work tree that holds the workspace
+    outside     anywhere else that is for everybody: other projects, libraries, settings of the system
+    private     dot files and dot directories of the home, homes of other users, /proc, /sys, /dev, data of services,
+                and directories that hold such things, as `/` does
+    unknown     it depends on something that Aver cannot see; a path with a backslash, which some systems read as a
+                slash; a URL, which some programs open
 
 Zones compare the text exactly. Guarded names do not: upper case, compatible Unicode characters, characters without
 width, and dots or blanks at the end of a name make no difference, because some file systems ignore them.
@@ -45,7 +52,7 @@ from aver.gate.effects.known_agents import (
 )
 from aver.lazy_pattern import lazy_pattern
 
-PathZone = Literal["workspace", "temporary", "outside", "unknown"]
+PathZone = Literal["workspace", "temporary", "tree", "outside", "private", "unknown"]
 
 PATH_MAX = 4096
 """Characters of a path, as on Linux. A longer one has an unknown zone."""
@@ -55,6 +62,12 @@ PATTERN_MAX = 64
 
 POLICY_ENV = "AVER_POLICY"
 """The name under which the facts of a decision hold the directory of its rules."""
+
+WORKSPACE_ENV = "AVER_WORKSPACE"
+"""The name under which the facts of a decision hold other names of the workspace, one a line."""
+
+TREE_ENV = "AVER_TREE"
+"""The name under which the facts of a decision hold the git work tree around the workspace."""
 
 _TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm")
 _HARMLESS_DEVICES = frozenset(
@@ -89,6 +102,10 @@ class PathRoots:
     home: str = ""
     own: tuple[str, ...] = ()
     """Aver's own directories and files: its home, the ledger."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the workspace: the directory that it leads to as a link, or another spelling."""
+    tree: str = ""
+    """The git work tree that holds the workspace, if it is larger."""
     known: KnownAgents = field(default_factory=default_known_agents)
     """The names of guarded files and directories, those of coding agents among them."""
 
@@ -124,15 +141,20 @@ def build_path_roots(
     ledger = environment.get("AVER_LEDGER", "")
     if ledger.startswith("sqlite:///"):
         own.append(ledger.removeprefix("sqlite://"))
-    return _normalise_roots(workspace, home, tuple(own), known or default_known_agents())
+    names = environment.get(WORKSPACE_ENV, ""), environment.get(TREE_ENV, "")
+    return _normalise_roots(workspace, home, tuple(own), *names, known or default_known_agents())
 
 
 @lru_cache(maxsize=64)
-def _normalise_roots(workspace: str, home: str, own: tuple[str, ...], known: KnownAgents) -> PathRoots:
+def _normalise_roots(
+    workspace: str, home: str, own: tuple[str, ...], aliases: str, tree: str, known: KnownAgents
+) -> PathRoots:
     return PathRoots(
         workspace=_normalise_path(workspace) if workspace.startswith("/") else "",
         home=_normalise_path(home) if home.startswith("/") else "",
         own=tuple(_normalise_path(path) for path in own if path.startswith("/")),
+        aliases=tuple(_normalise_path(path) for path in aliases.split("\n") if path.startswith("/")),
+        tree=_normalise_path(tree) if tree.startswith("/") else "",
         known=known,
     )
 
@@ -159,6 +181,11 @@ def locate_path(path: str, cwd: str | None, roots: PathRoots) -> PathLocation:
         if link[1] == "cwd":
             return PathLocation(whole, "unknown", frozenset({"system"}))
         whole = _normalise_path(whole[link.end() :] or "/")
+    # The workspace may have several names. Its files keep the one by which the action knows it.
+    for alias in roots.aliases:
+        if roots.workspace and _is_at_or_below(whole, alias) and not _is_at_or_below(whole, roots.workspace):
+            whole = roots.workspace + whole[len(alias) :]
+            break
     # Aver's own files are guarded anywhere. Without case: on some file systems both spellings are the same file. The
     # ledger's lock and journals have its name with an ending.
     own = [
@@ -179,6 +206,10 @@ def locate_path(path: str, cwd: str | None, roots: PathRoots) -> PathLocation:
     else:
         if any(_is_at_or_below(whole, directory) for directory in _TEMPORARY_DIRECTORIES):
             where = "temporary"
+        elif is_private(whole, roots) or may_hold_private(whole, roots):
+            where = "private"
+        elif roots.tree and _is_at_or_below(whole, roots.tree):
+            where = "tree"
         classes |= _name_classes(whole, roots.known) | _system_classes(whole, where)
     # A pattern may match `..`, as `.*` and `.?` do in some shells, and so lead to the parent.
     dotted = [name for name in whole.split("/") if name.startswith(".") and has_glob(name)]
@@ -193,6 +224,52 @@ def has_root_inside(place: PathLocation, roots: PathRoots) -> bool:
     """Whether the workspace, the home or `/` lies at or below a place. An effect on the place then concerns them."""
     path = _TRAILING_WILDCARD.sub("", place.path) or "/"
     return any(_is_at_or_below(root, path) for root in (roots.workspace, roots.home, "/") if root)
+
+
+def is_private(path: str, roots: PathRoots) -> bool:
+    """Whether a path outside of the workspace is one that a user, a service or the system keeps for itself."""
+    if _PRIVATE_PATH.match(path) is not None:
+        return _PUBLIC_PROC.match(path) is None
+    home = roots.home
+    if home and home != "/" and _is_at_or_below(path, home):
+        below = path[len(home) + 1 :].partition("/")[0]
+        return below.startswith(".") or below.lower() in _PRIVATE_IN_HOME
+    return _HOMES.match(path) is not None and not (home and _is_at_or_below(home, path))
+
+
+def may_hold_private(path: str, roots: PathRoots) -> bool:
+    """Whether reading all of a path outside of the workspace may show what is private: `/`, a home, `/etc/*`.
+
+    A pattern counts if it may match the name of a secret: outside of the workspace Aver does not look.
+    """
+    home = roots.home
+    if path in _HOLDERS or (home and _is_at_or_below(home, path)):
+        return True
+    if not has_glob(path):
+        return False
+    last = path.rpartition("/")[2].casefold()
+    is_in_home = bool(home) and _is_at_or_below(path, home) and has_glob(path[len(home) + 1 :].partition("/")[0])
+    return is_in_home or any(
+        "secret" in kinds and fnmatchcase(file, last) for file, kinds in roots.known.files.items() if has_glob(last)
+    )
+
+
+_HOLDERS = frozenset(("/", "/etc", "/var", "/private", "/private/etc", "/private/var", "/mnt", "/media", "/Volumes"))
+"""Directories that hold private ones, and whole disks."""
+
+_HOMES = lazy_pattern(r"/(?:home|users|export/home)(?:/|$)|/(?:var/)?root(?:/|$)", re.IGNORECASE)
+
+_PRIVATE_PATH = lazy_pattern(
+    r"/[^/]*[*?\[]|/~(?:/|$)|/(?:proc|sys|dev|run)(?:/|$)|(?:/private)?/var/(?:lib|spool|mail|backups|run|db|root)(?:/|$)"
+    r"|(?:/private)?/etc/(?:wireguard|openvpn|ppp|networkmanager|ipsec\.d|ssl/private|krb5\.keytab|sudoers\.d)(?:/|$)"
+    r"|.*/appdata(?:/|$)|/lost\+found(?:/|$)|/system/volumes(?:/|$)",
+    re.IGNORECASE,
+)
+_PUBLIC_PROC = lazy_pattern(
+    r"/proc/(?:cpuinfo|meminfo|version|loadavg|uptime|stat|mounts|filesystems|partitions|diskstats|swaps)$"
+)
+_PRIVATE_IN_HOME = frozenset(("library", "appdata", "snap", "mail", "maildir"))
+"""Names in a home that do not begin with a dot, and hold what programs keep there."""
 
 
 def _normalise_path(path: str) -> str:
@@ -293,6 +370,11 @@ EFFECTS = {
     "egress": "sends data to another machine",
     "agent-config": "changes what steers or stops an agent",
     "unknown": "may be anything: a tool of which nothing is known",
+    "git-state": "sets work aside or takes it back in git, without losing any: a stash, a branch, what is staged",
+    "git-fetch": "gets new commits from a remote that the repository has already",
+    "service-read": "reads from a service by its own program, such as gh, kubectl or docker; no secret",
+    "loopback": "talks to a server on this machine",
+    "locked-install": "installs what the workspace's own lock file names, or the workspace itself",
 }
 
 """The names of effects, with their meaning."""
@@ -362,6 +444,24 @@ class UnclearPart:
         return {"code": self.code, "why": self.why, "words": list(self.words)}
 
 
+_LISTING_PROGRAMS = frozenset(
+    (
+        *("ls", "find", "fd", "fdfind", "du", "df", "tree", "stat", "test", "[", "[[", "which", "whereis", "realpath"),
+        *("readlink", "basename", "dirname", "cd", "pushd", "exa", "eza", "lsd", "locate", "mountpoint"),
+    )
+)
+"""Programs that show names, sizes and dates of files, never their contents."""
+
+_LISTED_FILES = (("{}",), ("the files listed",))
+"""The word that stands for the files that another program lists."""
+
+_ENDLESS_DEVICES = frozenset(("/dev/zero", "/dev/random", "/dev/urandom"))
+_STREAM_PROGRAMS = frozenset(
+    ("head", "dd", "cat", "od", "xxd", "hexdump", "tr", "base64", "openssl", "the shell", "fold", "strings")
+)
+"""Programs that read an endless device piece by piece. Another one may fill the memory, as `tail` does."""
+
+
 class EffectReport:
     """Collects findings in the order in which they are made. It lists each finding once."""
 
@@ -400,8 +500,20 @@ class EffectReport:
 
     def add_path(self, name: str, place: PathLocation, words: tuple[str, ...]) -> None:
         """Add an effect on a path, and the further effects that follow from the path's guarded classes."""
-        if not place.matters:
+        program = words[0].rpartition("/")[2] if words else ""
+        if not place.matters and (
+            name != "read" or place.path not in _ENDLESS_DEVICES or program in ("", *_STREAM_PROGRAMS)
+        ):
             return
+        where = place.where
+        # Names of files may be listed where their contents may not be read.
+        if where == "private" and name == "read" and program in _LISTING_PROGRAMS:
+            where = where if is_private(place.path, self._path_roots) else "outside"
+        # `find ROOT -name NAME` gives `ROOT/NAME` here, but the file may lie at any depth below the root.
+        elif where in ("outside", "private") and words[-1:] in _LISTED_FILES:
+            root = place.path.rpartition("/")[0] or "/"
+            is_kept = is_private(place.path, self._path_roots) or may_hold_private(root, self._path_roots)
+            where = "private" if is_kept else "outside"
         classes = place.classes_for(name)
         # Deleting a parent of the workspace or of the home deletes these, too.
         if name == "delete" and place.where != "unknown" and has_root_inside(place, self._path_roots):
@@ -415,4 +527,4 @@ class EffectReport:
             effects += ["system"] if classes & _BELONG_TO_SYSTEM else []
             effects += ["git-history"] if name == "delete" and "git" in classes else []
         for effect in effects:
-            self.add_effect(effect, words, place.path, where=place.where, classes=classes)
+            self.add_effect(effect, words, place.path, where=where, classes=classes)

@@ -168,7 +168,7 @@ SYSTEM_ROOTS = frozenset(
 """First names of absolute paths that belong to the operating system, of Linux and macOS."""
 
 
-READERS_VERSION = 1
+READERS_VERSION = 2
 """The version of the code in `gate/effects` and `gate/shell`. Raise it when the same action gets other effects."""
 
 NamesByClass = Mapping[str, str]

@@ -1,12 +1,13 @@
 """Routine effects of commands: tests and builds of the workspace, and changes that touch no file's content.
 
 For policy rules two effects of commands are too coarse. `pytest` has the effect `execute`, like every unknown program.
-`git add` has the effect `write`, like `cat > app.py`. Aver therefore gives two routine cases names of their own:
+`git add` has the effect `write`, like `cat > app.py`. Aver therefore gives routine cases names of their own:
 
     build      instead of `execute`: a known tool does a known task (tests, builds, linters);
                instead of `write`: a known formatter rewrites files of the workspace;
                beside `arrange`: git runs hooks
     arrange    instead of `write`: the command makes directories, empty files, branches or commits
+    scratch    instead of `write`: the output of a build, or a file in a temporary directory
 
 Only certain cases get these names. The effect keeps its old name for a task that is not in the lists (`make deploy`),
 an unknown argument, an argument that leads out of the workspace or to something guarded, and a redirection into a file.
@@ -27,6 +28,8 @@ from aver.lazy_pattern import lazy_pattern
 ROUTINE_EFFECTS = {
     "build": "builds, tests, checks or formats the workspace by a known tool",
     "arrange": "makes directories, empty files, branches or commits: no file's content",
+    "scratch": "writes build output or temporary files, which can be made again",
+    "create": "beside `write`: makes only new source or text files, and shows their content",
 }
 
 _ARRANGE_PLACES: Mapping[str, tuple[str, ...]] = {
@@ -44,6 +47,18 @@ _FORMATTERS = frozenset(
         *("gofumpt", "go fmt", "rustfmt", "cargo fmt", "clang-format", "shfmt", "stylua"),
     )
 )
+
+_OUTPUT_TOOLS = frozenset(
+    (
+        *("go build", "go test", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "ld", "ar", "nasm"),
+        *("cargo build", "cargo test", "cargo doc", "javac", "tsc", "esbuild", "protoc", "pytest", "py.test"),
+        *("jest", "vitest"),
+    )
+)
+"""Tools whose only writes are those of their output options: programs, objects, reports."""
+
+_REPORT_ENDINGS = frozenset(["out", "prof", "cov", "coverage", "log", "lcov", "info", "sarif"])
+"""Endings of reports, which no source and no setting has."""
 
 _BUILD_TOOLS = frozenset(
     (
@@ -162,7 +177,9 @@ def mark_routine_effects(analysis: CommandAnalysis, roots: PathRoots) -> tuple[E
     """Return the effects of a command, with routine effects under their own names."""
     if not analysis.classes & {"write", "execute"}:
         return analysis.effects
-    named = [_name_effect(effect, analysis.commands, roots) for effect in analysis.effects]
+    # A build may put its output into a temporary directory, and nothing else of it may lie there.
+    outputs = frozenset(e.target for e in analysis.effects if e.name == "write" and e.where == "temporary")
+    named = [_name_effect(effect, analysis.commands, roots, outputs) for effect in analysis.effects]
     # git runs the repository's hooks for these, and hooks are code of the workspace.
     hooks = [
         Effect("build", words=effect.words)
@@ -172,13 +189,37 @@ def mark_routine_effects(analysis: CommandAnalysis, roots: PathRoots) -> tuple[E
     return tuple(dict.fromkeys((*named, *hooks)))
 
 
-def _name_effect(effect: Effect, commands: tuple[ResolvedCommand, ...], roots: PathRoots) -> Effect:
+def mark_scratch_files(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    """Return the effects, with writes into temporary directories under the name `scratch`."""
+    if not any(effect.name == "write" and effect.where == "temporary" for effect in effects):
+        return effects
+    return tuple(
+        replace(effect, name="scratch")
+        if effect.name == "write" and effect.where == "temporary" and not effect.classes
+        else effect
+        for effect in effects
+    )
+
+
+def _is_build_output(path: str, roots: PathRoots) -> bool:
+    """Whether a file of the workspace is no source, text or setting by its name, so that a build may replace it."""
+    from aver.gate.risk.features import file_kind
+
+    kind = file_kind(path.removeprefix(roots.workspace.rstrip("/") + "/"))
+    return kind in ("unknown", "vendored") or path.rpartition(".")[2].lower() in _REPORT_ENDINGS
+
+
+def _name_effect(
+    effect: Effect, commands: tuple[ResolvedCommand, ...], roots: PathRoots, outputs: frozenset[str]
+) -> Effect:
     """Return an effect under the name of the routine case that it is; as it is for any other."""
     if effect.name == "write" and effect.words and not effect.classes:
         tool = effect.words[0].rpartition("/")[2]
         if tool in _ARRANGE_PLACES and effect.where in _ARRANGE_PLACES[tool]:
             return replace(effect, name="arrange")
-        if tool in _FORMATTERS and effect.where == "workspace" and _are_calls_contained(tool, commands, roots):
+        if tool in _OUTPUT_TOOLS and effect.where == "workspace" and _is_build_output(effect.target, roots):
+            return replace(effect, name="scratch")
+        if tool in _FORMATTERS and effect.where == "workspace" and _are_calls_contained(tool, commands, roots, outputs):
             return replace(effect, name="build")
     if effect.name != "execute" or effect.where:
         return effect
@@ -192,16 +233,19 @@ def _name_effect(effect: Effect, commands: tuple[ResolvedCommand, ...], roots: P
     else:
         program = tool.partition(" ")[0]
         calls = [command for command in commands if command.program == program]
-        is_build = _are_calls_contained(tool, commands, roots) and (
+        is_build = _are_calls_contained(tool, commands, roots, outputs) and (
             tool in _BUILD_TOOLS or all(_is_known_task_call(call) for call in calls)
         )
     return replace(effect, name="build") if is_build else effect
 
 
-def _are_calls_contained(tool: str, commands: tuple[ResolvedCommand, ...], roots: PathRoots) -> bool:
+def _are_calls_contained(
+    tool: str, commands: tuple[ResolvedCommand, ...], roots: PathRoots, outputs: frozenset[str]
+) -> bool:
     """Whether a tool is called, and its arguments keep each call in the workspace and to its task.
 
-    Every argument must be known, none may lead out of the workspace, and none may make the tool do more.
+    Every argument must be known, none may make the tool do more, and none may lead out of the workspace but to
+    `outputs`, the temporary files that the tool writes.
     """
     program = tool.partition(" ")[0]
     calls = [command for command in commands if command.program == program]
@@ -227,6 +271,8 @@ def _are_calls_contained(tool: str, commands: tuple[ResolvedCommand, ...], roots
                     if ".." in piece.split("/") or piece.startswith("~"):
                         return False
                     place = locate_path(piece, roots.workspace or None, roots)
+                    if not place.matters or place.path in outputs:
+                        continue
                     if place.where != "workspace" or place.classes:
                         return False
     return bool(calls)

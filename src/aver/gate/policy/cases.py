@@ -20,6 +20,9 @@
     annotations = { readOnlyHint = true } the annotations of an MCP tool
     recent = { network = 9 }              actions of the session in the last minute, by effect
     home = "/home/me"                     the home of the user who runs the agent
+    caution = "strict"                    balanced or strict; default: balanced
+    absent = ["/work/shop/notes.txt"]     files that the action writes, and that are not there yet
+    written = "--- …"                     the change that a command makes, as a unified diff
 
 The gate decides a case from the case and the rules alone. The learned state of a workspace does not count, so the
 answer is the same on every machine. A key that is not listed here is an error.
@@ -39,7 +42,7 @@ from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
-from aver.gate.decision import Decision, Thresholds
+from aver.gate.decision import CAUTIONS, Caution, Decision, Thresholds
 from aver.gate.policy.bundle import PolicyBundle
 
 CASES_NAME = "cases.toml"
@@ -63,7 +66,7 @@ _ACTION_KEYS = frozenset((*_TEXT_KEYS, "command", "arguments", "files"))
 _FACT_KEYS = frozenset(
     (
         *("labels", "risk", "weekday", "hour", "approved", "groups", "trusted_servers", "annotations", "recent"),
-        "home",
+        *("home", "caution", "absent", "written"),
     )
 )
 _COMMAND_ACTION = {"type": "shell_exec", "tool": "Bash"}
@@ -82,6 +85,7 @@ class PolicyCase:
     thresholds: Thresholds = field(default_factory=Thresholds)
     groups: frozenset[str] = frozenset()
     trusted: frozenset[str] = frozenset()
+    caution: Caution = "balanced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ def run_case(case: PolicyCase, bundle: PolicyBundle) -> CaseResult:
         thresholds=case.thresholds,
         groups={group: frozenset({case.action.caller}) for group in case.groups},
         trusted=case.trusted,
+        caution=case.caution,
     )
     decision = decide(case.action, case.facts, gate, gate_id="case")
     rules = decision.policy.rules if decision.policy is not None else ()
@@ -153,6 +158,9 @@ def _parse_case(entry: Any, where: str, workspace: str) -> PolicyCase:
     risk = facts.get("risk")
     if risk is not None and risk not in _THRESHOLDS_BY_RISK:
         raise BadInput(f"{where}: risk must be one of {', '.join(_THRESHOLDS_BY_RISK)}")
+    caution = facts.get("caution", "balanced")
+    if caution not in CAUTIONS:
+        raise BadInput(f"{where}: caution must be one of {', '.join(CAUTIONS)}")
     return PolicyCase(
         name=name,
         action=_parse_action(entry["action"], f"{where}: action", workspace),
@@ -162,6 +170,7 @@ def _parse_case(entry: Any, where: str, workspace: str) -> PolicyCase:
         thresholds=thresholds_for_risk(risk, Thresholds()),
         groups=_parse_names(facts.get("groups", []), f"{where}: groups"),
         trusted=_parse_names(facts.get("trusted_servers", []), f"{where}: trusted_servers"),
+        caution=caution,
     )
 
 
@@ -201,6 +210,8 @@ def _parse_facts(table: Mapping[str, Any], where: str) -> Facts:
         approved=approved,
         annotations=_parse_table(table.get("annotations", {}), f"{where}: annotations"),
         environment={"HOME": home} if home else {},
+        written=_parse_text(table["written"], f"{where}: written") if "written" in table else None,
+        absent=tuple(_parse_text_list(table.get("absent", []), f"{where}: absent")),
     )
 
 

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from aver.fast_dataclass import dataclass
-from aver.gate.decision import PolicyAnswer
+from aver.gate.decision import CAUTIONS, PolicyAnswer
 from aver.gate.effects.findings import EFFECTS, PathZone
 from aver.gate.effects.known_agents import GUARDED_CLASSES
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
@@ -30,7 +30,9 @@ from aver.gate.policy.rules import ParsedRules
 _KNOWN_WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("context", "effects"): frozenset((*EFFECTS, *ROUTINE_EFFECTS)),
     ("context", "risk"): frozenset(("low", "unsure", "high")),
+    ("context", "caution"): frozenset(CAUTIONS),
     ("resource", "classes"): frozenset(GUARDED_CLASSES),
+    ("resource", "effects"): frozenset((*EFFECTS, *ROUTINE_EFFECTS)),
     ("resource", "place"): frozenset(get_args(PathZone)),
 }
 """The words that these attributes can hold."""

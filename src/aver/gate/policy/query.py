@@ -34,7 +34,7 @@ from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.gate.action import ACTION_TYPES
-from aver.gate.decision import PolicyAnswer
+from aver.gate.decision import Caution, PolicyAnswer
 from aver.gate.policy.bundle import PolicyBundle, load_cedar
 
 TARGETS_MAX = 64
@@ -64,7 +64,7 @@ class FlatArguments:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something that an action touches. Only paths have `place` and `classes`."""
+    """Something that an action touches. Only paths have `place`, `classes` and `effects`."""
 
     kind: Literal["Path", "Host", "Recipient", "Command", "Tool"]
     name: str
@@ -72,6 +72,8 @@ class Target:
     classes: frozenset[str] = frozenset()
     text: str = ""
     """The whole text of a command, or the server of a tool."""
+    effects: frozenset[str] = frozenset()
+    """What is done to a path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ class PolicyQuestion:
     score: tuple[int, int, int] | None = None
     """The risk score, and the low and the high end of its interval, per mille."""
     observations: int = 0
+    caution: Caution = "balanced"
     recent: Mapping[str, int] = field(default_factory=dict)
     weekday: int = 0
     hour: int = 0
@@ -241,7 +244,9 @@ def _ask_both_ways(
     return zip(answers[: len(targets)], answers[len(targets) :], strict=True)
 
 
-_ROUTINE_EFFECTS = frozenset({"read", "arrange", "build"})
+_ROUTINE_EFFECTS = frozenset(
+    {"read", "arrange", "build", "scratch", "git-state", "git-fetch", "service-read", "loopback", "locked-install"}
+)
 _OFTEN_ALLOWED_EFFECTS = {"low": _ROUTINE_EFFECTS | {"write"}, "unsure": _ROUTINE_EFFECTS, "high": frozenset[str]()}
 """Effects that most rules allow, by risk. This only decides which question is asked first."""
 
@@ -259,6 +264,7 @@ def build_cedar_requests(question: PolicyQuestion, targets: list[Target], *, app
         "numbers": {"__entity": _NUMBERS},
         "risk": question.risk,
         "observations": question.observations,
+        "caution": question.caution,
         "recent": {"__entity": _RECENT},
         "approved": approved,
         "weekday": question.weekday,
@@ -302,7 +308,8 @@ _RECENT = {"type": "Aver::Numbers", "id": "recent"}
 def _target_attributes(target: Target) -> dict[str, Any]:
     """Return a target's attributes under the names that rules use: `resource.path`, `resource.program` and so on."""
     if target.kind == "Path":
-        return {"path": target.name, "place": target.place, "classes": sorted(target.classes)}
+        attributes = {"path": target.name, "place": target.place, "classes": sorted(target.classes)}
+        return {**attributes, "effects": sorted(target.effects)}
     if target.kind == "Command":
         return {"program": target.name, "text": target.text}
     if target.kind == "Tool":

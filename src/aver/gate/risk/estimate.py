@@ -40,7 +40,7 @@ ActionOutcome = Literal["survived", "reverted", "repaired", "tests_failed", "fai
 OUTCOMES: tuple[str, ...] = get_args(ActionOutcome)
 """Outcomes that may become known of an action. An agent's own claim of success is not one of them."""
 
-_EFFECTS_OF_A_CHANGE = frozenset({"read", "write"})
+_EFFECTS_OF_A_CHANGE = frozenset({"read", "write", "create", "arrange", "git-state", "scratch"})
 
 
 class FixHistory(Protocol):
@@ -64,7 +64,9 @@ def estimate(
     `effects` are the names of its effects, `places` the zones and classes that it touches, as `gate.effects` names
     them. None means that the effects are not known. If the diff shows all effects, both are ignored.
     """
-    own = measure_diff(action.diff, workspace=action.workspace) if action.diff and not action.diff.isspace() else None
+    # A command has no diff of its own. The facts have one where it shows all that it writes.
+    diff = action.diff if action.diff is not None else facts.written
+    own = measure_diff(diff, workspace=action.workspace) if diff and not diff.isspace() else None
     # 1. The action's own change, and that together with the session's earlier changes. Those do not matter for an
     #    action that only reads or runs something.
     changes = [] if own is None else [own]

@@ -11,6 +11,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from aver.fast_dataclass import dataclass
+from aver.gate.effects.file_writes import FileWrite
 from aver.gate.effects.findings import Effect, EffectReport, PathRoots, UnclearPart, locate_path
 
 COMMAND_MAX = 1024 * 1024
@@ -93,6 +94,8 @@ class CommandAnalysis:
     commands: tuple[ResolvedCommand, ...]
     effects: tuple[Effect, ...]
     unclear: tuple[UnclearPart, ...]
+    writes: tuple[FileWrite, ...] = ()
+    """The writes into files of the workspace whose text the command shows, in their order."""
 
     @property
     def is_clear(self) -> bool:
@@ -126,7 +129,7 @@ class CommandReport(EffectReport):
     that scripts in scripts cannot multiply the limits.
     """
 
-    __slots__ = ("_commands", "syntax_read", "words_read")
+    __slots__ = ("_commands", "noted", "redirected", "syntax_read", "words_read", "writes")
 
     def __init__(self, path_roots: PathRoots) -> None:
         super().__init__(path_roots)
@@ -135,6 +138,9 @@ class CommandReport(EffectReport):
         """Words that the first parser has read."""
         self.syntax_read = 0
         """Characters that the second parser has read."""
+        self.writes: list[FileWrite] = []
+        self.redirected = self.noted = 0
+        """Redirections into files, and those of them that `writes` covers."""
 
     def add_command(self, command: ResolvedCommand) -> bool:
         """Add a simple command. Returns False, and reports the command as unclear, if there are too many."""
@@ -146,7 +152,9 @@ class CommandReport(EffectReport):
         return True
 
     def conclude(self) -> CommandAnalysis:
-        return CommandAnalysis(tuple(self._commands), tuple(self.effects), tuple(self.unclear))
+        # The redirection of a group or a loop is not followed. It may write a file that `writes` has, too.
+        writes = tuple(self.writes) if self.redirected == self.noted else ()
+        return CommandAnalysis(tuple(self._commands), tuple(self.effects), tuple(self.unclear), writes)
 
 
 CWDS_MAX = 8

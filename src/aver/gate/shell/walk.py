@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from aver.gate.effects.file_writes import WRITES_MAX, WRITING_PROGRAMS, find_file_writes
 from aver.gate.effects.findings import PathRoots
 from aver.gate.shell.environment import is_secret_name, judge_assignment, judge_subscript
 from aver.gate.shell.expand import (
@@ -281,6 +282,8 @@ class ScriptWalk:
         # A finding quotes assignments and redirections as written.
         call.assignments = tuple(f"{name}={value.short_text}" for name, value in assigned)
         call.redirects = tuple(f"{r.descriptor}{r.operator}{r.target.source}" for r in node.redirects)
+        if node.redirects or (words and words[0].value in WRITING_PROGRAMS):
+            self._note_writes(node, words, state, stdin)
         for name, value in assigned:
             if name != "IFS" or not words or words[0].value != "read":  # `IFS= read -r line` is ordinary
                 judge_assignment(call, name, value)
@@ -292,6 +295,21 @@ class ScriptWalk:
         for name, value in assigned:
             state = self._set_variable(state, name, value)
         return state, state
+
+    def _note_writes(
+        self, node: SimpleCommand, words: list[Word], state: ShellState, stdin: StandardInput | None
+    ) -> None:
+        """Note the writes whose text is shown, so that they can be judged like an edit."""
+        outputs = [
+            (redirect.operator, redirect.descriptor, word)
+            for redirect in node.redirects
+            if ">" in redirect.operator
+            for word in expand_word(redirect.target, state, self.path_roots.home)
+            if redirect.operator != ">&" or word.value is None or not _DESCRIPTOR.fullmatch(word.value)
+        ]
+        self.report.noted += len(outputs)
+        if len(self.report.writes) <= WRITES_MAX:  # One more than are followed: then none counts as shown.
+            self.report.writes += find_file_writes(words, outputs, stdin, state, self.path_roots)
 
     def _expand_words(self, raws: Iterable[RawWord], state: ShellState, inside: tuple[str, ...]) -> list[Word]:
         """Expand words. Also walk the substitutions in them, and report secret variables that they use."""
@@ -345,6 +363,7 @@ class ScriptWalk:
                 if operator in ("<", "<>"):
                     call.report_path("read", word)
                 if operator != "<":
+                    self.report.redirected += 1
                     call.report_path("write", word)
         return self._find_input(redirects, state) if redirects else None
 

@@ -74,7 +74,8 @@ def chmod(call: Invocation) -> None:
         call.report_path("write", word)
         for path in word.values:
             # Rights outside the workspace belong to the system.
-            if any(locate_path(path, cwd, call.path_roots).where == "outside" for cwd in call.state.cwds):
+            places = [locate_path(path, cwd, call.path_roots).where for cwd in call.state.cwds]
+            if any(where in ("tree", "outside", "private") for where in places):
                 call.report_effect("system", word, target=path)
 
 

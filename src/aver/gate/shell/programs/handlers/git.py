@@ -50,8 +50,9 @@ def git(call: Invocation) -> None:
             call.report_unclear("environment", "the settings of another repository count, and may run programs", word)
     if not given.operands:
         return
-    # Outside the workspace, git obeys the settings of another repository.
-    if any(cwd is None or locate_path(cwd, None, call.path_roots).where != "workspace" for cwd in call.state.cwds):
+    # Outside the work tree that holds the workspace, git obeys the settings of another repository.
+    own = ("workspace", "tree")
+    if any(cwd is None or locate_path(cwd, None, call.path_roots).where not in own for cwd in call.state.cwds):
         call.report_unclear("environment", "the settings of another repository count, and may run programs")
     call = replace(call, words=tuple(given.operands))
     if given.operands[0].value == "config":
