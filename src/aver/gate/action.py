@@ -140,3 +140,7 @@ class Facts:
     """HOME, AVER_HOME and AVER_LEDGER of the process that would act, as far as they are known."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Paths of the action that lead elsewhere by symbolic links, each with the path that it leads to."""
+    unseen: tuple[str, ...] = ()
+    """The files that the session has changed and nobody has looked at, as absolute paths: see `gate.session`."""
+    code: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The code that the action would run, as far as it was looked into: see `effects.workspace_code`."""

@@ -18,8 +18,8 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     max_retries, groups, trusted    the other settings
     fixes        what the repository's history answered
     basis        what is needed to decide again: {rules, state, diff}, each a blob or null
-    session      what the session's next decision must know: {labels, changed, changed_files}; null where the action
-                 was refused without being judged: then the state of the decision before it holds
+    session      what the session's next decision must know: {labels, changed, changed_files, unseen}; null where the
+                 action was refused without being judged: then the state of the decision before it holds
     reasons      why, in words
 
 Records from before `call_id` lack that key and read as an empty one.
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from aver.ledger import Head, Ledger
 
 DECISION_KIND = "gate.decision"
+OUTCOME_KIND = "gate.outcome"
 DOMAIN = "gate"
 
 NO_SESSION = "default"
@@ -105,7 +106,7 @@ def seal_decision(
     return ledger.append(decision_chain(action.session), draft, key=key, after=after, blobs=blobs)
 
 
-_FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links")
+_FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links", "unseen", "code")
 """The facts that may quote a text of the agent or of the environment."""
 
 
@@ -138,6 +139,8 @@ def build_decision_draft(
         "annotations": dict(facts.annotations),
         "environment": dict(facts.environment),
         "links": dict(facts.links),
+        "unseen": list(facts.unseen),
+        "code": {name: dict(found) for name, found in facts.code.items()},
     }
     # `asdict` keeps tuples, and JSON has only lists.
     policy_lists = {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors") if policy is not None}

@@ -213,7 +213,9 @@ _ANY_LANGUAGE = (
         r"[\"'/~`]\.(?:ssh|aws|gnupg|netrc|bash\w{1,20}|zsh\w{1,20}|profile|git/|aver|claude|codex|cursor|env|npmrc"
         r"|pypirc|kube)(?![\w-])|\.git/(?:hooks|config)",
     ),
-    _rule("files", "~/ /etc/ /proc/ /dev/ id_", r"[\"'`]~/|/etc/|/proc/|/dev/(?:tcp|udp)\b|\bid_(?:rsa|ed25519|ecdsa)\b"),
+    _rule(
+        "files", "~/ /etc/ /proc/ /dev/ id_", r"[\"'`]~/|/etc/|/proc/|/dev/(?:tcp|udp)\b|\bid_(?:rsa|ed25519|ecdsa)\b"
+    ),
 )
 
 _DECODERS = (
@@ -385,7 +387,7 @@ _SOURCE = (
     _rule(
         "code",
         "eval Marshal unserialize ScriptEngine forName ClassLoader Assembly dlopen LoadLibrary plugin include proc_macro"
-        " cgo go: asm load \"C\"",
+        ' cgo go: asm load "C"',
         r"\b(?:instance_|class_|module_)?eval\b|\bMarshal\.load\b|\bunserialize\b|\bScriptEngine\w{0,9}\b|\bClass\.forName\b"
         r"|\b\w{0,20}ClassLoader\b|\bAssembly\.Load\w{0,9}\b|\bdlopen\b|\bLoadLibrary\w{0,9}\b|\bplugin\.Open\b"
         r"|\binclude(?:_str|_bytes)?!|\bproc_macro\b|#cgo\b|^import\s{1,9}\"C\"|//go:(?:generate|linkname|embed)|\b__asm__\b"

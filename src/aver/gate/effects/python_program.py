@@ -13,8 +13,9 @@ parses it, and adds these findings to those of `code_scan`:
 Modules of the workspace and of others may be imported. The session's memory says whether a file of the workspace was
 changed unseen, and installing a package is asked about.
 
-    >>> [str(found) for found in scan_python_program("import shutil\nshutil.rmtree('src')\n", is_inside=lambda path: True)]
-    ['line 1 runs code that it builds or loads (import shutil)', 'line 2 reaches files outside, or overwrites files (rmtree)']
+    >>> found = scan_python_program("import shutil\nshutil.rmtree('src')\n", is_inside=lambda path: True)
+    >>> [(reach.kind, reach.line, reach.word) for reach in found]
+    [('code', 1, 'import shutil'), ('files', 2, 'rmtree')]
 """
 
 from __future__ import annotations
@@ -29,53 +30,44 @@ from aver.gate.effects.code_scan import FINDINGS_MAX, WORD_MAX, Reach, ReachKind
 NODES_MAX = 20_000
 """Parts of a program that Aver looks at. A longer program is not looked into."""
 
-_HARMLESS_MODULES = frozenset(
-    " ".join(
-        (
-            "__future__ abc array ast argparse bisect calendar cmath collections colorsys contextlib copy csv dataclasses",
-            "datetime decimal difflib dis enum errno fnmatch fractions functools gc glob graphlib hashlib heapq hmac html",
-            "inspect io itertools json keyword locale logging math numbers operator os pathlib platform pprint queue random",
-            "re reprlib secrets sched statistics string struct sys sysconfig tempfile textwrap threading time token",
-            "traceback tracemalloc types typing unicodedata unittest uuid warnings weakref zoneinfo opcode codecs stat",
-            "contextvars copyreg doctest binascii base64 ipaddress colorsys curses turtle mimetypes gettext concurrent",
-            "asyncio atexit this tomllib configparser tokenize symtable cmd shlex netrc optparse getopt",
-        )
-    ).split()
-) - {"netrc", "cmd", "curses", "turtle", "doctest", "gettext", "mimetypes", "configparser", "tokenize"}
+
+def _word_set(*lines: str) -> frozenset[str]:
+    return frozenset(" ".join(lines).split())
+
+
+_HARMLESS_MODULES = _word_set(
+    "__future__ abc array ast argparse bisect calendar cmath collections colorsys contextlib copy csv",
+    "dataclasses datetime decimal difflib dis enum errno fnmatch fractions functools gc glob graphlib hashlib",
+    "heapq hmac html inspect io itertools json keyword locale logging math numbers operator os pathlib",
+    "platform pprint queue random re reprlib secrets sched statistics string struct sys sysconfig tempfile",
+    "textwrap threading time token traceback tracemalloc types typing unicodedata unittest uuid warnings",
+    "weakref zoneinfo opcode codecs stat contextvars copyreg binascii base64 ipaddress concurrent asyncio",
+    "atexit this tomllib symtable shlex optparse getopt",
+)
 """Modules of the standard library that reach nowhere, or whose functions that do have rules of their own."""
 
-_HARMLESS_OS = frozenset(
-    " ".join(
-        (
-            "path getcwd listdir scandir walk sep linesep curdir pardir extsep pathsep name stat lstat fspath fsencode",
-            "fsdecode cpu_count getpid stat_result PathLike devnull access F_OK R_OK strerror get_terminal_size",
-        )
-    ).split()
+_HARMLESS_OS = _word_set(
+    "path getcwd listdir scandir walk sep linesep curdir pardir extsep pathsep name stat lstat fspath",
+    "fsencode fsdecode cpu_count getpid stat_result PathLike devnull access F_OK R_OK strerror",
+    "get_terminal_size",
 )
-_FILE_CHANGES = frozenset(
-    " ".join(
-        (
-            "write_text write_bytes unlink rmdir rmtree rename renames symlink_to hardlink_to link_to chmod lchmod chown",
-            "lchown copyfile copy2 copytree copyfileobj move remove removedirs makedirs mkdir touch symlink link truncate",
-            "mkfifo mknod utime extractall extract savetxt savez save to_csv to_json to_pickle to_sql to_parquet to_excel",
-            "tofile dump_stats savefig NamedTemporaryFile mkstemp",
-        )
-    ).split()
+_FILE_CHANGES = _word_set(
+    "write_text write_bytes unlink rmdir rmtree rename renames symlink_to hardlink_to link_to chmod lchmod",
+    "chown lchown copyfile copy2 copytree copyfileobj move remove removedirs makedirs mkdir touch symlink",
+    "link truncate mkfifo mknod utime extractall extract savetxt savez save to_csv to_json to_pickle to_sql",
+    "to_parquet to_excel tofile dump_stats savefig NamedTemporaryFile mkstemp",
 )
-_HARMLESS_DUNDERS = frozenset(
-    " ".join(
-        (
-            "__name__ __doc__ __version__ __file__ __init__ __main__ __all__ __len__ __repr__ __str__ __eq__ __class__",
-            "__annotations__ __qualname__ __module__ __enter__ __exit__ __iter__ __next__ __call__ __post_init__ __slots__",
-            "__hash__ __lt__ __le__ __gt__ __ge__ __ne__ __add__ __sub__ __mul__ __contains__ __getitem__ __setitem__",
-            "__bool__ __new__ __format__ __abs__ __reversed__ __path__ __author__ __license__ __debug__ __del__ __neg__",
-            "__get__ __set__ __set_name__ __int__ __float__ __index__ __aenter__ __aexit__ __aiter__ __anext__ __await__",
-            "__init_subclass__ __class_getitem__ __match_args__ __wrapped__ __defaults__ __kwdefaults__ __pow__ __mod__",
-            "__truediv__ __floordiv__ __and__ __or__ __xor__ __invert__ __radd__ __rsub__ __rmul__ __iadd__ __missing__",
-            "__getattr__ __delitem__ __array__ __dataclass_fields__ __members__ __args__ __origin__ __notes__ __cause__",
-            "__context__ __traceback__ __future__ __tablename__ __table__ __dir__ __sizeof__ __bytes__ __copy__ __deepcopy__",
-        )
-    ).split()
+_HARMLESS_DUNDERS = _word_set(
+    "__name__ __doc__ __version__ __file__ __init__ __main__ __all__ __len__ __repr__ __str__ __eq__",
+    "__class__ __annotations__ __qualname__ __module__ __enter__ __exit__ __iter__ __next__ __call__",
+    "__post_init__ __slots__ __hash__ __lt__ __le__ __gt__ __ge__ __ne__ __add__ __sub__ __mul__ __contains__",
+    "__getitem__ __setitem__ __bool__ __new__ __format__ __abs__ __reversed__ __path__ __author__ __license__",
+    "__debug__ __del__ __neg__ __get__ __set__ __set_name__ __int__ __float__ __index__ __aenter__ __aexit__",
+    "__aiter__ __anext__ __await__ __init_subclass__ __class_getitem__ __match_args__ __wrapped__",
+    "__defaults__ __kwdefaults__ __pow__ __mod__ __truediv__ __floordiv__ __and__ __or__ __xor__ __invert__",
+    "__radd__ __rsub__ __rmul__ __iadd__ __missing__ __getattr__ __delitem__ __array__ __dataclass_fields__",
+    "__members__ __args__ __origin__ __notes__ __cause__ __context__ __traceback__ __future__ __tablename__",
+    "__table__ __dir__ __sizeof__ __bytes__ __copy__ __deepcopy__",
 )
 _NAMES: dict[str, ReachKind] = {
     **dict.fromkeys(("eval", "exec", "compile", "execfile", "breakpoint", "__import__", "__builtins__"), "code"),
@@ -136,9 +128,8 @@ def _judge_node(node: ast.AST, is_inside: Callable[[str], bool]) -> Iterator[tup
 
 def _judge_import(module: str, alias: str | None) -> Iterator[tuple[ReachKind, str]]:
     top = module.partition(".")[0]
-    if top in sys.stdlib_module_names and top not in _HARMLESS_MODULES:
-        yield "code", f"import {module}"
-    elif top == "logging" and module not in ("logging", "logging.handlers"):
+    is_unlisted = top in sys.stdlib_module_names and top not in _HARMLESS_MODULES
+    if is_unlisted or module == "logging.config":
         yield "code", f"import {module}"
     if top == "os" and alias not in (None, "os") and module == "os":
         yield "reflection", f"import os as {alias}"
