@@ -110,7 +110,7 @@ def _build_draft(decided: RecordedDecision, state: Mapping[str, Any]) -> Capsule
 
 
 def _close_request(ledger: Ledger, decided: RecordedDecision) -> None:
-    """Close the open request about the call, if there is one. The click is sealed already, so a failure is only logged."""
+    """Close the open request about the call. The click is sealed already, so a failure is only logged."""
     from aver.gate.approvals import recent_requests
     from aver.gate.approvals.cast_vote import close
 

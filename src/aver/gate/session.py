@@ -352,7 +352,7 @@ def _holds_state(record: Sealed) -> bool:
     except orjson.JSONDecodeError:
         content = record.to_dict()
     if read_kind(content) == OUTCOME_KIND:
-        return content["outcome"]["result"].get("outcome") == CLICKED
+        return bool(content["outcome"]["result"].get("outcome") == CLICKED)
     return read_kind(content) == DECISION_KIND and content["outcome"]["result"]["session"] is not None
 
 

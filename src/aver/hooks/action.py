@@ -99,17 +99,19 @@ def diff_for_edit(tool: str, arguments: Mapping[str, Any], workspace: str) -> st
 def _diff_for_all_hits(path: str, edits: list[Any], workspace: str) -> str | None:
     """Return the diff of edits of which one replaces every hit; None if Aver cannot tell how often it hits."""
     before = _read_current(path, workspace)
-    text = before if isinstance(before, str) else None
+    if not isinstance(before, str):
+        return None
+    text = before
     for edit in edits:
         old, new = (edit.get("old_string"), edit.get("new_string")) if isinstance(edit, dict) else (None, None)
-        if text is None or not isinstance(old, str) or not isinstance(new, str) or not old:
+        if not isinstance(old, str) or not isinstance(new, str) or not old:
             return None
         hits = text.count(old) if edit.get("replace_all") else min(text.count(old), 1)
         # Without a hit the editor fails, or it finds another spelling of the text.
         if not hits or len(text) + hits * len(new) > REPLACED_MAX:
             return None
         text = text.replace(old, new, hits)
-    return unified_diff(_workspace_path(path, workspace), before or "", text)
+    return unified_diff(_workspace_path(path, workspace), before, text)
 
 
 def diff_for_replacement(path: str, pairs: Iterable[tuple[str, str]], workspace: str) -> str:

@@ -240,14 +240,16 @@ _PYTHON = (
     _rule(
         "process",
         "system popen exec spawn fork startfile kill dup2 putenv",
-        rf"^[ \t]{{0,40}}{_OS_CALLS}(?:[ \t]{{1,9}}as[ \t]{{1,9}}\w{{1,40}})?[ \t]{{0,9}},?[ \t]{{0,9}}\)?[ \t]{{0,9}}$",
+        rf"^[ \t]{{0,40}}{_OS_CALLS}(?:[ \t]{{1,9}}as[ \t]{{1,9}}\w{{1,40}})?[ \t]{{0,9}},?[ \t]{{0,9}}\)?"
+        r"[ \t]{0,9}$",
     ),
     # The module under another name, or given to a function that finds the rest.
     _rule("reflection", "os", r"\bimport\s{1,9}os\s{1,9}as\b|(?:=|\(|\[|return)[ \t]{0,9}os[ \t]{0,9}(?:[,)\];]|$)"),
     _rule("environment", "environ getenv dotenv", r"\b(?:environb?|getenvb?|(?:load_)?dotenv\w{0,9})\b"),
     _rule(
         "network",
-        "socket urllib http ftplib smtplib poplib imaplib nntplib telnetlib xmlrpc urlopen urlretrieve connection pycurl",
+        "socket urllib http ftplib smtplib poplib imaplib nntplib telnetlib xmlrpc urlopen urlretrieve connection"
+        " pycurl",
         r"\b(?:_?socket|socketserver|urllib[23]|urllib(?!\s{0,9}\.\s{0,9}parse\b)|httpx|httplib2?|aiohttp|ftplib|smtplib"
         r"|poplib|imaplib|nntplib|telnetlib|xmlrpc\w{0,9}|urlopen|urlretrieve|(?:open|create)_connection|pycurl)\b"
         r"|\bhttp\s{0,9}\.\s{0,9}(?:client|server)\b|\bfrom\s{1,9}http\s{1,9}import\b",
@@ -268,8 +270,8 @@ _PYTHON = (
     ),
     _rule(
         "code",
-        "importlib runpy builtins pickle dill marshal shelve joblib yaml code pdb timeit profile pydoc Profile zipimport"
-        " site usercustomize",
+        "importlib runpy builtins ickle dill marshal shelve joblib yaml code pdb timeit rofile zipimport customize"
+        " Interactive bdb trace",
         r"\bimportlib\b(?!\s{0,9}\.\s{0,9}(?:metadata|resources)\b)|\b(?:runpy|_?_?builtins(?:__)?|_?[cC]?[pP]ickle|dill"
         r"|cloudpickle|marshal|shelve|joblib|zipimport|timeit|sitecustomize|usercustomize|InteractiveInterpreter"
         r"|InteractiveConsole)\b|\byaml\s{0,9}\.\s{0,9}(?:unsafe_|full_)?load(?:_all)?\b|\bcode\s{0,9}\.\s{0,9}interact\b"
@@ -386,8 +388,8 @@ _SOURCE = (
     ),
     _rule(
         "code",
-        "eval Marshal unserialize ScriptEngine forName ClassLoader Assembly dlopen LoadLibrary plugin include proc_macro"
-        ' cgo go: asm load "C"',
+        "eval Marshal unserialize ScriptEngine forName ClassLoader Assembly dlopen LoadLibrary plugin include"
+        ' proc_macro cgo go: asm load "C" create_function',
         r"\b(?:instance_|class_|module_)?eval\b|\bMarshal\.load\b|\bunserialize\b|\bScriptEngine\w{0,9}\b|\bClass\.forName\b"
         r"|\b\w{0,20}ClassLoader\b|\bAssembly\.Load\w{0,9}\b|\bdlopen\b|\bLoadLibrary\w{0,9}\b|\bplugin\.Open\b"
         r"|\binclude(?:_str|_bytes)?!|\bproc_macro\b|#cgo\b|^import\s{1,9}\"C\"|//go:(?:generate|linkname|embed)|\b__asm__\b"

@@ -222,7 +222,7 @@ def judge_workspace_code(
 ) -> CodeVerdict:
     """Return the effects of an action after its code was looked into. `facts` are those of `look_into`, by key."""
     questions = list_code(effects, unseen)
-    if not questions and ALL_FILES not in unseen or not runs_code(effects):
+    if not runs_code(effects) or (not questions and ALL_FILES not in unseen):
         return CodeVerdict(effects)
     reasons = list(_explain_unseen(questions, unseen, facts, workspace))
     effects, more = _accept_programs(effects, facts, workspace)
@@ -255,7 +255,7 @@ def _explain_unseen(
 def _accept_programs(
     effects: Effects, facts: Mapping[str, Mapping[str, Any]], workspace: str
 ) -> tuple[Effects, list[str]]:
-    """Return the effects in which scripts and inline code that reach nowhere are `build`, and reasons for the others."""
+    """Return the effects in which programs that reach nowhere are `build`, and reasons for the other programs."""
     judged = [
         part
         for part in effects.unclear

@@ -131,7 +131,7 @@ def measure_diff(diff: str, *, workspace: str = "") -> MeasuredChange:
 
 
 def measure_parts(parts: Iterable[DiffPart], *, workspace: str = "") -> MeasuredChange:
-    """Measure a change. An absolute path below `workspace` is made relative to it. The added lines are not looked at."""
+    """Measure a change without looking into its lines. An absolute path below `workspace` is made relative to it."""
     return _measure(parts, _FeatureTally(workspace, None))
 
 
@@ -391,7 +391,7 @@ _TOP_BUILD_NAMES = _word_set(
 )
 """Build files only at the top of a project or of its docs. Elsewhere they are modules like any other."""
 _BUILD_STEM_ENDINGS = (".config", ".conf", ".setup")
-"""Ends of names of JavaScript files that tools load by themselves: `vite.config.ts`, `karma.conf.js`, `jest.setup.js`."""
+"""Ends of names of JavaScript files that tools load by themselves: `vite.config.ts`, `karma.conf.js`."""
 _BUILD_SCRIPT_ENDINGS = _word_set("js cjs mjs ts cts mts jsx tsx")
 _REQUIREMENTS = lazy_pattern(r"(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in|lock)")
 _REQUIREMENT_ENDINGS = frozenset(("txt", "in", "lock"))

@@ -16,8 +16,8 @@ _PYTHON = "posix (-b -B -d -E -h -i -I -O -P -q -s -S -u -v -V -x -?) -c=inline 
 _NODE = (
     "posix (-v -i -h --test --watch --no-warnings --trace-warnings --enable-source-maps"
     " --experimental-vm-modules --inspect? --expose-gc) -e=~inline -p=~inline -pe=~inline --eval=~inline"
-    " --print=~inline -r=program --require=program --import=program --loader=program --experimental-loader=program -c:read"
-    " --check:read --env-file=read --max-old-space-size= -C= --conditions= --title= --run=code --prof --cpu-prof"
+    " --print=~inline -r=program --require=program --import=program --loader=program --experimental-loader=program"
+    " -c:read --check:read --env-file=read --max-old-space-size= -C= --conditions= --title= --run=code --prof --cpu-prof"
     " --build-snapshot=program --test-reporter= --test-name-pattern= --watch-path= 1program"
 )
 INTERPRETERS: Mapping[str, str] = {
