@@ -67,6 +67,7 @@ _INTERPRETERS: Mapping[str, ProgramLanguage] = {
     **dict.fromkeys(("node", "nodejs", "tsx", "ts-node"), "javascript"),
 }
 _PYTHON = lazy_pattern(r"python[0-9.]*|pypy[0-9.]*")
+_BARE_NAME = lazy_pattern(r"[\w:.@/-]*")
 _SHEBANG = lazy_pattern(r"#![ \t]*/(?:usr/(?:local/)?)?bin/(?:env[ \t]+)?(\w[\w.]*)[ \t]*\r?\n")
 
 
@@ -114,7 +115,8 @@ def list_code(effects: Effects, unseen: Collection[str]) -> tuple[CodeQuestion, 
 def _list_program(part: UnclearPart, effects: tuple[Effect, ...]) -> Iterator[CodeQuestion]:
     """Yield the scripts, or the code in the arguments, that an unclear part is about."""
     language = _find_interpreter(part.words[0]) if part.words else ""
-    if part.code == "code" and part.text and language:
+    # A bare name is no program: `node --run NAME` runs a script of the project.
+    if part.code == "code" and part.text and language and not _BARE_NAME.fullmatch(part.text):
         digest = hashlib.sha256(part.text.encode("utf-8", "surrogatepass")).hexdigest()
         yield CodeQuestion(f"{language} sha256:{digest}", "", language, part.text, part.cwd)
     if part.code != "script":

@@ -41,12 +41,6 @@ def _edit(call: Invocation, word: Word) -> None:
 
 def _code(call: Invocation, word: Word) -> None:
     call.report_effect("execute", word)
-    call.report_unclear("code", f"code that {call.program} runs was not looked into", word)
-
-
-def _inline_code(call: Invocation, word: Word) -> None:
-    """Report a program that is an argument, as of `python -c`. Its whole text goes into the report."""
-    call.report_effect("execute", word)
     call.report_code(word.value, word)
 
 
@@ -336,7 +330,6 @@ VERBS: Mapping[str, Verb] = {
     "run": lambda call, word: call.judge_script_word(word, call.program),
     "program": lambda call, word: call.report_executed_file(word),
     "code": _code,
-    "inline": _inline_code,
     "host": lambda call, word: call.report_host(word),
     "send": _send,
     "page": _pager_argument,

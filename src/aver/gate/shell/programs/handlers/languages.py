@@ -12,12 +12,12 @@ from aver.gate.shell.programs.apply import apply_arguments, apply_spec
 from aver.gate.shell.programs.spec import parse_spec, read_arguments, split_table
 from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS, tools
 
-_PYTHON = "posix (-b -B -d -E -h -i -I -O -P -q -s -S -u -v -V -x -?) -c=inline -m= -W= -X= --check-hash-based-pycs="
+_PYTHON = "posix (-b -B -d -E -h -i -I -O -P -q -s -S -u -v -V -x -?) -c=code -m= -W= -X= --check-hash-based-pycs="
 _NODE = (
     "posix (-v -i -h --test --watch --no-warnings --trace-warnings --enable-source-maps"
-    " --experimental-vm-modules --inspect? --expose-gc) -e=~inline -p=~inline -pe=~inline --eval=~inline"
-    " --print=~inline -r=program --require=program --import=program --loader=program --experimental-loader=program"
-    " -c:read --check:read --env-file=read --max-old-space-size= -C= --conditions= --title= --run=code --prof --cpu-prof"
+    " --experimental-vm-modules --inspect? --expose-gc) -e=~code -p=~code -pe=~code --eval=~code --print=~code"
+    " -r=program --require=program --import=program --loader=program --experimental-loader=program -c:read"
+    " --check:read --env-file=read --max-old-space-size= -C= --conditions= --title= --run=code --prof --cpu-prof"
     " --build-snapshot=program --test-reporter= --test-name-pattern= --watch-path= 1program"
 )
 INTERPRETERS: Mapping[str, str] = {
