@@ -144,3 +144,7 @@ class Facts:
     """Files that the action writes, and that are not there yet."""
     written: str | None = None
     """The change that a command makes to files, as a unified diff, where the command shows all of it."""
+    unseen: tuple[str, ...] = ()
+    """The files that the session has changed and nobody has looked at, as absolute paths: see `gate.session`."""
+    code: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The code that the action would run, as far as it was looked into: see `effects.workspace_code`."""

@@ -48,6 +48,16 @@ from aver.gate.effects.findings import (
     locate_path,
 )
 from aver.gate.effects.shown_changes import FileState, gather_change_facts, mark_creations
+from aver.gate.effects.workspace_code import (
+    ABSENT,
+    CODE_SIZE_MAX,
+    CODE_TOTAL_MAX,
+    CodeQuestion,
+    Workspace,
+    list_code,
+    look_into,
+    refuse_look,
+)
 from aver.gate.large_action import bound_action
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
@@ -269,6 +279,10 @@ def gather_facts(
         changes = gather_change_facts(effects, action.workspace, partial(look_at_file, roots=roots))
         facts = replace(facts, absent=changes.absent, written=changes.written)
         effects = mark_creations(effects, action, facts)
+    questions = list_code(effects, facts.unseen)
+    if questions:
+        with log.log_time("gate", "code looked into"):
+            facts = replace(facts, code=_look_into_code(questions, action, environment, gate, roots))
     return KnownFacts(facts, effects)
 
 
@@ -310,6 +324,51 @@ def look_at_file(path: str, roots: PathRoots) -> FileState:
         return FileState(is_there=True, text=raw.decode() if len(raw) <= TEXT_MAX else None)
     except (OSError, ValueError):  # Aver may not read it, it is no text, or no system has a file of this name.
         return FileState(is_there=True)
+
+
+def _look_into_code(
+    questions: Iterable[CodeQuestion], action: Action, environment: Mapping[str, str], gate: Gate, roots: PathRoots
+) -> dict[str, Mapping[str, Any]]:
+    """Read the code that an action would run, and return what it was found to do, by key."""
+
+    def judge_script(text: str, cwd: str) -> str:
+        from aver.gate.effects.shell_script import explain_script
+
+        return explain_script(text, cwd, action.workspace, environment, gate.known)
+
+    workspace = Workspace(roots, judge_script)
+    found: dict[str, Mapping[str, Any]] = {}
+    room = CODE_TOTAL_MAX
+    for question in questions:
+        raw = question.text.encode("utf-8", "surrogatepass") if not question.path else None
+        if raw is None:
+            raw, found[question.key] = _read_code(question.path, roots)
+        if raw is not None:
+            room -= len(raw)
+            too_much = refuse_look("this would run more code than Aver looks into")
+            found[question.key] = look_into(question, raw, workspace) if room >= 0 else too_much
+    return found
+
+
+def _read_code(path: str, roots: PathRoots) -> tuple[bytes | None, Mapping[str, Any]]:
+    """Read a file that may run. Returns its bytes, or None and the fact that says why there are none."""
+    from aver.files.regular import NotRegularFile, open_regular
+
+    try:
+        real = os.path.realpath(path)
+        # A guarded file must not be read, not even to look for code in it.
+        place = locate_path(_resolve_path(real, roots.workspace), None, roots)
+        if place.classes_for("read") or place.where not in ("workspace", "temporary"):
+            return None, refuse_look("it is guarded, or lies outside the workspace")
+        with open_regular(real, follow=False) as file:
+            raw = file.read(CODE_SIZE_MAX + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None, ABSENT
+    except NotRegularFile:
+        return None, refuse_look("it is a directory into which a command wrote, or no plain file")
+    except (OSError, ValueError):
+        return None, refuse_look("it cannot be read")
+    return (raw, {}) if len(raw) <= CODE_SIZE_MAX else (None, refuse_look(f"it has more than {CODE_SIZE_MAX} bytes"))
 
 
 def _resolve_path(path: str, workspace: str) -> str:

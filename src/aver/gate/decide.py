@@ -26,6 +26,7 @@ from aver.gate.action import Action, Facts
 from aver.gate.decision import UNCLEAR_REASON, Caution, Decision, DecisionWord, Estimate, Thresholds
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
+from aver.gate.effects.workspace_code import judge_workspace_code
 from aver.gate.policy.bundle import PolicyBundle
 from aver.gate.policy.query import PolicyQuestion, Target, ask_policy, flatten_arguments
 from aver.gate.risk.estimate import FixHistory, estimate
@@ -79,6 +80,7 @@ def decide(
     try:
         # 1. Find out what it does.
         effects = effects or find_effects(action, facts, trusted=gate.trusted, known=gate.known)
+        effects, code_reasons = judge_workspace_code(effects, facts.unseen, facts.code, action.workspace)
         # 2. Estimate how likely it is to go wrong. Without clear effects the estimate knows none.
         places = frozenset(effect.where for effect in effects.effects if effect.where)
         known = None if effects.unclear else effects.classes
@@ -96,6 +98,9 @@ def decide(
                 reasons.append(f"even the lower end of its risk, {found.low:.2f}, is above the threshold for refusal")
         elif answer.outcome == "step_up":
             word = "human_approved" if facts.approved else "human_review"
+        # Say which file the asking is about.
+        if word in ("human_review", "skip", "skipped"):
+            reasons.extend(code_reasons)
         # A person who must approve, or an agent that is refused, gets to know why the risk is not low.
         if word in ("human_review", "skip", "skipped") and question.risk != "low":
             reasons.extend(risk_reasons(found, gate.state))

@@ -19,8 +19,8 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     fixes        what the repository's history answered
     basis        what is needed to decide again: {rules, state, diff, written}, each a blob or null; `written` is the
                  change that a command makes, of the facts; old decisions have none
-    session      what the session's next decision must know: {labels, changed, changed_files}; null where the action
-                 was refused without being judged: then the state of the decision before it holds
+    session      what the session's next decision must know: {labels, changed, changed_files, unseen}; null where the
+                 action was refused without being judged: then the state of the decision before it holds
     reasons      why, in words
 
 Records from before `call_id` lack that key and read as an empty one.
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from aver.ledger import Head, Ledger
 
 DECISION_KIND = "gate.decision"
+OUTCOME_KIND = "gate.outcome"
 DOMAIN = "gate"
 
 NO_SESSION = "default"
@@ -106,7 +107,7 @@ def seal_decision(
     return ledger.append(decision_chain(action.session), draft, key=key, after=after, blobs=blobs)
 
 
-_FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links", "absent")
+_FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links", "absent", "unseen", "code")
 """The facts that may quote a text of the agent or of the environment."""
 
 
@@ -141,6 +142,8 @@ def build_decision_draft(
         "environment": dict(facts.environment),
         "links": dict(facts.links),
         "absent": list(facts.absent),
+        "unseen": list(facts.unseen),
+        "code": {name: dict(found) for name, found in facts.code.items()},
     }
     # `asdict` keeps tuples, and JSON has only lists.
     policy_lists = {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors") if policy is not None}

@@ -26,10 +26,10 @@ from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalR
 from aver.gate.approvals.request_records import approvals_chain
 from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_foreign_seal
 from aver.gate.approvals.vote import read_vote
-from aver.gate.decision_record import DECISION_KIND, RecordedDecision, decision_chain
+from aver.gate.decision_record import DECISION_KIND, OUTCOME_KIND, RecordedDecision, decision_chain
 from aver.gate.effects.known_agents import KnownAgents
 from aver.gate.replay import MASK_MARK, replay_decision
-from aver.gate.session import EMPTY_SESSION
+from aver.gate.session import CLICKED, EMPTY_SESSION, REQUIRED_STATE, state_after_click
 from aver.verdict import EvidenceReader, Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
@@ -96,6 +96,8 @@ class _DecisionExaminer:
         self._state: Mapping[str, Any] | None = EMPTY_SESSION
         """The state that the decision before has left; None where an excerpt lacks that decision."""
         self.without_past = 0
+        self._asked: dict[str, Mapping[str, Any]] = {}
+        """The decisions of this chain that left it to a person, by their ids."""
 
     def _read_uses(self, chain: str, ledger: str, tenant: str) -> dict[str, ApprovalRequest]:
         requests: dict[str, ApprovalRequest] = {}
@@ -119,15 +121,16 @@ class _DecisionExaminer:
 
     def examine_chain(self, chain: ExaminedChain) -> None:
         """Examine the decisions of a chain, from its start."""
-        self._chain, self._next, self._state = chain, chain.start, EMPTY_SESSION
+        self._chain, self._next, self._state, self._asked = chain, chain.start, EMPTY_SESSION, {}
         # The state before the first decision is in the newest decision before it that has one.
         stop, is_found = 0 if chain.is_excerpt else chain.start, False
         while stop > 0 and not is_found:
             start = max(0, stop - LOOK_BACK)
             for record in reversed(list(self._reader.read(chain.origin, start, stop))):
-                result = record.to_dict()["outcome"].get("result") if record.kind == DECISION_KIND else None
+                holds = record.kind in (DECISION_KIND, OUTCOME_KIND)
+                result = record.to_dict()["outcome"].get("result") if holds else None
                 state = result.get("session") if isinstance(result, dict) else None
-                if isinstance(state, dict) and state.keys() >= EMPTY_SESSION.keys():
+                if isinstance(state, dict) and state.keys() >= REQUIRED_STATE:
                     self._state, is_found = state, True
                     break
             stop = start
@@ -139,6 +142,9 @@ class _DecisionExaminer:
             if record.kind == DECISION_KIND:
                 with guard(self.tally, DECISIONS_CHECK, place):
                     self._examine_decision(record, place)
+            elif record.kind == OUTCOME_KIND:
+                with guard(self.tally, DECISIONS_CHECK, place):
+                    self._examine_outcome(record, place)
 
     def _examine_decision(self, record: Sealed, place: Place) -> None:
         content = record.to_dict()
@@ -152,6 +158,8 @@ class _DecisionExaminer:
             words = f"some could not be made again, such as {place}: {again.words}"
             self.tally.skip(DECISIONS_CHECK, words, matters=True)
         result = content["outcome"].get("result")
+        if isinstance(result, dict) and result.get("decision") == "human_review":
+            self._asked[str(result.get("gate_id"))] = result
         if self._chain.is_excerpt and record.sequence != self._next:
             self._state = None  # Records between are not here.
         self._next = record.sequence + 1
@@ -159,6 +167,25 @@ class _DecisionExaminer:
             self._check_past(result, place)
             if result.get("decision") == "human_approved":
                 self._check_approval(RecordedDecision.from_record(record, content), place)
+
+    def _examine_outcome(self, record: Sealed, place: Place) -> None:
+        """Check that a call which the client's person let through changes the session's state as it must."""
+        result = record.to_dict()["outcome"].get("result")
+        if self._chain.is_excerpt and record.sequence != self._next:
+            self._state = None
+        self._next = record.sequence + 1
+        if not isinstance(result, dict) or result.get("outcome") != CLICKED:
+            return
+        self.tally.count_done(DECISIONS_CHECK)
+        decided = self._asked.get(str(result.get("gate_id")))
+        if decided is None or decided.get("decision") != "human_review":
+            if not self._chain.is_excerpt and not self._chain.start:
+                self._add_failure("it says that the client asked about a call, and no decision did", place)
+            return
+        if self._state is not None and result.get("session") != state_after_click(self._state, decided):
+            self._add_failure("its account of the session does not follow from the decision that it names", place)
+        if isinstance(result.get("session"), dict):
+            self._state = result["session"]
 
     def _check_approval(self, decision: RecordedDecision, place: Place) -> None:
         """Check that a decision used an approval of its action, in its session. A second decision finds none left."""
@@ -199,9 +226,9 @@ class _DecisionExaminer:
             return
         if before is None:
             self.without_past += 1
-        elif any(facts.get(name) != before[name] for name in EMPTY_SESSION):
+        elif any(facts.get(name, empty) != before.get(name, empty) for name, empty in EMPTY_SESSION.items()):
             self._add_failure("its account of the session's past differs from the decision before it", place)
-        if isinstance(after, dict) and after.keys() >= EMPTY_SESSION.keys():
+        if isinstance(after, dict) and after.keys() >= REQUIRED_STATE:
             self._state = after
         else:
             self._add_failure("it lacks the session's state after the decision", place)

@@ -13,13 +13,12 @@ from aver.capsule.aver_block import of_kind
 from aver.capsule.model import Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, NotFound, Refused
-from aver.gate.decision_record import DECISION_KIND, RecordedDecision, decision_chain
+from aver.gate.decision_record import DECISION_KIND, OUTCOME_KIND, RecordedDecision, decision_chain
 from aver.gate.risk.estimate import ActionOutcome as Word
 from aver.gate.risk.estimate import learn_outcome
 from aver.gate.risk.state import update_state
 from aver.ledger import Ledger
 
-OUTCOME_KIND = "gate.outcome"
 FAILURES: tuple[Word, ...] = ("failed", "tests_failed", "reverted", "repaired")
 
 

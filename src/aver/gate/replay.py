@@ -81,6 +81,7 @@ def replay_decision(
                 "changed_files": tuple(result["facts"]["changed_files"]),
                 "absent": tuple(result["facts"].get("absent", ())),
                 "written": None if written is None else written.decode("utf-8", "surrogatepass"),
+                "unseen": tuple(result["facts"].get("unseen", ())),
             }
         )
         gate = _gate_from_record(result, basis, known)
@@ -124,12 +125,16 @@ def _check_repeatable(result: Mapping[str, Any]) -> ReplayResult | None:
 
 
 def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: Mapping[str, Any]) -> ReplayResult:
+    state = next_session_state(facts, decision)
+    if state is not None and isinstance(result["session"], dict):
+        # Decisions of earlier versions say less about the session.
+        state = {name: value for name, value in state.items() if name in result["session"] or name != "unseen"}
     found = {
         "decision": decision.decision,
         "rules": None if decision.policy is None else list(decision.policy.rules),
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),
-        "session": next_session_state(facts, decision),
+        "session": state,
         **protocol_hashes(action),
     }
     recorded = {

@@ -3,9 +3,18 @@
     labels          what the session may have seen; `secret` once that may have been one
     changed         what it has changed since a person last approved one of its changes, counted as `risk.features` does
     changed_files   the source files of those changes
+    unseen          the files that it changed, as absolute paths, and that nobody has looked at since
+
+A change is *seen* if a person approved it, in Aver or by a click in the client, or if Aver looked at all its added
+lines and they reach nowhere (`effects.code_scan`). The content that a command writes is not known, so it is unseen. A
+change that was asked about is unseen until the answer is known. Before code runs, Aver looks into the unseen files as
+they are then: those that reach nowhere are seen from then on, the others are asked about. Who allows the run was told
+their names, so they are seen, too. The list is bounded (`effects.workspace_code.UNSEEN_MAX`): beyond it, all files
+count as unseen.
 
 Each decision's record carries this state as it is after the decision, so the next decision reads one record, however
-long the session is. A decision that was refused without being judged carries none; then the one before it counts. A
+long the session is. So does the record of a click (`gate.clicks`). A decision that was refused without being judged
+carries none; then the one before it counts. A
 person who approves a change looks at it, so the counting begins anew there. Between two looks, a session gets through
 no more than risk would pass at once, in however many pieces.
 
@@ -59,7 +68,10 @@ from aver.fast_dataclass import dataclass
 from aver.files.regular import read_if_regular
 from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision
-from aver.gate.decision_record import DECISION_KIND, REFUSING_DECISIONS, RecordedDecision
+from aver.gate.decision_record import ASKED_AND_DONE, DECISION_KIND, OUTCOME_KIND, REFUSING_DECISIONS, RecordedDecision
+from aver.gate.effects.code_scan import find_language
+from aver.gate.effects.findings import Effect
+from aver.gate.effects.workspace_code import ALL_FILES, UNSEEN_MAX, is_clean
 from aver.gate.own_records import OwnRecords
 from aver.gate.risk.features import Features, MeasuredChange
 from aver.ledger import Head, Ledger
@@ -80,8 +92,14 @@ MINUTE = timedelta(minutes=1)
 USES_SPAN = timedelta(minutes=30)
 """How far back a tool's uses count."""
 
-EMPTY_SESSION: Mapping[str, Any] = {"labels": [], "changed": {}, "changed_files": []}
+EMPTY_SESSION: Mapping[str, Any] = {"labels": [], "changed": {}, "changed_files": [], "unseen": []}
 """The state of a session that has done nothing."""
+
+REQUIRED_STATE = frozenset({"labels", "changed", "changed_files"})
+"""The parts of a state that every version of Aver has sealed."""
+
+CLICKED = ASKED_AND_DONE
+"""The outcome of a call that Aver left to the person at the client, and that was then made."""
 
 
 DIRECTORY = "gate-sessions"
@@ -155,6 +173,65 @@ def next_session_state(facts: Facts, decision: Decision) -> dict[str, Any] | Non
         "labels": sorted(labels),
         "changed": changed.features.to_dict() if changed.features != Features() else {},
         "changed_files": list(changed.sources),
+        "unseen": next_unseen(facts, decision),
+    }
+
+
+def next_unseen(facts: Facts, decision: Decision) -> list[str]:
+    """Return the files that are unseen after a decision. A change that may still happen counts as made."""
+    unseen = dict.fromkeys(facts.unseen)
+    if decision.decision in REFUSING_DECISIONS or decision.effects is None:
+        return list(unseen)
+    # 1. The run of code: files that were looked into and reach nowhere are seen; with an approval, all of them are.
+    is_approved = decision.decision == "human_approved"
+    if facts.code and (is_approved or decision.decision == "pass"):
+        unseen = {path: None for path in unseen if not is_approved and not is_clean(facts.code.get(path))}
+    # 2. The files that this action changes, but those whose added lines reach nowhere.
+    own = None if decision.estimate is None else decision.estimate.change
+    seen = set() if own is None else set(own.clean)
+    if own is not None and is_approved:
+        # A person saw these lines. Of a file that was unseen before, he saw the whole only if this creates it.
+        seen |= {path for path in own.reaching if path not in facts.unseen or path in own.created}
+        unseen = {path: None for path in unseen if path not in own.created}
+    for effect in decision.effects.effects:
+        is_seen = effect.target in seen or (is_approved and own is None and not _is_code(effect.target))
+        if effect.name in _WRITING_EFFECTS and effect.where and not is_seen and _may_run(effect):
+            unseen[effect.target or ALL_FILES] = None
+    return [ALL_FILES] if ALL_FILES in unseen or len(unseen) > UNSEEN_MAX else list(unseen)
+
+
+_WRITING_EFFECTS = frozenset({"write", "unknown"})
+
+
+def _may_run(effect: Effect) -> bool:
+    """Whether something may run a file without being told its name. Nothing looks for code in temporary directories."""
+    language = find_language(effect.target)
+    return language != "data" and (effect.where != "temporary" or language != "unknown")
+
+
+def _is_code(path: str) -> bool:
+    """Whether a path is by its name a file of code. Other targets of commands are mostly directories."""
+    return find_language(path) not in ("unknown", "prose", "data")
+
+
+def state_after_click(state: Mapping[str, Any], decided: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the session's state after the person at the client let a call through that `decided` asked about.
+
+    `decided` is `outcome.result` of the decision. A click counts as an approval does: the counting of changes begins
+    anew after a change, and the files that the person was asked about are seen.
+    """
+    facts, after = decided.get("facts") or {}, decided.get("session") or {}
+    is_change = (decided.get("basis") or {}).get("diff") is not None
+    before = facts.get("unseen") or []
+    shown = set(before) if facts.get("code") else set()
+    # The files that this decision added to the list. The content that a command writes was not shown.
+    added = [path for path in after.get("unseen") or [] if path not in before]
+    shown |= {path for path in added if is_change or not _is_code(path)}
+    return {
+        "labels": list(state["labels"]),
+        "changed": {} if is_change else dict(state["changed"]),
+        "changed_files": [] if is_change else list(state["changed_files"]),
+        "unseen": [path for path in state.get("unseen") or [] if path not in shown],
     }
 
 
@@ -192,11 +269,19 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
         labels=frozenset(state["labels"]),
         changed=state["changed"],
         changed_files=tuple(state["changed_files"]),
+        unseen=tuple(state.get("unseen") or ()),
         denials=sum(past.digest == digest and past.refused for past in memory.decisions),
         recent=dict(Counter(effect for past in late for effect in past.effects)),
         failures=sum(call.failed for call in uses),
         uses=len(uses),
     )
+
+
+def read_session_state(ledger: Ledger, head: Head) -> Mapping[str, Any]:
+    """Return the state of the session whose decisions end at `head`. Raises `IntegrityError` if one is damaged."""
+    memory, state = _read_new_decisions(ledger, OwnRecords(ledger), head, load_memory(ledger, head))
+    save_memory(ledger, head.chain, memory)
+    return state
 
 
 # --- calls and decisions
@@ -246,7 +331,7 @@ def _read_new_decisions(own: OwnRecords, head: Head, memory: SessionMemory) -> t
             decisions.append(_read_past_decision(sequence, record))
     if holder is None and start > 0:  # The memory names a record without a state.
         return _read_new_decisions(own, head, _forget_decisions(memory, head.chain))
-    state = EMPTY_SESSION if holder is None else RecordedDecision.from_record(holder[1]).result["session"]
+    state = EMPTY_SESSION if holder is None else holder[1].to_dict()["outcome"]["result"]["session"]
     return replace(
         memory,
         count=head.count,
@@ -258,12 +343,14 @@ def _read_new_decisions(own: OwnRecords, head: Head, memory: SessionMemory) -> t
 
 
 def _holds_state(record: Sealed) -> bool:
-    """Whether a verified record is a decision with the session's state."""
+    """Whether a verified record is a decision, or a click, with the session's state."""
     try:
         # Far quicker than `to_dict`, and a session may have very many decisions. No number is taken from it.
         content = orjson.loads(record.canonical)
     except orjson.JSONDecodeError:
         content = record.to_dict()
+    if read_kind(content) == OUTCOME_KIND:
+        return bool(content["outcome"]["result"].get("outcome") == CLICKED)
     return read_kind(content) == DECISION_KIND and content["outcome"]["result"]["session"] is not None
 
 

@@ -21,7 +21,10 @@ from aver.ingest.diffs import diff_from_insertion, unified_diff
 from aver.ingest.draft import event_key
 
 BEFORE_MAX = 1024 * 1024
-"""Bytes of a file that Aver reads to see how it would change. The diff for a larger file shows everything as new."""
+"""Bytes of a file that Aver reads to see how it would change. A change of a larger file is not shown as a diff."""
+
+REPLACED_MAX = 4 * BEFORE_MAX
+"""Characters of a file after all its replacements. A longer one is not shown as a diff."""
 
 
 def build_action(
@@ -78,6 +81,8 @@ def diff_for_edit(tool: str, arguments: Mapping[str, Any], workspace: str) -> st
     name = normalise_name(tool)
     if name in ("edit", "multiedit", "strreplace"):
         edits = arguments.get("edits") if name == "multiedit" else [arguments]
+        if isinstance(edits, list) and any(isinstance(edit, dict) and edit.get("replace_all") for edit in edits):
+            return _diff_for_all_hits(path, edits, workspace)
         pairs = []
         for edit in edits if isinstance(edits, list) else []:
             old, new = (edit.get("old_string"), edit.get("new_string")) if isinstance(edit, dict) else (None, None)
@@ -89,6 +94,24 @@ def diff_for_edit(tool: str, arguments: Mapping[str, Any], workspace: str) -> st
     if name in ("write", "writetofile") and isinstance(content, str):
         return diff_for_write(path, content, workspace)
     return None
+
+
+def _diff_for_all_hits(path: str, edits: list[Any], workspace: str) -> str | None:
+    """Return the diff of edits of which one replaces every hit; None if Aver cannot tell how often it hits."""
+    before = _read_current(path, workspace)
+    if not isinstance(before, str):
+        return None
+    text = before
+    for edit in edits:
+        old, new = (edit.get("old_string"), edit.get("new_string")) if isinstance(edit, dict) else (None, None)
+        if not isinstance(old, str) or not isinstance(new, str) or not old:
+            return None
+        hits = text.count(old) if edit.get("replace_all") else min(text.count(old), 1)
+        # Without a hit the editor fails, or it finds another spelling of the text.
+        if not hits or len(text) + hits * len(new) > REPLACED_MAX:
+            return None
+        text = text.replace(old, new, hits)
+    return unified_diff(_workspace_path(path, workspace), before, text)
 
 
 def diff_for_replacement(path: str, pairs: Iterable[tuple[str, str]], workspace: str) -> str:
@@ -103,12 +126,15 @@ def diff_for_replacement(path: str, pairs: Iterable[tuple[str, str]], workspace:
     return f"{header}\n{''.join(hunks)}" if "".join(hunks) else ""
 
 
-def diff_for_write(path: str, content: str, workspace: str) -> str:
-    """Return the diff of a file that is written whole."""
-    return unified_diff(_workspace_path(path, workspace), _read_current(path, workspace), content)
+def diff_for_write(path: str, content: str, workspace: str) -> str | None:
+    """Return the diff of a file that is written whole; None if there is a file that Aver cannot compare with."""
+    before = _read_current(path, workspace)
+    if before is UNREADABLE:
+        return None
+    return unified_diff(_workspace_path(path, workspace), before if isinstance(before, str) else None, content)
 
 
-def diff_for_replace_or_create(path: str, old: str | None, new: str, workspace: str) -> str:
+def diff_for_replace_or_create(path: str, old: str | None, new: str, workspace: str) -> str | None:
     """Return the diff by an editor that replaces a text in a file, or makes the file where there is none."""
     if old is None or _read_current(path, workspace) is None:
         return diff_for_write(path, new, workspace)
@@ -127,8 +153,15 @@ def _workspace_path(path: str, workspace: str) -> str:
     return path
 
 
-def _read_current(path: str, workspace: str) -> str | None:
-    """The text of a file of the workspace now; None where there is none, or Aver must not read it."""
+class _Unreadable:
+    """Stands for the text of a file that is there and that Aver cannot read, or must not."""
+
+
+UNREADABLE = _Unreadable()
+
+
+def _read_current(path: str, workspace: str) -> str | _Unreadable | None:
+    """The text of a file of the workspace now; None where there is none."""
     if not os.path.isabs(workspace):
         return None
     try:
@@ -139,8 +172,10 @@ def _read_current(path: str, workspace: str) -> str | None:
         if place.where != "workspace" or place.classes:
             return None
         file = open_regular(real, follow=False)
-    except (OSError, ValueError):  # We may not read it, or no system has a file of this name.
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # There is none, or no system has one of this name.
         return None
+    except OSError:
+        return UNREADABLE
     with file:
         raw = file.read(BEFORE_MAX + 1)  # One byte more shows that the file is too large.
-    return None if len(raw) > BEFORE_MAX else raw.decode("utf-8", "replace")
+    return UNREADABLE if len(raw) > BEFORE_MAX else raw.decode("utf-8", "replace")

@@ -31,6 +31,9 @@ class ParsedPayload(NamedTuple):
     """The events that have happened and are to be sealed."""
     closes: tuple[str, ...] = ()
     """Subagents whose chains end with this; an empty name is the session itself."""
+    asked_person: bool = False
+    """Whether the agent makes calls that Aver asked about only after its person has allowed them. Only the agent's own
+    structure may say so, and not in modes in which it answers by itself."""
 
 
 class HookDecision(NamedTuple):

@@ -130,6 +130,8 @@ class _HookRun:
             if parsed.events:
                 with log.log_time("hooks", "events sealed"):
                     _seal_events(ledger, hook.tool, parsed)
+                if parsed.asked_person:
+                    _seal_clicks(ledger, hook.tool, parsed)
             # Last, because earlier failures must not delay or undo what this event needs.
             try:
                 seal_failures(ledger, agents)
@@ -228,6 +230,16 @@ def _seal_events(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
         chain = session_chain_name(tool, parsed.session, agent)
         if ledger.head(chain).count:  # A chain without records cannot be closed.
             ledger.close_chain(chain)
+
+
+def _seal_clicks(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
+    """Seal which of the calls were made after the person at the agent had allowed them."""
+    from aver.gate.clicks import record_click
+    from aver.ingest.draft import event_key
+
+    for event in parsed.events:
+        if event.call is not None and not event.allowed.denied:
+            record_click(ledger, event_key(tool, parsed.session, event.key), event.call.arguments)
 
 
 SECTION = "[hooks]"

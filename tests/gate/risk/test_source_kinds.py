@@ -7,14 +7,20 @@ import pytest
 from aver.gate.risk.features import comment_style, file_kind, is_source
 
 KINDS = {
-    "source": "src/app.py lib/a.go a.rs web/x.tsx Main.java db/schema.sql bin/run.sh templates/a.html setup.py a/b.c++",
-    "test": "tests/test_a.py test/a.js src/a_test.go src/a.test.ts src/a.spec.js conftest.py pkg/__tests__/a.js"
-    " tests/fixtures/a.json test_x.py spec/a_spec.rb tests/data/x.bin",
-    "docs": "README.md README docs/conf.py docs/x/a.js LICENSE CHANGELOG.rst a/b/notes.txt img/logo.png CHANGES",
+    "source": "src/app.py lib/a.go a.rs web/x.tsx Main.java db/schema.sql bin/run.sh templates/a.html a/b.c++"
+    " tests/bin/x.py app/tasks.py src/conf.py src/src.js",
+    "test": "tests/test_a.py test/a.js src/a_test.go src/a.test.ts src/a.spec.js pkg/__tests__/a.js"
+    " test_x.py spec/a_spec.rb tests/data/x.txt tests/fixtures/rows.csv tests/img/a.png",
+    "docs": "README.md README docs/x/a.js LICENSE CHANGELOG.rst a/b/notes.txt img/logo.png CHANGES",
     "configuration": "package.json pyproject.toml .github/workflows/ci.yml Makefile Dockerfile .eslintrc.js go.mod"
-    " requirements.txt a/.env.local Cargo.lock x.ipynb sub/.husky/pre-commit",
+    " requirements.txt a/.env.local Cargo.lock x.ipynb sub/.husky/pre-commit"
+    " setup.py conftest.py tests/conftest.py docs/conf.py tests/fixtures/a.json tests/package.json tests/Cargo.toml"
+    " tests/pytest.ini tests/tox.ini tests/setup.cfg tests/Makefile docs/Makefile requirements/dev.txt dev-requirements.txt"
+    " tests/requirements.txt constraints/base.in build.rs crates/a/build.rs build.gradle app/build.gradle.kts"
+    " vite.config.ts jest.config.js karma.conf.js jest.setup.ts noxfile.py tasks.py docs/x.yaml tests/a.snap x.pth",
     "vendored": "vendor/a.go node_modules/x/index.js third_party/z.c static/jquery.min.js api/x_pb2.py dist/app.js",
-    "unknown": "bin/tool data.xyz run a/b/c.unheard ../app.py src/../../etc/x.py /etc/x.py a\x00.py a\nb.py",
+    "unknown": "bin/tool data.xyz run tests/data/x.bin tests/venv/bin/activate tests/e.git/HEAD tests/e.git/config"
+    " tests/e.git/hooks/a.py docs/run tests/HEAD a/b/c.unheard ../app.py src/../../etc/x.py /etc/x.py a\x00.py a\nb.py",
 }
 
 

@@ -69,7 +69,9 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         return ParsedPayload(session, asks=action)
     # A call without an id becomes a note. The watcher seals the call itself from the transcript.
     if event in _CALL_EVENTS and get_text(payload, "tool_use_id"):
-        return ParsedPayload(session, events=(_build_call_event(event, payload, agent),))
+        # In other modes Claude Code may answer a hook's question by itself. A call that was stopped says nothing.
+        asked = get_text(payload, "permission_mode") == "default" and payload.get("is_interrupt") is not True
+        return ParsedPayload(session, events=(_build_call_event(event, payload, agent),), asked_person=asked)
 
     words, more, closes = f"hook event: {event}", dict[str, Any](agent=agent), tuple[str, ...]()
     if event == "SessionStart":

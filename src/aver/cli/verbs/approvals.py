@@ -115,7 +115,9 @@ def _add_answer_parsers(actions: Any) -> None:
 POLL_SECONDS = 0.5
 """How often `watch` looks for changes."""
 
-_STATE_STYLES = {"pending": "warn", "approved": "good", "used": "good", "denied": "bad", "expired": "dim"}
+_STATE_STYLES = {"pending": "warn", "approved": "good", "used": "good", "denied": "bad", "expired": "dim"} | {
+    "closed": "dim"
+}
 
 
 def _open_ledger(given: argparse.Namespace, *, create: bool = False) -> Ledger:

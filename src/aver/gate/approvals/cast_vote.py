@@ -16,6 +16,7 @@ refused with a code, and not recorded:
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from aver.gate.approvals.request_records import APPROVALS_DOMAIN, RequestHistory
 from aver.gate.approvals.roster import Custody, Person
 from aver.gate.approvals.vote import (
     APPROVAL_PURPOSE,
+    CLOSED_REASON,
     PERSON_WORDS,
     VOTE_KIND,
     PersonWord,
@@ -56,10 +58,19 @@ _STATUS_BY_WORD = {
     "deny": "blocked",
     "escalate": "pending",
     "expired": "blocked",
+    "closed": "success",
     "used": "success",
 }
-_PAST_TENSE = {"approve": "approved", "deny": "denied", "escalate": "passed on", "expired": "expired", "used": "used"}
-_CODE_BY_STATE = {"approved": "DECIDED", "denied": "DENIED", "expired": "EXPIRED", "used": "REPLAY"}
+_PAST_TENSE = {"approve": "approved", "deny": "denied", "escalate": "passed on"} | {
+    word: word for word in ("expired", "closed", "used")
+}
+_CODE_BY_STATE = {
+    "approved": "DECIDED",
+    "denied": "DENIED",
+    "expired": "EXPIRED",
+    "closed": "DECIDED",
+    "used": "REPLAY",
+}
 
 
 def approve(ledger: Ledger, request: ApprovalRequest, person: Person, *, shown: str, comment: str = "") -> RequestState:
@@ -145,6 +156,19 @@ def expire(ledger: Ledger, request: ApprovalRequest) -> None:
     view = _RequestView(ledger, request)
     if view.state.state not in ("denied", "used"):
         _record_expiry(ledger, request, view)
+
+
+def close(ledger: Ledger, request: ApprovalRequest, *, by: str = "") -> None:
+    """Record that the client asked its own person, and that the call `by` was then made. An open request ends so."""
+    view = _view_request(ledger, request)
+    if view.state.state not in ("pending", "approved"):
+        return
+    ended = Vote(sequence=view.head.count, at=clock.now(), word="closed", level=view.state.level)
+    after = replace(view.state, state="closed", reason=CLOSED_REASON)
+    # Another process may have recorded it first.
+    with suppress(Exists):
+        key = f"{VOTE_KIND}:closed:{request.id}"
+        ledger.append(view.head.chain, _build_vote_draft(request, ended, after, None, by), key=key)
 
 
 # --- reading
@@ -285,6 +309,8 @@ def _build_vote_draft(
 def _build_authority(vote: Vote, after: RequestState, approver: str | None, chain: list[dict[str, Any]]) -> Authority:
     if vote.word == "expired":
         return Authority(type="policy", policy_reference="approvals.expires")
+    if vote.word == "closed":
+        return Authority(type="policy", policy_reference=CLOSED_REASON)
     if vote.word in ("approve", "used") and after.escalation is None:
         return Authority(type="human_approved", approver=approver, chain=chain)
     reason = after.escalation if vote.word in ("approve", "used") else f"{_PAST_TENSE[vote.word]}: {after.reason}"

@@ -269,7 +269,7 @@ class _ApprovalChecker:
         if problem is not None:
             self._add_finding(record, "failed", _VERDICT_CODES.get(problem.code, "STATE_VIOLATION"), problem.words)
             return
-        if before.state in ("denied", "expired", "used"):
+        if before.state in ("denied", "expired", "closed", "used"):
             words = f"the request had ended before: {before.state}"
             self._add_finding(record, "failed", "STATE_VIOLATION", words)
         if vote.statement is not None:

@@ -14,7 +14,8 @@ from Aver and have no signature: `expired`, and `used` when the action goes ahea
 `compute_state` follows these rules, in this order. The same votes give the same state.
 
 1. A request that was used once stays used.
-2. One `deny` or one `expired` ends it, even after approvals. A denial needs no valid signature; an approval does.
+2. One `deny`, `expired` or `closed` ends it, even after approvals. Aver closes a request when the client has asked its
+   own person, and the call was then made. A denial needs no valid signature; an approval does.
 3. A request past its time is expired. Aver compares with the clock and with the newest time in the ledger since the
    request was opened, so setting the clock back does not reopen it.
 4. An `escalate` vote on an open level closes that level and those before it.
@@ -45,7 +46,7 @@ APPROVAL_PURPOSE = "approval"
 VOTE_KIND = "approval.decision"
 
 PersonWord = Literal["approve", "deny", "escalate"]
-VoteWord = Literal["approve", "deny", "escalate", "expired", "used"]
+VoteWord = Literal["approve", "deny", "escalate", "expired", "closed", "used"]
 PERSON_WORDS: tuple[str, ...] = get_args(PersonWord)
 _VOTE_WORDS: tuple[str, ...] = get_args(VoteWord)
 
@@ -184,7 +185,10 @@ def vote_problem(request: ApprovalRequest, vote: Vote, counted: Mapping[str, App
 
 # --- the state of a request
 
-StateWord = Literal["pending", "approved", "denied", "expired", "used"]
+StateWord = Literal["pending", "approved", "denied", "expired", "closed", "used"]
+
+CLOSED_REASON = "client: asked, then done"
+"""Why a request is closed: the client asked its own person, and the call was then made."""
 
 NOT_INDEPENDENT = "the approver was not independent: the key is kept in a plain file"
 
@@ -225,7 +229,7 @@ def compute_state(
         # 1. One use is final. Later votes change nothing.
         if vote.word == "used":
             return RequestState(state="used", level=vote.level, reason=f"it was used at {vote.at}")
-        # Only `expired` is left: Aver itself recorded it.
+        # Only `expired` and `closed` are left: Aver itself recorded them.
         if not vote.is_by_person:
             ending = ending or vote
             continue
@@ -253,6 +257,8 @@ def compute_state(
     if ending is not None:
         if ending.word == "expired":
             return replace(pending, state="expired", reason=f"nobody decided until {request.expires}")
+        if ending.word == "closed":
+            return replace(pending, state="closed", reason=CLOSED_REASON)
         words = f"{ending.approver or 'somebody'} denied it{_comment_suffix(ending)}"
         return replace(pending, state="denied", reason=words)
     # 3.

@@ -116,9 +116,13 @@ class _RequestWatch:
         state = load_request_state(self._ledger, self._request)
         self._seen = head
         # The monotonic clock counts, too: a wall clock that stands still cannot keep a request open.
-        if state.state == "expired" or (over and time.monotonic() >= self._expires):
+        if state.state in ("expired", "closed") or (over and time.monotonic() >= self._expires):
             expire(self._ledger, self._request)
-            words = state.reason if state.state == "expired" else f"nobody decided until {self._request.expires}"
+            words = (
+                state.reason
+                if state.state in ("expired", "closed")
+                else f"nobody decided until {self._request.expires}"
+            )
             return WaitOutcome(state="expired", reason=words, code="EXPIRED", level=state.level)
         if state.state == "approved":
             return WaitOutcome(

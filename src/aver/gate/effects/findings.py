@@ -439,6 +439,10 @@ class UnclearPart:
     code: str
     why: str
     words: tuple[str, ...] = ()
+    text: str = ""
+    """The whole text of code in another language, where it is known. `effects.workspace_code` looks into it."""
+    cwd: str = ""
+    """The directory in which code or a script runs, where it is known."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"code": self.code, "why": self.why, "words": list(self.words)}
@@ -494,9 +498,9 @@ class EffectReport:
     def add_host(self, name: str, host: str, words: tuple[str, ...]) -> None:
         self.add_effect(name, words, host, is_host=True)
 
-    def add_unclear(self, code: str, why: str, words: tuple[str, ...] = ()) -> None:
+    def add_unclear(self, code: str, why: str, words: tuple[str, ...] = (), text: str = "", cwd: str = "") -> None:
         if len(self.unclear) < FINDINGS_MAX:
-            self.unclear.setdefault(UnclearPart(code, why, words))
+            self.unclear.setdefault(UnclearPart(code, why, words, text, cwd))
 
     def add_path(self, name: str, place: PathLocation, words: tuple[str, ...]) -> None:
         """Add an effect on a path, and the further effects that follow from the path's guarded classes."""

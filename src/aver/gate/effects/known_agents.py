@@ -169,7 +169,8 @@ SYSTEM_ROOTS = frozenset(
 
 
 READERS_VERSION = 2
-"""The version of the code in `gate/effects` and `gate/shell`. Raise it when the same action gets other effects."""
+"""The version of the code in `gate/effects`, `gate/shell` and `risk.features`. Raise it when the same action gets other
+effects, or other features."""
 
 NamesByClass = Mapping[str, str]
 """Names, separated by white space, under the class of guarded things that they belong to (`guarded_names`)."""

@@ -10,7 +10,8 @@ Only source files count (see `file_kind`). Three more numbers say how much of th
 
     files         source files touched
     unmeasured    other files that the model cannot judge: configuration, vendored, binary, links, unknown
-    unclear       stretches that could not be read, or that lines do not describe
+    unclear       stretches that could not be read, that lines do not describe, that take most of a file away, or that
+                  hide what they do (`effects.code_scan`)
 
 Each line is judged on its own: it is a comment if it looks like one. Following comments over several lines would be
 unsafe, because an opening mark inside a string could hide all lines after it. Text inside a block comment therefore
@@ -20,16 +21,18 @@ counts as code unless it looks like a comment itself. This error makes Aver ask 
     >>> found.features.to_dict()
     {'added': 2, 'removed': 1, 'branches': 1, 'indentation': 4, 'fixes': 0, 'files': 1, 'unmeasured': 0, 'unclear': 0}
 
-The model was fitted to source files. Tests and docs are ignored, because they seldom break anything. Configuration,
-vendored code and unknown kinds are counted as `unmeasured`: no data exists about them. Kinds are decided by the path
-alone; nothing here touches the disk.
+The model was fitted to source files. Tests and docs are ignored, because they seldom break anything. That holds for
+source and text files alone: under `tests/` and `docs/`, all others count as elsewhere. Configuration, files that a
+build runs by itself, vendored code and unknown kinds are counted as `unmeasured`: no data exists about them, and such a
+change is never of low risk. Kinds are decided by the path alone; nothing here touches the disk.
 
-    >>> file_kind("src/app.py"), file_kind("tests/test_app.py"), file_kind("package.json")
-    ('source', 'test', 'configuration')
+    >>> file_kind("src/app.py"), file_kind("tests/test_app.py"), file_kind("tests/package.json"), file_kind("setup.py")
+    ('source', 'test', 'configuration', 'configuration')
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -37,6 +40,7 @@ from functools import lru_cache
 from typing import Literal
 
 from aver.fast_dataclass import dataclass
+from aver.gate.effects.code_scan import DISGUISES, TEXT_MAX, scan_code
 from aver.gate.risk.diff import read_diff
 from aver.gate.risk.diff_model import DiffPart, FileChange, Hunk
 from aver.lazy_pattern import lazy_pattern
@@ -46,6 +50,13 @@ TAB_WIDTH = 4
 
 LINE_MAX = 1000
 """Characters of a line of code. A longer line holds more than one line of work, so its change is unclear."""
+
+WIDE_LINE = 400
+LINE_WIDTH = 80
+"""A line of more than `WIDE_LINE` characters counts as one line for each `LINE_WIDTH` of them."""
+
+LOSS_MAX = 30
+"""Lines that a file may lose, beyond those that it gets. A change that takes more away is unclear."""
 
 FILES_MAX = 10_000
 """Files of a change that Aver measures. A change with more files is unclear."""
@@ -100,20 +111,31 @@ class MeasuredChange:
 
     features: Features
     sources: tuple[str, ...]
+    clean: tuple[str, ...] = ()
+    """The changed files, as absolute paths, whose added lines were looked at and reach nowhere."""
+    reaching: tuple[str, ...] = ()
+    """The changed files whose added lines reach out, or could not be looked at."""
+    created: tuple[str, ...] = ()
+    """The files that the change creates: it shows them whole."""
 
     def plus(self, other: MeasuredChange) -> MeasuredChange:
         """Return both changes as one."""
-        return MeasuredChange(self.features.plus(other.features), tuple(dict.fromkeys((*self.sources, *other.sources))))
+        names = ("sources", "clean", "reaching", "created")
+        joined = {name: tuple(dict.fromkeys((*getattr(self, name), *getattr(other, name)))) for name in names}
+        return MeasuredChange(self.features.plus(other.features), **joined)
 
 
 def measure_diff(diff: str, *, workspace: str = "") -> MeasuredChange:
-    """Measure a change that is given as a diff."""
-    return measure_parts(read_diff(diff), workspace=workspace)
+    """Measure a change that is given as a diff, and look at the lines that it adds."""
+    return _measure(read_diff(diff), _FeatureTally(workspace, ChangeScan(workspace)))
 
 
 def measure_parts(parts: Iterable[DiffPart], *, workspace: str = "") -> MeasuredChange:
-    """Measure a change. An absolute path below `workspace` is made relative to it."""
-    tally = _FeatureTally(workspace)
+    """Measure a change without looking into its lines. An absolute path below `workspace` is made relative to it."""
+    return _measure(parts, _FeatureTally(workspace, None))
+
+
+def _measure(parts: Iterable[DiffPart], tally: _FeatureTally) -> MeasuredChange:
     files = 0
     for part in parts:
         if isinstance(part, Hunk):
@@ -132,7 +154,10 @@ def measure_parts(parts: Iterable[DiffPart], *, workspace: str = "") -> Measured
 class _FeatureTally:
     """Counts the features of a change, part by part."""
 
-    def __init__(self, workspace: str) -> None:
+    def __init__(self, workspace: str, scan: ChangeScan | None) -> None:
+        self._scan = scan
+        self._gained = 0
+        """Lines that the current file has gained; negative if it has lost some."""
         self._inside = workspace.rstrip("/") + "/" if workspace else ""
         self._style: CommentStyle | None = None
         """The comment style of the current file; None if it is not a source file."""
@@ -143,6 +168,9 @@ class _FeatureTally:
         self.files = self.unmeasured = self.unclear = 0
 
     def add_file(self, file: FileChange) -> None:
+        self._end_file()
+        if self._scan is not None:
+            self._scan.add_file(file)
         paths = [path.removeprefix(self._inside) for path in dict.fromkeys((file.old, file.new)) if path is not None]
         # A renamed file has two paths, and possibly two kinds.
         kinds = {file_kind(path) for path in paths}
@@ -161,9 +189,16 @@ class _FeatureTally:
         if not kinds <= {"source", "test", "docs"} or not is_text:
             self.unmeasured += 1
 
+    def _end_file(self) -> None:
+        self.unclear += self._gained < -LOSS_MAX
+        self._gained = 0
+
     def add_hunk(self, hunk: Hunk) -> None:
+        added = hunk.added_lines()
+        if self._scan is not None:
+            self._scan.add_lines(added)
+            self._gained += len(added) - len(hunk.removed_lines())
         if self._style is not None:
-            added = hunk.added_lines()
             # A hunk that only adds lines has nothing to count.
             self.removed += len(hunk.removed_lines()) if len(added) < len(hunk.lines) else 0
             pending = self._pending.setdefault(self._style, [])
@@ -177,7 +212,7 @@ class _FeatureTally:
         if len(text) > LINE_MAX and max(map(len, code)) > LINE_MAX:
             text = "\n".join([line[:LINE_MAX] for line in code])
             self.unclear += 1
-        self.added += len(code)
+        self.added += len(code) + sum([len(line) // LINE_WIDTH for line in code if len(line) > WIDE_LINE])
         self.branches += sum([len(branch.findall(text)) for branch in _BRANCHES])
         # A set holds each distinct indentation once.
         deepest = 0
@@ -188,6 +223,11 @@ class _FeatureTally:
     def build_result(self) -> MeasuredChange:
         for style in tuple(self._pending):
             self._measure_pending(style)
+        self._end_file()
+        scan = self._scan
+        if scan is not None:
+            scan.end_file()
+            self.unclear += scan.disguised
         features = Features(
             added=self.added,
             removed=self.removed,
@@ -197,7 +237,51 @@ class _FeatureTally:
             unmeasured=self.unmeasured,
             unclear=self.unclear,
         )
-        return MeasuredChange(features, tuple(self._sources))
+        if scan is None:
+            return MeasuredChange(features, tuple(self._sources))
+        return MeasuredChange(
+            features, tuple(self._sources), tuple(scan.clean), tuple(scan.reaching), tuple(scan.created)
+        )
+
+
+class ChangeScan:
+    """Looks at the added lines of a change, file by file, for code that reaches out."""
+
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
+        self._path: str | None = None
+        self._is_opaque = False
+        """Whether lines do not show what the current file holds."""
+        self._added: list[str] = []
+        self._size = 0
+        self.clean: list[str] = []
+        self.reaching: list[str] = []
+        self.created: list[str] = []
+        self.disguised = 0
+        """Files whose added lines may be more than they show."""
+
+    def add_file(self, file: FileChange) -> None:
+        self.end_file()
+        if file.new is None:  # A file that is gone runs no more.
+            return
+        self._path = posixpath.normpath(posixpath.join(self._workspace, file.new))
+        if file.old is None:
+            self.created.append(self._path)
+        # A binary file, a link, or a renamed file, whose other lines are not here.
+        modes = {file.new_mode, file.old_mode}
+        self._is_opaque = file.binary or not modes <= _TEXT_FILE_MODES or file.old not in (None, file.new)
+
+    def add_lines(self, lines: list[str]) -> None:
+        if self._path is not None and self._size <= TEXT_MAX:
+            self._added += lines
+            self._size += sum(map(len, lines)) + len(lines)
+
+    def end_file(self) -> None:
+        if self._path is not None:
+            found = scan_code("\n".join(self._added), self._path)
+            (self.reaching if found or self._is_opaque else self.clean).append(self._path)
+            self.disguised += any(reach.kind in DISGUISES for reach in found)
+        self._path, self._is_opaque, self._added, self._size = None, False, [], 0
 
 
 _BRANCH_WORDS = ("if", "elif", "for", "while", "except", "catch", "case", "switch", "select")
@@ -289,12 +373,31 @@ _GENERATED_ENDINGS = (
 
 _CONFIGURATION_ENDINGS = _word_set(
     "json json5 jsonc yaml yml toml ini cfg conf config lock xml properties env plist editorconfig mod sum work",
-    "csproj vcxproj sln props targets cmake mk bazel bzl gn gni service desktop rc ipynb csv tsv snap po pot",
+    "csproj vcxproj sln props targets cmake mk bazel bzl gn gni service desktop rc ipynb csv tsv snap po pot pth",
+    "gemspec podspec sbt gradle",
 )
 _CONFIGURATION_NAMES = _word_set(
     "makefile gnumakefile dockerfile containerfile vagrantfile procfile gemfile rakefile justfile jenkinsfile build",
     "workspace cmakelists.txt requirements.txt constraints.txt setup.cfg manifest.in go.mod go.sum cargo.lock",
 )
+_BUILD_NAMES = _word_set(
+    "setup.py conftest.py noxfile.py fabfile.py dodo.py pavement.py sitecustomize.py usercustomize.py hatch_build.py",
+    "pdm_build.py wscript sconstruct sconscript build.rs build.zig build.gradle.kts settings.gradle.kts mix.exs",
+    "project.clj package.swift makefile.pl build.pl gulpfile.js gulpfile.ts gulpfile.mjs gruntfile.js dangerfile.js",
+    "dangerfile.ts cakefile jakefile.js magefile.go meson_options.txt build.xml extconf.rb",
+)
+_TOP_BUILD_NAMES = _word_set(
+    "tasks.py build.py manage.py conf.py build.js build.mjs build.ts build.go setup.js setup.ts webpack.js rollup.js"
+)
+"""Build files only at the top of a project or of its docs. Elsewhere they are modules like any other."""
+_BUILD_STEM_ENDINGS = (".config", ".conf", ".setup")
+"""Ends of names of JavaScript files that tools load by themselves: `vite.config.ts`, `karma.conf.js`."""
+_BUILD_SCRIPT_ENDINGS = _word_set("js cjs mjs ts cts mts jsx tsx")
+_REQUIREMENTS = lazy_pattern(r"(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in|lock)")
+_REQUIREMENT_ENDINGS = frozenset(("txt", "in", "lock"))
+_TEXT_ENDINGS = _DOC_ENDINGS | {"csv", "tsv"}
+"""Endings of files that count as text under `tests/` and `docs/`."""
+
 _CONFIGURATION_TOPS = _word_set(".github .circleci .gitlab .vscode .idea .husky .cargo .devcontainer")
 
 
@@ -309,25 +412,42 @@ def file_kind(path: str) -> FileKind:
     # The order of these checks matters: a vendored test is vendored.
     if not _VENDORED_DIRECTORIES.isdisjoint(directories) or name.endswith(_GENERATED_ENDINGS):
         return "vendored"
+    if any(part.endswith(".git") for part in directories):
+        return "unknown"  # git runs what its own directories say
     if (
         name in _CONFIGURATION_NAMES
         or name.startswith((".", "dockerfile."))
         or not _CONFIGURATION_TOPS.isdisjoint(directories)
+        or _is_build_file(name, stem, ending, directories)
     ):
         return "configuration"
     # The ending alone does not decide: `tests/x.py` is a test.
     code = bool(dot) and ending in _STYLE_BY_ENDING
     stem = stem if dot else name
-    named_test = name == "conftest.py" or stem.startswith("test_") or stem.endswith(_TEST_STEM_ENDINGS)
-    if (code and named_test) or not _TEST_DIRECTORIES.isdisjoint(directories):
-        return "test"
-    if directories and directories[0] in _DOC_TOPS:
-        return "docs"
+    named_test = stem.startswith("test_") or stem.endswith(_TEST_STEM_ENDINGS)
+    is_test = (code and named_test) or not _TEST_DIRECTORIES.isdisjoint(directories)
+    # Only source and text are harmless there. Programs in `bin`, and files without an ending, are judged as elsewhere.
+    if (code or (dot and ending in _TEXT_ENDINGS)) and "bin" not in directories:
+        if is_test:
+            return "test"
+        if directories and directories[0] in _DOC_TOPS:
+            return "docs"
     if code:
         return "source"
     if ending in _DOC_ENDINGS or stem in _DOC_NAMES:
         return "docs"
     return "configuration" if dot and ending in _CONFIGURATION_ENDINGS else "unknown"
+
+
+def _is_build_file(name: str, stem: str, ending: str, directories: list[str]) -> bool:
+    """Whether a build, a test runner or an installer runs or obeys this file without being told its name."""
+    if name in _BUILD_NAMES or (ending in _BUILD_SCRIPT_ENDINGS and stem.endswith(_BUILD_STEM_ENDINGS)):
+        return True
+    if name in _TOP_BUILD_NAMES and (not directories or directories[-1] in _DOC_TOPS):
+        return True
+    if ending == "gradle" or _REQUIREMENTS.fullmatch(name) is not None:
+        return True
+    return ending in _REQUIREMENT_ENDINGS and bool(directories) and directories[-1] in ("requirements", "constraints")
 
 
 def is_source(path: str) -> bool:

@@ -179,9 +179,19 @@ class Invocation:
             for cwd in self.state.cwds:
                 self.report.add_path("execute", locate_path(value, cwd, self.path_roots), cited)
         if word.is_known:
-            self.report_unclear("script", f"what {word.short_text} does was not looked into", *because, word)
+            why = f"what {word.short_text} does was not looked into"
+            self.report.add_unclear("script", why, cited, cwd=self._only_directory())
         else:
             self.report_unclear("dynamic-program", "which program runs depends on what cannot be seen", *because, word)
+
+    def report_code(self, text: str | None, *words: Word) -> None:
+        """Report code in another language that this program runs. `text` is all of it; None if it is not known."""
+        why = f"code that {self.program} runs was not looked into"
+        self.report.add_unclear("code", why, self.quote_words(*words), text or "", self._only_directory())
+
+    def _only_directory(self) -> str:
+        """Return the directory that this runs in; empty if it may be one of several, or is not known."""
+        return (self.state.cwds[0] or "") if len(self.state.cwds) == 1 else ""
 
     def is_in_workspace(self, word: Word) -> bool:
         """Whether a path lies in the workspace for every value and every possible directory."""

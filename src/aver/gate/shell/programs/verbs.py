@@ -41,7 +41,7 @@ def _edit(call: Invocation, word: Word) -> None:
 
 def _code(call: Invocation, word: Word) -> None:
     call.report_effect("execute", word)
-    call.report_unclear("code", f"code that {call.program} runs was not looked into", word)
+    call.report_code(word.value, word)
 
 
 def _send(call: Invocation, word: Word) -> None:

@@ -156,7 +156,7 @@ def _report_stdin_code(call: Invocation) -> None:
             "encoded" if stdin.kind == "decoded" else "piped-code", f"{call.program} runs what another program prints"
         )
     else:
-        call.report_unclear("code", f"code that {call.program} runs was not looked into")
+        call.report_code(stdin.text if stdin.kind == "text" else None)
 
 
 def node(call: Invocation) -> None:
