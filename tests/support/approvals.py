@@ -109,9 +109,11 @@ def open_old_request(ledger: Ledger, command: str = "rm -rf build", gate_id: str
         approvers=approvers,
         anchor="ledger",
     )
-    result = {name: value for name, value in content.items() if name not in ("statement", "scope", "uses")}
+    added = ("statement", "scope", "uses", "digest_version", "beside")
+    result = {name: value for name, value in content.items() if name not in added}
+    result |= {"action": about.to_dict(), "digest": about.compute_digest(1)}
     draft = Capsule(type="auth", outcome=Outcome(status="pending", result=result))
-    key = f"{REQUEST_KIND}:{gate_id}:{about.digest}"
+    key = f"{REQUEST_KIND}:{gate_id}:{result['digest']}"
     record = ledger.append(approvals_chain(ledger.tenant), of_kind(draft, REQUEST_KIND), key=key, blobs=blobs)
     return read_request(record, ledger=ledger.id, tenant=ledger.tenant)
 

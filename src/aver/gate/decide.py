@@ -91,6 +91,8 @@ def decide(
                 reasons.append(f"even the lower end of its risk, {found.low:.2f}, is above the threshold for refusal")
         elif answer.outcome == "step_up":
             word = "human_approved" if facts.approved else "human_review"
+            if facts.approved and facts.approved_by:
+                reasons.insert(0, f"approved by {facts.approved_by}")
         # A person who must approve, or an agent that is refused, gets to know why the risk is not low.
         if word in ("human_review", "skip", "skipped") and question.risk != "low":
             reasons.extend(risk_reasons(found, gate.state))

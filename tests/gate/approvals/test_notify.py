@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aver.gate.approvals import open_request
-from aver.gate.approvals.request import notify
+from aver.gate.approvals.notification import notify
 from support.approvals import action, asking, enrolled, opened, somebody, with_settings
 
 WRITER = """

@@ -166,7 +166,7 @@ def test_a_request_that_names_another_session_than_its_action_is_not_shown(ledge
     forged = copy_record(ledger, record, id=aver.clock.new_id(), scope="session:s2")
     request = next(one for one in recent_requests(ledger) if one.sequence == forged.sequence)
     with pytest.raises(IntegrityError, match="not of the session of its action"):
-        request.read_action(None)
+        request.read_action(ledger.blob)
     assert ("approvals.default", 1, "EVIDENCE_INVALID") in places(ledger.verify())
 
 

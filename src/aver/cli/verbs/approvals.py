@@ -153,7 +153,7 @@ def _request_row(ledger: Ledger, request: ApprovalRequest, state: RequestState) 
 
 
 def _request_summary(ledger: Ledger, request: ApprovalRequest) -> str:
-    from aver.gate.approvals.request_records import summarise_action
+    from aver.gate.action_text import summarise_action
 
     try:
         return escape_invisible(summarise_action(_read_action(ledger, request)))
@@ -189,8 +189,7 @@ def _build_display(
 
 
 def _read_action(ledger: Ledger, request: ApprovalRequest) -> dict[str, Any]:
-    digest = request.blob_digest("action")
-    return request.read_action(None if digest is None else ledger.blob(digest))
+    return request.read_action(ledger.blob)
 
 
 def _print_display(screen: Screen, shown: RequestDisplay) -> None:
