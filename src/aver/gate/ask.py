@@ -36,7 +36,7 @@ from aver.gate.decision import Decision
 from aver.gate.decision_record import decision_chain, gate_id_for, next_gate_id, seal_decision
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.findings import POLICY_ENV, PathRoots, build_path_roots, has_glob, locate_path
-from aver.gate.policy.bundle import load_policy_bundle
+from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
 from aver.gate.session import load_session_facts
@@ -182,7 +182,7 @@ def load_gate(config: Config, workspace: str) -> Gate:
     """Return the gate for a workspace, by the settings in force. With rules that cannot be used it passes nothing."""
     try:
         settings = read_gate_settings(config)
-        bundle = load_policy_bundle(settings.policy)
+        bundle = load_policy_bundle(settings.policy, config.home / ALLOWED_FILE)
     except AverError as error:
         return Gate(bundle=None, trouble=error.message)
     place = workspace or os.curdir

@@ -132,6 +132,12 @@ def build_policy_question(
             targets[Target("Path", effect.target, effect.where, effect.classes)] = None
     for program in effects.programs:
         targets[Target("Command", program, text=effects.command)] = None
+    # Only where a rule reads it: most rules do not.
+    command = ""
+    if gate.bundle is not None and "command" in gate.bundle.looks_at:
+        from aver.gate.policy.allowed import find_command
+
+        command = find_command(action, facts, gate.known)
     return PolicyQuestion(
         agent=action.caller,
         on_behalf_of=action.on_behalf_of,
@@ -139,6 +145,8 @@ def build_policy_question(
         action=action.type,
         tool=action.tool,
         server=effects.server,
+        workspace=action.workspace,
+        command=command,
         targets=tuple(targets) or (Target("Tool", action.tool, text=effects.server),),
         effects=effects.classes,
         labels=facts.labels,

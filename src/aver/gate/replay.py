@@ -189,7 +189,12 @@ def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | Non
 @lru_cache(maxsize=16)
 def _parse_bundle(rules: bytes) -> PolicyBundle:
     """Parse a bundle once: a ledger's decisions rest on a few, and each takes long to check."""
-    return build_policy_bundle(read_json(rules)["files"])
+    # By the schema that the rules were checked against then: a later schema says nothing about them.
+    document = read_json(rules)
+    schema = document["schema"]
+    if not isinstance(schema, str) or not schema:
+        raise BadInput("the rules of the decision have no schema")
+    return build_policy_bundle(document["files"], schema)
 
 
 def _fetch_blob(reference: Any, blob: Callable[[str], bytes]) -> bytes | None:

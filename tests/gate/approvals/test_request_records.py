@@ -35,7 +35,8 @@ def test_a_request_carries_exactly_what_is_asked(ledger: Ledger, ada: Person) ->
     }
     assert request.read_action(ledger.blob) == about.to_dict()
     assert request.read_diff(None, about.to_dict()) == about.diff
-    assert request.digest == about.digest == hashlib.sha256(canonical_bytes(about.to_dict())).hexdigest()
+    assert request.digest == about.digest == hashlib.sha256(canonical_bytes(request.content["action"])).hexdigest()
+    assert request.content["beside"] == {"description": "", "session": "s1", "arguments": {}}
     assert request.content["risk"] == {"score": 0.25, "low": 0.125, "high": 0.5, "observations": 3}
     assert request.content["reasons"] == ["it deletes files"]
     assert request.approvers["person:ada"].key == ada.public

@@ -194,25 +194,24 @@ class _ApprovalChecker:
     def _check_use(self, record: Sealed, case: _CheckedRequest, vote: Vote) -> None:
         """Check that the approvals a use needs came before it, and that no more uses came than they allow."""
         request = case.request
-        if vote.use is not None or request.digest_version != FIRST_DIGEST_VERSION:
-            before = compute_state(request, case.votes, request.approvers, now=vote.at, newest=case.newest)
-            if vote.use is None or request.digest_version == FIRST_DIGEST_VERSION:
-                self._add_finding(record, "failed", "STATE_VIOLATION", "a use of this request has another form")
-            elif (problem := use_problem(request, before, vote.use)) is not None:
+        before = compute_state(request, case.votes, request.approvers, now=vote.at, newest=case.newest)
+        if vote.use is not None and request.digest_version != FIRST_DIGEST_VERSION:
+            if (problem := use_problem(request, before, vote.use)) is not None:
                 self._add_finding(record, "failed", _VERDICT_CODES[problem.code], problem.words)
             return
         # A use is one of what people signed. By version 1, two requests with the same digest and end share one use.
         unbound = request.statement == UNBOUND_VERSION
         use = (request.digest, request.expires) if unbound else (request.id,)
-        if case.used or use in self._uses:
+        if before.state == "used" or case.used or use in self._uses:
             self._add_finding(record, "failed", "REPLAY", "the approval was used before")
             return
         case.used = True
         self._uses.add(use)
-        before = compute_state(request, case.votes, request.approvers, now=vote.at, newest=case.newest)
         if before.state != "approved":
             words = f"it was used without the approvals it needs: {before.state}, {before.reason}"
             self._add_finding(record, "failed", "EVIDENCE_INVALID", words)
+        elif vote.use is not None or request.digest_version != FIRST_DIGEST_VERSION:
+            self._add_finding(record, "failed", "STATE_VIOLATION", "a use of this request has another form")
 
     def _check_left_out(self, record: Sealed, request: ApprovalRequest) -> None:
         """Warn of a digest that leaves out arguments which this version of Aver does not know as descriptive."""

@@ -66,9 +66,7 @@ PERSON_WORDS: tuple[str, ...] = get_args(PersonWord)
 _VOTE_WORDS: tuple[str, ...] = get_args(VoteWord)
 
 _KEYS = frozenset({"v", "request", "digest", "decision", "approver", "custody", "level", "comment", "shown"})
-_USE_KEYS = frozenset(
-    {"v", "request", "digest", "number", "uses", "scope", "session", "call_id", "approvers", "level"}
-)
+_USE_KEYS = frozenset({"v", "request", "digest", "number", "uses", "scope", "session", "call_id", "approvers", "level"})
 _matches_digest = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
