@@ -40,8 +40,7 @@ def words_in(ledger: Ledger, chain: str = "gate.s1") -> list[str]:
 
 
 def uses_in(ledger: Ledger) -> int:
-    results = (record.to_dict()["outcome"]["result"] for record in ledger.read("approvals.default"))
-    return sum(result.get("decision") == "used" for result in results)
+    return sum(record.kind == "approval.use" for record in ledger.read("approvals.default"))
 
 
 KILLED = """

@@ -96,7 +96,9 @@ def seals_hold(ledger: Ledger) -> bool:
     return all(check.status != "failed" for check in ledger.verify().checks if check.name != "approvals")
 
 
-def open_old_request(ledger: Ledger, command: str = "rm -rf build", gate_id: str = "gate-1") -> ApprovalRequest:
+def open_old_request(
+    ledger: Ledger, command: str = "rm -rf build", gate_id: str = "gate-1", key: str = ""
+) -> ApprovalRequest:
     """A request as earlier versions of Aver opened it: it wants the statement that names no request."""
     about = action(command)
     setup = load_approval_setup(ledger)
@@ -109,9 +111,11 @@ def open_old_request(ledger: Ledger, command: str = "rm -rf build", gate_id: str
         approvers=approvers,
         anchor="ledger",
     )
-    result = {name: value for name, value in content.items() if name not in ("statement", "scope", "uses")}
+    added = ("statement", "scope", "uses", "digest_version", "beside")
+    result = {name: value for name, value in content.items() if name not in added}
+    result |= {"action": about.to_dict(), "digest": about.compute_digest(1)}
     draft = Capsule(type="auth", outcome=Outcome(status="pending", result=result))
-    key = f"{REQUEST_KIND}:{gate_id}:{about.digest}"
+    key = key or f"{REQUEST_KIND}:{gate_id}:{result['digest']}"
     record = ledger.append(approvals_chain(ledger.tenant), of_kind(draft, REQUEST_KIND), key=key, blobs=blobs)
     return read_request(record, ledger=ledger.id, tenant=ledger.tenant)
 

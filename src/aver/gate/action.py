@@ -1,8 +1,20 @@
 """The action that an agent wants to do, and the facts about it: the gate judges these two.
 
 An `Action` says who wants to do what with which arguments, and for a change to files, the change itself. Its `digest`
-covers all of that, so a decision or an approval fits this action and no other. Only `call_id` is not covered: it says
-which attempt this is, and links the decision with the record of the call.
+names what would happen, so a decision or an approval fits this action and no other. Version 2 is SHA-256 over the
+canonical bytes of
+
+    {v: 2, type, tool, arguments, files, diff_sha256, workspace, caller, on_behalf_of, request_sha256}
+
+Some texts only describe the action, and an agent words them anew with each try. They are left out:
+
+* of `arguments`, those that a closed table names for a tool of a known coding agent (`KnownAgents.descriptive`): for
+  `Bash` the argument `description`. Of every other tool all arguments count;
+* `description`, unless nothing else says what would happen: no argument that counts, no file and no diff;
+* `session` and `call_id`: they say where and in which attempt it would happen.
+
+Records keep what was left out beside the digest, and people see it. Version 1 covered all of that but `call_id`. Old
+records say no version, and are judged by version 1.
 
 `Facts` are what the gate knows besides the action, and the caller cannot set: what the session has done so far, where
 paths lead, whether a person has approved.
@@ -15,7 +27,7 @@ paths lead, whether a person has approved.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -41,8 +53,13 @@ DIFF_MAX = 100 * 1024 * 1024
 FILES_MAX = 10_000
 """Most files of one action."""
 
+DIGEST_VERSION = 2
+"""The version of the digest that `Action.digest` returns."""
 
-_TEXT_FIELDS = ("tool", "description", "caller", "on_behalf_of", "session", "workspace")
+FIRST_DIGEST_VERSION = 1
+"""The version of records that name none."""
+
+_TEXT_FIELDS = ("tool", "description", "caller", "on_behalf_of", "session", "workspace", "request_sha256")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +89,8 @@ class Action:
     call_id: str = ""
     """Which call this is. The decision, the approval and the call's record share it as `trigger.correlation_id`. Coding
     agents' calls have `<agent>:<session>:<tool_use_id>`. `aver.ask` makes a new id where this is empty."""
+    request_sha256: str = ""
+    """The hash of the request that this action carries out, where another protocol has one; else empty."""
 
     def __post_init__(self) -> None:
         if self.type not in ACTION_TYPES:
@@ -90,10 +109,10 @@ class Action:
             raise BadInput(f"diff must be a text of at most {DIFF_MAX} characters")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that is judged, which the digest covers. The diff, which may be large, is given by its digest."""
+        """Return all that is judged. The diff, which may be large, is given by its digest."""
         # A diff may hold halves of surrogate pairs, from files that are not UTF-8. Its digest must cover those, too.
         diff = None if self.diff is None else self.diff.encode("utf-8", "surrogatepass")
-        return {
+        found = {
             "type": self.type,
             "tool": self.tool,
             "arguments": dict(self.arguments),
@@ -105,11 +124,45 @@ class Action:
             "session": self.session,
             "workspace": self.workspace,
         }
+        return {**found, "request_sha256": self.request_sha256} if self.request_sha256 else found
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The arguments that the digest leaves out, by name."""
+        from aver.gate.effects.known_agents import default_known_agents  # Not above: making an action needs no table.
+
+        descriptive = default_known_agents().find_descriptive(self.tool)
+        return tuple(sorted(name for name in self.arguments if name in descriptive))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical bytes of `to_dict()`. Raises `NotCanonical` where the arguments are not JSON."""
-        return hashlib.sha256(canonical_bytes(self.to_dict())).hexdigest()
+        """The digest of version 2. Raises `NotCanonical` where the arguments are not JSON."""
+        return self.compute_digest(DIGEST_VERSION, self.left_out)
+
+    def compute_digest(self, version: int, left_out: Collection[str] = ()) -> str:
+        """Return the digest of a version, without the arguments in `left_out`: for records, which name both."""
+        content = self.to_dict()
+        if version == FIRST_DIGEST_VERSION:
+            content.pop("request_sha256", None)
+        else:
+            content = bound_content(content, left_out)
+        return hashlib.sha256(canonical_bytes(content)).hexdigest()
+
+
+def bound_content(action: Mapping[str, Any], left_out: Collection[str]) -> dict[str, Any]:
+    """Return the part of an action, as `Action.to_dict` gives it, that its digest of version 2 covers."""
+    arguments = {name: value for name, value in action["arguments"].items() if name not in left_out}
+    names = ("type", "tool", "files", "diff_sha256", "workspace", "caller", "on_behalf_of")
+    content = {
+        "v": DIGEST_VERSION,
+        **{name: action[name] for name in names},
+        "arguments": arguments,
+        "request_sha256": action.get("request_sha256", ""),
+    }
+    # Without these, only the words say what would happen.
+    if not arguments and not action["files"] and action["diff_sha256"] is None:
+        content["description"] = action["description"]
+    return content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +187,8 @@ class Facts:
     uses: int = 0
     approved: bool = False
     """Whether a person's approval of this action's digest was verified and used."""
+    approved_by: str = ""
+    """Who approved it, where that is known."""
     annotations: Mapping[str, Any] = field(default_factory=dict)
     """The annotations of an MCP tool. They can only make the action count as worse, unless its server is trusted."""
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -59,7 +59,7 @@ from aver.gate.effects.workspace_code import (
     refuse_look,
 )
 from aver.gate.large_action import bound_action
-from aver.gate.policy.bundle import load_policy_bundle
+from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
 from aver.gate.session import load_session_facts
@@ -164,7 +164,8 @@ def _decide_and_seal(
         try:
             with log.log_time("gate", "facts gathered"):
                 facts, effects = gather_facts(ledger, action, gate, annotations, head=head)
-            facts = replace(facts, approved=approval is not None)
+            if approval is not None:
+                facts = replace(facts, approved=True, approved_by=approval.to_dict()["authority"]["approver"] or "")
         except AverError as error:
             facts, effects, basis = Facts(now=clock.now()), None, Gate(bundle=None, trouble=error.message)
         # 3. Decide.
@@ -214,7 +215,7 @@ def load_gate(config: Config, workspace: str) -> Gate:
     """Return the gate for a workspace, by the settings in force. With rules that cannot be used it passes nothing."""
     try:
         settings = read_gate_settings(config)
-        bundle = load_policy_bundle(settings.policy)
+        bundle = load_policy_bundle(settings.policy, config.home / ALLOWED_FILE)
     except AverError as error:
         return Gate(bundle=None, trouble=error.message)
     place = workspace or os.curdir
@@ -415,24 +416,35 @@ def _open_or_use_approval(ledger: Ledger, action: Action, answer: Answer, wait: 
 
     Returns the answer with the request in it, and the record of the approval that was used; None where there is none.
     """
-    from aver.gate.approvals import consume, load_request_states, open_request, recent_requests, wait_for_answer
+    from aver.gate.approvals import (
+        consume,
+        load_request_states,
+        open_request,
+        recent_requests,
+        take_up_request,
+        wait_for_answer,
+    )
     from aver.gate.approvals.request import STATEMENT_VERSION, session_scope
 
-    # The newest request about this action that is still open, or approved and not used. An agent that repeats a call
-    # must not open a second request for a person to look at. A request that wants a statement of version 1 is not taken
-    # up: such a statement may have been copied from another ledger or tenant.
+    # An agent that repeats a call must not open a second request for a person to look at. A request that wants a
+    # statement of version 1 is not taken up: such a statement may have been copied from another ledger or tenant.
     same = [
         request
         for request in recent_requests(ledger)
-        if request.digest == answer.decision.digest
-        and request.statement == STATEMENT_VERSION
-        and request.scope == session_scope(action.session)
+        if request.digest == answer.decision.digest and request.statement == STATEMENT_VERSION
     ]
     states = list(zip(same, load_request_states(ledger, same), strict=True))
-    known = next((request for request, at in reversed(states) if at.state in ("pending", "approved")), None)
-    asking = answer.decision if known is None else replace(answer.decision, gate_id=known.gate_id)
+    # An approval whose scope holds this session comes first, then an open request of this session.
+    approved = [request for request, at in states if at.state == "approved" and at.covers(action.session)]
+    own = session_scope(action.session)
+    waiting = [request for request, at in states if at.state == "pending" and request.scope == own]
+    known = next(reversed([*waiting, *approved]), None)
     try:
-        request = open_request(ledger, action, asking, parent=answer.record, correlation=action.call_id)
+        if known is not None:
+            take_up_request(ledger, known, action)
+        request = known or open_request(
+            ledger, action, answer.decision, parent=answer.record, correlation=action.call_id
+        )
     except Refused as refusal:
         advice = f" ({refusal.advice})" if refusal.advice else ""
         return replace(answer, trouble=f"{refusal.message}{advice}"), None
@@ -441,7 +453,7 @@ def _open_or_use_approval(ledger: Ledger, action: Action, answer: Answer, wait: 
         waited = wait > 0 or outcome.state != "timeout"
         return replace(answer, request=request, outcome=outcome if waited else None), None
     try:
-        used = consume(ledger, request, action.digest, by=action.call_id)
+        used = consume(ledger, request, action.digest, by=action.call_id, session=action.session)
     except Refused as refusal:  # Another caller used it first, or a person denied it after all.
         return replace(answer, request=request, trouble=refusal.message), None
     return replace(answer, request=request, outcome=outcome), used

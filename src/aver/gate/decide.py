@@ -98,6 +98,8 @@ def decide(
                 reasons.append(f"even the lower end of its risk, {found.low:.2f}, is above the threshold for refusal")
         elif answer.outcome == "step_up":
             word = "human_approved" if facts.approved else "human_review"
+            if facts.approved and facts.approved_by:
+                reasons.insert(0, f"approved by {facts.approved_by}")
         # Say which file the asking is about.
         if word in ("human_review", "skip", "skipped"):
             reasons.extend(code_reasons)
@@ -143,6 +145,12 @@ def build_policy_question(
         targets[Target("Path", path, where, classes, effects=frozenset(names))] = None
     for program in effects.programs:
         targets[Target("Command", program, text=effects.command)] = None
+    # Only where a rule reads it: most rules do not.
+    command = ""
+    if gate.bundle is not None and "command" in gate.bundle.looks_at:
+        from aver.gate.policy.allowed import find_command
+
+        command = find_command(action, facts, gate.known)
     return PolicyQuestion(
         agent=action.caller,
         on_behalf_of=action.on_behalf_of,
@@ -150,6 +158,8 @@ def build_policy_question(
         action=action.type,
         tool=action.tool,
         server=effects.server,
+        workspace=action.workspace,
+        command=command,
         targets=tuple(targets) or (Target("Tool", action.tool, text=effects.server),),
         effects=effects.classes,
         labels=facts.labels,

@@ -6,7 +6,9 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     gate_id      the decision's own id, made from `call_id`: see `gate_id_for`
     call_id      the call that the decision is about; also `trigger.correlation_id`. Not part of the digest
     decision     pass, skip, human_review, human_approved or skipped
-    digest       SHA-256 of the canonical bytes of the action that was judged
+    digest       the digest of the action that was judged (`aver.gate.action`), and `digest_version`, its version;
+                 records without that field have version 1
+    left_out     the arguments that the digest leaves out, by name
     action       that action, with secrets masked; `masked` counts them
     instruction_sha256, input_sha256    of its description and its arguments, as the CapSeal Agent Protocol hashes them
     facts        what the gate knew besides the action
@@ -63,6 +65,9 @@ DOMAIN = "gate"
 NO_SESSION = "default"
 """Names the chain of actions that belong to no session."""
 
+SETTINGS_CHAIN = f"{DOMAIN}.settings"
+"""The chain of changes to the rules and settings. It is no session's."""
+
 CANDIDATES_MAX = 8
 """Newest decisions about one call id that `find_decisions` reads. Some clients use an id again."""
 
@@ -81,8 +86,8 @@ def decision_chain(session: str) -> str:
     """Return the chain of a session's decisions. No two sessions share one, whatever their names are."""
     if not session:
         return chain_name(DOMAIN, NO_SESSION)
-    # Such a name would share a chain with actions of no session, or with the digest of another name.
-    if session == NO_SESSION or _matches_digest_name(session):
+    # Such a name would share a chain with actions of no session, with settings, or with the digest of another name.
+    if session == NO_SESSION or f"{DOMAIN}.{session}" == SETTINGS_CHAIN or _matches_digest_name(session):
         session = f"x-{hashlib.sha256(session.encode()).hexdigest()[:32]}"
     return chain_name(DOMAIN, session)
 
@@ -115,6 +120,8 @@ def build_decision_draft(
     action: Action, facts: Facts, gate: Gate, decision: Decision, approval: Sealed | None = None
 ) -> tuple[Capsule, list[Blob]]:
     """Return the capsule of a decision, before sealing, and the blobs that go with it."""
+    from aver.gate.action import DIGEST_VERSION
+    from aver.gate.action_text import summarise_action
     from aver.gate.session import next_session_state  # Not above: readers of decisions need no risk model.
 
     # Mask before anything is stored: the record, its texts and its blobs hold no secret of the action. The digest and
@@ -138,6 +145,7 @@ def build_decision_draft(
         "failures": facts.failures,
         "uses": facts.uses,
         "approved": facts.approved,
+        "approved_by": facts.approved_by,
         "annotations": dict(facts.annotations),
         "environment": dict(facts.environment),
         "links": dict(facts.links),
@@ -160,12 +168,15 @@ def build_decision_draft(
     )
     told = masked.value
     named = told["action"]
+    summary = summarise_action(named)
     result = {
         "v": 1,
         "gate_id": decision.gate_id,
         "call_id": action.call_id,
         "decision": decision.decision,
         "digest": decision.digest,
+        "digest_version": DIGEST_VERSION,
+        "left_out": list(action.left_out) if decision.digest else [],
         "action": named,
         "masked": {
             "rules": RULES_VERSION,
@@ -197,7 +208,7 @@ def build_decision_draft(
         trigger=Trigger(
             type="agent",
             source=named["caller"] or "agent",
-            request=named["description"],
+            request=summary,
             correlation_id=action.call_id or None,
         ),
         context=Context(agent_id=named["caller"], session_id=named["session"] or None),
@@ -211,7 +222,7 @@ def build_decision_draft(
         ),
         outcome=Outcome(
             status=_STATUS_BY_DECISION.get(decision.decision, "blocked"),
-            summary=f"{decision.decision}: {named['type']} {named['tool']}".strip(),
+            summary=f"{decision.decision}: {summary}",
             result=result,
         ),
     )

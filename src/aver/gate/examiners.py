@@ -25,7 +25,7 @@ from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request, session_scope
 from aver.gate.approvals.request_records import approvals_chain
 from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_foreign_seal
-from aver.gate.approvals.vote import read_vote
+from aver.gate.approvals.vote import Vote, read_vote
 from aver.gate.decision_record import DECISION_KIND, OUTCOME_KIND, RecordedDecision, decision_chain
 from aver.gate.effects.known_agents import KnownAgents
 from aver.gate.replay import MASK_MARK, replay_decision
@@ -84,8 +84,8 @@ class _DecisionExaminer:
         self.tally = Tally()
         self._reader = examination.reader
         self._own_ring = examination.rules.ring if examination.is_own else None
-        self._uses: dict[str, ApprovalRequest] | None = None
-        """The requests whose approvals were used and are left, by the id of the use's record; None where the approvals
+        self._uses: dict[str, tuple[ApprovalRequest, Vote]] | None = None
+        """The requests and uses of approvals that are left, by the id of the use's record; None where the approvals
         need not be here."""
         chain = approvals_chain(examination.tenant)
         if examination.is_complete or _has_chain(self._reader, chain):
@@ -99,9 +99,9 @@ class _DecisionExaminer:
         self._asked: dict[str, Mapping[str, Any]] = {}
         """The decisions of this chain that left it to a person, by their ids."""
 
-    def _read_uses(self, chain: str, ledger: str, tenant: str) -> dict[str, ApprovalRequest]:
+    def _read_uses(self, chain: str, ledger: str, tenant: str) -> dict[str, tuple[ApprovalRequest, Vote]]:
         requests: dict[str, ApprovalRequest] = {}
-        uses: dict[str, ApprovalRequest] = {}
+        uses: dict[str, tuple[ApprovalRequest, Vote]] = {}
         for record in _read_chain(self._reader, chain):
             try:
                 foreign = self._find_foreign_seal(record)
@@ -111,7 +111,7 @@ class _DecisionExaminer:
                     request = read_request(record, ledger=ledger, tenant=tenant)
                     requests[request.id] = request
                 elif (found := read_vote(record)) is not None and found[1].word == "used":
-                    uses[record.id] = requests[found[0]]
+                    uses[record.id] = (requests[found[0]], found[1])
             except (AverError, AttributeError, KeyError, TypeError):
                 continue  # The check of approvals reports it.
         return uses
@@ -197,20 +197,15 @@ class _DecisionExaminer:
             # Decisions of the first versions do not name the use. Such a use was of a request that wants version 1.
             same = (
                 known
-                for known, request in self._uses.items()
+                for known, (request, _) in self._uses.items()
                 if request.statement == UNBOUND_VERSION and request.digest == decision.digest
             )
             use = next(same, "")
-        request = self._uses.pop(use, None)
-        session = decision.action.get("session")
-        if request is None or request.digest != decision.digest:
+        found = self._uses.pop(use, None)
+        if found is None or found[0].digest != decision.digest:
             self._add_failure("it says that a human approved this, and no approval of it was used", place)
-        elif (
-            request.statement != UNBOUND_VERSION
-            and MASK_MARK.decode() not in str(session)
-            and request.scope != session_scope(str(session))
-        ):
-            self._add_failure("it says that a human approved this, and the approval was for another session", place)
+        elif (words := _use_mismatch(decision, *found)) is not None:
+            self._add_failure(f"it says that a human approved this, and {words}", place)
 
     def _check_past(self, result: Mapping[str, Any], place: Place) -> None:
         """Compare the past in a decision with the state that the decision before has left."""
@@ -235,6 +230,23 @@ class _DecisionExaminer:
 
     def _add_failure(self, words: str, place: Place) -> None:
         self.tally.add(Finding(DECISIONS_CHECK, "failed", "EVIDENCE_INVALID", make_printable(words), place))
+
+
+def _use_mismatch(decision: RecordedDecision, request: ApprovalRequest, vote: Vote) -> str | None:
+    """Return why the use that a decision names is not of this decision; None where it is."""
+    session, facts, use = str(decision.action.get("session")), decision.result.get("facts"), vote.use
+    is_masked = MASK_MARK.decode() in session
+    if use is None:
+        is_other = request.statement != UNBOUND_VERSION and request.scope != session_scope(session)
+        return "the approval was for another session" if is_other and not is_masked else None
+    # `approvals` checks that the use itself is inside the scope of the approval.
+    if use.session != session and not is_masked:
+        return "the approval was used in another session"
+    if use.call_id != decision.call_id:
+        return "the approval was used for another call"
+    if not isinstance(facts, dict) or facts.get("approved_by") != ", ".join(use.approvers):
+        return "others approved it than it says"
+    return None
 
 
 def _has_chain(reader: EvidenceReader, chain: str) -> bool:

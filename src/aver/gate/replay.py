@@ -19,7 +19,7 @@ from aver.capsule.canonical import canonical_bytes
 from aver.capsule.json_reader import read_json
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.gate.action import Action, Facts
+from aver.gate.action import DIGEST_VERSION, FIRST_DIGEST_VERSION, Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
 from aver.gate.decision_record import HASH_NAMES, protocol_hashes
@@ -27,6 +27,9 @@ from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
 from aver.gate.risk.state import state_from_dict
 from aver.gate.session import next_session_state
+
+OTHER_VERSION = "another version of Aver's tables of effects decided it"
+"""Why a decision of an earlier or later version is not made again. It says nothing about forgery."""
 
 MASK_MARK = b"[masked:"
 """How the text begins that masking puts in the place of a secret."""
@@ -61,7 +64,8 @@ def replay_decision(
         is_masked = bool(result["masked"]["count"])
         action = action_from_dict(result["action"], basis["diff"])
         # Large texts of a record are in blobs. Read them only where the action needs them.
-        if is_masked or action.digest != result["digest"]:
+        digest_of = _read_digest(result)
+        if is_masked or digest_of(action) != result["digest"]:
             action = action_from_dict(restore_large_texts(result["action"], blob), basis["diff"])
         # A record could claim masked secrets to escape the comparison. Masking leaves a mark.
         texts: tuple[bytes, ...] = ()
@@ -71,7 +75,7 @@ def replay_decision(
             texts = (canonical_bytes(action.to_dict()), *blobs, canonical_bytes(beside))
         if is_masked and not any(MASK_MARK in text for text in texts):
             return ReplayResult("other", "it says that secrets were masked in it, and none are")
-        if not is_masked and action.digest != result["digest"]:
+        if not is_masked and digest_of(action) != result["digest"]:
             return ReplayResult("other", "the digest is not that of the action in it")
         written = basis.get("written")
         facts = Facts(
@@ -88,8 +92,12 @@ def replay_decision(
         named = result["policy"] and result["policy"]["bundle"]
         if named is not None and (gate.bundle is None or gate.bundle.digest != named):
             return ReplayResult("other", "the policy in it is not the one that it names")
-        if result.get("effects_version", known.effects_version) != known.effects_version:
-            return ReplayResult("unrepeatable", "another version of Aver's tables of effects decided it")
+        if result.get("effects_version") != known.effects_version:
+            return ReplayResult("unrepeatable", OTHER_VERSION)
+        # An argument that counts could be left out to make the approval of one action fit another.
+        descriptive = known.find_descriptive(action.tool)
+        if not descriptive.issuperset(result.get("left_out", ())):
+            return ReplayResult("other", "its digest leaves out arguments that count")
         decision = decide(action, facts, gate, gate_id=str(result["gate_id"]))
         if is_masked:
             # Compare with the decision that is made without the secrets. A difference may come from them.
@@ -102,6 +110,14 @@ def replay_decision(
         return ReplayResult("not_checked", f"the basis of the decision is not here: {error.message}")
     except (AverError, AttributeError, KeyError, TypeError, ValueError) as error:
         return ReplayResult("other", f"the basis of the decision cannot be read: {error}")
+
+
+def _read_digest(result: Mapping[str, Any]) -> Callable[[Action], str]:
+    """Return the function that computes an action's digest, by the version that the record names."""
+    version, left_out = result.get("digest_version", FIRST_DIGEST_VERSION), result.get("left_out", [])
+    if not isinstance(left_out, list) or not all(isinstance(name, str) for name in left_out):
+        raise BadInput("it does not list the arguments that its digest leaves out")
+    return lambda action: action.compute_digest(version, left_out)
 
 
 _DECISIONS_BY_OUTCOME = {
@@ -119,6 +135,8 @@ def _check_repeatable(result: Mapping[str, Any]) -> ReplayResult | None:
     word, outcome = result["decision"], None if policy is None else policy["outcome"]
     if word not in _DECISIONS_BY_OUTCOME[outcome]:
         return ReplayResult("other", f"policy says {outcome}, and the decision is {word}")
+    if result.get("digest_version", FIRST_DIGEST_VERSION) not in (FIRST_DIGEST_VERSION, DIGEST_VERSION):
+        return ReplayResult("unrepeatable", OTHER_VERSION)
     if policy is None and (result["basis"]["rules"] is None or not result["digest"]):
         return ReplayResult("unrepeatable", "it was refused without being judged")
     return None
@@ -181,7 +199,12 @@ def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | Non
 @lru_cache(maxsize=16)
 def _parse_bundle(rules: bytes) -> PolicyBundle:
     """Parse a bundle once: a ledger's decisions rest on a few, and each takes long to check."""
-    return build_policy_bundle(read_json(rules)["files"])
+    # By the schema that the rules were checked against then: a later schema says nothing about them.
+    document = read_json(rules)
+    schema = document["schema"]
+    if not isinstance(schema, str) or not schema:
+        raise BadInput("the rules of the decision have no schema")
+    return build_policy_bundle(document["files"], schema)
 
 
 def _fetch_blob(reference: Any, blob: Callable[[str], bytes]) -> bytes | None:

@@ -70,7 +70,18 @@ def test_an_approval_is_signed_recorded_and_used_once(ledger: Ledger, ada: Perso
 
     used = consume(ledger, request_, request_.digest).to_dict()
     assert used["authority"] == authority
-    assert used["outcome"]["result"]["decision"] == "used"
+    assert used["outcome"]["result"] == {
+        "v": 1,
+        "request": request_.id,
+        "digest": request_.digest,
+        "number": 1,
+        "uses": 1,
+        "scope": "session:",
+        "session": "",
+        "call_id": "",
+        "approvers": ["person:ada"],
+        "level": 1,
+    }
     assert refused(consume, ledger, request_, request_.digest) == "REPLAY"
     assert refused(approve, ledger, request_, ada, shown=SHOWN) == "REPLAY"
     assert refused(deny, ledger, request_, ada, shown=SHOWN) == "REPLAY"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aver.gate.approvals import open_request
-from aver.gate.approvals.request import notify
+from aver.gate.approvals.notification import notify
 from support.approvals import action, asking, enrolled, opened, somebody, with_settings
 
 WRITER = """
@@ -48,7 +48,7 @@ def test_a_command_gets_the_request(aver_home: Path, tmp_path: Path) -> None:
         "AVER_REQUEST": request.id,
         "AVER_DIGEST": request.digest,
         "AVER_EXPIRES": request.expires,
-        "AVER_SUMMARY": "Bash: rm <U+001B>[2J<U+202E> -rf $(touch never)",
+        "AVER_SUMMARY": "Bash: rm <U+001B>[2J<U+202E> -rf $(touch never), builder",
     }
     assert told["environment"] == expected
     assert told["stdin"] == {name.removeprefix("AVER_").lower(): value for name, value in expected.items()}

@@ -125,8 +125,11 @@ def test_a_vote_for_another_request_of_the_same_action_does_not_count(ledger: Le
         {"tenant": "prod"},
         {"request": "00000000-0000-4000-8000-000000000000"},
         {"scope": "session:s2"},
-        {"scope": "workspace"},
-        {"uses": 2},
+        {"scope": "everywhere"},
+        {"scope": ["workspace"]},
+        {"uses": 0},
+        {"uses": 101},
+        {"uses": 2.0},
         {"uses": True},
         {"more": 1},
     ],
@@ -166,7 +169,7 @@ def test_a_request_that_names_another_session_than_its_action_is_not_shown(ledge
     forged = copy_record(ledger, record, id=aver.clock.new_id(), scope="session:s2")
     request = next(one for one in recent_requests(ledger) if one.sequence == forged.sequence)
     with pytest.raises(IntegrityError, match="not of the session of its action"):
-        request.read_action(None)
+        request.read_action(ledger.blob)
     assert ("approvals.default", 1, "EVIDENCE_INVALID") in places(ledger.verify())
 
 
@@ -241,7 +244,7 @@ def test_an_old_request_is_never_taken_up(ledger: Ledger, tmp_path: Path) -> Non
 
 def test_a_request_that_was_put_there_in_advance_is_not_resumed(ledger: Ledger) -> None:
     enrolled(ledger, ADA)
-    open_old_request(ledger, gate_id="g1")
+    open_old_request(ledger, gate_id="g1", key=f"approval.request:g1:{action().digest}")
     with pytest.raises(Refused) as refusal:
         opened(ledger, gate_id="g1")
     assert code_of(refusal) == "REQUEST_CHANGED"
@@ -265,7 +268,7 @@ def test_a_statement_has_the_version_that_the_request_wants(wanted: int, ledger:
     new = opened(ledger, gate_id="g2")
     request, other = (old, new) if wanted == 1 else (new, old)
     content = vote_content(other, "approve", ADA.identity, Blob(SHOWN.encode()).digest)
-    content.update(expires=request.expires, **({"request": request.id} if wanted == 1 else {}))
+    content.update(expires=request.expires, digest=request.digest, **({"request": request.id} if wanted == 1 else {}))
     statement = sign_statement(APPROVAL_PURPOSE, content, [ADA.signer])
     with pytest.raises(Refused, match=f"not of version {wanted}") as refusal:
         record_vote(ledger, request, statement, shown=SHOWN, custody="passphrase")

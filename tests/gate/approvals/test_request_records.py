@@ -33,9 +33,10 @@ def test_a_request_carries_exactly_what_is_asked(ledger: Ledger, ada: Person) ->
         "chain": [],
         "escalation_reason": None,
     }
-    assert request.read_action(None) == about.to_dict()
+    assert request.read_action(ledger.blob) == about.to_dict()
     assert request.read_diff(None, about.to_dict()) == about.diff
-    assert request.digest == about.digest == hashlib.sha256(canonical_bytes(about.to_dict())).hexdigest()
+    assert request.digest == about.digest == hashlib.sha256(canonical_bytes(request.content["action"])).hexdigest()
+    assert request.content["beside"] == {"description": "", "session": "s1", "arguments": {}}
     assert request.content["risk"] == {"score": 0.25, "low": 0.125, "high": 0.5, "observations": 3}
     assert request.content["reasons"] == ["it deletes files"]
     assert request.approvers["person:ada"].key == ada.public
@@ -53,7 +54,7 @@ def test_what_is_large_lies_beside_it(ledger: Ledger, ada: Person) -> None:
     request = open_request(ledger, about, asking(about))
     apart = request.blob_digest("action")
     assert apart == about.digest
-    exact = request.read_action(ledger.blob(apart))
+    exact = request.read_action(ledger.blob)
     assert exact == about.to_dict()
     beside = request.blob_digest("diff")
     assert beside is not None
@@ -216,7 +217,7 @@ def test_an_action_that_is_not_the_one_of_the_digest_is_not_shown(ledger: Ledger
     planted(ledger, request_, "next", action={**request_.content["action"], "tool": "Harmless"})
     forged = list(recent_requests(ledger))[-1]
     with pytest.raises(IntegrityError):
-        forged.read_action(None)
+        forged.read_action(ledger.blob)
     planted(ledger, request_, "next2", diff="+harmless\n")
     with pytest.raises(IntegrityError):
         list(recent_requests(ledger))[-1].read_diff(None, request_.content["action"])

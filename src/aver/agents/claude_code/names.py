@@ -39,4 +39,5 @@ NAMES = AgentNames(
         "agent-config": ".claude.json claude.md claude.local.md .mcp.json managed-settings.json .claudeignore",
     },
     variables="CLAUDE",
+    descriptive={"Bash": "description", "Task": "description", "Agent": "description"},
 )

@@ -38,4 +38,5 @@ NAMES = AgentNames(
     directories={"agent-config": ".cline .clinerules"},
     files={"agent-config": ".clinerules"},
     variables="CLINE",
+    descriptive={"execute_command": "task_progress", "read_file": "task_progress", "write_to_file": "task_progress"},
 )

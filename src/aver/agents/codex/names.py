@@ -18,4 +18,10 @@ NAMES = AgentNames(
     pairs={"secret": ".codex/auth.json"},
     files={"agent-config": "agents.md"},
     variables="CODEX",
+    descriptive={
+        "shell": "justification",
+        "shell_command": "justification",
+        "exec_command": "justification",
+        "local_shell": "justification",
+    },
 )

@@ -35,4 +35,14 @@ NAMES = AgentNames(
     directories={"agent-config": ".cursor"},
     files={"agent-config": ".cursorrules .cursorignore mcp.json"},
     variables="CURSOR",
+    descriptive={
+        "run_terminal_cmd": "explanation",
+        "read_file": "explanation",
+        "list_dir": "explanation",
+        "grep_search": "explanation",
+        "codebase_search": "explanation",
+        "file_search": "explanation",
+        "delete_file": "explanation",
+        "web_search": "explanation",
+    },
 )

@@ -34,6 +34,7 @@ from aver.text import escape_invisible, plural
 # The gate and the ledger are imported where they are used, so that `--help` does not load them.
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, ApprovalSetup, Person, RequestDisplay, RequestState
+    from aver.gate.policy.allowed import StandingRule
     from aver.ledger import Ledger
 
 EXAMPLES = """\
@@ -42,6 +43,8 @@ EXAMPLES = """\
   aver approvals list
   aver approvals show 3f0c9a1b
   aver approvals approve 3f0c9a1b        shows the whole request, then asks for the passphrase
+  aver approvals approve 3f0c9a1b --scope workspace --uses 3
+  aver approvals approve 3f0c9a1b --always     and never ask about this command here again
   aver approvals deny 3f0c9a1b --because "not on a Friday"
   aver approvals watch"""
 
@@ -92,7 +95,7 @@ def _add_action_parser(actions: Any, name: str, summary: str, examples: str) -> 
 
 def _add_answer_parsers(actions: Any) -> None:
     for name, summary in (
-        ("approve", "approve a request: exactly the action that is shown, once"),
+        ("approve", "approve a request: exactly the action that is shown"),
         ("deny", "deny a request"),
         ("escalate", "pass a request on to the next level"),
     ):
@@ -108,6 +111,19 @@ def _add_answer_parsers(actions: Any) -> None:
         answer.add_argument(
             "--although-cut", action="store_true", help="answer even if the request is too long to show"
         )
+        if name == "approve":
+            answer.add_argument(
+                "--scope",
+                choices=("session", "workspace"),
+                default="session",
+                help="where the approval is good: in the session that asked (default), or in every session",
+            )
+            answer.add_argument(
+                "--uses", type=int, default=1, metavar="N", help="how often the approval is good (default: once)"
+            )
+            answer.add_argument(
+                "--always", action="store_true", help="also allow this command in this workspace for good, by a rule"
+            )
         answer.add_argument("--yes", action="store_true", help="do not ask before ssh-agent signs")
         add_passphrase_fd(answer)
 
@@ -130,7 +146,7 @@ def _open_ledger(given: argparse.Namespace, *, create: bool = False) -> Ledger:
 
 
 def _list_requests(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.approvals import load_request_states, recent_requests
+    from aver.gate.approvals import load_approval_setup, load_request_states, recent_requests
 
     with _open_ledger(given) as ledger:
         now = clock.now()
@@ -142,6 +158,11 @@ def _list_requests(given: argparse.Namespace, screen: Screen) -> int:
             return 0
         if not listed:
             StderrScreen().print_note("no pending approvals")
+        if not load_approval_setup(ledger).roster.approvers:
+            words = (
+                "nobody is enrolled who could approve: aver keys new person:NAME, then aver approvals enrol person:NAME"
+            )
+            StderrScreen().print_note(words)
         header = ("request", "state", "expires (UTC)", "risk", "action")
         screen.print_table([_request_row(ledger, request, state) for request, state in listed], header=header)
     return 0
@@ -155,7 +176,7 @@ def _request_row(ledger: Ledger, request: ApprovalRequest, state: RequestState) 
 
 
 def _request_summary(ledger: Ledger, request: ApprovalRequest) -> str:
-    from aver.gate.approvals.request_records import summarise_action
+    from aver.gate.action_text import summarise_action
 
     try:
         return escape_invisible(summarise_action(_read_action(ledger, request)))
@@ -180,19 +201,18 @@ def _show_request(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _build_display(
-    ledger: Ledger, request: ApprovalRequest, state: RequestState, limit: int, comment: str
+    ledger: Ledger, request: ApprovalRequest, state: RequestState, limit: int, comment: str, **chosen: Any
 ) -> RequestDisplay:
     from aver.gate.approvals import render_request
 
     action = _read_action(ledger, request)
     digest = request.blob_digest("diff")  # A large diff is stored as a blob.
     diff = request.read_diff(None if digest is None else ledger.blob(digest), action)
-    return render_request(request, action, diff, state, limit=limit, comment=comment)
+    return render_request(request, action, diff, state, limit=limit, comment=comment, **chosen)
 
 
 def _read_action(ledger: Ledger, request: ApprovalRequest) -> dict[str, Any]:
-    digest = request.blob_digest("action")
-    return request.read_action(None if digest is None else ledger.blob(digest))
+    return request.read_action(ledger.blob)
 
 
 def _print_display(screen: Screen, shown: RequestDisplay) -> None:
@@ -208,6 +228,10 @@ def _request_to_dict(ledger: Ledger, request: ApprovalRequest, state: RequestSta
         "statement": request.statement,
         "scope": request.scope,
         "uses": request.uses,
+        "digest_version": request.digest_version,
+        "approved_scope": state.scope or None,
+        "approved_uses": state.uses or None,
+        "used": state.used,
         "state": state.state,
         "reason": state.reason,
         "level": state.level,
@@ -282,7 +306,10 @@ def _answer_request(given: argparse.Namespace, screen: Screen) -> int:
     with _open_ledger(given) as ledger:
         request = find_request(ledger, given.request)
         identity = given.identity or _find_only_approver(ledger, request)
-        shown = _build_display(ledger, request, load_request_state(ledger, request), WHOLE_LINES, given.because)
+        chosen, rule = _read_choice(ledger, request, identity, given)
+        state = load_request_state(ledger, request)
+        display = {**chosen, "rule": rule.text.rstrip()} if rule else chosen
+        shown = _build_display(ledger, request, state, WHOLE_LINES, given.because, **display)
         _print_display(StderrScreen() if given.json else screen, shown)
         sys.stdout.flush()
         if shown.cut and not given.although_cut:
@@ -292,19 +319,67 @@ def _answer_request(given: argparse.Namespace, screen: Screen) -> int:
                 advice="ask the agent for a smaller change, or give --although-cut",
             )
         person = _find_signer(ledger, identity, given)
-        answer = {"approve": approve, "deny": deny, "escalate": escalate}[given.action]
-        state = answer(ledger, request, person, shown=shown.text, comment=given.because)
+        answer: Callable[..., RequestState] = {"approve": approve, "deny": deny, "escalate": escalate}[given.action]
+        state = answer(ledger, request, person, shown=shown.text, comment=given.because, **chosen)
+        is_written = False
+        if rule is not None and state.state == "approved":
+            from aver.gate.rule_changes import allow_for_good
+
+            allow_for_good(ledger, rule, str(_read_action(ledger, request)["workspace"]), identity, request)
+            is_written = True
         if given.json:
-            print_json({**_request_to_dict(ledger, request, state), "decision": given.action, "approver": identity})
+            told = {"decision": given.action, "approver": identity, "rule": rule.id if rule and is_written else None}
+            print_json({**_request_to_dict(ledger, request, state), **told})
             return 0
         did = {"approve": "approved", "deny": "denied", "escalate": "escalated"}[given.action]
         follows = f"the request is {state.state}{f': {state.reason}' if state.reason else ''}"
         if (given.action, state.state) == ("approve", "approved"):
-            follows = "the agent may do this once, in the session that asked"
+            times = "once" if state.uses == 1 else f"{state.uses} times"
+            where = "in any session of this workspace" if state.scope == "workspace" else "in the session that asked"
+            follows = f"the agent may do this {times}, {where}"
         screen.print_line(f"{did} by {identity}; ", StyledText(escape_invisible(follows), "strong"))
+        if rule is not None:
+            words = f"the rule {rule.id} allows it here for good; aver policy forget {rule.id} takes that back"
+            screen.print_line(words if is_written else "no rule is written before enough people have approved")
         if state.escalation:
             screen.print_line(StyledText(escape_invisible(state.escalation), "warn"))
     return 0
+
+
+def _read_choice(
+    ledger: Ledger, request: ApprovalRequest, identity: str, given: argparse.Namespace
+) -> tuple[dict[str, Any], StandingRule | None]:
+    """Return the scope and the uses that the person gives, and the rule for `--always`. Raises BadInput."""
+    if given.action != "approve":
+        return {}, None
+    from aver.gate.action import FIRST_DIGEST_VERSION
+    from aver.gate.approvals.request import USES_MAX, WORKSPACE_SCOPE
+
+    action = _read_action(ledger, request)
+    if not 1 <= given.uses <= USES_MAX:
+        raise Usage(f"--uses takes a number from 1 to {USES_MAX}", advice="allow it for good: --always")
+    is_plain = given.scope == "session" and given.uses == 1
+    if request.digest_version == FIRST_DIGEST_VERSION and not is_plain:
+        raise BadInput("an earlier version of Aver opened this request: it can only be approved once, in its session")
+    if given.scope == "workspace" and (not action["workspace"] or action.get("request_sha256")):
+        raise BadInput("this action belongs to no workspace, or to one request of its session: leave out --scope")
+    rule = _build_rule(action, identity) if given.always else None
+    return {"scope": WORKSPACE_SCOPE if given.scope == "workspace" else "", "uses": given.uses}, rule
+
+
+def _build_rule(content: Mapping[str, Any], identity: str) -> StandingRule:
+    """Build the rule that allows the action of a request for good. Raises BadInput where that is no command."""
+    from aver.gate.action import Facts
+    from aver.gate.effects.known_agents import default_known_agents
+    from aver.gate.policy.allowed import build_command_rule, find_command
+    from aver.gate.replay import action_from_dict
+
+    action = action_from_dict(content, None)
+    command = "" if content["diff_sha256"] else find_command(action, Facts(now=clock.now()), default_known_agents())
+    if not command:
+        words = "only a command in its workspace, without further arguments, can be allowed for good"
+        raise BadInput(words, advice="approve it with --scope workspace --uses N, or write a rule: docs/gate/policy.md")
+    return build_command_rule(command, action.workspace, identity)
 
 
 def _find_only_approver(ledger: Ledger, request: ApprovalRequest) -> str:

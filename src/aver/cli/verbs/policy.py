@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import action_from_options, add_action_options
-from aver.cli.options import Parser, add_action_parser, add_json
+from aver.cli.options import Parser, Usage, add_action_parser, add_json, add_ledger, add_tenant
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verdict_text import decision_label
 from aver.config import Config, load_config
 from aver.errors import AverError
-from aver.text import plural
+from aver.text import escape_invisible, plural
 
 # The gate is imported where it is used, so that `--help` does not load it.
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ EXAMPLES = """\
   aver policy show                        list the rules in force
   aver policy explain --command "rm -rf build"
   aver policy explain --tool Write --arg file_path=src/app.py --risk low
-  aver policy init                        copy the starter rules, to edit them
+  aver policy allow 'npm ci'              never ask about this command in this directory again
+  aver policy forget 'npm ci'             ask again
+  aver policy init --use                  copy the starter rules and put the copy in force, to edit it
   aver policy check ~/.aver/policy
   aver policy test cases.toml --policy ~/.aver/policy"""
 
@@ -69,8 +71,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     explain.add_argument("--approved", action="store_true", help="assume that a person has approved the action")
     explain.add_argument("--policy", metavar="DIR", help=DIRECTORY_HELP)
-    init = _add_action_parser(actions, "init", "copy the starter rules, to edit them", "  aver policy init")
+    _add_change_parsers(actions)
+    init = _add_action_parser(actions, "init", "copy the starter rules, to edit them", "  aver policy init --use")
     init.add_argument("directory", nargs="?", metavar="DIR", help="a new directory (default: policy in AVER_HOME)")
+    init.add_argument("--use", action="store_true", help="put the copy in force: write it into config.toml")
+
+
+def _add_change_parsers(actions: Any) -> None:
+    summary = "allow a command in one workspace for good, by a rule that stands for your approval"
+    allow = _add_action_parser(actions, "allow", summary, "  aver policy allow 'npm ci' --workspace ~/shop")
+    allow.add_argument("command", nargs="?", metavar="COMMAND", help="the whole command, in quotes")
+    allow.add_argument("--tool", metavar="NAME", help="a tool that Aver does not know, instead of a command")
+    summary = "remove a rule that aver policy allow, or an approval with --always, has written"
+    forget = _add_action_parser(actions, "forget", summary, "  aver policy forget 'npm ci'")
+    forget.add_argument("rule", metavar="RULE", help="the rule's id, or the command or tool that it allows")
+    for parser in (allow, forget):
+        parser.add_argument("--workspace", metavar="DIR", help="the agent's workspace (default: this directory)")
+        add_ledger(parser)
+        add_tenant(parser)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
@@ -98,6 +116,14 @@ def _policy_directory(given: str | None, config: Config) -> Path | None:
     return Path(given).absolute() if given is not None else read_gate_settings(config).policy
 
 
+def _load_rules(given: str | None, config: Config) -> tuple[Path | None, PolicyBundle]:
+    """Load the rules in force, with those that were allowed for good; or the rules of the directory that was named."""
+    from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
+
+    directory = _policy_directory(given, config)
+    return directory, load_policy_bundle(directory, config.home / ALLOWED_FILE if given is None else None)
+
+
 def _source_text(directory: Path | None) -> str:
     return "the starter set" if directory is None else str(directory)
 
@@ -106,10 +132,7 @@ def _source_text(directory: Path | None) -> str:
 
 
 def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.policy.bundle import load_policy_bundle
-
-    directory = _policy_directory(given.directory, load_config())
-    bundle = load_policy_bundle(directory)
+    directory, bundle = _load_rules(given.directory, load_config())
     rules = sorted(bundle.rules.values(), key=lambda rule: (rule.file, rule.line))
     if given.json:
         files = {"files": dict(bundle.files)} if given.files else {}
@@ -139,13 +162,22 @@ def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _check_rules(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.policy.bundle import build_policy_bundle, read_policy_files, read_starter_files
+    from aver.gate.policy.bundle import (
+        ALLOWED_FILE,
+        build_policy_bundle,
+        read_policy_file,
+        read_policy_files,
+        read_starter_files,
+    )
     from aver.gate.policy.lint import LintWarning, lint_policy
     from aver.gate.policy.rules import read_policy_rules
 
     config = load_config()
     directory = _policy_directory(given.directory, config)
     files = read_starter_files() if directory is None else read_policy_files(directory)
+    allowed = config.home / ALLOWED_FILE
+    if given.directory is None and os.path.lexists(allowed):
+        files = {**files, ALLOWED_FILE: read_policy_file(allowed)}
     found = read_policy_rules(files)
     bundle = None if found.problems else build_policy_bundle(files)
     doubts = [] if bundle is None else lint_policy(found, bundle)
@@ -205,11 +237,10 @@ def _print_check(
 
 
 def _run_cases(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.policy.bundle import STARTER_DIRECTORY, load_policy_bundle
+    from aver.gate.policy.bundle import STARTER_DIRECTORY
     from aver.gate.policy.cases import CASES_NAME, read_cases, run_case
 
-    directory = _policy_directory(given.policy, load_config())
-    bundle = load_policy_bundle(directory)
+    directory, bundle = _load_rules(given.policy, load_config())
     paths = [Path(name) for name in given.files] or [(directory or STARTER_DIRECTORY) / CASES_NAME]
     results = [(path, run_case(case, bundle)) for path in paths for case in read_cases(path)]
     failed = sum(bool(result.problem) for _, result in results)
@@ -261,13 +292,11 @@ def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.action import Facts
     from aver.gate.ask import load_gate
     from aver.gate.decide import build_policy_question, decide
-    from aver.gate.policy.bundle import load_policy_bundle
     from aver.gate.policy.cases import thresholds_for_risk
     from aver.gate.policy.lint import explain_answer
 
     config = load_config()
-    directory = _policy_directory(given.policy, config)
-    bundle = load_policy_bundle(directory)
+    directory, bundle = _load_rules(given.policy, config)
     action = action_from_options(given)
     usual = load_gate(config, action.workspace)
     gate = replace(usual, bundle=bundle, thresholds=thresholds_for_risk(given.risk, usual.thresholds))
@@ -349,6 +378,64 @@ def _print_decision(
     StderrScreen().print_note(f"decided by {_source_text(directory)}, digest {bundle.digest}")
 
 
+# --- allowing for good
+
+
+def _allow_for_good(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.effects.known_agents import default_known_agents
+    from aver.gate.policy.allowed import build_command_rule, build_tool_rule
+    from aver.gate.rule_changes import allow_for_good
+    from aver.ledger import open_ledger
+
+    if (given.command is None) == (given.tool is None):
+        raise Usage("give a command or a tool", advice="aver policy allow 'npm ci'")
+    workspace, by = _workspace_of(given), _user_name()
+    if given.tool is not None:
+        rule = build_tool_rule(given.tool, workspace, by, default_known_agents())
+    else:
+        rule = build_command_rule(given.command, workspace, by)
+    with open_ledger(given.ledger, tenant=given.tenant, create=True) as ledger:
+        record = allow_for_good(ledger, rule, workspace, by)
+        path = ledger.config.home / "allowed.cedar"
+    if given.json:
+        told = {"rule": rule.id, "about": rule.about, "workspace": workspace, "file": str(path), "text": rule.text}
+        print_json({**told, "record": record.id})
+        return 0
+    screen.print_wrapped(rule.text, indent="  ")
+    screen.print_line(f"allowed in {workspace} for good, by the rule {rule.id} in {path}")
+    StderrScreen().print_note("secrets still do not leave this machine, and Aver's own files stay closed")
+    return 0
+
+
+def _forget_rule(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.rule_changes import forget_rules
+    from aver.ledger import open_ledger
+
+    workspace = _workspace_of(given)
+    with open_ledger(given.ledger, tenant=given.tenant, create=True) as ledger:
+        removed = forget_rules(ledger, given.rule, workspace, _user_name())
+    if given.json:
+        print_json({"removed": [{"rule": rule.id, "about": rule.about} for rule in removed]})
+        return 0
+    for rule in removed:
+        screen.print_line(f"removed the rule {rule.id}: {escape_invisible(rule.about)}")
+    return 0
+
+
+def _workspace_of(given: argparse.Namespace) -> str:
+    return os.path.abspath(os.path.expanduser(given.workspace)) if given.workspace else os.getcwd()
+
+
+def _user_name() -> str:
+    """Return the name of the user of this machine, for a reason that people read. It proves nothing."""
+    import getpass
+
+    try:
+        return f"user {getpass.getuser()}"
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
 # --- beginning
 
 
@@ -358,7 +445,12 @@ def _copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
 
     config = load_config()
     target = Path(given.directory).absolute() if given.directory is not None else config.home / "policy"
+    if given.use and not target.is_relative_to(config.home):
+        raise Usage(f"only rules in {config.home} can be put in force by --use", advice="leave out DIR")
     install_starter(target)
+    if given.use:
+        _use_rules(target, config)
+        config = load_config()
     try:
         is_used = read_gate_settings(config).policy == target
     except AverError:
@@ -370,12 +462,30 @@ def _copy_starter_rules(given: argparse.Namespace, screen: Screen) -> int:
         )
         return 0
     screen.print_line(f"copied the starter rules to {target}")
-    if not is_used:
+    if is_used:
+        screen.print_line("they are in force: edit them, then run aver policy check")
+    else:
         screen.print_line(f"to use them, add these lines to {config.home / 'config.toml'}:")
         screen.print_line("")
         screen.print_line("[gate]")
         screen.print_line(line)
     return 0
+
+
+def _use_rules(target: Path, config: Config) -> None:
+    """Write the directory of the rules into `config.toml`, and leave everything else in it as it is."""
+    from aver.config import ensure_home
+    from aver.files.atomic import replace_file
+    from aver.install.edit import add_table, read_toml, set_value
+
+    ensure_home(config.home)
+    path, name = config.home / "config.toml", str(target.relative_to(config.home))
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if "gate" in read_toml(text):
+        changed = set_value(text, ("gate",), "policy", name)
+    else:
+        changed = add_table(text, ("gate",), {"policy": name})
+    replace_file(path, changed.encode())
 
 
 def _to_toml_path(target: Path, home: Path) -> str:
@@ -389,5 +499,7 @@ ACTIONS: Mapping[str, Callable[[argparse.Namespace, Screen], int]] = {
     "check": _check_rules,
     "test": _run_cases,
     "explain": _explain_decision,
+    "allow": _allow_for_good,
+    "forget": _forget_rule,
     "init": _copy_starter_rules,
 }

@@ -1,9 +1,9 @@
-"""Approvals: asking people about an action, recording their signed answers, and using an answer once.
+"""Approvals: asking people about an action, recording their signed answers, and using an answer.
 
     open_request               asks people about an action
     approve, deny, escalate    record a person's answer
     wait_for_answer            waits for it
-    consume                    uses an approval, once
+    consume                    uses an approval, as often as people allowed
     check_approvals            verifies all of these records afterwards
 
 Approvers are on a roster that only people on it can change (`roster`), or in a file that the agent's user cannot write
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         load_request_states,
         open_request,
         recent_requests,
+        take_up_request,
     )
     from aver.gate.approvals.roster import Person, find_person
     from aver.gate.approvals.verify import check_approvals
@@ -73,6 +74,7 @@ _NAMES_BY_MODULE = {
         "load_request",
         "open_request",
         "recent_requests",
+        "take_up_request",
     ),
     "aver.gate.approvals.roster": (
         "Person",
@@ -116,6 +118,7 @@ __all__ = [
     "record_rotations",
     "record_vote",
     "render_request",
+    "take_up_request",
     "wait_for_answer",
     "wait_for_answer_async",
     "withdraw_approver",

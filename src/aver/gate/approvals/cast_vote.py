@@ -1,4 +1,4 @@
-"""Votes on a request: approve, deny, escalate, expire, use. Each is one record, and each can happen once.
+"""Votes on a request, and uses of an approval. Each is one record, and each can happen once.
 
 A person's vote is signed first and then recorded. If it was signed elsewhere (in a browser, on another machine), the
 caller passes the statement to `record_vote`. Each record is appended right after the head that was read, so a vote is
@@ -12,6 +12,7 @@ refused with a code, and not recorded:
     ALREADY_DECIDED      the same person voted so before
     DECIDED, DENIED, EXPIRED, REPLAY                       the request has ended: approved, denied, too late, used
     NOT_APPROVED         used before enough people approved
+    SCOPE_MISMATCH       used in another session than the one that it is good for
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from aver.capsule.blobs import Blob
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, HeadMoved, Refused, Unavailable
-from aver.gate.approvals.request import UNBOUND_VERSION, ApprovalRequest
+from aver.gate.action import FIRST_DIGEST_VERSION
+from aver.gate.approvals.request import UNBOUND_VERSION, USES_MAX, WORKSPACE_SCOPE, ApprovalRequest, session_scope
 from aver.gate.approvals.request_records import APPROVALS_DOMAIN, RequestHistory, valid_approvers
 from aver.gate.approvals.roster import Custody, Person
 from aver.gate.approvals.vote import (
     APPROVAL_PURPOSE,
     CLOSED_REASON,
     PERSON_WORDS,
+    USE_KIND,
     VOTE_KIND,
     PersonWord,
     RequestState,
@@ -73,9 +76,23 @@ _CODE_BY_STATE = {
 }
 
 
-def approve(ledger: Ledger, request: ApprovalRequest, person: Person, *, shown: str, comment: str = "") -> RequestState:
-    """Sign and record an approval of what was `shown` to a person. Returns the state after it."""
-    return _sign_and_record(ledger, request, person, "approve", shown, comment)
+def approve(
+    ledger: Ledger,
+    request: ApprovalRequest,
+    person: Person,
+    *,
+    shown: str,
+    comment: str = "",
+    scope: str = "",
+    uses: int = 0,
+) -> RequestState:
+    """Sign and record an approval of what was `shown` to a person. Returns the state after it.
+
+    `scope` may be `workspace`, and `uses` up to `USES_MAX`; without them the request's own count: its session, once.
+    """
+    if scope not in ("", request.scope, WORKSPACE_SCOPE) or not 0 <= uses <= USES_MAX:
+        raise BadInput(f"an approval is good in its session or the workspace, and at most {USES_MAX} times")
+    return _sign_and_record(ledger, request, person, "approve", shown, comment, scope, uses)
 
 
 def deny(ledger: Ledger, request: ApprovalRequest, person: Person, *, shown: str, comment: str = "") -> RequestState:
@@ -91,10 +108,17 @@ def escalate(
 
 
 def _sign_and_record(
-    ledger: Ledger, request: ApprovalRequest, person: Person, word: PersonWord, shown: str, comment: str
+    ledger: Ledger,
+    request: ApprovalRequest,
+    person: Person,
+    word: PersonWord,
+    shown: str,
+    comment: str,
+    scope: str = "",
+    uses: int = 0,
 ) -> RequestState:
     blob = _build_shown_blob(shown)
-    content = vote_content(request, word, person.identity, blob.digest)
+    content = vote_content(request, word, person.identity, blob.digest, scope=scope, uses=uses)
     candidate = _build_vote(request, Statement(APPROVAL_PURPOSE, content), person.custody, blob, comment)
     _view_request(ledger, request).check_turn(candidate)  # before the person confirms a signature in vain
     # The signer may ask for a passphrase or a touch here.
@@ -126,29 +150,78 @@ def record_vote(
     raise _busy_error()
 
 
-def consume(ledger: Ledger, request: ApprovalRequest, digest: str, *, by: str = "") -> Sealed:
-    """Use an approval for the action with this digest. The caller that gets the record may act; only one gets it."""
+def consume(
+    ledger: Ledger, request: ApprovalRequest, digest: str, *, by: str = "", session: str | None = None
+) -> Sealed:
+    """Use an approval for the action with this digest. The caller that gets the record may act.
+
+    No more callers get one than people have allowed. `by` is the call that goes ahead. `session` is the session that it
+    belongs to; without it, that of the request.
+    """
     if digest != request.digest:
         raise Refused("DIGEST_MISMATCH", "the approval is for another action than the one that is about to happen")
+    own = request.scope.removeprefix(session_scope(""))
     for _ in range(ATTEMPTS_MAX):
         view = _view_request(ledger, request)
-        # The state is computed anew in each attempt: a denial may have come first.
+        # The state is computed anew in each attempt: a denial or another use may have come first.
         if view.state.state != "approved":
             raise view.refusal("NOT_APPROVED")
-        used = Vote(sequence=view.head.count, at=clock.now(), word="used", level=view.state.level)
-        # The key names what people signed, so one set of signatures is never used twice. A statement of version 1 does
-        # not name its request.
-        signed = f"{request.digest}:{request.expires}" if request.statement == UNBOUND_VERSION else request.id
+        if request.statement != UNBOUND_VERSION and not view.state.covers(own if session is None else session):
+            raise Refused("SCOPE_MISMATCH", "the approval is for another session")
+        draft, key = _build_use(request, view, by, own if session is None else session)
         try:
-            key = f"{VOTE_KIND}:used:{signed}"
-            return ledger.append(
-                view.head.chain, _build_vote_draft(request, used, view.state, None, by), key=key, after=view.head
-            )
+            return ledger.append(view.head.chain, draft, key=key, after=view.head)
         except HeadMoved:
             continue
         except Exists as exists:
             raise Refused("REPLAY", "the approval was used before") from exists
     raise _busy_error()
+
+
+def _build_use(request: ApprovalRequest, view: _RequestView, by: str, session: str) -> tuple[Capsule, str]:
+    """Build the record of a use, and its key. The ledger takes each key once, so no use is counted twice."""
+    state = view.state
+    if request.digest_version == FIRST_DIGEST_VERSION:
+        used = Vote(sequence=view.head.count, at=clock.now(), word="used", level=state.level)
+        # The key names what people signed, so one set of signatures is never used twice. A statement of version 1 does
+        # not name its request.
+        signed = f"{request.digest}:{request.expires}" if request.statement == UNBOUND_VERSION else request.id
+        return _build_vote_draft(request, used, state, None, by), f"{VOTE_KIND}:used:{signed}"
+    number = state.used + 1
+    result = {
+        "v": 1,
+        "request": request.id,
+        "digest": request.digest,
+        "number": number,
+        "uses": state.uses,
+        "scope": state.scope,
+        "session": session,
+        "call_id": by,
+        "approvers": list(state.approvers),
+        "level": state.level,
+    }
+    approver = ", ".join(state.approvers)
+    statements = [vote.statement.to_dict() for vote in state.approvals if vote.statement is not None]
+    escalated = state.escalation is not None
+    draft = Capsule(
+        type="auth",
+        domain=APPROVALS_DOMAIN,
+        parent_id=request.id,
+        trigger=Trigger(
+            type="system", source="aver", request=f"use {request.id}", correlation_id=by or request.call_id or None
+        ),
+        context=Context(agent_id="aver", session_id=session or None),
+        authority=Authority(
+            type="escalated" if escalated else "human_approved",
+            approver=approver,
+            chain=statements,
+            escalation_reason=state.escalation,
+        ),
+        outcome=Outcome(
+            status="success", result=result, summary=f"use {number} of {state.uses}, approved by {approver}"
+        ),
+    )
+    return of_kind(draft, USE_KIND, {"request": request.id}), f"{USE_KIND}:{request.id}:{number}"
 
 
 def expire(ledger: Ledger, request: ApprovalRequest) -> None:

@@ -67,8 +67,14 @@ def render_request(
     *,
     limit: int,
     comment: str = "",
+    scope: str = "",
+    uses: int = 0,
+    rule: str = "",
 ) -> RequestDisplay:
-    """Render a request with at most `limit` lines of its arguments and of its diff."""
+    """Render a request with at most `limit` lines of its arguments and of its diff.
+
+    `scope` and `uses` are what the person chose for an approval. `rule` is the rule that it puts in force for good.
+    """
     # Each part has a limit of its own, so that a long diff cannot push the arguments out of sight.
     arguments, arguments_cut = _limit_lines(_render_arguments(action.get("arguments")), limit, "arguments")
     changes, changes_cut = _limit_lines(_render_quoted((diff or "").removesuffix("\n").split("\n")), limit, "the diff")
@@ -82,7 +88,8 @@ def render_request(
         *_render_notes(action, diff),
         *([DisplayLine("your reason", "strong"), *_render_quoted(comment.split("\n"))] if comment else []),
         DisplayLine("what an answer is good for", "strong"),
-        *_render_binding(request),
+        *_render_binding(request, scope or request.scope, uses or request.uses),
+        *([DisplayLine("the rule that is put in force", "strong"), *_render_quoted(rule.split("\n"))] if rule else []),
         DisplayLine(f"digest {request.digest}", "strong"),
     ]
     return RequestDisplay(
@@ -113,7 +120,7 @@ def _render_facts(request: ApprovalRequest, state: RequestState) -> Iterator[Dis
             yield from _render_quoted(words.split("\n"))
 
 
-def _render_binding(request: ApprovalRequest) -> Iterator[DisplayLine]:
+def _render_binding(request: ApprovalRequest, scope: str, uses: int) -> Iterator[DisplayLine]:
     """Render what the statement names besides the action: ledger, tenant, request, session, uses and end."""
     if request.statement == UNBOUND_VERSION:
         words = "an earlier version of Aver opened this request: an answer names no ledger, tenant or request"
@@ -122,8 +129,12 @@ def _render_binding(request: ApprovalRequest) -> Iterator[DisplayLine]:
     yield DisplayLine(f"  ledger {request.ledger}, tenant {request.tenant}")
     yield DisplayLine(f"  request {request.id}")
     # The caller chose the name of its session.
-    yield from _render_quoted([f"scope: {request.scope}"])
-    yield DisplayLine(f"  once, until {request.expires} (UTC)")
+    yield from _render_quoted([f"scope: {scope}"])
+    yield DisplayLine(f"  {'once' if uses == 1 else f'{uses} times'}, until {request.expires} (UTC)")
+    beside = request.content.get("beside")
+    left_out = beside.get("arguments") if isinstance(beside, Mapping) else None
+    if isinstance(left_out, Mapping) and left_out:
+        yield from _render_quoted([f"whatever the agent writes as its {', '.join(sorted(map(str, left_out)))}"])
 
 
 def _render_action(action: Mapping[str, Any]) -> Iterator[DisplayLine]:

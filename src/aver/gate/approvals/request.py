@@ -3,9 +3,14 @@
 `outcome.result` of an `approval.request`:
 
     v           1
-    digest      SHA-256 of the action's canonical bytes: what an approval is for
+    digest      the action's digest: what an approval is for
+    digest_version    2: the version of that digest (`aver.gate.action`). Requests of earlier versions of Aver lack this
+                field and `beside`, and have version 1
     gate_id     the id of the gate's decision
-    action      the exact action, or a blob of its canonical bytes (whose digest is then that digest)
+    action      the part of the action that the digest covers, or a blob of its canonical bytes. SHA-256 of them is the
+                digest
+    beside      the rest of the action: {description, session, arguments}, or a blob of it. `arguments` are those that
+                the digest leaves out
     diff        its diff, or a blob of it, or null
     risk        {score, low, high, observations}, or null
     reasons     why a person is asked
@@ -16,24 +21,17 @@
     anchor      the source of those keys: `ledger` or `system`
     statement   2: the version of the statement that people sign. Requests of earlier versions of Aver lack this field
                 and the next two, and want version 1
-    scope       `session:<id>`: the session in which an approval is good
-    uses        1: how often it is good
+    scope       `session:<id>`: the session in which an approval is good, unless the person says `workspace`
+    uses        1: how often it is good, unless the person says more
 
-`notify` tells people that a request waits for them. It never delays the request, and never makes it fail. A configured
-command gets `AVER_REQUEST`, `AVER_DIGEST`, `AVER_EXPIRES` and `AVER_SUMMARY` in its environment, and the
-same as one JSON object on its standard input. Aver runs it without a shell, in a session of its own, and does not wait
-for it. Without a configured command Aver uses `notify-send`, if there is a desktop.
+`aver.gate.approvals.notification` tells people that a request waits for them.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import re
-import shutil
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,14 +39,14 @@ from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import INLINE_MAX, Blob, blob_references
 from aver.capsule.canonical import canonical_bytes, has_surrogate
 from aver.capsule.json_document import check_object, check_version, int_field, text_field, time_field
+from aver.capsule.json_reader import read_json
 from aver.capsule.sealed import Sealed, content_hash
 from aver.errors import AverError, BadInput, IntegrityError
 from aver.fast_dataclass import dataclass
-from aver.gate.action import Action
+from aver.gate.action import DIGEST_VERSION, FIRST_DIGEST_VERSION, Action, bound_content
 from aver.gate.approvals.roster import Approver, approver_from_dict
 from aver.gate.approvals.rules import LEVELS_MAX, ApprovalLevel, level_from_dict
 from aver.gate.decision import Decision
-from aver.text import escape_invisible
 
 REQUEST_KIND = "approval.request"
 
@@ -69,7 +67,13 @@ UNBOUND_VERSION = 1
 DOWNGRADED = "the request wants a statement of an earlier version than a request before it"
 
 USES = 1
-"""How often an approval is good."""
+"""How often an approval is good, unless the person says more."""
+
+USES_MAX = 100
+"""Upper bound of the uses that a person can allow at once. A rule is better for more (`aver policy allow`)."""
+
+WORKSPACE_SCOPE = "workspace"
+"""The scope of an approval that is good in every session. The digest names the workspace."""
 
 _SESSION_SCOPE = "session:"
 
@@ -82,6 +86,8 @@ _KEYS = frozenset(
     )
 )
 _BINDING_KEYS = frozenset({"statement", "scope", "uses"})
+_DIGEST_KEYS = frozenset({"digest_version", "beside"})
+_BESIDE_KEYS = frozenset({"description", "session", "arguments"})
 
 
 def session_scope(session: str) -> str:
@@ -113,23 +119,49 @@ class ApprovalRequest:
     """The version of the statement that it wants."""
     scope: str = ""
     uses: int = USES
+    digest_version: int = FIRST_DIGEST_VERSION
     call_id: str = ""
     """The call that it concerns, from `trigger.correlation_id`; empty in older requests."""
 
-    def read_action(self, blob: bytes | None) -> dict[str, Any]:
-        """Return the exact action; `blob` has its bytes if it is a blob. Raises IntegrityError for a wrong digest."""
-        action = self.content["action"]
+    def read_action(self, fetch: Callable[[str], bytes]) -> dict[str, Any]:
+        """Return the whole action, as `Action.to_dict` gives it. `fetch` returns the bytes of a blob.
+
+        Raises IntegrityError if it is not the action of the digest, or of another session.
+        """
+        action, apart = self.content["action"], self.blob_digest("action")
         # The digest is what people sign, so the bytes are checked before they are shown.
-        raw = canonical_bytes(action) if blob is None else blob
+        raw = canonical_bytes(action) if apart is None else fetch(apart)
         if hashlib.sha256(raw).hexdigest() != self.digest:
             raise IntegrityError("EVIDENCE_INVALID", f"the action in the request {self.id} is not the one it is about")
-        if blob is not None:
-            from aver.capsule.json_reader import read_json
+        action = action if apart is None else read_json(raw)
+        try:
+            if self.digest_version != FIRST_DIGEST_VERSION:
+                action = self._join_action(action, fetch)
+            if not self.has_scope_of(action):
+                raise IntegrityError("EVIDENCE_INVALID", f"the request {self.id} is not of the session of its action")
+            return dict(action)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise IntegrityError("EVIDENCE_INVALID", f"the request {self.id} does not hold an action") from error
 
-            action = read_json(raw)
-        if not isinstance(action, dict) or not self.has_scope_of(action):
-            raise IntegrityError("EVIDENCE_INVALID", f"the request {self.id} is not of the session of its action")
-        return dict(action)
+    def _join_action(self, bound: Mapping[str, Any], fetch: Callable[[str], bytes]) -> dict[str, Any]:
+        """Put the part that the digest covers and the rest together. Raises BadInput where they do not fit."""
+        beside = check_object(self.read_beside(fetch), "the request: beside", _BESIDE_KEYS)
+        if bound.get("v") != DIGEST_VERSION or beside["arguments"].keys() & bound["arguments"].keys():
+            raise BadInput("the action in the request is not of the version that it names")
+        whole = {**bound, **beside, "arguments": {**bound["arguments"], **beside["arguments"]}}
+        if bound_content(whole, beside["arguments"].keys()) != bound:
+            raise BadInput("the action in the request and the rest of it do not fit")
+        return {name: value for name, value in whole.items() if name != "v" and (value or name != "request_sha256")}
+
+    def read_beside(self, fetch: Callable[[str], bytes]) -> Any:
+        """Return the part of the action that the digest leaves out, as the record has it."""
+        apart = self.blob_digest("beside")
+        if apart is None:
+            return self.content["beside"]
+        raw = fetch(apart)
+        if hashlib.sha256(raw).hexdigest() != apart:
+            raise IntegrityError("EVIDENCE_INVALID", f"a blob of the request {self.id} has other bytes")
+        return read_json(raw)
 
     def has_scope_of(self, action: Mapping[str, Any]) -> bool:
         """Whether the request is for the session of this action. One that wants version 1 does not say."""
@@ -144,8 +176,8 @@ class ApprovalRequest:
         return None if raw is None else raw.decode("utf-8", "surrogatepass")
 
     def blob_digest(self, part: str) -> str | None:
-        """Return the digest of the blob that holds the `action` or `diff`; None if it is in the record itself."""
-        value = self.content[part]
+        """Return the digest of the blob with the `action`, `beside` or `diff`; None if it is in the record itself."""
+        value = self.content.get(part)
         found = next(blob_references(value), None) if isinstance(value, dict) and value.keys() == {"blob"} else None
         return None if found is None else found[0]
 
@@ -175,12 +207,12 @@ def build_request_content(
     """Build `outcome.result` of a new request, and its blobs."""
     text_field(decision.gate_id, "gate_id", _GATE_ID)
     blobs: list[Blob] = []
-    exact: Any = action.to_dict()
-    raw = canonical_bytes(exact)
-    # The digest of the blob is that of the action, so the request still names it exactly.
-    if len(raw) > ACTION_INLINE_MAX:
-        blobs.append(Blob(raw, "application/json"))
-        exact = blobs[-1].reference
+    whole, left_out = action.to_dict(), action.left_out
+    beside = {
+        "description": action.description,
+        "session": action.session,
+        "arguments": {name: whole["arguments"][name] for name in left_out},
+    }
     risk = None
     if decision.score is not None and decision.interval is not None:
         low, high = decision.interval
@@ -189,7 +221,10 @@ def build_request_content(
         "v": 1,
         "digest": decision.digest,
         "gate_id": decision.gate_id,
-        "action": exact,
+        "digest_version": DIGEST_VERSION,
+        # The digest of such a blob is that of the action, so the request still names it exactly.
+        "action": _store_large(bound_content(whole, left_out), blobs),
+        "beside": _store_large(beside, blobs),
         "diff": _build_diff_content(action.diff, blobs),
         "risk": risk,
         "reasons": list(decision.reasons),
@@ -204,6 +239,15 @@ def build_request_content(
         "uses": USES,
     }
     return content, blobs
+
+
+def _store_large(content: dict[str, Any], blobs: list[Blob]) -> dict[str, Any]:
+    """Return a part of an action as the record holds it: itself, or a reference to a new blob of it."""
+    raw = canonical_bytes(content)
+    if len(raw) <= ACTION_INLINE_MAX:
+        return content
+    blobs.append(Blob(raw, "application/json"))
+    return blobs[-1].reference
 
 
 def _build_diff_content(diff: str | None, blobs: list[Blob]) -> Any:
@@ -227,7 +271,7 @@ def read_request(record: Sealed, *, ledger: str, tenant: str) -> ApprovalRequest
         content = record.to_dict()
         if record.kind != REQUEST_KIND:
             raise BadInput(f"the record {content['id']} is of the kind {record.kind}")
-        result = check_object(content["outcome"]["result"], "the request", _KEYS, _BINDING_KEYS)
+        result = check_object(content["outcome"]["result"], "the request", _KEYS, _BINDING_KEYS | _DIGEST_KEYS)
         check_version(result["v"], "the request")
         statement, scope = _read_binding(result)
         # Checked before the levels are read, so that a record cannot ask for endless work.
@@ -262,6 +306,7 @@ def read_request(record: Sealed, *, ledger: str, tenant: str) -> ApprovalRequest
             content=result,
             statement=statement,
             scope=scope,
+            digest_version=_read_digest_version(result),
             call_id=str(content["trigger"].get("correlation_id") or ""),
         )
     except AverError:
@@ -285,47 +330,11 @@ def _read_binding(result: Mapping[str, Any]) -> tuple[int, str]:
     return STATEMENT_VERSION, scope
 
 
-DESKTOP_VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS")
-"""One of these is set if there is a desktop."""
-
-
-def notify(request: ApprovalRequest, command: Sequence[str] | None, summary: str) -> bool:
-    """Start the command that notifies people. Returns False if there is none, or if it does not start."""
-    # Imported here: it takes long to load, and hooks load this module.
-    import subprocess
-
-    variables = {
-        "AVER_REQUEST": request.id,
-        "AVER_DIGEST": request.digest,
-        "AVER_EXPIRES": request.expires,
-        "AVER_SUMMARY": escape_invisible(summary),
-    }
-    argv = list(command or ())
-    program = shutil.which("notify-send") if command is None else None
-    if program is not None and any(os.environ.get(name) for name in DESKTOP_VARIABLES):
-        body = f"{variables['AVER_SUMMARY']}\naver approvals show {variables['AVER_REQUEST'][:8]}"
-        argv = [program, "--app-name=aver", "--", "Approval needed", body]
-    if not argv:
-        return False
-    # The message is far smaller than a pipe's buffer, so writing it never blocks.
-    message = json.dumps({name.removeprefix("AVER_").lower(): value for name, value in variables.items()}) + "\n"
-    try:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, **variables},
-            start_new_session=True,
-        )
-    except (OSError, ValueError):
-        return False
-    try:
-        if process.stdin is not None:
-            process.stdin.write(message.encode("ascii"))
-            process.stdin.close()
-    except OSError:
-        pass  # the command closed its input
-    # Somebody must wait for the child, or it stays as a zombie.
-    threading.Thread(target=process.wait, name="aver-notify", daemon=True).start()
-    return True
+def _read_digest_version(result: Mapping[str, Any]) -> int:
+    """Return the version of the digest. A request without these fields has version 1."""
+    found = _DIGEST_KEYS & result.keys()
+    if not found:
+        return FIRST_DIGEST_VERSION
+    if found != _DIGEST_KEYS:
+        raise BadInput(f"the request lacks {min(_DIGEST_KEYS - found)}")
+    return int_field(result["digest_version"], "the request: digest_version", low=DIGEST_VERSION, high=DIGEST_VERSION)

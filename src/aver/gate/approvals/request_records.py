@@ -27,6 +27,7 @@ from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, IntegrityError, NotFound, Refused
 from aver.gate.action import Action
+from aver.gate.action_text import summarise_action
 from aver.gate.approvals.enrolment import ApprovalSetup, load_approval_setup, record_rotations
 from aver.gate.approvals.request import (
     DOWNGRADED,
@@ -35,7 +36,6 @@ from aver.gate.approvals.request import (
     ApprovalRequest,
     add_seconds,
     build_request_content,
-    notify,
     read_request,
     session_scope,
 )
@@ -47,9 +47,6 @@ from aver.gate.own_records import OwnRecords
 from aver.ledger import Head, Ledger
 
 APPROVALS_DOMAIN = "approvals"
-
-SUMMARY_MAX = 200
-"""Characters of the summary of a request."""
 
 PREFIX_MIN = 4
 """Characters of a request's id that a person must give."""
@@ -109,6 +106,8 @@ def open_request(
     except Exists as exists:
         return _resume_request(ledger, exists.record, action, decision.gate_id, setup)
     request = read_request(record, ledger=ledger.id, tenant=ledger.tenant)
+    from aver.gate.approvals.notification import notify  # Not above: it masks, and most requests are read, not opened.
+
     # Only after the request is in the ledger: the command may look it up at once.
     notify(request, setup.rules.notify, summary)
     return request
@@ -146,19 +145,36 @@ def _resume_request(
 ) -> ApprovalRequest:
     """Return the request that is there under this gate id. Raises Refused unless a new one would be the same."""
     request = read_request(OwnRecords(ledger).require(record), ledger=ledger.id, tenant=ledger.tenant)
-    levels, approvers = _select_approvers(setup)
+    if (request.gate_id, request.scope) != (gate_id, session_scope(action.session)):
+        raise _changed_error(request)
+    _require_same_pins(request, action, setup, ledger.tenant)
+    return request
+
+
+def take_up_request(ledger: Ledger, request: ApprovalRequest, action: Action) -> None:
+    """Make sure that an open or approved request serves for this action. Raises Refused unless a new one would pin
+    the same approvers. The caller checks that the action is inside the scope of the approval.
+    """
+    record_rotations(ledger)
+    _require_same_pins(request, action, load_approval_setup(ledger), ledger.tenant)
+
+
+def _require_same_pins(request: ApprovalRequest, action: Action, setup: ApprovalSetup, tenant: str) -> None:
     # A request that was put there in advance might name other approvers, never expire, or want a statement that can be
     # copied from elsewhere.
-    found = (request.chain, request.digest, request.gate_id, request.levels, request.statement, request.scope)
-    chain, scope = approvals_chain(ledger.tenant), session_scope(action.session)
-    same = found == (chain, action.digest, gate_id, levels, STATEMENT_VERSION, scope)
+    levels, approvers = _select_approvers(setup)
+    found = (request.chain, request.digest, request.levels, request.statement)
+    same = found == (approvals_chain(tenant), action.digest, levels, STATEMENT_VERSION)
     if not same or request.approvers != approvers or request.expires > add_seconds(request.opened, EXPIRES_MAX):
-        raise Refused(
-            "REQUEST_CHANGED",
-            f"the request {request.id} that is there for this action names other approvers, or is not about it",
-            advice="ask again under a new gate id",
-        )
-    return request
+        raise _changed_error(request)
+
+
+def _changed_error(request: ApprovalRequest) -> Refused:
+    return Refused(
+        "REQUEST_CHANGED",
+        f"the request {request.id} that is there for this action names other approvers, or is not about it",
+        advice="ask again under a new gate id",
+    )
 
 
 def valid_approvers(request: ApprovalRequest, setup: ApprovalSetup) -> Mapping[str, Approver]:
@@ -233,22 +249,6 @@ def _read_requests(ledger: Ledger, *, since: str | None = None, stop: int | None
             yield read_request(record, ledger=ledger.id, tenant=ledger.tenant)
         except (BadInput, IntegrityError):
             continue
-
-
-def summarise_action(action: Mapping[str, object]) -> str:
-    """Return an action in one line: its tool with its description, command or path."""
-    tool = str(action.get("tool") or action.get("type"))
-    arguments = action.get("arguments")
-    words = str(action.get("description") or "")
-    if not words and isinstance(arguments, dict):
-        # The arguments that say most, in this order.
-        named = (arguments.get(name) for name in ("command", "file_path", "path", "url", "query"))
-        words = next((value for value in named if isinstance(value, str)), "")
-    files = action.get("files")
-    if not words and isinstance(files, list) and files:
-        words = str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
-    line = " ".join(f"{tool}: {words}".split()) if words else tool
-    return line if len(line) <= SUMMARY_MAX else f"{line[: SUMMARY_MAX - 1]}…"
 
 
 class RequestHistory:

@@ -4,7 +4,7 @@
     approvers = ["person:ada", "person:ben"]    the first level; default: everyone who is enrolled
     quorum = 1                                   how many of them must approve
     expires = 3600                               seconds until the request expires
-    notify = ["notify-send", "Aver"]             a command for each new request; [] for none
+    notify = "desktop"                           how people are told of a new request: "off", or a command
 
     [[approvals.levels]]                         the next level, and so on
     approvers = ["person:eve"]
@@ -105,18 +105,25 @@ def read_approval_rules(table: Mapping[str, Any], where: str) -> ApprovalRules:
             raise BadInput(f"{place}.approvers is empty")
         _check_quorum(level, place)
         levels.append(level)
-    notify: tuple[str, ...] | None = None
-    if "notify" in table:
-        command = table["notify"]
-        if not isinstance(command, list) or len(command) > NOTIFY_MAX:
-            raise BadInput(
-                f"{where}.notify must be a list: a program and its arguments", advice="it is run without a shell"
-            )
-        for part in command:
-            if not isinstance(part, str) or "\0" in part:
-                raise BadInput(f"{where}.notify must hold texts only")
-        notify = tuple(command)
-    return ApprovalRules(tuple(levels), expires, notify)
+    return ApprovalRules(tuple(levels), expires, _parse_notify(table.get("notify", DESKTOP), where))
+
+
+DESKTOP, OFF = "desktop", "off"
+
+
+def _parse_notify(value: Any, where: str) -> tuple[str, ...] | None:
+    """Return the command that tells people; None for the desktop's own, empty for none."""
+    if value in (DESKTOP, OFF):
+        return None if value == DESKTOP else ()
+    if not isinstance(value, list) or len(value) > NOTIFY_MAX:
+        raise BadInput(
+            f'{where}.notify must be "{DESKTOP}", "{OFF}", or a list: a program and its arguments',
+            advice="it is run without a shell",
+        )
+    for part in value:
+        if not isinstance(part, str) or "\0" in part:
+            raise BadInput(f"{where}.notify must hold texts only")
+    return tuple(value)
 
 
 def _check_quorum(level: ApprovalLevel, where: str) -> None:

@@ -10,7 +10,8 @@ ledger. It checks that
 * no key approves that is known to have another purpose, or that sealed the record itself. Otherwise the ledger's key,
   which the agent may use, could pass as a person's where the verifier knows that key only;
 * no key approves after its end: neither by the vote's own time, nor by that of a record before it in the chain;
-* every use had the approvals it needed at that place in the chain, and was the first;
+* every use had the approvals it needed at that place in the chain, was of their action and inside their scope, and was
+  no more than people allowed;
 * what the record of an answer or a use says about action, people and statements is what was signed.
 
 In the ledger that the ring belongs to, a key of the ring must have sealed each record, and people's keys must be those
@@ -29,7 +30,8 @@ from dataclasses import dataclass, field
 
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError
+from aver.errors import AverError, NotFound
+from aver.gate.action import FIRST_DIGEST_VERSION
 from aver.gate.approvals.request import DOWNGRADED, REQUEST_KIND, UNBOUND_VERSION, ApprovalRequest, read_request
 from aver.gate.approvals.roster import (
     APPROVE_PURPOSE,
@@ -41,13 +43,16 @@ from aver.gate.approvals.roster import (
 )
 from aver.gate.approvals.vote import (
     NOT_INDEPENDENT,
+    USE_KIND,
     VOTE_KIND,
     Vote,
     compute_state,
     read_vote,
     turn_problem,
+    use_problem,
     vote_problem,
 )
+from aver.gate.effects.known_agents import default_known_agents
 from aver.keys import KeyRole, PublicKey, Ring
 from aver.verdict import Finding, Place, Tally
 from aver.verdict.chain import make_printable
@@ -65,6 +70,10 @@ _VERDICT_CODES = {
     "STATEMENT_MISMATCH": "EVIDENCE_INVALID",
     "NOT_LISTED": "ROLE_POLICY_VIOLATION",
     "ALREADY_DECIDED": "REPLAY",
+    "REPLAY": "REPLAY",
+    "NOT_APPROVED": "EVIDENCE_INVALID",
+    "SCOPE_MISMATCH": "EVIDENCE_INVALID",
+    "EVIDENCE_INVALID": "EVIDENCE_INVALID",
 }
 """The verdict's code for a reason of refusal. Any other reason is a `STATE_VIOLATION`."""
 
@@ -174,7 +183,7 @@ class _ApprovalChecker:
         return None
 
     def check_record(self, record: Sealed) -> None:
-        if record.kind not in (REQUEST_KIND, VOTE_KIND) or not self._counts_here(record):
+        if record.kind not in (REQUEST_KIND, VOTE_KIND, USE_KIND) or not self._counts_here(record):
             return
         try:
             self._check_record(record)
@@ -191,6 +200,7 @@ class _ApprovalChecker:
                 return
             self._wanted = request.statement
             self._cases[request.id] = _CheckedRequest(request, newest=request.opened)
+            self._check_left_out(record, request)
             if not _matches_action(request):
                 self._add_finding(
                     record, "failed", "EVIDENCE_INVALID", "the action or the diff it carries is not the one it names"
@@ -221,20 +231,29 @@ class _ApprovalChecker:
             case.newest = max(case.newest, vote.at)
 
     def _check_use(self, record: Sealed, case: _CheckedRequest, vote: Vote) -> None:
-        """Check that a use is the first, and that the approvals it needs came before it."""
+        """Check that the approvals a use needs came before it, and that no more uses came than they allow."""
         request = case.request
+        before = compute_state(request, case.votes, request.approvers, now=vote.at, newest=case.newest)
+        if vote.use is not None and request.digest_version != FIRST_DIGEST_VERSION:
+            if (problem := use_problem(request, before, vote.use)) is not None:
+                self._add_finding(record, "failed", _VERDICT_CODES[problem.code], problem.words)
+                return
+            self._check_account(record, case, before.valid_approvals)
+            return
         # A use is one of what people signed. By version 1, two requests with the same digest and end share one use.
         unbound = request.statement == UNBOUND_VERSION
         use = (request.digest, request.expires) if unbound else (request.id,)
-        if case.used or use in self._uses:
+        if before.state == "used" or case.used or use in self._uses:
             self._add_finding(record, "failed", "REPLAY", "the approval was used before")
             return
         case.used = True
         self._uses.add(use)
-        before = compute_state(request, case.votes, request.approvers, now=vote.at, newest=case.newest)
         if before.state != "approved":
             words = f"it was used without the approvals it needs: {before.state}, {before.reason}"
             self._add_finding(record, "failed", "EVIDENCE_INVALID", words)
+            return
+        if vote.use is not None or request.digest_version != FIRST_DIGEST_VERSION:
+            self._add_finding(record, "failed", "STATE_VIOLATION", "a use of this request has another form")
             return
         self._check_account(record, case, before.valid_approvals)
 
@@ -258,6 +277,22 @@ class _ApprovalChecker:
         else:
             return
         self._add_finding(record, "failed", "EVIDENCE_INVALID", words)
+
+    def _check_left_out(self, record: Sealed, request: ApprovalRequest) -> None:
+        """Warn of a digest that leaves out arguments which this version of Aver does not know as descriptive."""
+        if request.digest_version == FIRST_DIGEST_VERSION or request.blob_digest("beside") is not None:
+            return  # The digest covers everything; or the blob need not be here, and the decision is checked anyway.
+        action, beside = request.content["action"], request.content["beside"]
+        left_out = beside.get("arguments") if isinstance(beside, dict) else None
+        if not isinstance(left_out, dict) or not request.has_scope_of(beside):
+            words = "it does not hold what its digest leaves out, or is of another session"
+            self._add_finding(record, "failed", "EVIDENCE_INVALID", words)
+            return
+        tool = action.get("tool") if isinstance(action, dict) else None
+        known = default_known_agents().find_descriptive(tool) if isinstance(tool, str) else left_out.keys()
+        if more := sorted(left_out.keys() - known):
+            words = f"its digest leaves out {', '.join(more)}, which may change what the tool does"
+            self._add_finding(record, "warning", "EVIDENCE_INVALID", words)
 
     def _check_vote(self, record: Sealed, case: _CheckedRequest, vote: Vote) -> None:
         request = case.request
@@ -330,8 +365,12 @@ def _matches_action(request: ApprovalRequest) -> bool:
         return apart == request.digest
     action = request.content["action"]
     try:
-        if hashlib.sha256(canonical_bytes(action)).hexdigest() != request.digest or not request.has_scope_of(action):
+        if hashlib.sha256(canonical_bytes(action)).hexdigest() != request.digest:
             return False
+        if request.digest_version == FIRST_DIGEST_VERSION and not request.has_scope_of(action):
+            return False
+        if request.digest_version != FIRST_DIGEST_VERSION and request.blob_digest("beside") is None:
+            request.read_action(_no_blob)
         apart = request.blob_digest("diff")
         if apart is None:
             request.read_diff(None, action)
@@ -339,6 +378,10 @@ def _matches_action(request: ApprovalRequest) -> bool:
         return bool(apart == action.get("diff_sha256"))
     except (AverError, AttributeError, TypeError, ValueError):
         return False
+
+
+def _no_blob(digest: str) -> bytes:
+    raise NotFound(f"the blob {digest} is not here")
 
 
 def _place_of(record: Sealed) -> Place:

@@ -5,15 +5,23 @@ A person's vote (`approve`, `deny`, `escalate`) is a statement with the purpose 
     {v: 2, ledger, tenant, request, digest, decision, approver, expires, shown, scope, uses}
 
 `request` is the id of the request's record, so a vote is good in one ledger, one tenant and for one request only.
-`scope` and `uses` are those of the request. `shown` is the SHA-256 of the exact text that the person saw. The ledger
-keeps that text as a blob. Version 1 was {digest, decision, approver, expires, shown}. It counts only for a request that
-wants it, which no version of Aver opens any more. Two more votes come
-from Aver and have no signature: `expired`, and `used` when the action goes ahead. A vote is recorded as an
-`approval.decision`, with `outcome.result`: {v, request, digest, decision, approver, custody, level, comment, shown}.
+`scope` and `uses` are those of the request, or what the person chose in an approval: the scope `workspace`, and up to
+`USES_MAX` uses. Where several people must approve, the narrowest of their choices counts. `shown` is the SHA-256 of the
+exact text that the person saw. The ledger keeps that text as a blob. Version 1 was {digest, decision, approver,
+expires, shown}. It counts only for a request that wants it, which no version of Aver opens any more. `expired` comes
+from Aver and has no signature. A vote is recorded as an `approval.decision`, with `outcome.result`: {v, request,
+digest, decision, approver, custody, level, comment, shown}.
+
+Each use of an approval is a record of its own, an `approval.use`, with `outcome.result`:
+
+    {v: 1, request, digest, number, uses, scope, session, call_id, approvers, level}
+
+`number` counts the uses of the request from 1 to `uses`. `session` and `call_id` are those of the action that goes
+ahead. A request whose digest has version 1 is used once, by an `approval.decision` with the word `used`.
 
 `compute_state` follows these rules, in this order. The same votes give the same state.
 
-1. A request that was used once stays used.
+1. A request that was used as often as people allowed stays used.
 2. One `deny`, `expired` or `closed` ends it, even after approvals. Aver closes a request when the client has asked its
    own person, and the call was then made. A denial needs no valid signature; an approval does.
 3. A request past its time is expired. Aver compares with the clock and with the newest time in the ledger since the
@@ -36,7 +44,14 @@ from aver.capsule.json_document import check_object, check_version, int_field, t
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
-from aver.gate.approvals.request import UNBOUND_VERSION, ApprovalRequest
+from aver.gate.action import FIRST_DIGEST_VERSION
+from aver.gate.approvals.request import (
+    UNBOUND_VERSION,
+    USES_MAX,
+    WORKSPACE_SCOPE,
+    ApprovalRequest,
+    session_scope,
+)
 from aver.gate.approvals.roster import CUSTODIES, Approver, Custody
 from aver.gate.approvals.rules import LEVELS_MAX
 from aver.keys import Ring, Statement, check_statement
@@ -44,6 +59,7 @@ from aver.keys import Ring, Statement, check_statement
 APPROVAL_PURPOSE = "approval"
 """The purpose of a signed vote."""
 VOTE_KIND = "approval.decision"
+USE_KIND = "approval.use"
 
 PersonWord = Literal["approve", "deny", "escalate"]
 VoteWord = Literal["approve", "deny", "escalate", "expired", "closed", "used"]
@@ -51,6 +67,7 @@ PERSON_WORDS: tuple[str, ...] = get_args(PersonWord)
 _VOTE_WORDS: tuple[str, ...] = get_args(VoteWord)
 
 _KEYS = frozenset({"v", "request", "digest", "decision", "approver", "custody", "level", "comment", "shown"})
+_USE_KEYS = frozenset({"v", "request", "digest", "number", "uses", "scope", "session", "call_id", "approvers", "level"})
 _matches_digest = re.compile(r"[0-9a-f]{64}").fullmatch
 
 
@@ -69,10 +86,25 @@ class Vote:
     shown: str | None = None
     """The digest of the text that the person saw."""
     statement: Statement | None = None
+    use: Use | None = None
+    """For `used` in a record of its own: which use it is, and of what."""
 
     @property
     def is_by_person(self) -> bool:
         return self.word in PERSON_WORDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One use of an approval, as recorded. `use_problem` says whether the approval covers it."""
+
+    digest: str
+    number: int
+    uses: int
+    scope: str
+    session: str
+    call_id: str
+    approvers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +115,13 @@ class VoteProblem:
     words: str
 
 
-def vote_content(request: ApprovalRequest, word: str, approver: str, shown: str) -> dict[str, Any]:
-    """Return the content that a person signs: exactly that of the version that the request wants."""
+def vote_content(
+    request: ApprovalRequest, word: str, approver: str, shown: str, *, scope: str = "", uses: int = 0
+) -> dict[str, Any]:
+    """Return the content that a person signs: exactly that of the version that the request wants.
+
+    `scope` and `uses` are what the person chose, where that differs from the request.
+    """
     content = {
         "digest": request.digest,
         "decision": word,
@@ -100,16 +137,30 @@ def vote_content(request: ApprovalRequest, word: str, approver: str, shown: str)
         "tenant": request.tenant,
         "request": request.id,
         **content,
-        "scope": request.scope,
-        "uses": request.uses,
+        "scope": scope or request.scope,
+        "uses": uses or request.uses,
     }
+
+
+def _read_choice(request: ApprovalRequest, statement: Statement, word: str) -> tuple[str, int]:
+    """Return the scope and the uses that a statement says, if a person may choose them; else those of the request."""
+    scope, uses = statement.content.get("scope"), statement.content.get("uses")
+    if word != "approve" or request.statement == UNBOUND_VERSION or request.digest_version == FIRST_DIGEST_VERSION:
+        return request.scope, request.uses
+    is_count = isinstance(uses, int) and not isinstance(uses, bool) and 1 <= uses <= USES_MAX
+    return (
+        WORKSPACE_SCOPE if scope == WORKSPACE_SCOPE else request.scope,
+        uses if is_count and isinstance(uses, int) else request.uses,
+    )
 
 
 def read_vote(record: Sealed) -> tuple[str, Vote] | None:
     """Read the vote in a record. Returns the id of its request and the vote; None if the record is not a vote.
 
-    Raises BadInput for an unreadable vote. The caller must not ignore it, because it may be a denial.
+    Raises BadInput for an unreadable vote. The caller must not ignore it, because it may be a denial or a use.
     """
+    if record.kind == USE_KIND:
+        return _read_use(record)
     if record.kind != VOTE_KIND:
         return None
     try:
@@ -142,6 +193,34 @@ def read_vote(record: Sealed) -> tuple[str, Vote] | None:
         raise BadInput("the decision cannot be read") from error
 
 
+def _read_use(record: Sealed) -> tuple[str, Vote]:
+    """Read a use of an approval. Raises BadInput for an unreadable one."""
+    try:
+        content = record.to_dict()
+        result = check_object(content["outcome"]["result"], "the use", _USE_KEYS)
+        check_version(result["v"], "the use")
+        texts = {name: result[name] for name in ("digest", "scope", "session", "call_id")}
+        approvers = result["approvers"]
+        if not isinstance(approvers, list) or not all(isinstance(text, str) for text in (*texts.values(), *approvers)):
+            raise BadInput("the use is none")
+        return str(result["request"]), Vote(
+            sequence=record.sequence,
+            at=time_field((read_block(content) or {}).get("at"), "the use: at"),
+            word="used",
+            level=int_field(result["level"], "the use: level", low=0, high=LEVELS_MAX),
+            use=Use(
+                **texts,
+                number=int_field(result["number"], "the use: number", low=1, high=USES_MAX),
+                uses=int_field(result["uses"], "the use: uses", low=1, high=USES_MAX),
+                approvers=tuple(approvers),
+            ),
+        )
+    except AverError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise BadInput("the use cannot be read") from error
+
+
 def vote_problem(request: ApprovalRequest, vote: Vote, counted: Mapping[str, Approver]) -> VoteProblem | None:
     """Return why a vote does not count by itself; None if it counts. `counted` are the approvers whose keys count."""
     statement, approver = vote.statement, vote.approver
@@ -153,7 +232,8 @@ def vote_problem(request: ApprovalRequest, vote: Vote, counted: Mapping[str, App
     if statement.content.get("digest") != request.digest:
         return VoteProblem("DIGEST_MISMATCH", "it was signed for another action")
     # Compare the whole content, so that a statement cannot be moved to another request or say more.
-    expected = vote_content(request, vote.word, approver, vote.shown)
+    scope, uses = _read_choice(request, statement, vote.word)
+    expected = vote_content(request, vote.word, approver, vote.shown, scope=scope, uses=uses)
     if canonical_json(statement.content) != canonical_json(expected):
         if statement.content.get("v", UNBOUND_VERSION) != request.statement:
             words = f"its statement is not of version {request.statement}, which the request wants"
@@ -207,6 +287,12 @@ class RequestState:
     """Why it went beyond level 1, or why the approval is weaker than usual."""
     floor: int = 1
     """The lowest level that no escalation has closed."""
+    scope: str = ""
+    """Where the approval is good: the narrowest that its approvals say."""
+    uses: int = 0
+    """How often it is good: the fewest that its approvals say; 0 before it is approved."""
+    used: int = 0
+    """How often it was used."""
     valid_approvals: tuple[Vote, ...] = ()
     """All valid approvals, also those of levels that do not decide."""
     uncounted: tuple[tuple[Vote, VoteProblem], ...] = ()
@@ -215,6 +301,10 @@ class RequestState:
     @property
     def approvers(self) -> tuple[str, ...]:
         return tuple(str(vote.approver) for vote in self.approvals)
+
+    def covers(self, session: str) -> bool:
+        """Whether an approval in this state is good in a session."""
+        return self.scope in (WORKSPACE_SCOPE, session_scope(session))
 
 
 def compute_state(
@@ -225,10 +315,14 @@ def compute_state(
     uncounted: list[tuple[Vote, VoteProblem]] = []
     floor, escalation = 1, None
     ending: Vote | None = None
+    uses: list[Vote] = []
     for vote in decisions:
-        # 1. One use is final. Later votes change nothing.
+        # 1. Such a use is the only one, and final. Later votes change nothing.
+        if vote.word == "used" and vote.use is None:
+            return RequestState(state="used", level=vote.level, reason=f"it was used at {vote.at}", used=1)
         if vote.word == "used":
-            return RequestState(state="used", level=vote.level, reason=f"it was used at {vote.at}")
+            uses.append(vote)
+            continue
         # Only `expired` and `closed` are left: Aver itself recorded them.
         if not vote.is_by_person:
             ending = ending or vote
@@ -250,9 +344,15 @@ def compute_state(
         level=floor,
         escalation=escalation,
         floor=floor,
+        used=len(uses),
         valid_approvals=tuple(valid_approvals),
         uncounted=tuple(uncounted),
     )
+    approved = _find_approval(request, pending, counted)
+    # 1. All uses are spent, or the approvals that they rest on count no longer: nothing more can come of it.
+    if uses and (approved is None or len(uses) >= approved.uses):
+        words = f"it was used at {uses[-1].at}" if len(uses) == 1 else f"it was used {len(uses)} times"
+        return replace(approved or pending, state="used", reason=words)
     # 2.
     if ending is not None:
         if ending.word == "expired":
@@ -264,8 +364,22 @@ def compute_state(
     # 3.
     if max(now, newest) > request.expires:
         return replace(pending, state="expired", reason=f"nobody decided until {request.expires}")
-    # 5. The lowest level with a quorum decides.
-    for number in range(floor, len(request.levels) + 1):
+    # 5.
+    if approved is not None:
+        return approved
+    # The highest level that may decide now.
+    numbers = range(floor, len(request.levels) + 1)
+    level = max([floor, *(number for number in numbers if max(now, newest) >= request.level_opens_at(number))])
+    approvals = _approvals_on_level(request, pending, level)
+    words = f"{len(approvals)} of {request.levels[level - 1].quorum} have approved on level {level}"
+    return replace(pending, level=level, approvals=approvals, reason=words)
+
+
+def _find_approval(
+    request: ApprovalRequest, pending: RequestState, counted: Mapping[str, Approver]
+) -> RequestState | None:
+    """Return the state of an approved request; None if no open level has its quorum. The lowest such level decides."""
+    for number in range(pending.floor, len(request.levels) + 1):
         approvals = _approvals_on_level(request, pending, number)
         if len(approvals) < request.levels[number - 1].quorum:
             continue
@@ -273,17 +387,38 @@ def compute_state(
         reasons = []
         if number > 1:
             waited = request.levels[number - 1].after
-            reasons.append(escalation or f"level {number - 1} did not decide within {waited} seconds")
+            reasons.append(pending.escalation or f"level {number - 1} did not decide within {waited} seconds")
         if any("file" in (counted[str(vote.approver)].custody, vote.custody) for vote in approvals):
             reasons.append(NOT_INDEPENDENT)
-        why = "; ".join(reasons) or None
-        return replace(pending, state="approved", level=number, approvals=approvals, escalation=why)
-    # The highest level that may decide now.
-    numbers = range(floor, len(request.levels) + 1)
-    level = max([floor, *(number for number in numbers if max(now, newest) >= request.level_opens_at(number))])
-    approvals = _approvals_on_level(request, pending, level)
-    words = f"{len(approvals)} of {request.levels[level - 1].quorum} have approved on level {level}"
-    return replace(pending, level=level, approvals=approvals, reason=words)
+        chosen = [_read_choice(request, vote.statement, vote.word) for vote in approvals if vote.statement is not None]
+        is_wide = bool(chosen) and all(scope == WORKSPACE_SCOPE for scope, _ in chosen)
+        return replace(
+            pending,
+            state="approved",
+            level=number,
+            approvals=approvals,
+            escalation="; ".join(reasons) or None,
+            scope=WORKSPACE_SCOPE if is_wide else request.scope,
+            uses=min((uses for _, uses in chosen), default=request.uses),
+        )
+    return None
+
+
+def use_problem(request: ApprovalRequest, before: RequestState, use: Use) -> VoteProblem | None:
+    """Return why an approval in the state `before` does not cover a use; None if it does."""
+    if use.digest != request.digest:
+        return VoteProblem("DIGEST_MISMATCH", "it was used for another action")
+    if before.state == "used":
+        return VoteProblem("REPLAY", f"the approval was used before: {before.reason}")
+    if before.state != "approved":
+        words = f"it was used without the approvals it needs: {before.state}, {before.reason}"
+        return VoteProblem("NOT_APPROVED", words)
+    if not before.covers(use.session):
+        return VoteProblem("SCOPE_MISMATCH", "it was used in another session than the one that it is good for")
+    found = (use.number, use.uses, use.scope, use.approvers)
+    if found != (before.used + 1, before.uses, before.scope, before.approvers):
+        return VoteProblem("EVIDENCE_INVALID", "its account of the approval is not what people signed")
+    return None
 
 
 def _approvals_on_level(request: ApprovalRequest, pending: RequestState, number: int) -> tuple[Vote, ...]:

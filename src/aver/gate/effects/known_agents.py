@@ -192,12 +192,18 @@ class AgentNames:
     """Names of files, in lower case."""
     variables: str = ""
     """Families of environment variables that steer it: `CODEX` stands for all names that start with `CODEX_`."""
+    descriptive: Mapping[str, str] = field(default_factory=dict)
+    """Arguments that only describe a call, separated by white space, by the exact name of the tool. The digest of an
+    action leaves them out, so a name may be added here and never taken away: old digests would not hold any more."""
 
 
 class KnownAgents:
     """The names of all known agents, ready to be looked up. Immutable; compared and hashed by identity."""
 
-    __slots__ = ("_effects_version", "_mcp_callers", "_profiles", "directories", "files", "pairs", "variables")
+    __slots__ = (
+        *("_descriptive", "_effects_version", "_mcp_callers", "_profiles"),
+        *("directories", "files", "pairs", "variables"),
+    )
 
     def __init__(
         self,
@@ -207,6 +213,7 @@ class KnownAgents:
         pairs: Mapping[str, tuple[str, ...]],
         files: Mapping[str, tuple[str, ...]],
         variables: frozenset[str],
+        descriptive: Mapping[str, frozenset[str]],
     ) -> None:
         self._profiles = profiles
         self._mcp_callers = mcp_callers
@@ -214,11 +221,16 @@ class KnownAgents:
         self.pairs = pairs
         self.files = files
         self.variables = variables
+        self._descriptive = descriptive
         self._effects_version = ""
 
     def find_profile(self, tool: str) -> ToolProfile | None:
         """Return the effects of a tool; None for an unknown one. Aver knows no tool of an MCP server by its name."""
         return None if mcp_server(tool) else self._profiles.get(normalise_name(tool))
+
+    def find_descriptive(self, tool: str) -> frozenset[str]:
+        """Return the arguments of a tool that only describe a call. Only the exact name of a known tool has any."""
+        return self._descriptive.get(tool, frozenset())
 
     def is_mcp_caller(self, tool: str) -> bool:
         """Whether a tool calls the tools of MCP servers, and names the server in its arguments."""
@@ -255,6 +267,7 @@ def build_known_agents(agents: Iterable[AgentNames]) -> KnownAgents:
     profiles: dict[str, ToolProfile] = {}
     callers: set[str] = set()
     variables: set[str] = set()
+    descriptive: dict[str, frozenset[str]] = {}
     directories, pairs, files = dict(GUARDED_DIRECTORIES), dict(GUARDED_PAIRS), dict(GUARDED_FILES)
     for agent in agents:
         for profile, names in agent.tools.items():
@@ -263,10 +276,12 @@ def build_known_agents(agents: Iterable[AgentNames]) -> KnownAgents:
                     raise BadInput(f"two coding agents have a tool {name!r} that does different things")
         callers.update(map(normalise_name, agent.mcp_callers.split()))
         variables.update(agent.variables.split())
+        for name, described in agent.descriptive.items():
+            descriptive[name] = descriptive.get(name, frozenset()) | frozenset(described.split())
         for table, named in ((directories, agent.directories), (pairs, agent.pairs), (files, agent.files)):
             for kind, names in named.items():
                 table.update({name: tuple({*table.get(name, ()), kind}) for name in names.split()})
-    return KnownAgents(profiles, frozenset(callers), directories, pairs, files, frozenset(variables))
+    return KnownAgents(profiles, frozenset(callers), directories, pairs, files, frozenset(variables), descriptive)
 
 
 NO_AGENTS = build_known_agents(())

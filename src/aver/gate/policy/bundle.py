@@ -89,6 +89,9 @@ PARSED_STARTER = STARTER_DIRECTORY / "parsed.json"
 
 SUFFIX = ".cedar"
 
+ALLOWED_FILE = "allowed.cedar"
+"""The file in `AVER_HOME` with the rules of `aver policy allow`."""
+
 FILES_MAX = 200
 FILE_BYTES_MAX = 1024 * 1024
 """Limits of a bundle. The starter set has a few small files."""
@@ -104,32 +107,73 @@ class PolicyBundle:
     policies: cedarpy.PolicySet
     looks_at: frozenset[str]
     """The names of all attributes that any rule reads. No other attribute can change an answer."""
+    standing: cedarpy.PolicySet | None = None
+    """The rules with the annotation `@allow`, alone: they stand for a person's approval. None if there are none."""
+    schema: str = ""
+    """The schema that the rules were checked against; empty for that of this version of Aver."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that is needed to ask the same rules again."""
-        return {"schema": SCHEMA_FILE.read_text(encoding="utf-8"), "files": dict(self.files)}
+        return {"schema": self.schema or SCHEMA_FILE.read_text(encoding="utf-8"), "files": dict(self.files)}
 
 
-def load_policy_bundle(directory: Path | None = None) -> PolicyBundle:
-    """Load the bundle in a directory; without one, the starter set."""
+def load_policy_bundle(directory: Path | None = None, allowed: Path | None = None) -> PolicyBundle:
+    """Load the bundle in a directory; without one, the starter set. `allowed` is a file with more rules, if it exists.
+
+    Aver writes such a file when a person allows a command for good (`aver.gate.policy.allowed`).
+    """
+    more = {} if allowed is None or not os.path.lexists(allowed) else {allowed.name: read_policy_file(allowed)}
     if directory is None:
-        return _load_starter_bundle()
-    return build_policy_bundle(read_policy_files(directory))
+        return _extend_starter(more) if more else _load_starter_bundle()
+    files = read_policy_files(directory)
+    if files.keys() & more.keys():
+        name = next(iter(more))
+        raise BadInput(f"there is a {name} in {directory}, too", advice=f"rename {directory / name}")
+    return build_policy_bundle({**files, **more})
+
+
+def _extend_starter(files: Mapping[str, str]) -> PolicyBundle:
+    """Add rules to the starter set. That is checked already, so only the new rules are parsed and checked."""
+    starter, whole = _load_starter_bundle(), {**read_starter_files(), **files}
+    checked = _read_parsed_starter(starter.files)
+    if checked is None:
+        return build_policy_bundle(whole)
+    added = _read_valid_rules(files)
+    if same := starter.rules.keys() & added.rules.keys():
+        raise BadInput(f"the rule {min(same)!r} of {min(files)} is in the starter set, too: ids are unique")
+    policies = {**checked["policies"], "staticPolicies": checked["policies"]["staticPolicies"] | added.policies}
+    return PolicyBundle(
+        _compute_digest(whole),
+        whole,
+        {**starter.rules, **added.rules},
+        load_cedar().PolicySet.from_json_str(orjson.dumps(policies).decode()),
+        starter.looks_at | frozenset(_find_attributes(added.policies)),
+        added.standing,
+    )
+
+
+def _read_parsed_starter(files: Mapping[str, str]) -> dict[str, Any] | None:
+    """Read the parsed form of the starter set; None if it was made from other texts, or cannot be read."""
+    try:
+        document: dict[str, Any] = orjson.loads(PARSED_STARTER.read_bytes())
+        return document if document["digest"] == _compute_digest(files) else None
+    except (OSError, ValueError):
+        return None
 
 
 @cache
 def _load_starter_bundle() -> PolicyBundle:
     """Load the starter set from its parsed form, or from its texts if the parsed form was made from others."""
     files = read_starter_files()
+    document = _read_parsed_starter(files)
+    if document is None:
+        return build_policy_bundle(files)
     try:
-        document = orjson.loads(PARSED_STARTER.read_bytes())
-        if document["digest"] == _compute_digest(files):
-            policies = load_cedar().PolicySet.from_json_str(orjson.dumps(document["policies"]).decode())
-            rules = {rule["id"]: PolicyRule(**rule) for rule in document["rules"]}
-            return PolicyBundle(document["digest"], files, rules, policies, frozenset(document["looks_at"]))
-    except (OSError, ValueError):
-        pass
-    return build_policy_bundle(files)
+        policies = load_cedar().PolicySet.from_json_str(orjson.dumps(document["policies"]).decode())
+    except ValueError:
+        return build_policy_bundle(files)
+    rules = {rule["id"]: PolicyRule(**rule) for rule in document["rules"]}
+    return PolicyBundle(document["digest"], files, rules, policies, frozenset(document["looks_at"]))
 
 
 def dump_parsed_bundle(files: Mapping[str, str]) -> bytes:
@@ -149,26 +193,49 @@ def read_starter_files() -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(STARTER_DIRECTORY.glob(f"*{SUFFIX}"))}
 
 
-def build_policy_bundle(files: Mapping[str, str]) -> PolicyBundle:
-    """Build the bundle of texts by file name. Raises BadInput with the first problem."""
-    found = _read_valid_rules(files)
+def build_policy_bundle(files: Mapping[str, str], schema: str = "") -> PolicyBundle:
+    """Build the bundle of texts by file name. Raises BadInput with the first problem.
+
+    `schema` is the schema to check them against, where it is not that of this version: of rules in an old record.
+    """
+    found = _read_valid_rules(files, schema)
     looks_at = frozenset(_find_attributes(found.policies))
-    return PolicyBundle(_compute_digest(files), dict(files), found.rules, found.parsed, looks_at)
+    digest = _compute_digest(files, schema)
+    return PolicyBundle(digest, dict(files), found.rules, found.parsed, looks_at, found.standing, schema)
 
 
-def _read_valid_rules(files: Mapping[str, str]) -> ParsedRules:
+def _read_valid_rules(files: Mapping[str, str], schema: str = "") -> ParsedRules:
     # Imported here: the starter set is already checked and does not need it.
     from aver.gate.policy.rules import read_policy_rules
 
-    found = read_policy_rules(files)
+    found = read_policy_rules(files, load_schema() if not schema else _parse_schema(schema))
     if found.problems:
         more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
         raise BadInput(f"{found.problems[0].words}{more}", advice="run aver policy check for all problems")
     return found
 
 
-def _compute_digest(files: Mapping[str, str]) -> str:
-    content = {"schema": SCHEMA_FILE.read_text(encoding="utf-8"), "files": dict(files)}
+SCHEMA_CHARACTERS_MAX = 64 * 1024
+SCHEMA_NESTING_MAX = 20
+"""Limits of a schema in a record, which may be of others. Cedar's parser has none, and crashes on a deep one."""
+
+
+def _parse_schema(text: str) -> Any:
+    """Parse a schema of another version of Aver. Raises BadInput."""
+    depth = deepest = 0
+    for character in text:
+        depth += (character in "<{[(") - (character in ">}])")
+        deepest = max(deepest, depth)
+    if len(text) > SCHEMA_CHARACTERS_MAX or deepest > SCHEMA_NESTING_MAX:
+        raise BadInput("the schema of the rules is too long, or nested too deeply")
+    try:
+        return load_cedar().Schema.from_str(text)
+    except ValueError as error:
+        raise BadInput(f"the schema of the rules is none: {str(error)[:200]}") from error
+
+
+def _compute_digest(files: Mapping[str, str], schema: str = "") -> str:
+    content = {"schema": schema or SCHEMA_FILE.read_text(encoding="utf-8"), "files": dict(files)}
     return hashlib.sha256(canonical_bytes(content)).hexdigest()
 
 
@@ -199,25 +266,27 @@ def read_policy_files(directory: Path) -> dict[str, str]:
         )
     if len(paths) > FILES_MAX:
         raise BadInput(f"{directory} holds more than {FILES_MAX} policy files")
-    files: dict[str, str] = {}
-    for path in paths:
-        try:
-            # No link, and the owner of the open file: the path may come to name another file in between.
-            with open_regular(path, follow=False) as file:
-                _check_owner(path, os.fstat(file.fileno()))
-                data = file.read(FILE_BYTES_MAX + 1)
-        except NotRegularFile as error:
-            raise BadInput(f"{path} is not a regular file", advice="move it away") from error
-        except OSError as error:
-            words = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
-            raise Unavailable(f"cannot read the policy {path}: {words}") from error
-        if len(data) > FILE_BYTES_MAX:
-            raise BadInput(f"{path} has more than {FILE_BYTES_MAX} bytes")
-        try:
-            files[path.name] = data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise BadInput(f"{path} is not UTF-8 at byte {error.start}") from None
-    return files
+    return {path.name: read_policy_file(path) for path in paths}
+
+
+def read_policy_file(path: Path) -> str:
+    """Read one file of rules. Raises Refused if others may write it, BadInput or Unavailable if it cannot be read."""
+    try:
+        # No link, and the owner of the open file: the path may come to name another file in between.
+        with open_regular(path, follow=False) as file:
+            _check_owner(path, os.fstat(file.fileno()))
+            data = file.read(FILE_BYTES_MAX + 1)
+    except NotRegularFile as error:
+        raise BadInput(f"{path} is not a regular file", advice="move it away") from error
+    except OSError as error:
+        words = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        raise Unavailable(f"cannot read the policy {path}: {words}") from error
+    if len(data) > FILE_BYTES_MAX:
+        raise BadInput(f"{path} has more than {FILE_BYTES_MAX} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 at byte {error.start}") from None
 
 
 def _check_owner(path: Path, status: os.stat_result) -> None:

@@ -2,6 +2,7 @@
 
 `lint_policy` warns of words that do not exist, and of gaps. If a rule compares an effect, class, place or risk with an
 unknown word, it can never match. Aver asks the rules to find out whether something dangerous passes without a person.
+`policy.shadows` finds permits that never take effect, because a `forbid` holds for all that they permit.
 
 `explain_answer` says what would have changed an answer. Aver does not analyse the rules. It asks them again about
 changed questions:
@@ -26,6 +27,7 @@ from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 from aver.gate.policy.bundle import PolicyBundle
 from aver.gate.policy.query import TARGETS_MAX, PolicyQuestion, Target, ask_policy
 from aver.gate.policy.rules import ParsedRules
+from aver.gate.policy.shadows import find_shadows
 
 _KNOWN_WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("context", "effects"): frozenset((*EFFECTS, *ROUTINE_EFFECTS)),
@@ -84,6 +86,7 @@ def lint_policy(found: ParsedRules, bundle: PolicyBundle) -> list[LintWarning]:
             warnings.append(LintWarning(rule_id, "permits everything that no forbid names: no other permit is needed"))
     if not any(node.get("attr") == "approved" for node in _walk_nodes(list(found.policies.values()))):
         warnings.append(LintWarning("", "no rule uses context.approved: Aver never asks a person, and denies the rest"))
+    warnings += [LintWarning(shadow.rule, shadow.words) for shadow in find_shadows(found, bundle)]
     for what, question in _PROBES.items():
         if ask_policy(bundle, question).outcome == "allow":
             warnings.append(LintWarning("", f"allowed without asking a person: {what}"))

@@ -6,6 +6,9 @@ as it is, and as if a human had approved. If the rules refuse the first and perm
 human. Rules therefore need no third effect: `forbid (…) unless { context.approved }` asks a human, a plain `forbid`
 refuses.
 
+A permit with the annotation `@allow` stands for a human's approval that was given for good. Where an action would step
+up to a human, and such a rule permits every target of it, it is allowed. A refusal stays a refusal.
+
 If Cedar reports any error, the answer is a refusal. Rules are checked against the schema when they are loaded, and Aver
 builds questions that fit the schema. Cedar need not check each question again.
 
@@ -87,6 +90,9 @@ class PolicyQuestion:
     action: str
     tool: str = ""
     server: str = ""
+    workspace: str = ""
+    command: str = ""
+    """The command, as `aver.gate.policy.allowed.shape_command` writes it; empty if no rule compares it."""
     targets: tuple[Target, ...]
     effects: frozenset[str]
     labels: frozenset[str] = frozenset()
@@ -188,7 +194,13 @@ def ask_policy(bundle: PolicyBundle, question: PolicyQuestion) -> PolicyAnswer:
         words = f"the action touches {len(targets)} things, more than the {TARGETS_MAX} that can be judged"
         return PolicyAnswer("deny", (), bundle.digest, (words,))
     try:
-        answers = _ask_both_ways(bundle, question, targets)
+        answers = list(_ask_both_ways(bundle, question, targets))
+        is_stepping_up = all(approved.allowed and not plain.errors for plain, approved in answers)
+        if is_stepping_up and not all(plain.allowed for plain, _ in answers):
+            standing = _ask_standing(bundle, question, targets)
+            if standing:
+                reasons = tuple(bundle.rules[rule].reason for rule in standing)
+                return PolicyAnswer("allow", standing, bundle.digest, reasons)
     except orjson.JSONEncodeError as error:  # half a character, or a number beyond 64 bits
         return PolicyAnswer("deny", (), bundle.digest, ("this cannot be asked in Cedar",), (str(error),))
     # The action is as bad as its worst target. Dictionaries serve as ordered sets.
@@ -244,6 +256,18 @@ def _ask_both_ways(
     return zip(answers[: len(targets)], answers[len(targets) :], strict=True)
 
 
+def _ask_standing(bundle: PolicyBundle, question: PolicyQuestion, targets: list[Target]) -> tuple[str, ...]:
+    """Return the rules with `@allow` that permit every target; none if one is left that they do not permit."""
+    if bundle.standing is None:
+        return ()
+    requests = build_cedar_requests(question, targets, approved=False)
+    found = load_cedar().is_authorized_batch(requests, bundle.standing, build_cedar_entities(bundle, question, targets))
+    # An error in any of these rules counts for nothing: then a human is asked.
+    if len(found) != len(requests) or not all(one.allowed and not one.diagnostics.errors for one in found):
+        return ()
+    return tuple(dict.fromkeys(rule for one in found for rule in sorted(one.diagnostics.reasons)))
+
+
 _ROUTINE_EFFECTS = frozenset(
     {"read", "arrange", "build", "scratch", "git-state", "git-fetch", "service-read", "loopback", "locked-install"}
 )
@@ -257,6 +281,8 @@ def build_cedar_requests(question: PolicyQuestion, targets: list[Target], *, app
     context = {
         "tool": question.tool,
         "server": question.server,
+        "workspace": question.workspace,
+        "command": question.command,
         "effects": sorted(question.effects),
         "labels": sorted(question.labels),
         "unclear": question.unclear or not question.arguments.complete,

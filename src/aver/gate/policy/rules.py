@@ -5,7 +5,8 @@ Aver demands of each rule:
 1. It has a unique `@id`, by which decisions name it, and an `@reason`, which people and agents read.
 2. It is not a template. A template decides nothing.
 3. It fits the schema. Cedar skips a rule that fails while it is evaluated, even a `forbid`.
-4. It names no target (`resource == Aver::Path::"/etc"`). Aver numbers targets, so such a rule would never hold.
+4. If it has the annotation `@allow`, it permits: it stands for a person's approval.
+5. It names no target (`resource == Aver::Path::"/etc"`). Aver numbers targets, so such a rule would never hold.
 
 A problem names its file, its rule, and the line where the rule begins.
 """
@@ -70,10 +71,14 @@ class ParsedRules:
     problems: list[RuleProblem] = field(default_factory=list)
     parsed: Any = None
     """All rules as a Cedar policy set; None if there are problems."""
+    standing: Any = None
+    """Those with the annotation `@allow`; None if there are none, or problems."""
 
 
 @dataclass(frozen=True, slots=True)
-class _RuleText:
+class RuleText:
+    """The text of one rule."""
+
     line: int
     text: str
     is_tangled: bool
@@ -85,15 +90,18 @@ class _RuleText:
         return found[1] if found else ""
 
 
-def read_policy_rules(files: Mapping[str, str]) -> ParsedRules:
-    """Read rules from texts by file name. Returns the rules and all problems."""
+def read_policy_rules(files: Mapping[str, str], schema: Any = None) -> ParsedRules:
+    """Read rules from texts by file name. Returns the rules and all problems.
+
+    `schema` is the parsed schema to check them against, where it is not that of this version.
+    """
     found = ParsedRules()
     if sum(map(len, files.values())) > CHARACTERS_MAX:
         words = f"the rules have more than {CHARACTERS_MAX} characters in all"
         found.problems.append(RuleProblem("", 0, "", words))
         return found
     for name, text in files.items():
-        _read_rule_file(name, text, found)
+        _read_rule_file(name, text, found, schema or load_schema())
     if found.problems:
         return found
     if not found.rules:
@@ -105,7 +113,15 @@ def read_policy_rules(files: Mapping[str, str]) -> ParsedRules:
         found.problems += [
             RuleProblem(rule.file, rule.line, rule.id, _tangled_message(rule.file, rule.line)) for rule in deep
         ] or [RuleProblem("", 0, "", "the rules are not Cedar when taken together")]
+        return found
+    standing = {rule_id: policy for rule_id, policy in found.policies.items() if is_standing(policy)}
+    found.standing = _load_policy_set(standing) if standing else None
     return found
+
+
+def is_standing(policy: Mapping[str, Any]) -> bool:
+    """Whether a rule in Cedar's JSON has the annotation `@allow`: then it stands for a person's approval."""
+    return "allow" in policy.get("annotations", {})
 
 
 def _load_policy_set(policies: Mapping[str, Any]) -> Any:
@@ -121,19 +137,19 @@ def _tangled_message(name: str, line: int) -> str:
     return f"the rule in line {line} of {name} is nested too deeply, or too long: write several rules"
 
 
-def _read_rule_file(name: str, text: str, found: ParsedRules) -> None:
+def _read_rule_file(name: str, text: str, found: ParsedRules, schema: Any) -> None:
     """Read a whole file at once. If that fails, read each rule alone, so that all problems are reported."""
-    statements = list(_split_rules(text))
+    statements = list(split_rules(text))
     if not any(statement.is_tangled for statement in statements):
         document = _parse_cedar(text)
         if not isinstance(document, str):
-            _read_document(name, document, text, statements, found)
+            _read_document(name, document, text, statements, found, schema)
             return
     before = len(found.problems)
     for statement in statements:
         part = _tangled_message(name, statement.line) if statement.is_tangled else _parse_cedar(statement.text)
         if not isinstance(part, str):
-            _read_document(name, part, statement.text, [statement], found)
+            _read_document(name, part, statement.text, [statement], found, schema)
             continue
         words = part if statement.is_tangled else f"{name}, line {statement.line}, is not Cedar: {part}"
         found.problems.append(RuleProblem(name, statement.line, statement.id, words))
@@ -151,7 +167,7 @@ def _parse_cedar(text: str) -> dict[str, Any] | str:
 
 
 def _read_document(
-    name: str, document: Mapping[str, Any], text: str, statements: list[_RuleText], found: ParsedRules
+    name: str, document: Mapping[str, Any], text: str, statements: list[RuleText], found: ParsedRules, schema: Any
 ) -> None:
     for _ in (*document.get("templates", {}), *document.get("templateLinks", [])):
         words = f"{name} holds a template, which decides nothing: write rules without slots"
@@ -163,11 +179,11 @@ def _read_document(
         statement = statements[int(number[1])] if number and int(number[1]) < len(statements) else None
         by_key[key] = (0, "") if statement is None else (statement.line, statement.id)
         _add_rule(name, by_key[key][0], policy, found)
-    found.problems += _find_schema_problems(name, text, by_key)
+    found.problems += _find_schema_problems(name, text, by_key, schema)
 
 
 def _add_rule(name: str, line: int, policy: Any, found: ParsedRules) -> None:
-    """Add a rule that meets demands 1 and 4, or else the problem with it."""
+    """Add a rule that meets demands 1, 4 and 5, or else the problem with it."""
     notes = policy.get("annotations", {})
     rule_id, reason = notes.get("id"), notes.get("reason")
     if not isinstance(rule_id, str) or not _matches_id(rule_id):
@@ -179,6 +195,8 @@ def _add_rule(name: str, line: int, policy: Any, found: ParsedRules) -> None:
             f"the rule {rule_id!r} of {name} names {named}: Cedar does not know targets by such a name, so the "
             "rule would never hold; ask for resource.path, resource.name or resource.program"
         )
+    elif is_standing(policy) and policy["effect"] != "permit":
+        words = f"the rule {rule_id!r} of {name} forbids and has @allow: only a permit can stand for an approval"
     elif rule_id in found.rules:
         words = f"the rule {rule_id!r} of {name} is in {found.rules[rule_id].file} too: ids are unique"
     else:
@@ -189,7 +207,7 @@ def _add_rule(name: str, line: int, policy: Any, found: ParsedRules) -> None:
 
 
 def _find_named_targets(part: Any) -> Iterator[str]:
-    """Yield the targets that a rule in Cedar's JSON names, such as `Aver::Path::"a"` (demand 4)."""
+    """Yield the targets that a rule in Cedar's JSON names, such as `Aver::Path::"a"` (demand 5)."""
     if isinstance(part, Mapping):
         if set(part) == {"type", "id"} and part["type"] in _NUMBERED_TYPES:
             yield f'{part["type"]}::"{part["id"]}"'
@@ -200,10 +218,12 @@ def _find_named_targets(part: Any) -> Iterator[str]:
             yield from _find_named_targets(item)
 
 
-def _find_schema_problems(name: str, text: str, places: Mapping[str, tuple[int, str]]) -> Iterator[RuleProblem]:
+def _find_schema_problems(
+    name: str, text: str, places: Mapping[str, tuple[int, str]], schema: Any
+) -> Iterator[RuleProblem]:
     """Yield what does not fit the schema (demand 3). Cedar repeats it for each type of action; Aver reports it once."""
     reported: set[tuple[str, str]] = set()
-    for error in load_cedar().validate_policies(text, load_schema()).errors:
+    for error in load_cedar().validate_policies(text, schema).errors:
         words = _ABOUT_ONE_ACTION.sub("", _shorten_error(error.error))
         if (error.policy_id, words) in reported:
             continue
@@ -213,7 +233,7 @@ def _find_schema_problems(name: str, text: str, places: Mapping[str, tuple[int, 
         yield RuleProblem(name, line, rule, f"{about} does not fit the schema of policies: {words}")
 
 
-def _split_rules(text: str) -> Iterator[_RuleText]:
+def split_rules(text: str) -> Iterator[RuleText]:
     """Split a text after each `;` that is neither in a string nor in a comment. Counts brackets and operators."""
     start = depth = deepest = operators = 0
     for lexeme in _LEXEME.finditer(text):
@@ -232,12 +252,12 @@ def _split_rules(text: str) -> Iterator[_RuleText]:
         yield _build_rule_text(text, start, len(text), deepest, operators)
 
 
-def _build_rule_text(text: str, start: int, end: int, depth: int, operators: int) -> _RuleText:
+def _build_rule_text(text: str, start: int, end: int, depth: int, operators: int) -> RuleText:
     """Build the text of one rule without the comments and blank lines before it."""
     before = re.compile(rf"(?:\s|{_COMMENT})*").match(text, start, end)
     begin = before.end() if before else start
     is_tangled = depth > NESTING_MAX or operators > OPERATORS_MAX
-    return _RuleText(text.count("\n", 0, begin) + 1, text[begin:end], is_tangled)
+    return RuleText(text.count("\n", 0, begin) + 1, text[begin:end], is_tangled)
 
 
 def _shorten_error(error: object) -> str:
