@@ -37,6 +37,9 @@ from aver.verdict.verdict import CheckStatus
 
 DECISIONS_CHECK = "decisions"
 
+_FIRST_STATE_KEYS = frozenset({"labels", "changed", "changed_files"})
+"""The session's state in the first records. Later versions add to it; a record without an addition has it empty."""
+
 LOOK_BACK = 50
 """Records that are read at a time to find the session's state before a place."""
 
@@ -126,7 +129,7 @@ class _DecisionExaminer:
             for record in reversed(list(self._reader.read(chain.origin, start, stop))):
                 result = record.to_dict()["outcome"].get("result") if record.kind == DECISION_KIND else None
                 state = result.get("session") if isinstance(result, dict) else None
-                if isinstance(state, dict) and state.keys() >= EMPTY_SESSION.keys():
+                if isinstance(state, dict) and state.keys() >= _FIRST_STATE_KEYS:
                     self._state, is_found = state, True
                     break
             stop = start
@@ -193,9 +196,9 @@ class _DecisionExaminer:
             return
         if before is None:
             self.without_past += 1
-        elif any(facts.get(name) != before[name] for name in EMPTY_SESSION):
+        elif any(facts.get(name, empty) != before.get(name, empty) for name, empty in EMPTY_SESSION.items()):
             self._add_failure("its account of the session's past differs from the decision before it", place)
-        if isinstance(after, dict) and after.keys() >= EMPTY_SESSION.keys():
+        if isinstance(after, dict) and after.keys() >= _FIRST_STATE_KEYS:
             self._state = after
         else:
             self._add_failure("it lacks the session's state after the decision", place)

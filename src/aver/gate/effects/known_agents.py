@@ -168,8 +168,9 @@ SYSTEM_ROOTS = frozenset(
 """First names of absolute paths that belong to the operating system, of Linux and macOS."""
 
 
-READERS_VERSION = 1
-"""The version of the code in `gate/effects` and `gate/shell`. Raise it when the same action gets other effects."""
+READERS_VERSION = 2
+"""The version of the code that decides: effects, the shell reader, risk, and the question to the rules. Raise it when
+the same action may get another decision. A test compares it with the digest of that code."""
 
 NamesByClass = Mapping[str, str]
 """Names, separated by white space, under the class of guarded things that they belong to (`guarded_names`)."""
