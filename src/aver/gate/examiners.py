@@ -37,6 +37,9 @@ from aver.verdict.verdict import CheckStatus
 
 DECISIONS_CHECK = "decisions"
 
+_FIRST_STATE_KEYS = frozenset({"labels", "changed", "changed_files"})
+"""The session's state in the first records. Later versions add to it; a record without an addition has it empty."""
+
 LOOK_BACK = 50
 """Records that are read at a time to find the session's state before a place."""
 

@@ -169,8 +169,8 @@ SYSTEM_ROOTS = frozenset(
 
 
 READERS_VERSION = 2
-"""The version of the code in `gate/effects`, `gate/shell` and `risk.features`. Raise it when the same action gets other
-effects, or other features."""
+"""The version of the code that decides: effects, the shell reader, risk, and the question to the rules. Raise it when
+the same action may get another decision. A test compares it with the digest of that code."""
 
 NamesByClass = Mapping[str, str]
 """Names, separated by white space, under the class of guarded things that they belong to (`guarded_names`)."""

@@ -64,7 +64,7 @@ _NOT_IN_ID = re.compile(r"[^a-z0-9]+")
 
 def shape_command(command: str) -> str:
     """Return the one form of a command that rules compare."""
-    text = command.strip()
+    text = command.strip(" \t\n")  # Not more: a shell takes other blanks for letters.
     return " ".join(text.split()) if _PLAIN_COMMAND.fullmatch(text) else text
 
 
