@@ -74,7 +74,7 @@ def load_cedar() -> Any:
     try:
         import cedarpy
     except ImportError as error:
-        raise Unavailable("policies need the package cedarpy", advice='pip install "aver[policy]"') from error
+        raise Unavailable("policies need the package cedarpy", advice="pip install aver-ledger") from error
     return cedarpy
 
 

@@ -73,12 +73,12 @@ def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
     python = platform.python_version()
     yield DoctorReport("ok", "aver", f"{__version__} on Python {python}, {platform.system()} {platform.machine()}")
     libraries = []
-    for software_name in ("PyNaCl", "orjson", "cryptography"):
+    for software_name in ("PyNaCl", "orjson", "cryptography", "cedarpy", "tree-sitter", "tree-sitter-bash", "tomlkit"):
         try:
             libraries.append(f"{software_name} {version(software_name)}")
         except PackageNotFoundError:
             yield DoctorReport(
-                "problem", "libraries", f"{software_name} is not installed", "install aver again: pip install aver"
+                "problem", "libraries", f"{software_name} is not installed", "install Aver again: pip install aver-ledger"
             )
     yield DoctorReport("ok", "libraries", ", ".join(libraries))
     # Versions before 3.51.3 have the WAL-reset bug. Aver's lock file protects the ledger from it.
