@@ -14,11 +14,7 @@ Where Aver fails, it reports the failure on standard error, remembers it until i
 With `on_failure = "closed"` an event that cannot be recorded also ends the agent's work, where the agent allows that.
 "Goes on" is never an approval: the agent's own rules hold, as without Aver.
 
-The settings:
-
-    [hooks]
-    on_failure = "open"      or "closed"; without it the table above holds
-    on_pass = "allow"        or "leave": where the gate passes, the agent asks as it would without Aver
+`aver.hooks.settings` describes the settings, and how a decision of the gate becomes an answer.
 
 Failures are remembered in `AVER_HOME/hook-failures.jsonl`, and sealed by the next hook that works:
 
@@ -36,7 +32,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from aver import log
 from aver.clock import new_id, now
@@ -46,6 +42,7 @@ from aver.files.locks import lock
 from aver.files.regular import open_descriptor
 from aver.hooks.contract import Hook, HookChoice, HookDecision, HookReply, ParsedPayload, get_text
 from aver.hooks.selftest import CANARY_FIELD, open_throwaway_ledger, success_message
+from aver.hooks.settings import HookSettings, choose_answer, read_hook_settings
 
 if TYPE_CHECKING:
     from aver.gate.action import Action
@@ -109,7 +106,7 @@ class _HookRun:
 
         with log.log_time("hooks", "settings read"):
             config = load_config()
-            self._settings = settings = read_hook_settings(config.hooks)
+            self._settings = settings = read_hook_settings(config, hook.tool, dict.fromkeys(agents))
 
         try:
             with _crash_as_unavailable():
@@ -148,16 +145,20 @@ class _HookRun:
             # Hooks get no annotations from the agent. The gate believes these only where the user trusts Aver's server
             # by name, because any server may have the name.
             annotations = OWN_TOOL_HINTS if mcp_server(action.tool) == OWN_SERVER else {}
-            answer = ask(ledger, action, annotations=annotations)
-            decided = answer.decision.decision
-            reason = "; ".join(answer.reasons) or decided
-            if decided == "human_approved":
-                word = "allow"
-            elif decided == "pass":
-                word = settings.on_pass
-            elif decided == "human_review" and (answer.outcome is None or answer.outcome.state == "timeout"):
-                word = "ask"  # No person has decided yet: the agent asks the one who sits in front of it.
-            else:
+            # A test by `aver doctor` shows that a denial comes through, also where the hook only observes.
+            mode = "enforce" if canary else settings.mode
+            settings = settings._replace(mode=mode)
+            answer = ask(
+                ledger,
+                action,
+                annotations=annotations,
+                mode=mode,
+                answer_with=lambda decision: choose_answer(decision, settings),
+            )
+            reason = "; ".join(answer.reasons) or answer.decision.decision
+            word = choose_answer(answer.decision, settings)
+            # A person has denied it, or let it expire: the agent need not ask the one who sits in front of it.
+            if word == "ask" and answer.outcome is not None and answer.outcome.state != "timeout":
                 word = "deny"
         denial = "Permission denied by hook: Aver does not allow this, and it was not done"
         reason = f"{denial if word == 'deny' else 'Aver'}: {reason}"
@@ -169,7 +170,7 @@ class _HookRun:
         """The setting `on_failure`, also where the failure came before it was read; empty where it cannot be read."""
         if self._settings is None:
             with suppress(Exception):
-                self._settings = read_hook_settings(load_config().hooks)
+                self._settings = read_hook_settings(load_config(), self._hook.tool)
         return "" if self._settings is None else self._settings.on_failure
 
     def reply_to_failure(self, why: str, *, denies: bool) -> HookReply:
@@ -225,30 +226,6 @@ def _seal_events(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
         chain = session_chain_name(tool, parsed.session, agent)
         if ledger.head(chain).count:  # A chain without records cannot be closed.
             ledger.close_chain(chain)
-
-
-SECTION = "[hooks]"
-
-_ALLOWED_VALUES = {"on_failure": ("open", "closed"), "on_pass": ("allow", "leave")}
-
-
-class HookSettings(NamedTuple):
-    """The settings under `[hooks]`."""
-
-    on_failure: Literal["open", "closed", ""] = ""
-    """Empty where it is not set: see the table of this module."""
-    on_pass: Literal["allow", "leave"] = "allow"  # noqa: S105 - no password
-
-
-def read_hook_settings(table: Mapping[str, Any]) -> HookSettings:
-    """Read the settings. Raises `BadInput` for one that is unknown or has a wrong value."""
-    for name, value in table.items():
-        allowed = _ALLOWED_VALUES.get(name)
-        if allowed is None:
-            raise BadInput(f"{SECTION}: unknown setting {name!r}", advice=f"known are {', '.join(_ALLOWED_VALUES)}")
-        if value not in allowed:
-            raise BadInput(f"{SECTION} {name} must be one of {', '.join(allowed)}")
-    return HookSettings(**cast(dict[str, Any], dict(table)))
 
 
 # --- failures that are remembered, and sealed later

@@ -109,6 +109,8 @@ class Effects:
     command: str = ""
     server: str = ""
     """The server of an MCP tool."""
+    is_fully_listed: bool = False
+    """Whether every part of a command matched a row that lists all options of its program."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -246,7 +248,9 @@ class _EffectFinder:
             effects = tuple(dict.fromkeys((*effects, *mark_routine_effects(analysis, routine_roots))))
             unclear = tuple(dict.fromkeys((*unclear, *analysis.unclear)))
             programs = tuple(dict.fromkeys((*programs, *analysis.programs)))
-        return Effects(effects, unclear, programs, self._command, server)
+        # Fails closed: an analysis that does not say so was not looked up in full.
+        listed = bool(self._analyses) and all(getattr(one, "is_fully_listed", False) for one in self._analyses)
+        return Effects(effects, unclear, programs, self._command, server, listed)
 
     def add_profile(self, profile: ToolProfile) -> None:
         """Add the effects of a known tool or type of action."""

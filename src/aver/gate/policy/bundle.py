@@ -204,7 +204,12 @@ def read_policy_files(directory: Path) -> dict[str, str]:
         try:
             # No link, and the owner of the open file: the path may come to name another file in between.
             with open_regular(path, follow=False) as file:
-                _check_owner(path, os.fstat(file.fileno()))
+                status = os.fstat(file.fileno())
+                _check_owner(path, status)
+                # Whoever has the other name could change the rules under it, from a place that is not guarded.
+                if status.st_nlink > 1:
+                    advice = "copy it to a file of its own"
+                    raise Refused("POLICY_WRITABLE", f"{path} has another name (a hard link)", advice=advice)
                 data = file.read(FILE_BYTES_MAX + 1)
         except NotRegularFile as error:
             raise BadInput(f"{path} is not a regular file", advice="move it away") from error

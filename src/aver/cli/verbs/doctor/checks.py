@@ -78,7 +78,10 @@ def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
             libraries.append(f"{software_name} {version(software_name)}")
         except PackageNotFoundError:
             yield DoctorReport(
-                "problem", "libraries", f"{software_name} is not installed", "install Aver again: pip install aver-ledger"
+                "problem",
+                "libraries",
+                f"{software_name} is not installed",
+                "install Aver again: pip install aver-ledger",
             )
     yield DoctorReport("ok", "libraries", ", ".join(libraries))
     # Versions before 3.51.3 have the WAL-reset bug. Aver's lock file protects the ledger from it.
