@@ -1,8 +1,8 @@
 """Changes of what the gate decides by: rules, settings and keys, each sealed as a record of its own.
 
 Before a decision, Aver compares the basis in force with the one in the newest `gate.change` record of the chain
-`gate.settings`. If they differ, it seals another `gate.change` first. So nobody can loosen the gate without a trace, not
-even by a write that the gate itself has missed. `outcome.result` of the record:
+`gate.settings`. If they differ, it seals another `gate.change` first. So nobody can loosen the gate without a trace,
+not even by a write that the gate itself has missed. `outcome.result` of the record:
 
     v            1
     digest       SHA-256 of the canonical bytes of `basis`
@@ -12,8 +12,8 @@ even by a write that the gate itself has missed. `outcome.result` of the record:
     opened       the canaries that pass now and did not before (`aver.gate.policy.canaries`)
     loosened     the settings that let more pass than before, in words
     basis        {rules, settings, keys}:
-                   rules     {digest, source, trouble, passing}: `source` is the directory, or `starter`; `passing` names
-                             the canaries that the rules let pass
+                   rules     {digest, source, trouble, passing}: `source` is the directory, or `starter`; `passing`
+                             names the canaries that the rules let pass
                    settings  the tables `[gate]`, `[approvals]` and `[hooks]`, by dotted names, each value as JSON text
                    keys      every key of the ring: "<identity> <purpose> <fingerprint> <retired at, or active>"
 

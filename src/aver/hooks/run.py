@@ -9,6 +9,7 @@ Where Aver fails, it reports the failure on standard error, remembers it until i
 | the payload cannot be read or judged | denied | goes on |
 | settings or ledger cannot be used, the decision cannot be sealed | denied; `on_failure = "open"`: goes on | goes on |
 | no memory, open files or time is left; a crash while the payload is judged | the same | goes on |
+| a module that Aver needs cannot be loaded | the same | goes on |
 | any other crash of Aver | goes on; `on_failure = "closed"`: denied | goes on |
 
 With `on_failure = "closed"` an event that cannot be recorded also ends the agent's work, where the agent allows that.
@@ -70,7 +71,7 @@ def answer_event(hook: Hook, event: str, payload: bytes | BinaryIO, *, agents: C
         return run.process(payload, agents)
     except _PayloadError as error:
         return run.reply_to_failure(str(error), denies=True)
-    except (AverError, OSError, MemoryError, KeyboardInterrupt) as error:
+    except (AverError, OSError, MemoryError, KeyboardInterrupt, ImportError, SyntaxError) as error:
         return run.reply_to_failure(_error_text(error), denies=run.on_failure() != "open")
     except Exception as error:  # noqa: BLE001 - a defect of Aver must not break the agent
         return run.reply_to_failure(f"internal error: {_error_text(error)}", denies=run.on_failure() == "closed")
@@ -150,7 +151,7 @@ class _HookRun:
             mode = "enforce" if canary else settings.mode
             settings = settings._replace(mode=mode)
             if not self._hook.can_allow:
-                settings = settings._replace(on_pass="leave")
+                settings = settings._replace(on_pass="leave")  # noqa: S106 - no password
             answer = ask(
                 ledger,
                 action,

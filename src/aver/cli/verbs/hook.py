@@ -76,7 +76,9 @@ def run_hook(arguments: Sequence[str]) -> int:
         return _answer_event(arguments)
     except Exception as error:  # noqa: BLE001 - a hook that fails must not take the agent with it
         _print_stderr(f"aver: the hook failed: {type(error).__name__}: {error}")
-    # Not even the modules of a hook could be loaded, so `hooks.run` cannot apply the setting `on_failure`.
+        if not isinstance(error, ImportError | SyntaxError | OSError):
+            return FAILED  # A wrong command line, which nobody installs, or a defect.
+    # The modules of a hook could not be loaded, so `hooks.run` cannot apply the setting `on_failure`.
     if not "".join(arguments[1:2]).lower().startswith(_ASKING):
         return FAILED
     try:
