@@ -138,6 +138,10 @@ def seal_change(ledger: Ledger, gate: Gate) -> GateChange | None:
     for _ in range(ATTEMPTS_MAX):
         head = ledger.head(SETTINGS_CHAIN)
         ring = ledger.keys.ring()
+        if not ring.entries:
+            # The first append makes the ledger's key. Make it now: the next decision must not meet another ring.
+            _ = ledger.signer().public
+            ring = ledger.keys.ring()
         before = find_newest_change(ledger, ring)
         basis = describe_basis(ledger.config, gate, ring, None if before is None else before.basis)
         digest = hashlib.sha256(canonical_bytes(basis)).hexdigest()

@@ -158,7 +158,7 @@ class HookFiles:
                 limits.append(f"{NOT_GATED}: {path} is not Aver's")
             elif not os.access(path, os.X_OK):
                 limits.append(f"{NOT_GATED}: {path} may not be executed")
-            elif problem := find_start_problem(ours[path].decode("utf-8", "replace")):
+            elif problem := find_start_problem(b"".join(ours[path].split(b"\n")[2:3]).decode("utf-8", "replace")):
                 blocks = b"errorMessage" in ours[path]
                 limits.append(f"every call is blocked: {problem}" if blocks else f"{NOT_GATED}: {problem}")
         return list(dict.fromkeys(limits))

@@ -17,7 +17,7 @@ from aver.cli.options import Parser, add_action_parser, add_json, add_passphrase
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verdict_text import decision_label
 from aver.config import Config, load_config
-from aver.errors import AverError
+from aver.errors import AverError, Refused
 from aver.text import plural
 
 # The gate is imported where it is used, so that `--help` does not load it.
@@ -151,7 +151,7 @@ def _check_rules(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.policy.bundle import build_policy_bundle, read_policy_files, read_starter_files
     from aver.gate.policy.canaries import asks_nobody
     from aver.gate.policy.lint import LintWarning, lint_policy
-    from aver.gate.policy.rules import read_policy_rules
+    from aver.gate.policy.rules import RuleProblem, read_policy_rules
 
     config = load_config()
     directory = _policy_directory(given.directory, config)
@@ -163,7 +163,11 @@ def _check_rules(given: argparse.Namespace, screen: Screen) -> int:
         words = "every harmful test action passes under these rules: nobody is ever asked"
         doubts.append(LintWarning("", words))
     if given.directory is None and directory is not None:
-        _require_trusted(directory, config)
+        try:
+            _require_trusted(directory, config)
+        except Refused as refusal:
+            found.problems.append(RuleProblem("", 0, "", f"{refusal.message}; {refusal.advice}"))
+            bundle = None
     if given.json:
         print_json(_check_to_dict(directory, found.problems, doubts, len(found.rules), bundle))
     else:
