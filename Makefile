@@ -57,7 +57,7 @@ clean:
 
 # One stamp per set of extras, made anew whenever pyproject.toml changes.
 $(READY)-core: pyproject.toml | $(BIN)/python
-	@$(PIP) install --editable ".[policy]"
+	@$(PIP) install --editable .
 	@touch $@
 
 $(READY)-test: pyproject.toml | $(BIN)/python

@@ -158,6 +158,7 @@ def _examine_decisions(examination: Examination) -> Tally:
 EXAMINERS = (
     Examiner(("approvals", "approvers"), ("approvals",), partial(_examine_later, "gate.examiners:examine_approvals")),
     Examiner(("gate",), ("decisions",), _examine_decisions),
+    Examiner(("gate",), ("changes",), partial(_examine_later, "gate.examiners:examine_changes")),
     Examiner(("actions",), RUN_CHECKS, partial(_examine_later, "actions.verify:examine_runs")),
 )
 """Every room's examiner of its own records: see `aver.verdict.examiner`."""

@@ -13,17 +13,25 @@
 
 A flag overrides the environment, the environment overrides `config.toml`, and `config.toml` overrides the defaults.
 Only `ensure_home` creates a directory, so commands that only read leave no traces.
+
+An administrator can pin the gate's rules for all users of a machine, in `/etc/aver/config.toml`:
+
+    [gate]
+    policy = "/etc/aver/policy"
+
+It overrides `[gate] policy` of every user. Aver refuses a file there that root does not own, or that others may write.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aver.errors import BadInput, Unavailable, find_machine_fault
+from aver.errors import BadInput, Refused, Unavailable, find_machine_fault
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory
 from aver.files.regular import NotRegularFile, open_regular, read_limited
@@ -31,6 +39,17 @@ from aver.lazy_pattern import lazy_pattern
 
 CONFIG_MAX = 256 * 1024
 """Largest settings file, in bytes. No real one is this big."""
+
+CONFIG_NAME = "config.toml"
+
+SYSTEM_CONFIG = Path("/etc/aver/config.toml")
+"""The settings of the machine's administrator."""
+
+SYSTEM_OWNER = 0
+"""The user id that must own them: root's."""
+
+POLICY_SOURCE = "gate.policy"
+"""The name in `Config.source` under which `[gate] policy` says where it came from."""
 
 LEDGER_ENV = "AVER_LEDGER"
 HOME_ENV = "AVER_HOME"
@@ -50,8 +69,13 @@ class Config:
     gate: Mapping[str, Any]
     """The table `[gate]` as written; `aver.gate.settings` reads it."""
     hooks: Mapping[str, Any]
-    """The table `[hooks]` as written; `aver.hooks.run` reads it."""
+    """The table `[hooks]` as written; `aver.hooks.settings` reads it."""
     source: Mapping[str, str]
+
+    @property
+    def file(self) -> Path:
+        """The settings file, which may not exist."""
+        return self.home / CONFIG_NAME
 
 
 def home_dir() -> Path:
@@ -90,7 +114,7 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
         "hooks": {},
     }
     source = dict.fromkeys(values, "default")
-    path = home / "config.toml"
+    path = home / CONFIG_NAME
     for name, value in (read_toml(path) or {}).items():
         expected = _SETTING_TYPES.get(name)
         if expected is None:
@@ -98,15 +122,52 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
         if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
             raise BadInput(f"{path}: {name} has the wrong type: {type(value).__name__}")
         values[name] = value
-        source[name] = "config.toml"
+        source[name] = CONFIG_NAME
     if not 0 < values["lock_timeout"] < 86_400:
         raise BadInput(f"{path}: lock_timeout must lie between 0 and 86400 seconds")
+    pinned = read_system_policy()
+    if pinned is not None:
+        values["gate"] = {**values["gate"], "policy": pinned}
+        source[POLICY_SOURCE] = str(SYSTEM_CONFIG)
     if os.environ.get(LEDGER_ENV):
         values["ledger"], source["ledger"] = os.environ[LEDGER_ENV], LEDGER_ENV
     for name, given in (("ledger", ledger), ("tenant", tenant)):
         if given is not None:
             values[name], source[name] = given, "flag"
     return Config(home=home, source=source, **values)
+
+
+def read_system_policy() -> str | None:
+    """Return the directory of rules that the administrator pinned; None if there is none.
+
+    Raises `Refused` if others than root could have written the file, and `BadInput` if it has another setting.
+    """
+    path = SYSTEM_CONFIG
+    table = read_toml(path, lambda status: _require_system_owner(path, status))
+    if table is None:
+        return None
+    # Who may write a directory above the file could replace the file.
+    for directory in path.parents:
+        try:
+            _require_system_owner(directory, os.stat(directory))
+        except OSError as error:
+            raise Unavailable(f"cannot look at {directory}: {error.strerror}") from error
+    gate = table.get("gate")
+    policy = gate.get("policy") if isinstance(gate, dict) else None
+    if table.keys() != {"gate"} or not isinstance(gate, dict) or gate.keys() != {"policy"}:
+        raise BadInput(f"{path}: it may have one setting only, policy under [gate]")
+    if not isinstance(policy, str) or not os.path.isabs(policy) or "\0" in policy:
+        raise BadInput(f"{path}: [gate] policy must be the full path of a directory")
+    return policy
+
+
+def _require_system_owner(path: Path, status: os.stat_result) -> None:
+    if status.st_uid != SYSTEM_OWNER:
+        raise Refused("UNSAFE_FILE", f"{path} does not belong to root", advice=f"run: sudo chown root {path}")
+    # In a sticky directory such as /tmp, a user cannot move or replace files of others.
+    keeps = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not keeps:
+        raise Refused("UNSAFE_FILE", f"{path} can be written by others", advice=f"run: sudo chmod go-w {path}")
 
 
 _USER_AND_PASSWORD = lazy_pattern(r"(://[^\s/:@]*):\S*@")

@@ -18,6 +18,7 @@ from aver.gate.decide import MAX_RETRIES
 from aver.gate.decision import NO_OUTCOMES_REASON
 from aver.gate.decision_record import RecordedDecision
 from aver.gate.replay import replay_decision
+from aver.gate.rules_source import pin_rules
 from aver.gate.session import LOOK_BACK
 from support.approvals import enrolled, somebody
 
@@ -190,6 +191,9 @@ def test_the_rules_in_force_are_guarded_wherever_they_are(workspace: Path, aver_
     aver_home.mkdir(mode=0o700, exist_ok=True)
     (aver_home / "config.toml").write_text(f'[gate]\npolicy = "{rules}"\n')
     with open_ledger() as ledger:
+        ada = somebody("ada")
+        enrolled(ledger, ada)
+        pin_rules(ledger, rules, ada)
         action = Action(type="file_write", tool="Write", files=("rules/own.cedar",), workspace=str(workspace))
         assert ask(ledger, action).decision.decision == "skip"
         other = Action(type="file_write", tool="Write", files=("notes.txt",), workspace=str(workspace))
@@ -360,6 +364,7 @@ def test_a_command_is_parsed_once_per_decision(workspace: Path, asked: Any, monk
         parsed.append(text)
         return understand(text, **more)
 
+    asked(**bash("ls"))  # The first decision of a ledger also tries the rules out.
     monkeypatch.setattr(reader, "understand", counted)
     os.symlink("/etc/hostname", workspace / "link.txt")
     answer = asked(**bash("cat link.txt"))

@@ -12,7 +12,8 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the machine's own list of approvers in /etc, and the variables of its desktop."""
+    """Hide the machine's own settings and list of approvers in /etc, and the variables of its desktop."""
+    monkeypatch.setattr("aver.config.SYSTEM_CONFIG", tmp_path / "nothing" / "config.toml")
     monkeypatch.setattr("aver.gate.approvals.rules.SYSTEM_FILE", tmp_path / "nothing" / "approvals.toml")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "CLAUDE_PROJECT_DIR"):
         monkeypatch.delenv(name, raising=False)

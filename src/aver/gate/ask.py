@@ -6,7 +6,7 @@
 
 `ask` does five things:
 
-    1. read the settings, the rules in force and the learned state
+    1. read the settings, the rules in force and the learned state; seal what changed of them since the last decision
     2. gather the facts: the session's past, where paths lead, what the action does
     3. decide
     4. seal the decision, before the caller gets it
@@ -20,7 +20,7 @@ decision cannot be sealed, `ask` raises, and the caller must not go on.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_regular
 from aver.gate.action import Action, Facts
+from aver.gate.changes import seal_change
 from aver.gate.decide import Gate, build_refusal, decide
 from aver.gate.decision import Decision
 from aver.gate.decision_record import decision_chain, gate_id_for, next_gate_id, seal_decision
@@ -63,7 +64,7 @@ from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
 from aver.gate.session import load_session_facts
-from aver.gate.settings import read_gate_settings
+from aver.gate.settings import GateMode, read_gate_settings
 from aver.ledger import Head, Ledger
 
 if TYPE_CHECKING:
@@ -129,29 +130,49 @@ def ask(
     gate: Gate | None = None,
     annotations: Mapping[str, Any] | None = None,
     wait: float = 0.0,
+    mode: GateMode = "enforce",
+    answer_with: Callable[[Decision], str] | None = None,
 ) -> Answer:
     """Decide whether an action may happen, and seal the decision before this returns.
 
     `gate` replaces the rules and settings in force. `annotations` are those of an MCP tool. `wait` is for how many
-    seconds to wait for a person, if one must approve. Raises where the decision cannot be sealed: `Unavailable`,
+    seconds to wait for a person, if one must approve. With the mode `observe` the caller holds nothing back, whatever
+    is decided: the record says so, and no person is asked. `answer_with` gives the answer of a hook to a decision, for
+    the record. Raises where the decision cannot be sealed: `Unavailable`,
     `IntegrityError` or another `AverError`. The action must not happen then.
     """
     action = bound_action(action if action.call_id else replace(action, call_id=clock.new_id()))
     # 1. Read what to decide by.
-    with log.log_time("gate", "settings, rules and state read"):
-        gate = gate or load_gate(ledger.config, action.workspace)
-    answer = _decide_and_seal(ledger, action, gate, annotations or {})
-    if answer.decision.decision != "human_review":
+    if gate is None:
+        with log.log_time("gate", "settings, rules and state read"):
+            gate = load_gate(ledger.config, action.workspace, ledger)
+        with log.log_time("gate", "changes looked for"):
+            seal_change(ledger, gate)
+    consequence = _Consequence(mode, answer_with or (lambda decision: ""))
+    answer = _decide_and_seal(ledger, action, gate, annotations or {}, consequence)
+    if answer.decision.decision != "human_review" or mode == "observe":
         return answer
     answer, approval = _open_or_use_approval(ledger, action, answer, wait)
     if approval is None:
         return answer
-    decided = _decide_and_seal(ledger, action, gate, annotations or {}, approval)
+    decided = _decide_and_seal(ledger, action, gate, annotations or {}, consequence, approval)
     return replace(decided, request=answer.request, outcome=answer.outcome)
 
 
+class _Consequence(NamedTuple):
+    """What the caller does with a decision."""
+
+    mode: GateMode
+    answer_with: Callable[[Decision], str]
+
+
 def _decide_and_seal(
-    ledger: Ledger, action: Action, gate: Gate, annotations: Mapping[str, Any], approval: Sealed | None = None
+    ledger: Ledger,
+    action: Action,
+    gate: Gate,
+    annotations: Mapping[str, Any],
+    consequence: _Consequence,
+    approval: Sealed | None = None,
 ) -> Answer:
     """Decide, and seal the decision: steps 2 to 4. `approval` is the record by which a person's approval was used.
 
@@ -176,7 +197,17 @@ def _decide_and_seal(
         after = head if action.session else None
         try:
             with log.log_time("gate", "sealed"):
-                record = seal_decision(ledger, action, facts, basis, decision, after=after, approval=approval)
+                record = seal_decision(
+                    ledger,
+                    action,
+                    facts,
+                    basis,
+                    decision,
+                    after=after,
+                    approval=approval,
+                    mode=consequence.mode,
+                    answer=consequence.answer_with(decision),
+                )
         except HeadMoved as error:
             overtaken: AverError = error
             continue
@@ -189,7 +220,9 @@ def _decide_and_seal(
             # No record can hold the action. Refuse it, and seal the refusal with as much of the action as fits.
             basis, reason = gate, f"the action cannot be sealed: {error.message}"
             decision = build_refusal("", basis, clock.new_id(), reason)
-            record = seal_decision(ledger, action, Facts(now=clock.now()), basis, decision)
+            said = consequence.answer_with(decision)
+            now = Facts(now=clock.now())
+            record = seal_decision(ledger, action, now, basis, decision, mode=consequence.mode, answer=said)
         if log.is_logged("gate"):
             _log_decision(decision, record, basis)
         return Answer(decision=decision, record=record, call_id=action.call_id)
@@ -211,10 +244,17 @@ def _log_decision(decision: Decision, record: Sealed, gate: Gate) -> None:
     log.debug("gate", "sealed as capsule://%s/%s, which aver show prints", record.chain, record.sequence)
 
 
-def load_gate(config: Config, workspace: str) -> Gate:
-    """Return the gate for a workspace, by the settings in force. With rules that cannot be used it passes nothing."""
+def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> Gate:
+    """Return the gate for a workspace, by the settings in force. With rules that cannot be used it passes nothing.
+
+    A `ledger` is needed where a person has pinned rules outside of `AVER_HOME`: it says who may.
+    """
     try:
         settings = read_gate_settings(config)
+        if settings.policy is not None:
+            from aver.gate.rules_source import require_trusted_source  # Not above: most homes use the starter set.
+
+            require_trusted_source(settings.policy, config, ledger)
         bundle = load_policy_bundle(settings.policy, config.home / ALLOWED_FILE)
     except AverError as error:
         return Gate(bundle=None, trouble=error.message)

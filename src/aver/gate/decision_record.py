@@ -24,6 +24,8 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     session      what the session's next decision must know: {labels, changed, changed_files, unseen}; null where the
                  action was refused without being judged: then the state of the decision before it holds
     reasons      why, in words
+    mode         enforce, or observe: then nothing was held back. Old decisions have none, and enforced
+    answer       the answer that a hook gave to its agent: allow, leave, ask or deny; only in decisions for a hook
 
 Records from before `call_id` lack that key and read as an empty one.
 
@@ -66,7 +68,7 @@ NO_SESSION = "default"
 """Names the chain of actions that belong to no session."""
 
 SETTINGS_CHAIN = f"{DOMAIN}.settings"
-"""The chain of changes to the rules and settings. It is no session's."""
+"""The chain of changes of rules, settings and keys: see `aver.gate.changes`."""
 
 CANDIDATES_MAX = 8
 """Newest decisions about one call id that `find_decisions` reads. Some clients use an id again."""
@@ -75,6 +77,9 @@ ALLOWING_DECISIONS = frozenset({"pass", "human_approved"})
 """Decisions after which an action may be done."""
 
 REFUSING_DECISIONS = frozenset({"skip", "skipped"})
+
+OBSERVE = "observe"
+"""The mode in which decisions hold nothing back."""
 
 _matches_digest_name = re.compile(r"x-[0-9a-f]{32}").fullmatch
 """Matches chain ids that stand for session names which no chain can have."""
@@ -101,13 +106,16 @@ def seal_decision(
     *,
     after: Head | None = None,
     approval: Sealed | None = None,
+    mode: str = "enforce",
+    answer: str = "",
 ) -> Sealed:
     """Seal a decision durably. The caller lets nothing through before this has returned.
 
     `after` is the head up to which the facts cover the session's past; `approval` is the record of the approval that
-    was used. Raises `HeadMoved` if the chain has grown since, and `Exists` if there is a decision of this gate id.
+    was used. `mode` and `answer` say what follows from the decision; they are no part of it. Raises `HeadMoved` if
+    the chain has grown since, and `Exists` if there is a decision of this gate id.
     """
-    draft, blobs = build_decision_draft(action, facts, gate, decision, approval)
+    draft, blobs = build_decision_draft(action, facts, gate, decision, approval, mode=mode, answer=answer)
     key = f"gate:{decision.gate_id}"
     return ledger.append(decision_chain(action.session), draft, key=key, after=after, blobs=blobs)
 
@@ -117,7 +125,14 @@ _FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links", "
 
 
 def build_decision_draft(
-    action: Action, facts: Facts, gate: Gate, decision: Decision, approval: Sealed | None = None
+    action: Action,
+    facts: Facts,
+    gate: Gate,
+    decision: Decision,
+    approval: Sealed | None = None,
+    *,
+    mode: str = "enforce",
+    answer: str = "",
 ) -> tuple[Capsule, list[Blob]]:
     """Return the capsule of a decision, before sealing, and the blobs that go with it."""
     from aver.gate.action import DIGEST_VERSION
@@ -201,6 +216,8 @@ def build_decision_draft(
         "basis": {name: None if blob is None else blob.reference for name, blob in basis.items()},
         "session": next_session_state(facts, decision),
         "reasons": told["reasons"],
+        "mode": mode,
+        **({"answer": answer} if answer else {}),
     }
     draft = Capsule(
         type="system",
@@ -334,6 +351,16 @@ class RecordedDecision:
         return self.decision in REFUSING_DECISIONS
 
     @property
+    def is_observed(self) -> bool:
+        """Whether the gate only observed, and held nothing back."""
+        return self.result.get("mode") == OBSERVE
+
+    @property
+    def answer(self) -> str:
+        """The answer that a hook gave to its agent; empty where the decision was for no hook."""
+        return _text(self.result.get("answer"))
+
+    @property
     def shown_reasons(self) -> tuple[str, ...]:
         """The reasons for people, without those that do not help them."""
         from aver.gate.decision import select_reasons  # Not above: the hook after a call shows none.
@@ -447,6 +474,7 @@ def bind(action: DoneAction, decisions: Iterable[RecordedDecision]) -> RecordedD
 
 ASKED_AND_DONE = "client: asked, then done"
 ASKED_AND_REFUSED = "client: asked, then refused"
+OBSERVED_AND_DONE = "observed, not held back"
 
 
 def authorize_call(decision: RecordedDecision, *, refused: bool = False, approved: bool = False) -> Authority:
@@ -455,6 +483,10 @@ def authorize_call(decision: RecordedDecision, *, refused: bool = False, approve
     `refused`: the client reports that the call was not made. `approved`: the client itself reports that a person
     allowed it. Only then is a call that Aver left to the client's person `human_approved`.
     """
+    if decision.is_observed and not decision.allows and not refused:
+        # Nobody was asked, and no rule passed it.
+        rules = " ".join(decision.rules)
+        return Authority(type="policy", policy_reference=f"{OBSERVED_AND_DONE}: {rules}".strip(" :"))
     if decision.decision == "human_review":
         if refused:  # Also without a person at the client: it then refuses by itself.
             return Authority(type="policy", policy_reference=ASKED_AND_REFUSED)

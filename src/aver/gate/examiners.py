@@ -8,7 +8,10 @@ in its record must be the one that the decision before has left. A decision that
 used an approval of exactly its action, in its session, that no other decision has used. A decision cannot be made again
 where its record holds masked secrets, or where it was refused because there were no rules; the verdict counts these.
 
-In the ledger that the ring belongs to, both report records that no key of the ring has sealed.
+`changes`: the records of changed rules, settings and keys (`aver.gate.changes`). The newest change is named. A warning
+says so where harmful actions pass since a change that did not pass before, or where rules ask nobody about anything.
+
+In the ledger that the ring belongs to, the first two report records that no key of the ring has sealed.
 
 The holder of the ledger's key can seal a decision that was never made. He cannot make the same inputs lead to it.
 """
@@ -26,7 +29,16 @@ from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalR
 from aver.gate.approvals.request_records import approvals_chain
 from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_foreign_seal
 from aver.gate.approvals.vote import Vote, read_vote
-from aver.gate.decision_record import DECISION_KIND, OUTCOME_KIND, RecordedDecision, decision_chain
+from aver.gate.changes import CHANGE_KIND, read_change
+from aver.gate.decision_record import (
+    DECISION_KIND,
+    DOMAIN,
+    OBSERVE,
+    OUTCOME_KIND,
+    SETTINGS_CHAIN,
+    RecordedDecision,
+    decision_chain,
+)
 from aver.gate.effects.known_agents import KnownAgents
 from aver.gate.replay import MASK_MARK, replay_decision
 from aver.gate.session import CLICKED, EMPTY_SESSION, REQUIRED_STATE, state_after_click
@@ -36,9 +48,7 @@ from aver.verdict.examiner import guard
 from aver.verdict.verdict import CheckStatus
 
 DECISIONS_CHECK = "decisions"
-
-_FIRST_STATE_KEYS = frozenset({"labels", "changed", "changed_files"})
-"""The session's state in the first records. Later versions add to it; a record without an addition has it empty."""
+CHANGES_CHECK = "changes"
 
 LOOK_BACK = 50
 """Records that are read at a time to find the session's state before a place."""
@@ -73,9 +83,47 @@ def examine_decisions(examination: Examination, known: KnownAgents | None = None
         made = tally.done[DECISIONS_CHECK] - total
         reasons = "; ".join(f"{count}: {words}" for words, count in sorted(examiner.unrepeatable.items()))
         tally.notes[DECISIONS_CHECK] = f"{made} made again, {total} not ({reasons})"
+    if examiner.observed:
+        words = f"{examiner.observed} in the mode observe: nothing was held back"
+        before = tally.notes.get(DECISIONS_CHECK)
+        tally.notes[DECISIONS_CHECK] = (
+            f"{before}; {words}" if before else f"{tally.done[DECISIONS_CHECK]} checked, {words}"
+        )
     if examiner.without_past:
         words = f"{examiner.without_past} could not be compared with the decisions before them, which are not here"
         tally.skip(DECISIONS_CHECK, words, matters=True)
+    return tally
+
+
+def examine_changes(examination: Examination) -> Tally:
+    """Name the changes of rules, settings and keys that were not verified earlier."""
+    tally = Tally()
+    for chain in examination.select("gate"):
+        if chain.origin != SETTINGS_CHAIN:
+            continue
+        found = [
+            read_change(record)
+            for record in examination.reader.read(chain.origin, chain.start, chain.count)
+            if record.kind == CHANGE_KIND
+        ]
+        changes = [change for change in found if not change.is_first]
+        tally.count_done(CHANGES_CHECK, len(found))
+        if changes:
+            last = changes[-1]
+            more = f" ({'; '.join(last.loosened)})" if last.loosened else ""
+            words = f"rules, settings or keys changed {len(changes)} times, last at {last.at}: {last.words}{more}"
+            tally.notes[CHANGES_CHECK] = make_printable(words)
+        # Machines that share a ledger have settings of their own: the newest of each counts.
+        newest = {change.record.signed_by: change for change in found}
+        for change in found:
+            now = newest[change.record.signed_by]
+            place = Place(change.record.chain, change.record.sequence)
+            if opened := sorted(now.passing.intersection(change.opened)):
+                words = f"since the change at {change.at} these would pass unasked: {', '.join(opened)}"
+                tally.add(Finding(CHANGES_CHECK, "warning", "GATE_LOOSENED", make_printable(words), place))
+            elif change is now and change.asks_nobody:
+                words = "the rules in force let every harmful test action pass: nobody is ever asked"
+                tally.add(Finding(CHANGES_CHECK, "warning", "GATE_LOOSENED", words, place))
     return tally
 
 
@@ -101,6 +149,7 @@ class _DecisionExaminer:
         self.without_past = 0
         self._asked: dict[str, Mapping[str, Any]] = {}
         """The decisions of this chain that left it to a person, by their ids."""
+        self.observed = 0
 
     def _read_uses(self, chain: str, ledger: str, tenant: str) -> dict[str, tuple[ApprovalRequest, Vote]]:
         requests: dict[str, ApprovalRequest] = {}
@@ -167,6 +216,7 @@ class _DecisionExaminer:
             self._state = None  # Records between are not here.
         self._next = record.sequence + 1
         if isinstance(result, dict):
+            self.observed += result.get("mode") == OBSERVE
             self._check_past(result, place)
             if result.get("decision") == "human_approved":
                 self._check_approval(RecordedDecision.from_record(record, content), place)
@@ -216,7 +266,9 @@ class _DecisionExaminer:
         session = action.get("session") if isinstance(action, dict) else None
         if not isinstance(session, str) or not isinstance(facts, dict):
             return  # Reported: this is no decision.
-        if MASK_MARK.decode() not in session and decision_chain(session) != self._chain.origin:
+        # Before there were records of changes, a session named `settings` had their chain.
+        is_former = f"{DOMAIN}.{session}" == self._chain.origin == SETTINGS_CHAIN
+        if MASK_MARK.decode() not in session and decision_chain(session) != self._chain.origin and not is_former:
             self._add_failure(f"it is of the session {session!r}, whose decisions are elsewhere", place)
         before = self._state if session else EMPTY_SESSION  # Actions without a session have no past.
         after = result.get("session")

@@ -279,7 +279,7 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
 
 def read_session_state(ledger: Ledger, head: Head) -> Mapping[str, Any]:
     """Return the state of the session whose decisions end at `head`. Raises `IntegrityError` if one is damaged."""
-    memory, state = _read_new_decisions(ledger, OwnRecords(ledger), head, load_memory(ledger, head))
+    memory, state = _read_new_decisions(OwnRecords(ledger), head, load_memory(ledger, head))
     save_memory(ledger, head.chain, memory)
     return state
 

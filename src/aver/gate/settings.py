@@ -1,7 +1,8 @@
 """The gate's settings: the table `[gate]` of `config.toml`.
 
     [gate]
-    policy = "policy"                  a directory of .cedar files, from AVER_HOME on; left out, the starter set
+    mode = "enforce"                   or "observe": decide and seal, and hold nothing back
+    policy = "policy"                  a directory of .cedar files in AVER_HOME; left out, the starter set
     pass_below = 0.05                  risk passes when the upper end of its interval is at most this
     skip_above = 0.9                   risk denies when the lower end is above this; left out, it denies nothing
     max_retries = 3                    after so many denials of the same action, the agent is to give up
@@ -11,8 +12,12 @@
     [gate.groups]
     reviewers = ["agent:lint"]         names of agents, by group: policies ask `principal in Aver::Group::"reviewers"`
 
-They come from `config.toml` in `AVER_HOME` alone: a repository that an agent works in cannot bring rules of its own. An
-unknown setting is an error.
+They come from `config.toml` in `AVER_HOME` alone: a repository that an agent works in cannot bring rules of its own.
+`aver.gate.rules_source` says which other directories `policy` may name. An unknown setting is an error, which names the
+file.
+
+`mode` is for callers whose agent goes on by its own rules: hooks, adapters, the runtime and the MCP tools. They read it
+and pass it to `ask`. Callers that carry an action out themselves always enforce.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import Literal, get_args
 
 from aver.capsule.json_document import check_object, int_field
 from aver.config import Config
@@ -30,19 +36,25 @@ from aver.gate.decision import CAUTIONS, Caution, Thresholds
 
 SECTION = "[gate]"
 
+GateMode = Literal["enforce", "observe"]
+"""`observe`: decisions are made and sealed, and nothing is held back."""
+
+MODES: tuple[str, ...] = get_args(GateMode)
+
 RETRIES_MAX = 1000
 """Upper bound of `max_retries`."""
 
 NAMES_MAX = 1000
 """Most groups, and most names in a group."""
 
-_KEYS = frozenset({"policy", "pass_below", "skip_above", "max_retries", "caution", "trusted_servers", "groups"})
+_KEYS = frozenset({"mode", "policy", "pass_below", "skip_above", "max_retries", "caution", "trusted_servers", "groups"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateSettings:
     """The settings in force."""
 
+    mode: GateMode = "enforce"
     policy: Path | None = None
     """A directory; None for the starter set."""
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -55,39 +67,44 @@ class GateSettings:
 def read_gate_settings(config: Config) -> GateSettings:
     """Read the gate's settings. Raises `BadInput`, which names the setting that is wrong."""
     table = config.gate
-    check_object(dict(table), SECTION, frozenset(), _KEYS)
+    section = f"{config.file}: {SECTION}"
+    check_object(dict(table), section, frozenset(), _KEYS)
+    mode = table.get("mode", "enforce")
+    if mode not in MODES:
+        raise BadInput(f"{section} mode must be one of {', '.join(MODES)}")
     policy = table.get("policy")
     if policy is not None and (not isinstance(policy, str) or not policy or "\0" in policy):
-        raise BadInput(f"{SECTION} policy must be the name of a directory")
+        raise BadInput(f"{section} policy must be the name of a directory")
     limits: dict[str, float] = {}
     for name in ("pass_below", "skip_above"):
         value = table.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise BadInput(f"{SECTION} {name} must be a probability: a number from 0 to 1")
+            raise BadInput(f"{section} {name} must be a probability: a number from 0 to 1")
         if name in table:
             limits[name] = float(value)
     thresholds = Thresholds(**limits)
     # With overlapping limits, one interval could both pass and be denied.
     if thresholds.skip_above is not None and thresholds.skip_above <= thresholds.pass_below:
-        raise BadInput(f"{SECTION} skip_above must be larger than pass_below")
+        raise BadInput(f"{section} skip_above must be larger than pass_below")
     caution = table.get("caution", "balanced")
     if caution not in CAUTIONS:
-        raise BadInput(f"{SECTION} caution in {config.home / 'config.toml'} must be one of: {', '.join(CAUTIONS)}")
+        raise BadInput(f"{section} caution must be one of: {', '.join(CAUTIONS)}")
     groups = table.get("groups", {})
     if not isinstance(groups, dict) or len(groups) > NAMES_MAX:
-        raise BadInput(f"{SECTION} groups must be a table of at most {NAMES_MAX} lists of names")
+        raise BadInput(f"{section} groups must be a table of at most {NAMES_MAX} lists of names")
     # The servers and each group are lists of names.
     names: dict[str, frozenset[str]] = {}
     lists = {"trusted_servers": table.get("trusted_servers", []), **{f"groups.{key}": groups[key] for key in groups}}
     for name, value in lists.items():
         if not isinstance(value, list) or len(value) > NAMES_MAX or not all(isinstance(item, str) for item in value):
-            raise BadInput(f"{SECTION} {name} must be a list of at most {NAMES_MAX} names")
+            raise BadInput(f"{section} {name} must be a list of at most {NAMES_MAX} names")
         names[name] = frozenset(value)
     return GateSettings(
+        mode=mode,
         policy=None if policy is None else config.home / Path(policy).expanduser(),
         thresholds=thresholds,
-        max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{SECTION} max_retries", low=1, high=RETRIES_MAX),
         caution=caution,
+        max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{section} max_retries", low=1, high=RETRIES_MAX),
         trusted=names["trusted_servers"],
         groups={group: names[f"groups.{group}"] for group in groups},
     )

@@ -9,16 +9,14 @@ Where Aver fails, it reports the failure on standard error, remembers it until i
 | the payload cannot be read or judged | denied | goes on |
 | settings or ledger cannot be used, the decision cannot be sealed | denied; `on_failure = "open"`: goes on | goes on |
 | no memory, open files or time is left; a crash while the payload is judged | the same | goes on |
+| a module that Aver needs cannot be loaded | the same | goes on |
 | any other crash of Aver | goes on; `on_failure = "closed"`: denied | goes on |
 
 With `on_failure = "closed"` an event that cannot be recorded also ends the agent's work, where the agent allows that.
-"Goes on" is never an approval: the agent's own rules hold, as without Aver.
+"Goes on" is never an approval: the agent's own rules hold, as without Aver. In the mode `observe` everything goes on,
+as soon as the settings could be read.
 
-The settings:
-
-    [hooks]
-    on_failure = "open"      or "closed"; without it the table above holds
-    on_pass = "allow"        or "leave": where the gate passes, the agent asks as it would without Aver
+`aver.hooks.settings` describes the settings, and how a decision of the gate becomes an answer.
 
 Failures are remembered in `AVER_HOME/hook-failures.jsonl`, and sealed by the next hook that works:
 
@@ -36,7 +34,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from aver import log
 from aver.clock import new_id, now
@@ -46,6 +44,7 @@ from aver.files.locks import lock
 from aver.files.regular import open_descriptor
 from aver.hooks.contract import Hook, HookChoice, HookDecision, HookReply, ParsedPayload, get_text
 from aver.hooks.selftest import CANARY_FIELD, open_throwaway_ledger, success_message
+from aver.hooks.settings import HookSettings, choose_answer, read_hook_settings
 
 if TYPE_CHECKING:
     from aver.gate.action import Action
@@ -72,7 +71,7 @@ def answer_event(hook: Hook, event: str, payload: bytes | BinaryIO, *, agents: C
         return run.process(payload, agents)
     except _PayloadError as error:
         return run.reply_to_failure(str(error), denies=True)
-    except (AverError, OSError, MemoryError, KeyboardInterrupt) as error:
+    except (AverError, OSError, MemoryError, KeyboardInterrupt, ImportError, SyntaxError) as error:
         return run.reply_to_failure(_error_text(error), denies=run.on_failure() != "open")
     except Exception as error:  # noqa: BLE001 - a defect of Aver must not break the agent
         return run.reply_to_failure(f"internal error: {_error_text(error)}", denies=run.on_failure() == "closed")
@@ -109,7 +108,7 @@ class _HookRun:
 
         with log.log_time("hooks", "settings read"):
             config = load_config()
-            self._settings = settings = read_hook_settings(config.hooks)
+            self._settings = settings = read_hook_settings(config, hook.tool, dict.fromkeys(agents))
 
         try:
             with _crash_as_unavailable():
@@ -150,20 +149,25 @@ class _HookRun:
             # Hooks get no annotations from the agent. The gate believes these only where the user trusts Aver's server
             # by name, because any server may have the name.
             annotations = OWN_TOOL_HINTS if mcp_server(action.tool) == OWN_SERVER else {}
-            answer = ask(ledger, action, annotations=annotations)
-            decided = answer.decision.decision
-            reason = "; ".join(answer.reasons) or decided
-            if decided == "human_approved":
-                word = "allow"
-            elif decided == "pass":
-                word = settings.on_pass
-            elif decided == "human_review" and (answer.outcome is None or answer.outcome.state == "timeout"):
-                word, reason = (
-                    "ask",
-                    answer.prompt or decided,
-                )  # No person has decided yet: the agent asks the one who sits in front of it.
-            else:
+            # A test by `aver doctor` shows that a denial comes through, also where the hook only observes.
+            mode = "enforce" if canary else settings.mode
+            settings = settings._replace(mode=mode)
+            if not self._hook.can_allow:
+                settings = settings._replace(on_pass="leave")  # noqa: S106 - no password
+            answer = ask(
+                ledger,
+                action,
+                annotations=annotations,
+                mode=mode,
+                answer_with=lambda decision: choose_answer(decision, settings),
+            )
+            reason = "; ".join(answer.reasons) or answer.decision.decision
+            word = choose_answer(answer.decision, settings)
+            # A person has denied it, or let it expire: the agent need not ask the one who sits in front of it.
+            if word == "ask" and answer.outcome is not None and answer.outcome.state != "timeout":
                 word = "deny"
+            elif word == "ask":
+                reason = answer.prompt or reason
         denial = "Permission denied by hook: Aver does not allow this, and it was not done"
         reason = f"{denial if word == 'deny' else 'Aver'}: {reason}"
         log.debug("hooks", "%s: %s for call %s: %s", self._event, word, answer.call_id, reason)
@@ -174,14 +178,15 @@ class _HookRun:
         """The setting `on_failure`, also where the failure came before it was read; empty where it cannot be read."""
         if self._settings is None:
             with suppress(Exception):
-                self._settings = read_hook_settings(load_config().hooks)
+                self._settings = read_hook_settings(load_config(), self._hook.tool)
         return "" if self._settings is None else self._settings.on_failure
 
     def reply_to_failure(self, why: str, *, denies: bool) -> HookReply:
         """Report and remember a failure, and return the answer to the agent: by the table of this module."""
         hook, event = self._hook, self._event
         asks = event in hook.gating
-        denied = asks and (denies or self._forbidden)
+        observes = self._settings is not None and self._settings.mode == "observe"
+        denied = asks and (denies or self._forbidden) and not observes
         consequence = "it is denied" if denied else "the tool goes on by its own rules"
         words = f"aver: the hook {hook.tool} {event} failed: {why}; {consequence if asks else 'this is not recorded'}"
         log.debug("hooks", "%s failed and %s: %s", event, "denies" if denied else "goes on", why)
@@ -193,7 +198,7 @@ class _HookRun:
         if denied:
             denial = HookDecision("deny", f"Permission denied by hook: Aver cannot judge this: {why}")
             return hook.reply(event, denial)._replace(err=words, forbids=True)
-        if not asks and self.on_failure() == "closed":
+        if not asks and self.on_failure() == "closed" and not observes:
             return hook.stop(event, f"Aver cannot record this: {why}")._replace(err=words)
         return hook.failed(event, words)._replace(err=words)
 
@@ -240,30 +245,6 @@ def _seal_clicks(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
     for event in parsed.events:
         if event.call is not None and not event.allowed.denied:
             record_click(ledger, event_key(tool, parsed.session, event.key), event.call.arguments)
-
-
-SECTION = "[hooks]"
-
-_ALLOWED_VALUES = {"on_failure": ("open", "closed"), "on_pass": ("allow", "leave")}
-
-
-class HookSettings(NamedTuple):
-    """The settings under `[hooks]`."""
-
-    on_failure: Literal["open", "closed", ""] = ""
-    """Empty where it is not set: see the table of this module."""
-    on_pass: Literal["allow", "leave"] = "allow"  # noqa: S105 - no password
-
-
-def read_hook_settings(table: Mapping[str, Any]) -> HookSettings:
-    """Read the settings. Raises `BadInput` for one that is unknown or has a wrong value."""
-    for name, value in table.items():
-        allowed = _ALLOWED_VALUES.get(name)
-        if allowed is None:
-            raise BadInput(f"{SECTION}: unknown setting {name!r}", advice=f"known are {', '.join(_ALLOWED_VALUES)}")
-        if value not in allowed:
-            raise BadInput(f"{SECTION} {name} must be one of {', '.join(allowed)}")
-    return HookSettings(**cast(dict[str, Any], dict(table)))
 
 
 # --- failures that are remembered, and sealed later

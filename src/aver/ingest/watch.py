@@ -175,7 +175,7 @@ class TranscriptWatcher:
         except ImportError:
             raise Unavailable(
                 "following transcripts by file events needs the package watchfiles",
-                advice='pip install "aver[watch]"',
+                advice='pip install "aver-ledger[watch]"',
             ) from None
         try:
             for update in self.begin():

@@ -14,7 +14,7 @@ def test_without_its_packages_it_says_what_to_install(aver: Aver) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=aver.directory, env=aver.environment
     )
     assert (ran.returncode, ran.stdout) == (3, "")
-    assert "pip install 'aver[mcp]'" in ran.stderr
+    assert "pip install 'aver-ledger[mcp]'" in ran.stderr
 
 
 def test_what_cannot_be_served_is_told(aver: Aver) -> None:

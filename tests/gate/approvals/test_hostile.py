@@ -379,6 +379,7 @@ def fixed(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert key is not None
     system_file.write_text(f'[keys."person:ada"]\npublic_key = "{key.key.ed25519}"\ncustody = "passphrase"\n')
     monkeypatch.setattr("aver.gate.approvals.rules.SYSTEM_FILE", system_file)
+    monkeypatch.setattr("aver.config.SYSTEM_CONFIG", place / "config.toml")
     home = place / "user" / "home"
     shutil.copytree(prepared, home)
     for path in (home.parent, home, *home.rglob("*")):

@@ -48,7 +48,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         from aver.mcp.server import build_server
     except ImportError as error:
         raise Unavailable(
-            f"the MCP server needs a package that is not installed: {error.name}", advice="pip install 'aver[mcp]'"
+            f"the MCP server needs a package that is not installed: {error.name}",
+            advice="pip install 'aver-ledger[mcp]'",
         ) from error
     opened: list[Service] = []
     server = build_server(lambda: _open_service(given, opened))

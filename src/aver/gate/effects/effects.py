@@ -114,6 +114,8 @@ class Effects:
     """The server of an MCP tool."""
     writes: tuple[FileWrite, ...] = ()
     """The writes into files that the commands show."""
+    is_fully_listed: bool = False
+    """Whether every part of a command matched a row that lists all options of its program."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -258,7 +260,9 @@ class _EffectFinder:
         started = [command for analysis in self._analyses for command in analysis.commands if command.via]
         if any(command.program in (None, *WRITING_PROGRAMS) for command in started):
             writes = []
-        return Effects(effects, unclear, programs, self._command, server, tuple(writes))
+        # Fails closed: an analysis that does not say so was not looked up in full.
+        listed = bool(self._analyses) and all(getattr(one, "is_fully_listed", False) for one in self._analyses)
+        return Effects(effects, unclear, programs, self._command, server, tuple(writes), listed)
 
     def add_profile(self, profile: ToolProfile) -> None:
         """Add the effects of a known tool or type of action."""

@@ -46,6 +46,7 @@ WRITING_PROGRAMS = frozenset(("tee", "sed"))
 
 
 WriteKind = Literal["replace", "append", "sed", "unknown"]
+_KIND_BY_OPERATOR: Mapping[str, WriteKind] = {">": "replace", ">|": "replace", ">>": "append"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,8 @@ def find_file_writes(
     to_output = [operator for operator, descriptor, _ in outputs if descriptor in ("", "1")]
     for operator, descriptor, target in outputs:
         is_shown = text is not None and descriptor in ("", "1") and len(to_output) == 1
-        how = {">": "replace", ">|": "replace", ">>": "append"}.get(operator) if is_shown else None
-        targets.append((target, how or "unknown", text or ""))  # type: ignore[arg-type]
+        how = _KIND_BY_OPERATOR.get(operator, "unknown") if is_shown else "unknown"
+        targets.append((target, how, text or ""))
     if program == "tee":
         how = "append" if _has_option(words, "-a", "--append") else "replace"
         is_shown = stdin is not None and stdin.kind == "text"

@@ -74,7 +74,7 @@ def load_cedar() -> Any:
     try:
         import cedarpy
     except ImportError as error:
-        raise Unavailable("policies need the package cedarpy", advice='pip install "aver[policy]"') from error
+        raise Unavailable("policies need the package cedarpy", advice="pip install aver-ledger") from error
     return cedarpy
 
 
@@ -274,7 +274,12 @@ def read_policy_file(path: Path) -> str:
     try:
         # No link, and the owner of the open file: the path may come to name another file in between.
         with open_regular(path, follow=False) as file:
-            _check_owner(path, os.fstat(file.fileno()))
+            status = os.fstat(file.fileno())
+            _check_owner(path, status)
+            # Whoever has the other name could change the rules under it, from a place that is not guarded.
+            if status.st_nlink > 1:
+                advice = "copy it to a file of its own"
+                raise Refused("POLICY_WRITABLE", f"{path} has another name (a hard link)", advice=advice)
             data = file.read(FILE_BYTES_MAX + 1)
     except NotRegularFile as error:
         raise BadInput(f"{path} is not a regular file", advice="move it away") from error

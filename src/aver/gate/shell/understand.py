@@ -16,7 +16,7 @@ and their options. Promises:
 * Everything that Aver does not understand is listed as unclear: an unknown program, option, word or construct.
 * The analysis ends for every text, in time linear in its length. Beyond the limits in `model` the result is "unclear".
 
-Without tree-sitter (`aver[policy]`) every command is unclear.
+Without tree-sitter every command is unclear.
 """
 
 from __future__ import annotations

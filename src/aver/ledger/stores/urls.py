@@ -72,5 +72,5 @@ def _require_psycopg() -> Iterator[None]:
     except ImportError as error:
         raise BadInput(
             f"a ledger on a PostgreSQL server needs psycopg, which cannot be loaded: {error}",
-            advice="pip install 'aver[postgres]'",
+            advice="pip install 'aver-ledger[postgres]'",
         ) from error

@@ -128,14 +128,7 @@ def _demo_directory(keep: str | None) -> Iterator[Path]:
 
 
 def _ask_gate(stage: Path, screen: Screen | None) -> list[GateStep]:
-    """Ask the gate and show each answer. If a package that the gate needs is missing, say so instead."""
-    try:
-        import cedarpy
-        import tree_sitter_bash
-    except ImportError:
-        StderrScreen().print_note('the gate is not shown, because it needs more packages: pip install "aver[policy]"')
-        return []
-    del cedarpy, tree_sitter_bash
+    """Ask the gate and show each answer."""
     from aver.cli.verbs.demo.scenes import run_gate_steps
 
     steps = []

@@ -52,7 +52,7 @@ def require_agreement(reader: ScriptReader, report: CommandReport) -> None:
     """
     parser = _load_parser()
     if parser is None:
-        raise UnreadableCommand("no-parser", "the shell parser is not installed: pip install 'aver[policy]'")
+        raise UnreadableCommand("no-parser", "the shell parser is not installed: pip install aver-ledger")
     # 1. Replace data by filler. One ASCII letter for each other character keeps the offsets.
     text = _UNPRINTABLE.sub("u", reader.text)
     pieces: list[str] = []

@@ -1,4 +1,4 @@
-"""The ledger on a PostgreSQL server. Needs psycopg: `pip install 'aver[postgres]'`."""
+"""The ledger on a PostgreSQL server. Needs psycopg: `pip install 'aver-ledger[postgres]'`."""
 
 from aver.ledger.stores.postgres.store import PostgresStore
 

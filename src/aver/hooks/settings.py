@@ -1,0 +1,108 @@
+"""The settings of hooks: the table `[hooks]` of `config.toml`, and a table in it for one agent.
+
+    [hooks]
+    on_failure = "open"      or "closed"; without it the table in `aver.hooks.run` holds
+    on_pass = "leave"        the default: where the gate passes, the agent asks as it would without Aver
+                             "allow": the agent does not ask, if every part of the call was understood
+
+    [hooks.claude-code]      the same for one agent, whatever stands above
+    on_pass = "allow"        `aver install claude-code --auto-allow` writes this
+    mode = "observe"         `aver install claude-code --observe` writes this; else `[gate] mode` holds
+
+With `leave`, Aver only tightens: whatever the agent would ask about without Aver, it asks about with Aver, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+from aver.config import Config
+from aver.errors import BadInput
+
+if TYPE_CHECKING:
+    from aver.gate.decision import Decision
+    from aver.hooks.contract import HookChoice
+
+SECTION = "[hooks]"
+
+OnPass = Literal["allow", "leave"]
+HookMode = Literal["enforce", "observe"]
+
+_ALLOWED_VALUES = {
+    "on_failure": ("open", "closed"),
+    "on_pass": ("allow", "leave"),
+    "mode": ("enforce", "observe"),
+}
+_PER_AGENT_ONLY = ("mode",)
+
+
+class HookSettings(NamedTuple):
+    """The settings in force for one agent's hooks."""
+
+    on_failure: Literal["open", "closed", ""] = ""
+    """Empty where it is not set: see the table in `aver.hooks.run`."""
+    on_pass: OnPass = "leave"  # noqa: S105 - no password
+    mode: HookMode = "enforce"
+
+
+def read_hook_settings(config: Config, agent: str, agents: Mapping[str, Any] | None = None) -> HookSettings:
+    """Read the settings for an agent. Raises `BadInput`, which names the file, for one that is unknown or wrong.
+
+    `agents` has the names of all agents, where the caller wants a table for an unknown one to be refused.
+    """
+    where = f"{config.file}: {SECTION}"
+    shared = {name: value for name, value in config.hooks.items() if not isinstance(value, Mapping)}
+    _check_values(shared, where, frozenset(_ALLOWED_VALUES).difference(_PER_AGENT_ONLY))
+    for name, table in config.hooks.items():
+        if isinstance(table, Mapping):
+            if name in _ALLOWED_VALUES or (agents is not None and name not in agents):
+                raise BadInput(f"{where}: there is no agent {name!r}")
+            _check_values(table, f"{where} {name}", frozenset(_ALLOWED_VALUES))
+    mode = config.gate.get("mode", "enforce")  # The gate checks the value itself: a wrong one lets nothing pass.
+    own = config.hooks.get(agent, {})
+    values = {"mode": "observe" if mode == "observe" else "enforce", **shared, **own}
+    return HookSettings(**cast(dict[str, Any], values))
+
+
+def _check_values(table: Mapping[str, Any], where: str, known: frozenset[str]) -> None:
+    for name, value in table.items():
+        if name not in known:
+            raise BadInput(f"{where}: unknown setting {name!r}", advice=f"known are {', '.join(sorted(known))}")
+        if value not in _ALLOWED_VALUES[name]:
+            raise BadInput(f"{where} {name} must be one of {', '.join(_ALLOWED_VALUES[name])}")
+
+
+def choose_answer(decision: Decision, settings: HookSettings) -> HookChoice:
+    """Return the answer that a hook gives to a decision, as long as no person has answered.
+
+    `observe` holds nothing back, and allows nothing either: the agent's own rules decide.
+    """
+    if settings.mode == "observe":
+        return "leave"
+    if decision.decision == "human_approved":
+        return "allow"  # A person has approved exactly this.
+    if decision.decision == "pass":
+        is_chosen = settings.on_pass == "allow"  # noqa: S105 - no password
+        return "allow" if is_chosen and is_fully_understood(decision) else "leave"
+    return "ask" if decision.decision == "human_review" else "deny"
+
+
+_WORKSPACE_EFFECTS = frozenset({"read", "write"})
+
+
+def is_fully_understood(decision: Decision) -> bool:
+    """Whether the tables know every part of a call, so that Aver may answer in the agent's place.
+
+    Of a command, every part matched a row that lists all options of its program. Of another tool, all effects are
+    known, and are reading or writing in the workspace.
+    """
+    effects = decision.effects
+    if effects is None or effects.unclear:
+        return False
+    if effects.command or effects.programs:
+        return effects.is_fully_listed
+    return bool(effects.effects) and all(
+        effect.name in _WORKSPACE_EFFECTS and effect.where == "workspace" and not effect.classes
+        for effect in effects.effects
+    )
