@@ -293,6 +293,11 @@ EFFECTS = {
     "egress": "sends data to another machine",
     "agent-config": "changes what steers or stops an agent",
     "unknown": "may be anything: a tool of which nothing is known",
+    "git-state": "sets work aside or takes it back in git, without losing any: a stash, a branch, what is staged",
+    "git-fetch": "gets new commits from a remote that the repository has already",
+    "service-read": "reads from a service by its own program, such as gh, kubectl or docker; no secret",
+    "loopback": "talks to a server on this machine",
+    "locked-install": "installs what the workspace's own lock file names, or the workspace itself",
 }
 
 """The names of effects, with their meaning."""

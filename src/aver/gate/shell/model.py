@@ -93,6 +93,8 @@ class CommandAnalysis:
     commands: tuple[ResolvedCommand, ...]
     effects: tuple[Effect, ...]
     unclear: tuple[UnclearPart, ...]
+    is_fully_listed: bool = False
+    """Every part of the command matched a line or a handler that lists all options of its program."""
 
     @property
     def is_clear(self) -> bool:
@@ -126,7 +128,7 @@ class CommandReport(EffectReport):
     that scripts in scripts cannot multiply the limits.
     """
 
-    __slots__ = ("_commands", "syntax_read", "words_read")
+    __slots__ = ("_commands", "has_open_parts", "syntax_read", "words_read")
 
     def __init__(self, path_roots: PathRoots) -> None:
         super().__init__(path_roots)
@@ -135,6 +137,8 @@ class CommandReport(EffectReport):
         """Words that the first parser has read."""
         self.syntax_read = 0
         """Characters that the second parser has read."""
+        self.has_open_parts = False
+        """A program was judged by a line or handler that does not list all its options."""
 
     def add_command(self, command: ResolvedCommand) -> bool:
         """Add a simple command. Returns False, and reports the command as unclear, if there are too many."""
@@ -146,7 +150,9 @@ class CommandReport(EffectReport):
         return True
 
     def conclude(self) -> CommandAnalysis:
-        return CommandAnalysis(tuple(self._commands), tuple(self.effects), tuple(self.unclear))
+        commands, unclear = tuple(self._commands), tuple(self.unclear)
+        is_fully_listed = bool(commands) and not unclear and not self.has_open_parts
+        return CommandAnalysis(commands, tuple(self.effects), unclear, is_fully_listed)
 
 
 CWDS_MAX = 8
@@ -160,6 +166,8 @@ class ShellState:
     cwds: tuple[str | None, ...]
     """None stands for an unknown directory."""
     variables: Mapping[str, Word] = field(default_factory=dict)
+    exported: frozenset[str] = frozenset()
+    """Variables that the script has exported, except those known to be harmless before a build."""
 
 
 StatesAfter = tuple[ShellState | None, ShellState | None]
@@ -176,7 +184,8 @@ def merge_states(left: ShellState | None, right: ShellState | None) -> ShellStat
     else:
         # A variable with two possible values could be either. Aver forgets it instead of trying both.
         variables = {name: word for name, word in left.variables.items() if right.variables.get(name) == word}
-    return ShellState(cwds if len(cwds) <= CWDS_MAX else (None,), variables)
+    exported = left.exported | right.exported
+    return ShellState(cwds if len(cwds) <= CWDS_MAX else (None,), variables, exported)
 
 
 def change_directory(state: ShellState, target: Word | None, path_roots: PathRoots) -> StatesAfter:
