@@ -45,14 +45,14 @@ _HELP_WORDS = frozenset(("version", "help"))
 _HELP_PROGRAMS = frozenset(
     (
         *("git", "go", "cargo", "docker", "podman", "kubectl", "helm", "terraform", "tofu", "gh", "uv", "pip", "ruff"),
-        *("golangci-lint", "rustup", "brew", "aws", "gcloud", "minikube", "kind", "istioctl", "hugo", "buf", "sqlc"),
+        *("golangci-lint", "rustup", "brew", "minikube", "kind", "istioctl", "hugo", "buf", "sqlc"),
     )
 )
 """Programs with a subcommand `help` or `version` that only prints. To others the word is a file, a target or a package."""
 _HELP_BELOW_PROGRAMS = frozenset(
     (
         *("git", "docker", "podman", "gh", "kubectl", "npm", "pip", "uv", "poetry", "cargo", "go", "terraform", "tofu"),
-        *("ruff", "systemctl", "brew", "conda", "dotnet", "rustup", "aws"),
+        *("ruff", "systemctl", "brew", "conda", "dotnet", "rustup"),
     )
 )
 """Programs that answer `--help` after any subcommand. Others hand it on to what the subcommand runs (`yarn start --help`)."""
@@ -243,7 +243,8 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
     # `-d:VERB` options replace the verb of the operands.
     changed = [option.operands for option, _, _ in given.options if option.operands]
     operands_become = max(changed, key=_CHANGING_VERBS.count) if changed else spec.rest
-    first = list(spec.first)
+    # With `php -l` or `perl -v` the operands are no longer what they were. With `sed -i` the script stays a script.
+    first = list(spec.first) if operands_become in ("tree", "edit", spec.rest) else []
     for option, value, word in given.options:
         for effect in option.effects:
             _apply_effect(call, effect, word)

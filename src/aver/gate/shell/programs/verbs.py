@@ -53,6 +53,9 @@ def _template(call: Invocation, word: Word) -> None:
 
     Nothing is lost by it in the workspace and in temporary directories, unless something guarded lies there.
     """
+    # With `-t` the name is one in the directory for temporary files.
+    if call.program == "mktemp" and any(re.fullmatch(r"-[a-z]*t[a-z]*", given.value or "") for given in call.words):
+        return
     if not word.is_known:
         call.report_path("write", word)
     for value in word.values:
@@ -478,6 +481,26 @@ def _test_operand(call: Invocation, word: Word) -> None:
         _options_file(call, word.drop_first(1))
 
 
+_OUTPUT_OPTION = lazy_pattern(
+    r"-o|--?(?:out|output|report|log|trace|debug|profile|cov|coverage|junit|json|html|config|exec|require|import|loader"
+    r"|plugin|reporter|setup|global|env|runner|transform|resolver|preset|write|dump|save|cache|dir|file)[\w.-]*(?:=.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_PASSED_SAFELY = lazy_pattern(
+    r"--(?:coverage|watch|watchAll|runTestsByPath|reporter(?:=(?:dot|spec|list|line|verbose|default|basic|json|min))?|json"
+    r"|cache|no-cache|coverage=(?:true|false)|debug|dir=(?!.*\.\.)[\w./-]*)|--testPathPattern.*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _passed_argument(call: Invocation, word: Word) -> None:
+    """Judge an argument that `npm run` hands to a script. Which program gets it is not known."""
+    for value in word.values or ("-o",):
+        if value.startswith("-") and _OUTPUT_OPTION.fullmatch(value) and not _PASSED_SAFELY.fullmatch(value):
+            why = f"what the script does with {word.short_text} was not looked into"
+            call.report_unclear("unknown-option", why, word)
+
+
 def _format_option(call: Invocation, word: Word) -> None:
     """Judge an operand of `cargo fmt` and `go fmt`: an option or file for the formatter, after `--`."""
     if word.value is None or word.value.startswith("-"):
@@ -636,6 +659,7 @@ VERBS: Mapping[str, Verb] = {
     "pytestplugin": _pytest_plugin,
     "pytestsetting": _pytest_setting,
     "formatted": _format_option,
+    "passed": _passed_argument,
     "lintformat": _lint_format,
     "reporteroption": _reporter_option,
     "vitestreporter": _built_in_reporter,

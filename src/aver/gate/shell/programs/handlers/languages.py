@@ -11,6 +11,7 @@ from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_spec
 from aver.gate.shell.programs.spec import parse_spec, read_arguments, split_table
 from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS, tools
+from aver.gate.shell.programs.verbs import VERBS
 
 _PYTHON = (
     "posix -[bBdEhIOPqsSuvVxt] -? -i!execute,?dynamic-code -c=code -m= -W= -X=pythonsetting --check-hash-based-pycs="
@@ -67,30 +68,38 @@ _TOOLS = frozenset(name.partition(" ")[0] for name in split_table(tools.TABLE))
 _TOOL_NAME = re.compile(r"[a-z0-9._-]+")
 _ALWAYS_FETCH = frozenset(("uvx", "pnpx"))
 _PYTHON_MODULES: Mapping[str, str] = {
-    "json.tool": "1read 2write --indent=",
-    "venv": "*write",
-    "compileall": "*edit @write",
-    "py_compile": "*edit",
-    "unittest": "+execute",
-    "doctest": "+execute",
-    "timeit": "+execute +?code",
-    "cProfile": "+execute +?script",
-    "pdb": "+execute +?script",
-    "trace": "+execute +?script",
-    "http.server": "+network +egress -d=read --directory=read -b= --bind= *skip",
-    "ensurepip": "+install +execute",
-    "zipfile": "+write -l:read -t:read *read",
-    "tarfile": "+write -l:read -t:read *read",
-    "tokenize": "*read",
-    "ast": "*read",
-    "dis": "*read",
-    "calendar": "*skip",
-    "platform": "*skip",
-    "site": "*skip",
-    "sysconfig": "*skip",
-    "this": "*skip",
-    "base64": "*read",
+    "json.tool": "-[hi] --indent= --tab --no-indent --compact --sort-keys --no-ensure-ascii --json-lines 1read 2write",
+    "venv": (
+        "-[h] --system-site-packages --symlinks --copies --clear!delete --upgrade --without-pip --prompt= --upgrade-deps!network"
+        " --without-scm-ignore-files *write"
+    ),
+    "compileall": "-[hlfqbr] -d= -s= -p= -x= -i=read -j= -o= -e= --invalidation-mode= --hardlink-dupes *edit @write",
+    "py_compile": "-[hq] --quiet *edit",
+    "unittest": (
+        "-[vqfcbhk] -k= -s= -p= -t= --verbose --quiet --failfast --catch --buffer --locals --start-directory= --pattern="
+        " --top-level-directory= --durations= +execute"
+    ),
+    "doctest": "-[vhfF] -o= --verbose --fail-fast +execute",
+    "timeit": "lax +execute +?code",
+    "cProfile": "lax -o=write +execute +?script",
+    "pdb": "lax +execute +?script",
+    "trace": "lax +execute +?script",
+    "http.server": "lax +network +egress -d=read --directory=read -b= --bind=",
+    "ensurepip": "lax +install +execute",
+    "zipfile": "-l:read -t:read --list:read --test:read -e -c +write *read",
+    "tarfile": "-v -l:read -t:read --list:read --test:read -e -c +write *read",
+    "tokenize": "-[eh] --exact *read",
+    "ast": "-[ahm] -m= -i= --mode= --no-type-comments --include-attributes --indent= *read",
+    "dis": "-[hCOPS] --show-caches --show-offsets --show-positions *read",
+    "calendar": "lax",
+    "platform": "lax",
+    "site": "--user-base --user-site",
+    "sysconfig": "lax",
+    "this": "",
+    "base64": "-[deutw] *read",
 }
+"""The modules of Python itself that run as programs. Those that say `lax` print the same, whatever they are given, or are
+asked about in any case."""
 _SQL_READS = re.compile(
     r"\s*(?:select|explain|pragma\s+\w+(?:\(\w+\))?\s*;?\s*$|\.(?:tables|schema|indexes|databases|dbinfo|mode\s+\w+"
     r"|headers?\s+\w+|width)\b|with\b)",
@@ -217,13 +226,15 @@ def package_runner(call: Invocation) -> None:
     """Judge `npx`, `uvx` and similar programs, which run an installed tool, or fetch one and run it."""
     given = read_arguments(
         parse_spec(
-            "posix (-y -q --yes --no --no-install --quiet --offline) -p= -c=run --package= --call=run --from="
+            "posix (-y -q --yes --no --no-install --quiet --offline --bun) --prefix=project -C=project -p= -c=run --package= --call=run --from="
             " --with= --python="
         ),
         call.words,
     )
     for name, word in given.unlisted:
         call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
+    for value in given.option_values("--prefix", "-C"):
+        VERBS["project"](call, value)
     for value in given.option_values("-c", "--call"):
         call.judge_script_word(value, call.program)
     packages = list(given.option_values("-p", "--package", "--from", "--with"))
@@ -247,11 +258,13 @@ def sqlite(call: Invocation) -> None:
     given = read_arguments(
         parse_spec(
             "onedash (-readonly -json -csv -header -noheader -line -column -box -table -markdown -list -html"
-            " -batch -bail -safe) -cmd= -separator= -nullvalue= -init=program -newline= -vfs="
+            " -batch -bail -safe -version -help -ascii -tabs -quote -echo -stats -interactive -nofollow) -cmd= -separator= -nullvalue= -init=program -newline= -vfs="
         ),
         call.words,
     )
-    apply_arguments(call, parse_spec("-init=program"), given.without_operands())
+    if [word.value for word in call.words] in (["--version"], ["-version"], ["--help"], ["-help"]):
+        return
+    apply_arguments(call, parse_spec("onedash -init=program"), given.without_operands())
     statements = [*given.operands[1:], *given.option_values("-cmd")]
     for word in given.operands[:1]:
         call.report_path("read", word)

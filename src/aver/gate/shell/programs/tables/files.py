@@ -26,7 +26,7 @@ base64, base32, basenc :: -[dD] -w= -b= -i?read -o=write --decode --ignore-garba
 head, tail :: -[qvzfFr] -n= -c= -s= -b= --lines= --bytes= --quiet --silent --verbose --zero-terminated --follow? \
   --retry --pid= --sleep-interval= --max-unchanged-stats= gnu *read
 wc :: -[cmlLw] --bytes --chars --lines --max-line-length --words --total= --debug \
-  --files0-from=read!?unknown-target gnu *read
+  --files0-from=read gnu *read
 od :: -[vabcdfiloshxBDeFHILOX] -A= -j= -N= -S= -t= -w? --address-radix= --endian= --skip-bytes= --read-bytes= \
   --strings? --format= --output-duplicates --width? --traditional gnu *read
 hexdump, hd :: -[bcCdoxvX] -L? -e= -f=read -n= -s= --one-byte-octal --one-byte-char --canonical --two-bytes-decimal \
@@ -134,7 +134,7 @@ tree :: -[adflxqNpugshDFivtcUrJXSnCAQ] -L= -P= -I= -o=write -H= -T= -R --charset
 du :: -[0abcDHhklLmPSsxnrIA] -d= -t= -B= -X=read --null --all --apparent-size --bytes --total --dereference-args \
   --human-readable --inodes --dereference --count-links --no-dereference --separate-dirs --si --summarize \
   --one-file-system --block-size= --time-style= --max-depth= --threshold= --exclude= --exclude-from=read \
-  --files0-from=read!?unknown-target --time? gnu *read .read
+  --files0-from=read --time? gnu *read .read
 # Its operands name file systems: it shows how full they are, nothing of their files.
 df :: -[aHhiklPTvgmnbYI] -B= -t= -x= --all --human-readable --si --inodes --local --no-sync --portability --sync \
   --total --print-type --block-size= --output? --type= --exclude-type= gnu *skip
@@ -175,7 +175,7 @@ delta, diffstat :: -[nscCfgklNrSuzqvbmtTo] -w= -p= -d= -D= -e= -E= -f= -F= -o=wr
   --side-by-side --line-numbers --color-only --dark --light --navigate --features= --syntax-theme= --config=read \
   --file-style= --hunk-header-style= --no-gitconfig --show-config *read
 jq, gojq, jaq :: -[cneosrRaCMSjhsV0] -f=~filterfile --from-file=~filterfile -L=read --library-path=read --arg== \
-  --argjson== --slurpfile==read --rawfile==read --indent= --args:skip --jsonargs:skip --compact-output --null-input \
+  --argjson== --slurpfile==read --rawfile==read --indent= --args --jsonargs --compact-output --null-input \
   --exit-status --slurp --raw-output --raw-input --raw-output0 --join-output --ascii-output --color-output \
   --monochrome-output --sort-keys --tab --stream --stream-errors --seq --unbuffered --yaml-input --yaml-output \
   --build-configuration 1filter *read

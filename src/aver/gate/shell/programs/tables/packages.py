@@ -10,7 +10,8 @@ npm {run run-script test t tst start stop restart rebuild version pack}, pnpm {r
   --dry-run --bail --watch --coverage --timeout= --no-bail --only --todo --rerun-each= -t= --test-name-pattern= \
   --outdir=write --outfile=write --target= --minify --sourcemap? --verbose --workspace-root --top-level --foreground-scripts \
   --loglevel= --color? --no-color --quiet --production --no-install -T -B --pack-destination=write \
-  --allow-same-version --no-git-tag-version --preid= --cwd=project +execute
+  --allow-same-version --no-git-tag-version --preid= --cwd=project --clean --fix --ci --runInBand --passWithNoTests \
+  --run --updateSnapshot -u +execute *passed
 npm {install i add in ci clean-install update up upgrade dedupe prune link init create install-test it \
   install-ci-test uninstall un remove rm shrinkwrap innit}, npm audit fix, pnpm {install i add update up remove rm link \
   create import dedupe prune fetch env setup patch}, yarn {install add upgrade up remove link create global set import \

@@ -54,7 +54,7 @@ pyright, basedpyright, pyre, pytype, pyrefly, ty :: -[hvpw] -p= -t=read -v=read 
   --python-platform= --output-format= --error= --warn= --ignore= --exit-zero --python=program --createstub=!write \
   --writebaseline!write --baselinefile=write -m= -c= -j= -k --keep-going --jobs= -o=write --output=write *read .read
 mypy, dmypy :: -[vVhio2s] -O= -n= -m= -p= -c=code --command=code --module= --package= --output= --num-workers= \
-  --python-executable=program --config-file=program --cache-dir=write --junit-xml=write --junit-format= \
+  --python-executable=program --config-file=project --cache-dir=write --junit-xml=write --junit-format= \
   --install-types!install --non-interactive --any-exprs-report=write --cobertura-xml-report=write --html-report=write \
   --linecount-report=write --linecoverage-report=write --lineprecision-report=write --txt-report=write \
   --xml-report=write --xslt-html-report=write --xslt-txt-report=write --custom-typeshed-dir=read --custom-typing-module= \
@@ -101,8 +101,8 @@ black, isort, autopep8, yapf, docformatter, autoflake, pyupgrade, add-trailing-c
   --py310-plus --py311-plus --py312-plus --keep-percent-format --wrap-summaries= --wrap-descriptions= \
   --enable-unstable-feature= --stdout:read --dry-run:read *edit
 flake8, pylint, ansible-lint, sqlfluff, checkov, cppcheck :: -[qvhjEipsx] --fix:edit -w:edit -j= -d= -e= -r= -f= -s= \
-  --rcfile=program --config=program -c=program --append-config=program --output-file=write --output=write --tee -o=write \
-  --init-hook=code --load-plugins=program --enable-extensions= --max-line-length= --max-complexity= --max-doc-length= \
+  --rcfile=project --config=project -c=project --append-config=project --output-file=write --output=write --tee -o=write \
+  --init-hook=code --load-plugins=project --enable-extensions= --max-line-length= --max-complexity= --max-doc-length= \
   --select= --ignore= --extend-ignore= --extend-select= --per-file-ignores= --exclude= --extend-exclude= --filename= \
   --format= --count --statistics --benchmark --show-source --no-show-source --verbose --quiet --jobs= --exit-zero \
   --disable= --enable= --errors-only --output-format= --reports= --score= --fail-under= --fail-on= --py-version= \
@@ -118,25 +118,25 @@ codespell, typos, markdownlint, markdownlint-cli2, markdownlint-fix :: -[qhfHdcs
   .read
 pycodestyle, pydocstyle, pyflakes, bandit, vulture, radon, xenon, yamllint, shellcheck, hadolint, actionlint, \
   proselint, doc8, darglint, interrogate, detect-secrets, tflint, cfn-lint, cpplint, luacheck, jsonlint, xmlwf, \
-  htmlhint, vale, jscpd, lizard, editorconfig-checker, zizmor :: -[qvhrnilasxejcCmS] --fix:edit -i --rcfile=program \
-  --config=program -c=program -e= -f= -s= -S= -t= -x= -o=write --output-file=write --output=write --tee --init-hook=code \
+  htmlhint, vale, jscpd, lizard, editorconfig-checker, zizmor :: -[qvhrnilasxejcCmS] --fix:edit -i --rcfile=read \
+  --config=read -c=read -e= -f= -s= -S= -t= -x= -o=write --output-file=write --output=write --tee --init-hook=code \
   --load-plugins=program --max-line-length= --select= --ignore= --exclude= --format= --count --statistics \
   --show-source --show-pep8 --first --verbose --quiet --recursive --severity= --shell= --external-sources --enable= \
-  --color? --no-color --list-files --strict --config-file=program --config-data= --min-confidence= --sort-by-size \
+  --color? --no-color --list-files --strict --config-file=read --config-data= --min-confidence= --sort-by-size \
   --skip= --tests= --severity-level= --confidence-level= --baseline=read --exit-zero --convention= --add-ignore= \
   --fail-under= --ignore-init-method --ignore-nested-functions --generate-badge=write --filter= --minAlertLevel= \
   --no-exit --offline --persona= --min-severity= *read .read
 # Its operands are names of files or modules to report on; code of the workspace may shape the report.
-coverage report :: -[im] --rcfile=program --include= --omit= --show-missing --skip-covered --no-skip-covered \
+coverage report :: -[im] --rcfile=project --include= --omit= --show-missing --skip-covered --no-skip-covered \
   --skip-empty --fail-under= --precision= --sort= --format= --contexts= --data-file=read --ignore-errors --quiet \
   +execute *skip @read
 # Their operands are names of data files to join.
-coverage {html xml json combine lcov} :: -[iqa] -o=write -d=write --directory=write --rcfile=program --include= --omit= \
+coverage {html xml json combine lcov} :: -[iqa] -o=write -d=write --directory=write --rcfile=project --include= --omit= \
   --title= --show-contexts --skip-covered --no-skip-covered --skip-empty --fail-under= --precision= --pretty-print \
   --append --keep --data-file=edit --contexts= --ignore-errors --quiet +execute @write *skip
 coverage erase :: --rcfile=program --data-file=delete .delete
 # The program that it runs, and its arguments; a rule asks unless the tests know it.
-coverage run :: -[paLq] -m= --source= --omit= --include= --rcfile=program --append --branch --parallel-mode \
+coverage run :: -[paLq] -m= --source= --omit= --include= --rcfile=project --append --branch --parallel-mode \
   --concurrency= --context= --data-file=write --debug= --timid --pylib --module --source-pkg= posix +execute *skip
 coverage :: --rcfile=program
 # Unclear in any case: servers, notebooks, builders and shells.
@@ -184,7 +184,7 @@ stylua :: -[fgsv] --check:read --config-path=read --verify --glob= --search-pare
 cargo {build b check c rustc} :: <cargo> +execute
 cargo {test t bench nextest} :: <cargo> --no-run --no-fail-fast --doc --nocapture --test-threads= --fail-fast --retries= \
   --run-ignored= --partition= --no-capture --status-level= --final-status-level= --success-output= --failure-output= -E= \
-  --filter-expr= --cargo-quiet --archive-file=program --config-file=program --tool-config-file=program \
+  --filter-expr= --cargo-quiet --archive-file=program --config-file=project --tool-config-file=project \
   --workspace-remap=program +execute
 cargo {clippy doc d} :: <cargo> --no-deps --fix --explain= --open!execute,?unknown-program --document-private-items \
   --allow-dirty --allow-staged --allow-no-vcs --broken-code -W= -A= -D= +execute
@@ -236,7 +236,7 @@ go {get install}, go mod {tidy download vendor init edit} :: lax -modfile=read -
   +install +write *skip
 # A rule asks about every deletion.
 go clean :: lax onedash @delete *skip
-golangci-lint run, golangci-lint :: -[vhnjEDet] -c=program --config=program --fix:edit --no-config --timeout= --fast \
+golangci-lint run, golangci-lint :: -[vhnjEDet] -c=project --config=project --fix:edit --no-config --timeout= --fast \
   --fast-only --enable= --disable= --enable-only= --enable-all --disable-all -E= -D= -j= -e= --new --new-from-rev= \
   --new-from-merge-base= --new-from-patch=read --issues-exit-code= --build-tags= --tests? --verbose --color= \
   --max-issues-per-linter= --max-same-issues= --out-format=lintformat --print-issued-lines? --print-linter-name? \
@@ -244,19 +244,19 @@ golangci-lint run, golangci-lint :: -[vhnjEDet] -c=program --config=program --fi
   --skip-dirs= --skip-files= --path-prefix= --presets= --go= --default= --path-mode= --cpu-profile-path=write \
   --mem-profile-path=write --trace-path=write --output.text.path=write --output.json.path=write --uniq-by-line? +execute
 # Their operands are names of linters and settings.
-golangci-lint {version linters help}, golangci-lint config path, golangci-lint cache status :: -[vhc] --config=program \
+golangci-lint {version linters help}, golangci-lint config path, golangci-lint cache status :: -[vhc] --config=project \
   --format= --json --debug --short --enable= --disable= +execute *skip
 golangci-lint {fmt migrate custom}, golangci-lint cache clean :: lax +write +execute
-staticcheck, revive, errcheck, ineffassign, gosec :: -[hvlbq] --fix:edit -fix:edit -c=program -config=program -checks= \
+staticcheck, revive, errcheck, ineffassign, gosec :: -[hvlbq] --fix:edit -fix:edit -c=project -config=project -checks= \
   -tags= -f= -formatter= -tests= -go= -fail= -explain= -matrix -merge -show-ignored -exclude= -ignore= -ignoretests \
   -ignoregenerated -asserts -blank -abspath -exclude-only -excludeonly -mod= -verbose -max_open_files= -set_exit_status \
-  -fmt= -out=write -o=write -conf=program -severity= -confidence= -include= -exclude-dir= -exclude-generated -quiet -no-fail \
+  -fmt= -out=write -o=write -conf=project -severity= -confidence= -include= -exclude-dir= -exclude-generated -quiet -no-fail \
   -nosec -sort -stdout -concurrency= -color= -track-suppressions -terse -r onedash +execute
 # They debug, watch, generate or ask a database. A rule asks about each of them.
 govulncheck, dlv, air, ginkgo, gotestsum, mockgen, wire, sqlc, templ :: lax +execute
 dotnet {build test format} :: -[vhdf] -o=write -c= -f= -r= -v= -l=dotnetlogger -s=read -p=code -bl?write --output=write \
   --configuration= --framework= --runtime= --verbosity= --logger=dotnetlogger --filter= --no-build --no-restore \
-  --no-incremental --nologo --results-directory=write --collect= --settings=program --blame --list-tests \
+  --no-incremental --nologo --results-directory=write --collect= --settings=project --blame --list-tests \
   --verify-no-changes --severity= --include= --exclude= --diag=write --test-adapter-path=program --self-contained? \
   --no-self-contained --no-dependencies --include-generated --report=write +execute
 # They run, publish, watch or clean. A rule asks about each of them.
@@ -275,36 +275,36 @@ swift {run format} :: lax +execute
 swift package :: lax +network +install +execute
 xcodebuild, xcrun, flutter, dart, mix, iex, elixir, rebar3, stack, cabal, opam, dune, lake, lean, coqc, agda, \
   idris2, raco, racket, guile, sbcl, clojure, clj, bb, octave, matlab, gnuplot, R, stata, sas :: lax +execute +?code
-jest :: -[tbiuwoehfvclon] -t= -w= -c=program -i -b? --testNamePattern= --testPathPattern= --testPathPatterns= \
-  --testPathIgnorePatterns= --config=program --rootDir=project --roots= --coverage? --collectCoverage? \
+jest :: -[tbiuwoehfvclon] -t= -w= -c=project -i -b? --testNamePattern= --testPathPattern= --testPathPatterns= \
+  --testPathIgnorePatterns= --config=project --rootDir=project --roots= --coverage? --collectCoverage? \
   --collectCoverageFrom= --coverageDirectory=write --coverageReporters= --coverageProvider= --ci --watch --watchAll? \
   --runInBand --maxWorkers= --verbose? --silent? --bail? --json --outputFile=write --updateSnapshot --onlyChanged \
   --onlyFailures --lastCommit --changedSince= --findRelatedTests --runTestsByPath --passWithNoTests --forceExit \
   --detectOpenHandles --detectLeaks --logHeapUsage --listTests --showConfig --no-cache --cache? --clearCache \
   --colors --no-colors --color --noStackTrace --expand --errorOnDeprecated --testTimeout= --shard= --selectProjects= \
-  --ignoreProjects= --projects= --maxConcurrency= --workerThreads --env=program --testEnvironment=program \
-  --reporters=program --setupFiles=program --setupFilesAfterEnv=program --globalSetup=program --globalTeardown=program \
-  --runner=program --testRunner=program --transform=program --resolver=program --preset=program --testSequencer=program \
-  --testResultsProcessor=program --filter=program --cacheDirectory=write --moduleNameMapper= --debug --nonFlagArgs= \
+  --ignoreProjects= --projects= --maxConcurrency= --workerThreads --env=project --testEnvironment=project \
+  --reporters=project --setupFiles=project --setupFilesAfterEnv=project --globalSetup=project --globalTeardown=project \
+  --runner=project --testRunner=project --transform=project --resolver=project --preset=project --testSequencer=project \
+  --testResultsProcessor=project --filter=project --cacheDirectory=write --moduleNameMapper= --debug --nonFlagArgs= \
   --no-watchman --watchman --useStderr --randomize --seed= --notify --openHandlesTimeout= --injectGlobals? \
   --coverageThreshold= --no-coverage +execute
-vitest :: -[tuwrhvc] -c=program -t= -r=project -u --run --watch? --config=program --root=project --dir= --project= \
-  --testNamePattern= --coverage? --coverage.enabled? --coverage.reporter= --coverage.provider=program \
+vitest :: -[tuwrhvc] -c=project -t= -r=project -u --run --watch? --config=project --root=project --dir= --project= \
+  --testNamePattern= --coverage? --coverage.enabled? --coverage.reporter= --coverage.provider=project \
   --coverage.include= --coverage.exclude= --coverage.reportsDirectory=write --reporter=vitestreporter \
   --outputFile=write --outputJson=write --outputFile.json=write --outputFile.junit=write --outputFile.html=write \
-  --environment=program --globals --silent? --bail? --retry= --pool= --maxWorkers= --minWorkers= --no-threads --threads? \
+  --environment=project --globals --silent? --bail? --retry= --pool= --maxWorkers= --minWorkers= --no-threads --threads? \
   --no-file-parallelism --fileParallelism? --no-isolate --isolate? --dom --mode= --update --passWithNoTests --allowOnly? \
   --logHeapUsage --hideSkippedTests --changed? --shard= --testTimeout= --hookTimeout= --no-color --color --typecheck? \
   --typecheck.only --typecheck.tsconfig=read --clearScreen? --no-clearScreen --run --includeTaskLocation --segfaultRetry= \
-  --exclude= --sequence.shuffle? --sequence.seed= --poolOptions.threads.singleThread? --singleThread --workspace=program \
-  --globalSetup=program --compare=read --ui!execute,?unknown-option --api?!network --browser?!execute,?unknown-option \
+  --exclude= --sequence.shuffle? --sequence.seed= --poolOptions.threads.singleThread? --singleThread --workspace=project \
+  --globalSetup=project --compare=read --ui!execute,?unknown-option --api?!network --browser?!execute,?unknown-option \
   --inspect?!network --inspect-brk?!network --standalone --merge-reports?read --no-coverage --disable-console-intercept \
   --expand --diff= --slow-test-threshold= --teardownTimeout= --maxConcurrency= --no-watch +execute
-mocha, ava, jasmine, karma, tsd :: -[wgfibctvsdAaCREh] -t= -g= -f= -s= -j= -R=program -r=program -c=program -u= \
-  --require=program --import=program --loader=program --config=program --package=read --reporter=program --ui= --timeout= \
+mocha, ava, jasmine, karma, tsd :: -[wgfibctvsdAaCREh] -t= -g= -f= -s= -j= -R=project -r=project -c=project -u= \
+  --require=project --import=project --loader=project --config=project --package=read --reporter=project --ui= --timeout= \
   --grep= --fgrep= --invert --bail --recursive --exit --watch --watch-files= --watch-ignore= --slow= --retries= --parallel \
   --jobs= --forbid-only --forbid-pending --color --no-color --colors --no-colors --diff --inline-diffs --full-trace \
-  --check-leaks --allow-uncaught --async-only --delay --dry-run --fail-zero --ignore= --exclude= --extension= --file=program \
+  --check-leaks --allow-uncaught --async-only --delay --dry-run --fail-zero --ignore= --exclude= --extension= --file=project \
   --sort --spec= --reporter-option=reporteroption --reporter-options=reporteroption -O=reporteroption --match= --verbose \
   --fail-fast --serial --concurrency= --tap --update-snapshots --no-worker-threads --node-arguments=code --random= --seed= \
   --single-run --no-single-run --browsers= --reporters= --log-level= --typings= --files= --show-diff +execute
@@ -320,31 +320,31 @@ tsc, vue-tsc, svelte-check :: -[pbwdhv] -p=read -b -w -t= -m= --project=read --b
   --noImplicitReturns? --noFallthroughCasesInSwitch? --newLine= --stopBuildOnErrors --tsconfig=read --workspace=project \
   --output= --threshold= --fail-on-warnings --ignore= --no-tsconfig --compiler-warnings= --diagnostic-sources= \
   --all +execute *object
-eslint :: -[cvh] -c=program --config=program --ext= --fix --fix-dry-run --fix-type= --max-warnings= --quiet --cache \
-  --cache-file=write --cache-location=write --cache-strategy= --format=program -f=program -o=write --output-file=write \
+eslint :: -[cvh] -c=project --config=project --ext= --fix --fix-dry-run --fix-type= --max-warnings= --quiet --cache \
+  --cache-file=write --cache-location=write --cache-strategy= --format=project -f=program -o=write --output-file=write \
   --ignore-path=read --ignore-pattern= --no-ignore --no-eslintrc --no-config-lookup --env= --global= --rule= \
-  --rulesdir=program --plugin=program --parser=program --parser-options= --resolve-plugins-relative-to=program \
+  --rulesdir=project --plugin=project --parser=project --parser-options= --resolve-plugins-relative-to=project \
   --report-unused-disable-directives --report-unused-disable-directives-severity= --color --no-color --stdin \
   --stdin-filename= --no-error-on-unmatched-pattern --exit-on-fatal-error --print-config= --debug --init!install \
   --no-inline-config --no-warn-ignored --pass-on-no-patterns --stats --flag= --env-info --inspect-config!network,install \
   --suppress-all!write --suppress-rule=!write --suppressions-location=write --prune-suppressions!write --concurrency= +execute
-stylelint, xo, tslint, oxlint :: -[cpqftsh] -c=program --config=program -f=program --formatter=program --format=program -o=write \
+stylelint, xo, tslint, oxlint :: -[cpqftsh] -c=project --config=project -f=program --formatter=project --format=project -o=write \
   --output-file=write --out=write --fix? --fix-suggestions --fix-dangerously --cache --cache-location=write \
-  --ignore-path=read --ignore-pattern= --quiet --max-warnings= --custom-syntax=program --custom-formatter=program \
-  --config-basedir=program --color --no-color --stdin --stdin-filename= --allow-empty-input --print-config \
-  --report-needless-disables --project=read --rules-dir=program -r=program --exclude= --type-check --deny-warnings -D= -A= \
+  --ignore-path=read --ignore-pattern= --quiet --max-warnings= --custom-syntax=project --custom-formatter=project \
+  --config-basedir=project --color --no-color --stdin --stdin-filename= --allow-empty-input --print-config \
+  --report-needless-disables --project=read --rules-dir=project -r=project --exclude= --type-check --deny-warnings -D= -A= \
   -W= --deny= --allow= --warn= --tsconfig=read --import-plugin --react-plugin --jest-plugin --silent --threads= --prettier \
-  --space? --semicolon? --env= --global= --ignore= --plugin=program --parser=program --type-aware --rules +execute
+  --space? --semicolon? --env= --global= --ignore= --plugin=project --parser=project --type-aware --rules +execute
 # Each does one task that its first operand names; the lists of tasks say which of them build (`effects.routine_commands`).
-playwright, next, nuxt, vite, astro, ng, nx, biome, rails :: -[cghwluxjdevnqprR] -c=program -g= -p= -m= -l= -j= -w= \
-  --config=program --grep= --grep-invert= --project= --reporter=program --workers= --headed --debug --timeout= \
+playwright, next, nuxt, vite, astro, ng, nx, biome, rails :: -[cghwluxjdevnqprR] -c=project -g= -p= -m= -l= -j= -w= \
+  --config=project --grep= --grep-invert= --project= --reporter=project --workers= --headed --debug --timeout= \
   --retries= --repeat-each= --max-failures= --shard= --list --update-snapshots --output=write --outDir=write \
   --output-path=write --outputPath=write --mode= --base= --target= --minify? --sourcemap? --ssr? --manifest? --emptyOutDir \
   --watch --logLevel= --clearScreen? --force --profile --no-lint --turbo --turbopack --webpack --dir= --fix --quiet \
   --max-warnings= --configuration= --prod --no-progress --progress? --browsers= --code-coverage --source-map? --include= \
   --exclude= --all --parallel= --skip-nx-cache --skipNxCache --verbose --nxBail --projects= --write --unsafe --apply \
   --apply-unsafe --staged --changed --since= --colors= --diagnostic-level= --max-diagnostics= --files-ignore-unknown= \
-  --no-errors-on-unmatched --reporter-file=write --config-path=program --formatter-enabled= --linter-enabled= \
+  --no-errors-on-unmatched --reporter-file=write --config-path=project --formatter-enabled= --linter-enabled= \
   --organize-imports-enabled= --site= --silent --root=project --no-open --only-changed? --last-failed --fully-parallel \
   --forbid-only --trace= --quiet --pass-with-no-tests --ignore-snapshots --seed= --backtrace --name= --strict \
   --experimental-app-only --experimental-build-mode= --no-mangling +execute
@@ -356,8 +356,8 @@ tap, cypress, wdio, nightwatch, testcafe, c8, nyc, uvu, standard, knip, depcheck
   drizzle-kit, knex, sequelize, typeorm, graphql-codegen, openapi-generator, orval, expo, react-native, metro, \
   electron, electron-builder, tauri, cap, ionic, quasar, docusaurus, vitepress, vuepress, eleventy, hexo :: lax \
   -o=write +execute
-prettier :: -[luwcih] -w:edit --write:edit -c:read --check:read -l:read --list-different:read --config=program \
-  --plugin=program --plugin-search-dir=program --ignore-path=read --parser= --tab-width= --print-width= --use-tabs \
+prettier :: -[luwcih] -w:edit --write:edit -c:read --check:read -l:read --list-different:read --config=project \
+  --plugin=project --plugin-search-dir=project --ignore-path=read --parser= --tab-width= --print-width= --use-tabs \
   --no-semi --semi --single-quote --jsx-single-quote --quote-props= --trailing-comma= --bracket-spacing \
   --no-bracket-spacing --bracket-same-line --arrow-parens= --prose-wrap= --end-of-line= --html-whitespace-sensitivity= \
   --vue-indent-script-and-style --embedded-language-formatting= --single-attribute-per-line --ignore-unknown \
@@ -365,10 +365,10 @@ prettier :: -[luwcih] -w:edit --write:edit -c:read --check:read -l:read --list-d
   --stdin-filepath= --no-config --no-editorconfig --color --no-color --config-precedence= --with-node-modules \
   --require-pragma --insert-pragma --find-config-path= --file-info= --support-info --debug-check \
   --experimental-ternaries --object-wrap= --experimental-operator-position= --check-ignore-pragma +execute *read
-rspec, rubocop, minitest, phpunit, phpstan, psalm, phpcs, pest :: -[fbcepdnvqwxaAODslghiSE] --require=program -r=program \
-  -I=program -c=program -f= -e= -t= -o=write -d=code -n= -s= -P= -p= --out=write --format= --example= --tag= --pattern= --color \
+rspec, rubocop, minitest, phpunit, phpstan, psalm, phpcs, pest :: -[fbcepdnvqwxaAODslghiSE] --require=project -r=project \
+  -I=project -c=project -f= -e= -t= -o=write -d=code -n= -s= -P= -p= --out=write --format= --example= --tag= --pattern= --color \
   --no-color --colour --profile? --fail-fast? --no-fail-fast --order= --seed= --dry-run --only-failures --next-failure \
-  --backtrace --warnings --bisect? --config=program --configuration=program --autoload-file=program --bootstrap=program \
+  --backtrace --warnings --bisect? --config=project --configuration=project --autoload-file=project --bootstrap=project \
   --filter= --testsuite= --group= --exclude-group= --stop-on-failure --stop-on-error --testdox --verbose --debug --no-coverage \
   --colors? --display-deprecations --display-warnings --display-notices --parallel --processes= --auto-correct \
   --autocorrect --autocorrect-all --auto-correct-all --only= --except= --lint --parallel --no-parallel --cache? \
@@ -377,10 +377,10 @@ rspec, rubocop, minitest, phpunit, phpstan, psalm, phpcs, pest :: -[fbcepdnvqwxa
   --report= --report-file=write --sniffs= --log-junit=write --coverage-html=write --coverage-text?write \
   --coverage-clover=write --coverage-xml=write --coverage-php=write --coverage-cobertura=write --testdox-html=write \
   --testdox-text=write --log-teamcity=write --cache-directory=write --cache-result-file=write --teamcity --no-configuration \
-  --include-path=program --set-baseline=write --output-format= --stats --no-diff --ansi --no-ansi +execute
+  --include-path=project --set-baseline=write --output-format= --stats --no-diff --ansi --no-ansi +execute
 # They serve, migrate, rewrite or generate. A rule asks about each of them.
 jekyll, cucumber, brakeman, reek, sorbet, srb, steep, solargraph, yard, phpcbf, php-cs-fixer, artisan, symfony, drush, \
-  wp, pint, rector, deptrac, infection :: lax --require=program -r=program +execute
+  wp, pint, rector, deptrac, infection :: lax --require=project -r=project +execute
 hyperfine :: -[Nih] -w= -r= -m= -M= -n= -L== -P== -u= -s= --warmup= --runs= --min-runs= --max-runs= --command-name= \
   --export-json=write --export-markdown=write --export-csv=write --export-asciidoc=write --export-orgmode=write -p=run \
   --prepare=run --cleanup=run --conclude=run -c=run --setup=run --parameter-list== --ignore-failure --show-output \
