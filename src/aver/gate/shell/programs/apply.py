@@ -150,6 +150,12 @@ def is_tool_directory(place: PathLocation, roots: PathRoots) -> bool:
     return _WORKSPACE_TOOLS.fullmatch(inner) is not None and _LOW_RISK_DIRECTORY.fullmatch(inner) is None
 
 
+def is_careless_directory(path: str, roots: PathRoots) -> bool:
+    """Whether a path of the workspace lies where files are written with less care, or in a git directory."""
+    inner = path[len(roots.workspace) + 1 :]
+    return _LOW_RISK_DIRECTORY.fullmatch(inner) is not None or any(name.endswith(".git") for name in inner.split("/"))
+
+
 def is_known_program(program: str) -> bool:
     return program in HANDLERS or program in ROWS or program in WITH_SUBCOMMANDS
 

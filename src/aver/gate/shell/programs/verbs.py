@@ -96,6 +96,12 @@ def _archive_keys(call: Invocation, word: Word) -> None:
         call.report_unclear("unknown-option", "what ar does is said by what was not looked into", word)
 
 
+def _sockets(call: Invocation, word: Word) -> None:
+    """Judge an operand of `lsof`: a file, or the value of `-i`, which names sockets."""
+    if word.value is None or not re.match(r"(?i)[46]?(?:tcp|udp)?[@:]|[46]?(?:tcp|udp)$|[46]$", word.value):
+        call.report_path("read", word)
+
+
 def _counted(call: Invocation, word: Word) -> None:
     """Judge an operand that must be a number, as of `history 20`."""
     if word.value is None or not word.value.isdigit():
@@ -609,6 +615,7 @@ VERBS: Mapping[str, Verb] = {
     "cached": _cached,
     "archive": _archive_keys,
     "counted": _counted,
+    "sockets": _sockets,
     "stamp": _stamp,
     "filterfile": _filter_file,
     "process": lambda call, word: call.report_effect("process", word),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from aver.gate.effects.findings import locate_path
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word, change_directory
-from aver.gate.shell.programs.apply import apply_options, judge_subcommand
+from aver.gate.shell.programs.apply import apply_options, is_careless_directory, judge_subcommand
 from aver.gate.shell.programs.spec import parse_spec
 from aver.gate.shell.programs.verbs import VERBS, is_harmless_setting
 
@@ -37,7 +37,7 @@ _FETCH = (
 _USUAL_REMOTES = frozenset(("origin", "upstream"))
 """Names that are remotes in practice. Another name may be a directory, whose settings would count."""
 _PLAIN_REF = re.compile(r"(?:tag|[A-Za-z0-9_][\w./@-]*)")
-_PARENTS = re.compile(r"\.{1,2}(?:/\.{1,2})*/?")
+_BARE_REPOSITORY = re.compile(r"/[^/]+\.git(?:/|$)")
 _HOOK_RUNNERS = frozenset(
     (
         *("commit", "merge", "push", "pull", "rebase", "checkout", "switch", "cherry-pick", "revert", "am", "worktree"),
@@ -62,7 +62,7 @@ def git(call: Invocation) -> None:
     given = apply_options(call, parse_spec(_GIT))
     for option, value, word in given.options:
         if option.name == "-C" and value is not None:
-            if not _is_own_directory(call, value, "") and not _leads_up(value):
+            if not _may_be_own_repository(call, value):
                 call.report_effect("execute", word, value)
                 call.report_unclear("environment", f"a repository in {value.short_text} has settings of its own", value)
             good, _ = change_directory(call.state, value, call.path_roots)
@@ -82,6 +82,9 @@ def git(call: Invocation) -> None:
         return
     # Outside the workspace, git obeys the settings of another repository.
     if any(cwd is None or locate_path(cwd, None, call.path_roots).where != "workspace" for cwd in call.state.cwds):
+        call.report_unclear("environment", "the settings of another repository count, and may run programs")
+    elif any(_BARE_REPOSITORY.search(cwd[len(call.path_roots.workspace) :]) for cwd in call.state.cwds if cwd is not None):
+        call.report_effect("execute", *given.operands[:1])
         call.report_unclear("environment", "the settings of another repository count, and may run programs")
     call = replace(call, words=tuple(given.operands))
     subcommand = given.operands[0].value
@@ -105,9 +108,16 @@ def _is_own_directory(call: Invocation, value: Word, below: str) -> bool:
     )
 
 
-def _leads_up(value: Word) -> bool:
-    """Whether a directory is one of the parents of the current one: git finds the same repository from there."""
-    return value.is_known and all(_PARENTS.fullmatch(text) for text in value.values)
+def _may_be_own_repository(call: Invocation, value: Word) -> bool:
+    """Whether git finds the workspace's own repository from a directory.
+
+    It does so from every directory of the workspace that is no repository itself. Below directories where files are
+    written with less care, and in one that looks like a repository, Aver does not count on that.
+    """
+    if not call.is_in_workspace(value) or value.is_pattern:
+        return False
+    places = [locate_path(text, cwd, call.path_roots).path for text in value.values for cwd in call.state.cwds]
+    return not any(is_careless_directory(path, call.path_roots) for path in places)
 
 
 def _judge_fetch(call: Invocation) -> None:

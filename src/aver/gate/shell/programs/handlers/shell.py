@@ -35,13 +35,16 @@ _ASSIGNMENT_PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?\+?=")
 
 def shell(call: Invocation) -> None:
     """Judge `sh`, `bash` and similar shells, which run `-c TEXT`, a file, or their standard input."""
-    takes_text = checks_only = False
+    takes_text = checks_only = reads_input = False
     operand: Word | None = None
     words = iter(call.words)
     for word in words:
         text = word.value
         if text in ("--version", "--help"):
             return
+        if text == "--":
+            operand = None if reads_input else next(words, None)
+            break
         if text in _OPTIONS_WITH_FILE:
             following = next(words, None)
             if following is not None:
@@ -50,6 +53,7 @@ def shell(call: Invocation) -> None:
             if not text.startswith("--"):
                 takes_text |= "c" in text and text[0] == "-"
                 checks_only |= "n" in text and text[0] == "-"
+                reads_input |= "s" in text and text[0] == "-"
                 if text[-1] in "oO":
                     next(words, None)  # the name of an option, as in `-o pipefail`
             # An option that is not known may take the next word, or name a file to run first.

@@ -267,7 +267,7 @@ pstree :: -[aAcgGhlnpsStTuUZwk] -C= -H= -N= -s= --arguments --ascii --compact-no
 top, htop :: -[bcHiSs1ACMtxhe] -d= -n= -o= -p= -u= -U= -w? -E= -e= -l= -F= --batch-mode --delay= --iterations= --pid= \
   --sort-override= --sort-key= --threads-show --cmdline-toggle --no-color --tree --user= --filter= --readonly *skip
 lsof :: -[abClMNnOPqRtUVvwXxKEZQ] -i? -p= -u= -c= -d= -g? -r? -s? -T? -F? -S? -f? -o? -L? -A= -D=write!?unknown-option \
-  -e=read -k=read -m=read *read
+  -e=read -k=read -m=read *sockets
 # Its operands are filters of sockets.
 ss :: -[nralompTisbEZzH460tMSudwxOBeV] -N= -f= -A= -K!system -D=write -F=read!?unknown-option --numeric --resolve --all \
   --listening --options --extended --memory --processes --threads --info --tipcinfo --summary --tos --cgroup --bpf \

@@ -143,11 +143,11 @@ git stash {drop clear} :: -[q] --quiet +git-history *skip
 # Their operands are revisions. A rule asks about what they write.
 git merge :: -[nevq] -m= -F=read -s=run -X= -S? --strategy=run --strategy-option= --into-name= --gpg-sign? \
   --no-verify!agent-config --stat --summary --log? --squash --commit --edit --cleanup= --ff --ff-only --no-ff \
-  --rerere-autoupdate --verify-signatures --message= --file=read --verbose --quiet --abort!delete --quit --continue \
+  --rerere-autoupdate --verify-signatures --message= --file=read --verbose --quiet --abort --quit --continue \
   --allow-unrelated-histories --progress --autostash --overwrite-ignore --signoff gnu no *skip @write
 # Their operands are revisions. A rule asks about what they write.
 git {cherry-pick revert} :: -[nexs] -m= -s= -X= -S? --strategy=run --strategy-option= --mainline= --gpg-sign? --quit \
-  --continue --abort!delete --skip --cleanup= --no-commit --edit --signoff --rerere-autoupdate --ff --allow-empty \
+  --continue --abort --skip --cleanup= --no-commit --edit --signoff --rerere-autoupdate --ff --allow-empty \
   --allow-empty-message --keep-redundant-commits --empty= --reference gnu no *skip @write
 # Its operands are revisions; a rule asks about every rebase.
 git rebase :: lax -x=run --exec=run -s= -X= -S? -C= --onto= --strategy= --whitespace= --no-verify!agent-config \

@@ -42,7 +42,7 @@ pytest, py.test :: -[xvqslfdhVg] -k= -m= -r= -n= -c=read -W= -p=pytestplugin -o=
   --headed --browser= --sugar --no-sugar +execute *tests
 # They start environments, servers or other machines that their own files name. A rule asks about each of them.
 tox, nox, nosetests, robot, locust, hypothesis, pytest-watch, ptw, pre-commit :: lax -c=read --junitxml=write \
-  --log-file=write -p= -o= -k= -m= -n= +execute +?script
+  --log-file=write -p= -o= -k= -m= -n= +execute
 unittest, behave, stestr :: -[vqfcbkhsSTdDwe] -k= -s= -p= -t= -D= -n= -i= -e= -f= -o=write --verbose --quiet \
   --failfast --catch --buffer --locals --start-directory= --pattern= --top-level-directory= --durations= --tags= \
   --format= --stop --no-capture --name= --include= --exclude= --junit --junit-directory=write --outfile=write \
@@ -72,7 +72,7 @@ mypy, dmypy :: -[vVhio2s] -O= -n= -m= -p= -c=code --command=code --module= --pac
   --color-output --error-summary --show-absolute-path --incremental --sqlite-cache --cache-fine-grained \
   --skip-version-check --skip-cache-mtime-checks --pdb --show-traceback --tb --raise-exceptions --warn-incomplete-stub \
   --find-occurrences= --scripts-are-modules --explicit-package-bases --fast-module-lookup --exclude= \
-  --exclude-gitignore --bazel --dump-type-stats --dump-inference-stats --soft-error-limit= no +execute *tests .read
+  --exclude-gitignore --bazel --dump-type-stats --dump-inference-stats --soft-error-limit= no +execute *object .read
 ruff check :: -[wehnvqs] --fix:edit --fix-only:edit --add-noqa?:edit --add-ignore?:edit -o=write --output-file=write \
   --config=read --unsafe-fixes --show-fixes --diff:read --watch --ignore-noqa --output-format= --target-version= \
   --preview --extension= --statistics --show-files --show-settings --select= --ignore= --extend-select= \
