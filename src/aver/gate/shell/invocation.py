@@ -21,6 +21,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.effects.findings import (
     PATTERN_MAX,
     UNKNOWN_LOCATION,
+    PathLocation,
     PathRoots,
     has_glob,
     has_root_inside,
@@ -114,25 +115,27 @@ class Invocation:
             return
         for value in word.values:
             for cwd in self.state.cwds:
-                place = locate_path(value, cwd, self.path_roots)
-                if "aver" in place.classes and has_glob(value) and not self._may_match_own_files(place.path):
-                    # Aver's files have their places. The pattern may match a name like theirs, at most.
-                    place = replace(place, classes=place.classes - {"aver"})
-                    self.report_unclear("unknown-target", f"{value[:80]!r} may match files of Aver", *because, word)
+                place = self._locate(value, cwd, *because, word)
                 self.report.add_path(effect, place, cited)
                 if place.where == "unknown" and place.matters:
                     self.report_unclear("unknown-target", f"where {value[:80]!r} lies is not known", *because, word)
 
+    def _locate(self, path: str, cwd: str | None, *because: Word) -> PathLocation:
+        """Locate a path. A pattern that may match the name of Aver's directory elsewhere does not count as Aver's."""
+        place = locate_path(path, cwd, self.path_roots)
+        if "aver" not in place.classes or not has_glob(path) or self._may_match_own_files(place.path):
+            return place
+        self.report_unclear("unknown-target", f"{path[:80]!r} may match files of Aver", *because)
+        return replace(place, classes=place.classes - {"aver"})
+
     def _may_match_own_files(self, pattern: str) -> bool:
         """Whether a pattern for paths may match Aver's own files, or a directory that holds them."""
         roots = self.path_roots
-        own = (*roots.own, f"{roots.home}/.aver") if roots.home else roots.own
-        if not roots.own or len(pattern) > PATTERN_MAX * 4:
+        if not roots.own or len(pattern) > 4 * PATTERN_MAX:
             return True  # where Aver keeps its files is not known
-        parts = pattern.casefold().split("/")
-        return any(
-            all(map(fnmatchcase, path.casefold().split("/"), parts)) for path in own
-        )
+        own = (*roots.own, f"{roots.home}/.aver") if roots.home else roots.own
+        names = pattern.casefold().split("/")
+        return any(all(map(fnmatchcase, path.casefold().split("/"), names)) for path in own)
 
     def report_current_directory(self, effect: str) -> None:
         """Report that the current directory is read or changed."""
@@ -171,7 +174,7 @@ class Invocation:
     def report_guarded_path(self, effect: str, path: str, *because: Word) -> None:
         """Report a path that may be touched, but only if it is guarded."""
         for cwd in self.state.cwds:
-            place = locate_path(path, cwd, self.path_roots)
+            place = self._locate(path, cwd, *because)
             # A path that may be touched, or not, would make too much noise outside guarded files.
             if place.classes_for(effect) - {"system"}:
                 self.report.add_path(effect, place, self.quote_words(*because))

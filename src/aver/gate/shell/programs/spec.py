@@ -18,6 +18,7 @@ A line has the names of programs, two colons, and marks. A line that begins with
     @unpack      the program writes files with unknown names to the current directory
     +EFFECT +?CODE   always
     posix        options end at the first operand
+    literal      every word is an operand, whatever it begins with
     lax          options that are not listed are harmless; without it they make the command unclear
     gnu          a long option may be shortened, as the program's parser allows; elsewhere a short form is unlisted
     no           `--no-NAME` is listed for each listed `--NAME`, and means nothing
@@ -56,7 +57,7 @@ _PROGRAM_NAMES = lazy_pattern(r"[^,{]*\{[^}]*\}|[^,\s][^,{]*")
 _OPERAND_MARK = lazy_pattern(r"([12$*.@])([a-z-]+)")
 
 
-_FLAGS = frozenset(("posix", "lax", "gnu", "no", "onedash"))
+_FLAGS = frozenset(("posix", "literal", "lax", "gnu", "no", "onedash"))
 
 READING_VERBS = frozenset(("", "read", "tree", "skip", "sought", "filter"))
 """The verbs of a program that only reads."""
@@ -99,6 +100,8 @@ class ProgramSpec:
     """The effect on the current directory in every case (`@EFFECT`)."""
     always: tuple[str, ...] = ()
     is_posix: bool = False
+    is_literal: bool = False
+    """Every word is an operand."""
     is_lax: bool = False
     """Options that are not listed are harmless."""
     can_shorten: bool = False
@@ -205,6 +208,7 @@ def parse_spec(marks: str) -> ProgramSpec:
         found["@"],
         tuple(always),
         "posix" in flags,
+        "literal" in flags,
         "lax" in flags,
         "gnu" in flags,
         "no" in flags,
@@ -215,6 +219,9 @@ def parse_spec(marks: str) -> ProgramSpec:
 def read_arguments(spec: ProgramSpec, words: Sequence[Word]) -> ParsedArguments:
     """Sort arguments into options and operands, as getopt does."""
     given = ParsedArguments()
+    if spec.is_literal:
+        given.operands += words
+        return given
     waiting = iter(words)
     for word in waiting:
         # In `--include=*.py` the option is certain. Every other pattern may become anything.

@@ -54,7 +54,7 @@ tr, basename, dirname, seq, expr, sleep, yes, factor, false, true, :, numfmt, ca
   --from= --from-unit= --grouping --header? --invalid= --padding= --round= --to= --to-unit= --zero-terminated \
   --one --three --monday --sunday --year --months= --color? gnu *skip
 # It prints its words, whatever they begin with.
-echo :: lax *skip
+echo :: literal *skip
 column :: -[tdeLJxnX] -c= -s= -o= -l= -N= -R= -H= -O= -T= -E= -W= -r= -i= -p= -C= --table --table-name= \
   --table-order= --table-columns= --table-columns-limit= --table-noextreme= --table-noheadings \
   --table-header-repeat --table-hide= --table-right= --table-truncate= --table-wrap= --table-column= \
@@ -244,7 +244,7 @@ who, users :: -[abdHlmpqrstTuw] --all --boot --dead --heading --ips --login --lo
 last, lastb, lastlog :: -[adFiRpwx] -f=read --file=read -n= -s= -t= -b= -u= --hostlast --dns --fulltimes --ip --limit= \
   --nohostname --since= --until= --present= --fullnames --system --time-format= --before= --user= gnu *skip
 # Its operands are intervals and counts.
-sar :: -[ABbCdFHhIqrRSuVvWwyzpt] -n= -P= -m= -i= -s? -e? -f?read -o?write -j= -1 --human --pretty --iface= --dev= \
+sar :: -[ABbCdFHhIqrRSuVvWwyzpt] -n= -P= -m= -i= -s? -e? -f=read -o=write -j= -1 --human --pretty --iface= --dev= \
   --fs= --int= --dec= --sadc *skip
 # Its operands are numbers of jobs.
 jobs :: -[lnprs] -x!execute,?dynamic-code *skip
