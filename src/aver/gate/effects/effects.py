@@ -260,8 +260,7 @@ class _EffectFinder:
         started = [command for analysis in self._analyses for command in analysis.commands if command.via]
         if any(command.program in (None, *WRITING_PROGRAMS) for command in started):
             writes = []
-        # Fails closed: an analysis that does not say so was not looked up in full.
-        listed = bool(self._analyses) and all(getattr(one, "is_fully_listed", False) for one in self._analyses)
+        listed = bool(self._analyses) and all(analysis.is_fully_listed for analysis in self._analyses)
         return Effects(effects, unclear, programs, self._command, server, tuple(writes), listed)
 
     def add_profile(self, profile: ToolProfile) -> None:

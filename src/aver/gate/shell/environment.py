@@ -1,8 +1,9 @@
 """Assignments of variables that change what a program does: the libraries it loads, the programs it starts.
 
-`FOO=1 make` is ordinary; `LD_PRELOAD=x.so make`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code
-that the command does not name. There are too many such variables to list them one by one. Aver lists families of names,
-and then lets harmless names and harmless values through. The families that steer a coding agent are data about that
+`LD_PRELOAD=x.so ls`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code that the command does not name.
+There are too many such variables to list them one by one. For most programs Aver lists families of names, and then lets
+harmless names and harmless values through. A build, a test or a git hook reads any variable that its author chose. Before
+these only names pass that are known to be harmless: `CI=1 make` is ordinary, `JAVACMD=x mvn test` is unclear. The families that steer a coding agent are data about that
 agent, in `agents/<name>/names.py`. They come with `PathRoots.known`.
 """
 
@@ -35,7 +36,7 @@ _RISKY_NAMES = r"""
     |(?:HTTPS?|ALL|FTP|NO|SOCKS)_PROXY|.*CA_BUNDLE|SSL_CERT_.*|.*REJECT_UNAUTHORIZED.*|.*_VERIFY
     """
 _HARMLESS_NAMES = r"""
-    GIT_(?:TERMINAL_PROMPT|(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|OPTIONAL_LOCKS|TRACE\w*|LITERAL_PATHSPECS|MERGE_AUTOEDIT)
+    GIT_(?:TERMINAL_PROMPT|(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|OPTIONAL_LOCKS|LITERAL_PATHSPECS|MERGE_AUTOEDIT)
     |PYTHON(?:UNBUFFERED|DONTWRITEBYTECODE|UTF8|HASHSEED|IOENCODING|FAULTHANDLER|TRACEMALLOC|ASYNCIODEBUG|DEVMODE|OPTIMIZE
       |NOUSERSITE|SAFEPATH|PROFILEIMPORTTIME)
     |PYTEST_(?:DISABLE_PLUGIN_AUTOLOAD|TIMEOUT|DEBUG|XDIST_AUTO_NUM_WORKERS)
@@ -44,10 +45,21 @@ _HARMLESS_NAMES = r"""
     |JEST_WORKER_ID|VITEST_POOL_ID|ESLINT_USE_FLAT_CONFIG|COVERAGE_CORE|DOCKER_BUILDKIT|MAKE_TERMOUT
     |PIP_(?:DISABLE_PIP_VERSION_CHECK|NO_INPUT|NO_COLOR|PROGRESS_BAR|QUIET)|UV_(?:NO_PROGRESS|OFFLINE|NO_SYNC|FROZEN)
     |NPM_CONFIG_(?:LOGLEVEL|FUND|AUDIT|PROGRESS|UPDATE_NOTIFIER|YES)|LESSCHARSET|MAN_KEEP_FORMATTING
-    |DISPLAY|NO_PROXY|XDG_SESSION_TYPE|RUBY_VERSION|JAVA_VERSION|(?:OPENAI|ANTHROPIC)_(?:API_KEY|MODEL)
+    |NO_PROXY|XDG_SESSION_TYPE|RUBY_VERSION|JAVA_VERSION|(?:OPENAI|ANTHROPIC)_(?:API_KEY|MODEL)
     """
+_HARMLESS_BEFORE_BUILDS = r"""
+    CI|GITHUB_ACTIONS|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?|COLORTERM|COLUMNS|LINES|TERM|TZ|LANG|LANGUAGE|LC_[A-Z]+
+    |DEBUG|VERBOSE|V|Q|QUIET|LOG_?LEVEL|APP_ENV|BABEL_ENV|SOURCE_DATE_EPOCH|DEBIAN_FRONTEND|HYPOTHESIS_PROFILE
+    |UPDATE_(?:SNAPSHOTS?|GOLDEN|EXPECT)|INSTA_UPDATE|TEST_(?:TIMEOUT|THREADS|VERBOSE)|PORT|JOBS|NINJA_STATUS|MYPY_FORCE_COLOR
+    """
+"""Names that mean nothing to most programs, and steer no build: colours, language, time zone, how much is told."""
+_HOOK_SWITCHES = (
+    r"HUSKY(?:_SKIP_HOOKS|_SKIP_INSTALL)?|SKIP|LEFTHOOK(?:_\w+)?|OVERCOMMIT_\w+|PRE_COMMIT_\w+|SKIP_\w*HOOKS?"
+)
+"""Names with which a person switches the hooks of a repository off. Hooks may be what asks Aver."""
 _HARMLESS_PROGRAMS = frozenset(("", "cat", "true", ":", "false", "/bin/true", "/bin/cat", "never", "0", "1"))
 """Values of EDITOR, PAGER and similar variables that run nothing of interest."""
+_TRACE_SWITCHES = frozenset(("", "0", "1", "2", "true", "false"))
 _HARMLESS_NODE_OPTIONS = (
     r"(?:\s*--(?:max-old-space-size=[0-9]+|no-warnings|trace-warnings|experimental-vm-modules|enable-source-maps"
     r"|openssl-legacy-provider|unhandled-rejections=\w+|experimental-specifier-resolution=\w+))*\s*"
@@ -64,27 +76,40 @@ def _matches(pattern: str, name: str) -> bool:
     return re.fullmatch(pattern, name, re.VERBOSE | re.IGNORECASE) is not None
 
 
-def judge_assignment(call: Invocation, name: str, value: Word) -> None:
-    """Report an assignment to a risky variable.
+def judge_assignment(call: Invocation, name: str, value: Word) -> bool:
+    """Report an assignment to a risky variable. Returns False if a build may obey it, and nothing was reported.
 
     Aver assumes that programs see the variable. Whether it is exported may depend on `set -a` and earlier commands.
     """
     agent_families = "|".join(map(re.escape, ("AVER", *sorted(call.path_roots.known.variables))))
     steers_agent = _matches(rf"(?:{agent_families})_.*", name)
     # The harmless names are exceptions from the families of risky names.
-    if not (steers_agent or _matches(_RISKY_NAMES, name)) or _matches(_HARMLESS_NAMES, name):
-        return
+    if _matches(_HARMLESS_NAMES, name) or (_matches(_HARMLESS_BEFORE_BUILDS, name) and not steers_agent):
+        return True
+    if not steers_agent and not _matches(_RISKY_NAMES, name):
+        return False
     if _is_harmless_value(call, name, value):
-        return
+        return True
     # `value` may be the whole word `NAME=VALUE`; then the name is not repeated.
     cited = (f"{name}={value.short_text}" if not value.text.startswith(name) else value.short_text,)
-    if steers_agent:
+    if steers_agent or is_hook_switch(name):
         call.report.add_effect("agent-config", cited)
     elif _matches(_DESTINATION_NAMES, name):
         call.report.add_effect("egress", cited)
     else:
         call.report.add_effect("execute", cited)
     call.report.add_unclear("environment", f"{name} changes what programs do", cited)
+    return True
+
+
+def is_harmless_name(name: str) -> bool:
+    """Whether a variable is known to be harmless before a build, whatever its value."""
+    return _matches(_HARMLESS_NAMES, name) or _matches(_HARMLESS_BEFORE_BUILDS, name)
+
+
+def is_hook_switch(name: str) -> bool:
+    """Whether a variable switches the hooks of a repository off."""
+    return _matches(_HOOK_SWITCHES, name)
 
 
 def is_secret_name(name: str) -> bool:
@@ -112,6 +137,10 @@ def _is_harmless_value(call: Invocation, name: str, value: Word) -> bool:
         return text in _HARMLESS_PROGRAMS
     if name in ("CC", "CXX", "CPP", "AR", "LD", "AS"):
         return _matches(_COMPILER_NAMES, text)
+    if re.fullmatch(r"GIT_(?:CURL_VERBOSE|TRACE\w*)", name):
+        return text in _TRACE_SWITCHES  # any other value is the name of a file that git writes
+    if name in ("RAILS_ENV", "RACK_ENV", "FLASK_ENV"):
+        return text in ("test", "development")
     if name == "SHELL":
         return text in ("/bin/sh", "/bin/bash", "/bin/zsh", "/usr/bin/bash", "bash", "sh")
     if name in ("LESS", "MORE"):

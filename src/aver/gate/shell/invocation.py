@@ -13,11 +13,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.findings import UNKNOWN_LOCATION, PathRoots, has_root_inside, locate_path
+from aver.gate.effects.findings import (
+    PATTERN_MAX,
+    UNKNOWN_LOCATION,
+    PathLocation,
+    PathRoots,
+    has_glob,
+    has_root_inside,
+    locate_path,
+)
+from aver.gate.shell.environment import is_hook_switch
 from aver.gate.shell.model import CommandReport, ShellState, StatesAfter, Word
 from aver.lazy_pattern import lazy_pattern
 
@@ -66,6 +76,10 @@ class Invocation:
     inside: tuple[str, ...] = ()
     assignments: tuple[str, ...] = ()
     redirects: tuple[str, ...] = ()
+    environment: frozenset[str] = frozenset()
+    """Variables that are set for this program alone, except those known to be harmless before a build."""
+    is_loopback: bool = False
+    """The program talks to this machine only. A handler finds that out before the verbs judge its arguments."""
 
     @property
     def report(self) -> CommandReport:
@@ -101,10 +115,27 @@ class Invocation:
             return
         for value in word.values:
             for cwd in self.state.cwds:
-                place = locate_path(value, cwd, self.path_roots)
+                place = self._locate(value, cwd, *because, word)
                 self.report.add_path(effect, place, cited)
                 if place.where == "unknown" and place.matters:
                     self.report_unclear("unknown-target", f"where {value[:80]!r} lies is not known", *because, word)
+
+    def _locate(self, path: str, cwd: str | None, *because: Word) -> PathLocation:
+        """Locate a path. A pattern that may match the name of Aver's directory elsewhere does not count as Aver's."""
+        place = locate_path(path, cwd, self.path_roots)
+        if "aver" not in place.classes or not has_glob(path) or self._may_match_own_files(place.path):
+            return place
+        self.report_unclear("unknown-target", f"{path[:80]!r} may match files of Aver", *because)
+        return replace(place, classes=place.classes - {"aver"})
+
+    def _may_match_own_files(self, pattern: str) -> bool:
+        """Whether a pattern for paths may match Aver's own files, or a directory that holds them."""
+        roots = self.path_roots
+        if not roots.own or len(pattern) > 4 * PATTERN_MAX:
+            return True  # where Aver keeps its files is not known
+        own = (*roots.own, f"{roots.home}/.aver") if roots.home else roots.own
+        names = pattern.casefold().split("/")
+        return any(all(map(fnmatchcase, path.casefold().split("/"), names)) for path in own)
 
     def report_current_directory(self, effect: str) -> None:
         """Report that the current directory is read or changed."""
@@ -143,7 +174,7 @@ class Invocation:
     def report_guarded_path(self, effect: str, path: str, *because: Word) -> None:
         """Report a path that may be touched, but only if it is guarded."""
         for cwd in self.state.cwds:
-            place = locate_path(path, cwd, self.path_roots)
+            place = self._locate(path, cwd, *because)
             # A path that may be touched, or not, would make too much noise outside guarded files.
             if place.classes_for(effect) - {"system"}:
                 self.report.add_path(effect, place, self.quote_words(*because))
@@ -200,6 +231,14 @@ class Invocation:
             for value in word.values
             for cwd in self.state.cwds
         )
+
+    def report_environment(self) -> None:
+        """Report variables that may change what this program runs. Only a program that runs code is asked about."""
+        for name in sorted(self.environment | self.state.exported):
+            cited = (f"{name}=", *self.quote_words())
+            if is_hook_switch(name):
+                self.report.add_effect("agent-config", cited)
+            self.report.add_unclear("environment", f"{name} may change what {self.program} runs", cited)
 
     # --- programs and scripts that this one starts
 

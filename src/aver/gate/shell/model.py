@@ -96,6 +96,8 @@ class CommandAnalysis:
     unclear: tuple[UnclearPart, ...]
     writes: tuple[FileWrite, ...] = ()
     """The writes into files of the workspace whose text the command shows, in their order."""
+    is_fully_listed: bool = False
+    """Every part of the command matched a line or a handler that lists all options of its program."""
 
     @property
     def is_clear(self) -> bool:
@@ -129,7 +131,7 @@ class CommandReport(EffectReport):
     that scripts in scripts cannot multiply the limits.
     """
 
-    __slots__ = ("_commands", "noted", "redirected", "syntax_read", "words_read", "writes")
+    __slots__ = ("_commands", "has_open_parts", "noted", "redirected", "syntax_read", "words_read", "writes")
 
     def __init__(self, path_roots: PathRoots) -> None:
         super().__init__(path_roots)
@@ -141,6 +143,8 @@ class CommandReport(EffectReport):
         self.writes: list[FileWrite] = []
         self.redirected = self.noted = 0
         """Redirections into files, and those of them that `writes` covers."""
+        self.has_open_parts = False
+        """A program was judged by a line or handler that does not list all its options."""
 
     def add_command(self, command: ResolvedCommand) -> bool:
         """Add a simple command. Returns False, and reports the command as unclear, if there are too many."""
@@ -154,7 +158,9 @@ class CommandReport(EffectReport):
     def conclude(self) -> CommandAnalysis:
         # The redirection of a group or a loop is not followed. It may write a file that `writes` has, too.
         writes = tuple(self.writes) if self.redirected == self.noted else ()
-        return CommandAnalysis(tuple(self._commands), tuple(self.effects), tuple(self.unclear), writes)
+        commands, unclear = tuple(self._commands), tuple(self.unclear)
+        is_fully_listed = bool(commands) and not unclear and not self.has_open_parts
+        return CommandAnalysis(commands, tuple(self.effects), unclear, writes, is_fully_listed)
 
 
 CWDS_MAX = 8
@@ -168,6 +174,8 @@ class ShellState:
     cwds: tuple[str | None, ...]
     """None stands for an unknown directory."""
     variables: Mapping[str, Word] = field(default_factory=dict)
+    exported: frozenset[str] = frozenset()
+    """Variables that the script has exported, except those known to be harmless before a build."""
 
 
 StatesAfter = tuple[ShellState | None, ShellState | None]
@@ -184,7 +192,8 @@ def merge_states(left: ShellState | None, right: ShellState | None) -> ShellStat
     else:
         # A variable with two possible values could be either. Aver forgets it instead of trying both.
         variables = {name: word for name, word in left.variables.items() if right.variables.get(name) == word}
-    return ShellState(cwds if len(cwds) <= CWDS_MAX else (None,), variables)
+    exported = left.exported | right.exported
+    return ShellState(cwds if len(cwds) <= CWDS_MAX else (None,), variables, exported)
 
 
 def change_directory(state: ShellState, target: Word | None, path_roots: PathRoots) -> StatesAfter:

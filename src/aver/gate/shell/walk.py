@@ -99,7 +99,7 @@ class ScriptWalk:
             return call.state, call.state
         # The new call has another program, but the same place.
         inherited = (call.state, call.walk, call.stdin, call.via, call.inside, call.assignments, call.redirects)
-        call = Invocation("", words[1:], words[0], *inherited)
+        call = Invocation("", words[1:], words[0], *inherited, call.environment)
         if len(call.via) + len(call.inside) > NESTING_MAX:
             call.report_unclear("too-much", f"started through more than {NESTING_MAX} others")
             return call.state, call.state
@@ -108,7 +108,9 @@ class ScriptWalk:
     def judge_script(self, text: str, call: Invocation) -> None:
         """Judge a text as a script of its own, as for `sh -c`. It inherits the directory, but no variables."""
         ScriptWalk(text, self.path_roots, self.report).walk_text(
-            ShellState(call.state.cwds), (*call.inside, *call.via), call.stdin
+            ShellState(call.state.cwds, exported=call.state.exported | call.environment),
+            (*call.inside, *call.via),
+            call.stdin,
         )
 
     def judge_function_call(self, call: Invocation) -> StatesAfter:
@@ -121,7 +123,8 @@ class ScriptWalk:
         # A function's arguments are unknown, so its body is walked without the caller's variables.
         body = self.functions[call.program]
         inside = (*call.inside, *call.via, "function")
-        outcome = self._walk_node(body, ShellState(call.state.cwds), inside, call.stdin)
+        state = ShellState(call.state.cwds, exported=call.state.exported | call.environment)
+        outcome = self._walk_node(body, state, inside, call.stdin)
         self._active_functions.discard(call.program)
         return outcome
 
@@ -182,7 +185,7 @@ class ScriptWalk:
                 # Walk the body at its definition too, so that a function without a call hides nothing.
                 self.functions[node.name] = node.body
                 self._active_functions.add(node.name)
-                self._walk_node(node.body, ShellState(state.cwds), (*inside, "function"))
+                self._walk_node(node.body, ShellState(state.cwds, exported=state.exported), (*inside, "function"))
                 self._active_functions.discard(node.name)
                 return state, state
             case TestCommand():
@@ -284,11 +287,14 @@ class ScriptWalk:
         call.redirects = tuple(f"{r.descriptor}{r.operator}{r.target.source}" for r in node.redirects)
         if node.redirects or (words and words[0].value in WRITING_PROGRAMS):
             self._note_writes(node, words, state, stdin)
+        doubtful: set[str] = set()
         for name, value in assigned:
             if name != "IFS" or not words or words[0].value != "read":  # `IFS= read -r line` is ordinary
-                judge_assignment(call, name, value)
+                if not judge_assignment(call, name, value):
+                    doubtful.add(name)
                 judge_subscript(call, value)
         if words:
+            call.environment = frozenset(doubtful)
             call.name, call.words = words[0], tuple(words[1:])
             return judge_invocation(call)
         # Without a program, assignments change the shell itself. Before a program they hold for that program alone.

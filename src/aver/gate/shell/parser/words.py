@@ -317,6 +317,8 @@ class WordReader:
                 self._read_single_quoted()
             elif run := _EXPANSION_RUN.match(self.text, self.at):
                 self.at = run.end()
+            elif quoted and char in "<>" and not self.text.startswith("(", self.at + 1):
+                self.at += 1  # inside double quotes no shell takes these for a redirection
             else:
                 raise UnreadableCommand("syntax", f"{char!r} inside ${{…}} is read differently by different shells")
         if self.at >= self.end:

@@ -10,22 +10,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, locate_path
+from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, PathLocation, PathRoots, locate_path
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word
 from aver.gate.shell.parser.grammar import RESERVED_WORDS
-from aver.gate.shell.programs.handlers import HANDLERS, find_handler
+from aver.gate.shell.programs.handlers import HANDLERS, OPEN_PROGRAMS, find_handler
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec, read_arguments
-from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS
+from aver.gate.shell.programs.tables import LOCKED_INSTALLS, ROWS, WITH_SUBCOMMANDS
 from aver.gate.shell.programs.verbs import VERBS
 from aver.lazy_pattern import lazy_pattern
 
 _PROGRAM_DIRECTORIES = frozenset(
     ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", "/snap/bin")
 )
-_WORKSPACE_TOOLS = lazy_pattern(r"(?:^|/)(?:\.?venv[\w.-]*|env|node_modules/\.bin|vendor/bin)(?:/bin)?$")
+_WORKSPACE_TOOLS = lazy_pattern(r"(?:^|.*/)(?:\.?v?env[\w.-]*/bin|node_modules/\.bin|vendor/bin)$")
+_LOW_RISK_DIRECTORY = lazy_pattern(
+    r"(?:.*/)?(?:tests?|specs?|__tests__|testing|testdata|fixtures|docs?|examples?|samples?|benchmarks?)(?:/.*)?",
+    re.IGNORECASE,
+)
+"""Directories where files may be written with less care. No person keeps the tools of a project there."""
 _WRAPPER_SCRIPTS = frozenset(("gradlew", "mvnw"))
 """Scripts that Gradle and Maven put into every project."""
 _VERSIONED_NAME = lazy_pattern(
@@ -34,7 +40,27 @@ _VERSIONED_NAME = lazy_pattern(
 _PROGRAM_NAME = lazy_pattern(r"[A-Za-z0-9_.+@:%,\[-]+")
 _CHANGING_VERBS = ("edit", "write", "delete")
 """If options give the operands different verbs, one of these wins over the others."""
-_VERSION_OR_HELP = frozenset(("--version", "--help", "-V", "version", "help"))
+_VERSION_OR_HELP = frozenset(("--version", "--help", "-V"))
+_HELP_WORDS = frozenset(("version", "help"))
+_HELP_PROGRAMS = frozenset(
+    (
+        *("git", "go", "cargo", "docker", "podman", "kubectl", "helm", "terraform", "tofu", "gh", "uv", "pip", "ruff"),
+        *("golangci-lint", "rustup", "brew", "minikube", "kind", "istioctl", "hugo", "buf", "sqlc"),
+    )
+)
+"""Programs with a subcommand `help` or `version` that only prints. To others the word is a file, a target or a package."""
+_HELP_BELOW_PROGRAMS = frozenset(
+    (
+        *("git", "docker", "podman", "gh", "kubectl", "npm", "pip", "uv", "poetry", "cargo", "go", "terraform", "tofu"),
+        *("ruff", "systemctl", "brew", "conda", "dotnet", "rustup"),
+    )
+)
+"""Programs that answer `--help` after any subcommand. Others hand it on to what the subcommand runs (`yarn start --help`)."""
+
+_EDITABLE = lazy_pattern(r"\.(?:/)?(?:\[[\w, -]*\])?")
+"""The workspace itself as a package: `.` and `.[dev]`."""
+_RUNS_CODE = ("execute", "locked-install")
+"""Effects of programs that run code of the workspace."""
 
 NAME_WORDS_MAX = 3
 """Words of a subcommand's name: `docker compose up`."""
@@ -54,6 +80,7 @@ def judge_invocation(call: Invocation) -> StatesAfter:
     # A handler comes before a line: some programs have both, and the handler uses the line.
     handler = find_handler(program)
     if handler is not None:
+        call.report.has_open_parts |= program in OPEN_PROGRAMS
         return handler(call) or unchanged
     if is_version_or_help(call):
         return unchanged
@@ -85,7 +112,11 @@ def _resolve_program(call: Invocation) -> str | None:
             directory = place.path.rpartition("/")[0]
             if directory in _PROGRAM_DIRECTORIES:
                 continue
-            if place.where == "workspace" and (_WORKSPACE_TOOLS.search(directory) or base in _WRAPPER_SCRIPTS):
+            inner = directory[len(call.path_roots.workspace) + 1 :]
+            is_wrapper = (
+                base in _WRAPPER_SCRIPTS and place.where == "workspace" and not _LOW_RISK_DIRECTORY.fullmatch(inner)
+            )
+            if is_wrapper or is_tool_directory(replace(place, path=directory), call.path_roots):
                 call.report_effect("execute", target=place.path)
                 continue
             call.report_executed_file(call.name)
@@ -113,13 +144,33 @@ def _resolve_program(call: Invocation) -> str | None:
     return plain
 
 
+def is_tool_directory(place: PathLocation, roots: PathRoots) -> bool:
+    """Whether a directory is a usual place for the tools of a project: `.venv/bin`, `node_modules/.bin`."""
+    if place.where != "workspace" or place.classes:
+        return False
+    inner = place.path[len(roots.workspace) + 1 :]
+    return _WORKSPACE_TOOLS.fullmatch(inner) is not None and _LOW_RISK_DIRECTORY.fullmatch(inner) is None
+
+
+def is_careless_directory(path: str, roots: PathRoots) -> bool:
+    """Whether a path of the workspace lies where files are written with less care, or in a git directory."""
+    inner = path[len(roots.workspace) + 1 :]
+    return _LOW_RISK_DIRECTORY.fullmatch(inner) is not None or any(name.endswith(".git") for name in inner.split("/"))
+
+
 def is_known_program(program: str) -> bool:
     return program in HANDLERS or program in ROWS or program in WITH_SUBCOMMANDS
 
 
 def is_version_or_help(call: Invocation) -> bool:
     """Whether the only argument asks for the version or for help."""
-    return len(call.words) == 1 and call.words[0].value in _VERSION_OR_HELP
+    if len(call.words) != 1:
+        return False
+    asked = call.words[0].value
+    program, _, subcommand = call.program.partition(" ")
+    if subcommand:
+        return asked == "--help" and program in _HELP_BELOW_PROGRAMS
+    return asked in _VERSION_OR_HELP or (asked in _HELP_WORDS and program in _HELP_PROGRAMS)
 
 
 def judge_subcommand(call: Invocation) -> None:
@@ -142,7 +193,7 @@ def judge_subcommand(call: Invocation) -> None:
             if given.options:
                 apply_arguments(call, replace(spec, always=(), here="", nothing=""), given.without_operands())
             inner = replace(call, program=name, words=words[count - 1 :], name=Word(name))
-            if not is_version_or_help(inner):
+            if not is_version_or_help(inner) and not _judge_locked_install(inner):
                 apply_spec(inner, parse_spec(ROWS[name]))
             return
     # No line fits: the program's own line counts, or the subcommand is unknown.
@@ -158,6 +209,25 @@ def judge_subcommand(call: Invocation) -> None:
         call.report_effect("execute", *name_words, target=call.program)
         what = f"{call.program} {name_words[0].short_text}" if name_words else f"{call.program} alone"
         call.report_unclear("unknown-program", f"{what} is not in the tables", *name_words)
+
+
+def _judge_locked_install(call: Invocation) -> bool:
+    """Judge an install of exactly what a lock file names. Returns False if it is any other call of the program."""
+    marks = LOCKED_INSTALLS.get(call.program)
+    if marks is None:
+        return False
+    required, _, listed = marks.partition("|")
+    spec = parse_spec(listed)
+    given = read_arguments(spec, call.words)
+    # One option too many, an unknown word or an operand, and the ordinary line of the program judges all of it.
+    if given.unlisted or given.doubtful or given.operands or not all(word.is_known for word in call.words):
+        return False
+    if required.split() and not given.has_option(*required.split()):
+        return False
+    if any(_EDITABLE.fullmatch(value.value or "") is None for value in given.option_values("-e", "--editable")):
+        return False
+    _apply_effect(call, "locked-install", None)
+    return True
 
 
 def apply_spec(call: Invocation, spec: ProgramSpec) -> ParsedArguments:
@@ -181,8 +251,8 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
     # `-d:VERB` options replace the verb of the operands.
     changed = [option.operands for option, _, _ in given.options if option.operands]
     operands_become = max(changed, key=_CHANGING_VERBS.count) if changed else spec.rest
-    # With another verb, the first operands lose their own verbs, too.
-    first = list(spec.first) if operands_become in ("tree", spec.rest) else []
+    # With `php -l` or `perl -v` the operands are no longer what they were. With `sed -i` the script stays a script.
+    first = list(spec.first) if operands_become in ("tree", "edit", spec.rest) else []
     for option, value, word in given.options:
         for effect in option.effects:
             _apply_effect(call, effect, word)
@@ -190,10 +260,7 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
             first.pop(0)  # `sed -e SCRIPT`: all operands are files now
         if option.verb and value is not None:
             VERBS[option.verb](call, value)
-    # A program that is not `strict` has no unlisted option that matters.
-    if spec.is_strict:
-        for name, word in given.unlisted:
-            call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
+    report_unlisted_options(call, spec, given)
     # A file whose name begins with a hyphen becomes an option of `rm *`.
     if given.doubtful and spec.has_risky_options:
         for word in given.doubtful:
@@ -210,6 +277,9 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
             call.report_current_directory("read")
         elif spec.nothing and not changed:
             call.report_current_directory(spec.nothing)
+        elif changed and operands_become in _CHANGING_VERBS:
+            # `ruff check --fix` without a file changes every file here.
+            call.report_current_directory("delete" if operands_become == "delete" else "write")
     # The first operands have verbs of their own, then the last, then the rest.
     waiting = list(given.operands)
     for verb in first:
@@ -228,8 +298,20 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
         VERBS[spec.last](call, last)
 
 
+def report_unlisted_options(call: Invocation, spec: ProgramSpec, given: ParsedArguments) -> None:
+    """Report options that a line does not list, unless the line is lax. Handlers with lines of their own call it too."""
+    if spec.is_lax:
+        call.report.has_open_parts = True
+        return
+    if any(effect.startswith("?") for effect in spec.always):
+        return  # the program is unclear in any case, and the reason for that says more
+    for name, word in given.unlisted:
+        call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
+
+
 def _apply_effect(call: Invocation, effect: str, word: Word | None) -> None:
-    if effect == "execute" and word is None:
+    if effect in _RUNS_CODE and word is None:
+        call.report_environment()
         # The tables list tools that run the workspace's own code as clear. Elsewhere they run other code.
         places = [
             locate_path(cwd, cwd, call.path_roots) if cwd is not None else UNKNOWN_LOCATION for cwd in call.state.cwds
@@ -241,7 +323,7 @@ def _apply_effect(call: Invocation, effect: str, word: Word | None) -> None:
         if any(place.where != "workspace" and place.matters for place in places):
             call.report_unclear("script", f"{call.program} may run code that lies outside the workspace")
     if effect in EFFECTS:
-        call.report_effect(effect, word, target=call.program if effect == "execute" else "")
+        call.report_effect(effect, word, target=call.program if effect in _RUNS_CODE else "")
     else:
         about = f"{call.program} {word.short_text}" if word is not None else call.program
         call.report_unclear(effect.removeprefix("?"), f"{about}: what this does is not looked into", word)

@@ -1,28 +1,36 @@
 """The language of the tables: one line says how a program reads its arguments, and what each argument means.
 
-A line has the names of programs, two colons, and marks:
+A line has the names of programs, two colons, and marks. A line that begins with `#` is a comment on the next one:
 
-    head, tail :: -n= -c= --lines= --bytes= *read
+    head, tail :: -[qvz] -n= -c= --lines= --bytes= *read
     npm {test run}, yarn test :: +execute
 
     -n=          an option with a value              -n=VERB      and the verb for the value
     --arg==      an option with two values
     -i?          an option with a value attached     -i?VERB
     -f!EFFECT    an option that has an effect        -f!?CODE     or makes the command unclear
-    -d:VERB      an option that changes the verb of the operands
+    -d:VERB      an option that changes the verb of the operands; `-d!EFFECT:VERB` does both
     -e=~         an option that replaces the first operand
+    -[abc]       options of one letter, without value or meaning
     1VERB 2VERB  the verb of the first and of the second operand
     $VERB        the verb of the last operand, if there are two or more      *VERB   the verb of all others
     .EFFECT      without operands, the effect on the current directory; @EFFECT always; neither after `-d:VERB`
     @unpack      the program writes files with unknown names to the current directory
     +EFFECT +?CODE   always
     posix        options end at the first operand
-    strict       an option that is not listed makes the command unclear; without it such options are harmless
+    literal      every word is an operand, whatever it begins with
+    lax          options that are not listed are harmless; without it they make the command unclear
+    gnu          a long option may be shortened, as the program's parser allows; elsewhere a short form is unlisted
+    no           `--no-NAME` is listed for each listed `--NAME`, and means nothing
     onedash      long options have one hyphen
-    (-a -b)      options without value or meaning, so that `strict` and groups such as `-ab` know them
+    (-a -b)      parentheses only group marks for the reader
 
-As GNU programs allow, a long option may be shortened as long as it stays unambiguous. `verbs` defines the verbs. The
-verb `command` judges all remaining operands as a command of its own.
+**A line is closed**: an option that it does not list makes the command unclear (`unknown-option`). A line must list every
+option of its program that takes a file, a host or a command. `--help`, `--version` and numbers such as `-5` are listed
+everywhere. A line says `lax` only if a rule asks about all its effects anyway, and its comment says why. A line that
+ignores its operands (`*skip`) says why in a comment, too. Tests hold both.
+
+`verbs` defines the verbs. The verb `command` judges all remaining operands as a command of its own.
 """
 
 from __future__ import annotations
@@ -38,11 +46,18 @@ from aver.gate.shell.model import Word
 from aver.lazy_pattern import lazy_pattern
 
 _OPTION_MARK = lazy_pattern(
-    r"(?P<option>--?[A-Za-z0-9@?#%^][\w.-]*)(?P<takes>={1,2}|\??)(?P<first>~?)(?:(?P<sign>[!:])(?P<means>\S+)|(?P<verb>[a-z]*))"
+    r"(?P<option>--?[A-Za-z0-9@?#%^][\w.-]*)(?P<takes>={1,2}|\??)(?P<first>~?)(?P<verb>[a-z]*)"
+    r"(?:!(?P<effects>[^:\s]+))?(?::(?P<operands>[a-z]+))?"
 )
+_PLAIN_OPTION = lazy_pattern(r"--?[A-Za-z0-9][A-Za-z0-9-]*")
+_LETTERS = lazy_pattern(r"-\[([A-Za-z0-9]+)\]")
+_ALWAYS_LISTED = frozenset(("--help", "--version"))
+"""Options that only print in every program of the tables."""
 _PROGRAM_NAMES = lazy_pattern(r"[^,{]*\{[^}]*\}|[^,\s][^,{]*")
-_OPERAND_MARK = lazy_pattern(r"([12$*.@])([a-z]+)")
+_OPERAND_MARK = lazy_pattern(r"([12$*.@])([a-z-]+)")
 
+
+_FLAGS = frozenset(("posix", "literal", "lax", "gnu", "no", "onedash"))
 
 READING_VERBS = frozenset(("", "read", "tree", "skip", "sought", "filter"))
 """The verbs of a program that only reads."""
@@ -85,13 +100,20 @@ class ProgramSpec:
     """The effect on the current directory in every case (`@EFFECT`)."""
     always: tuple[str, ...] = ()
     is_posix: bool = False
-    is_strict: bool = False
+    is_literal: bool = False
+    """Every word is an operand."""
+    is_lax: bool = False
+    """Options that are not listed are harmless."""
+    can_shorten: bool = False
+    """The program accepts the beginning of a long option."""
+    can_negate: bool = False
+    """The program accepts `--no-NAME` for each `--NAME`."""
     has_one_dash: bool = False
 
     @property
     def has_risky_options(self) -> bool:
         """Whether an unknown word could turn out to be an option that does more than read."""
-        return self.is_strict or any(
+        return any(
             option.effects or not {option.verb, option.operands} <= READING_VERBS for option in self.options.values()
         )
 
@@ -122,6 +144,8 @@ def split_table(table: str) -> dict[str, str]:
     """Return the lines of a table by program, without parsing them. Aver parses a line when it needs it."""
     rows: dict[str, str] = {}
     for line in table.replace("\\\n", " ").splitlines():
+        if line.startswith("#"):
+            continue
         names, separator, marks = line.partition("::")
         # Most lines have no braces: skip the pattern for them.
         if separator and "{" not in names:
@@ -145,7 +169,9 @@ def parse_spec(marks: str) -> ProgramSpec:
     always: list[str] = []
     flags: set[str] = set()
     for mark in marks.replace("(", " ").replace(")", " ").split():
-        if mark in ("posix", "strict", "onedash"):
+        if _PLAIN_OPTION.fullmatch(mark):  # the common case first
+            options[mark] = OptionSpec(mark)
+        elif mark in _FLAGS:
             flags.add(mark)
         elif mark.startswith("+"):
             always += mark[1:].split(",")
@@ -154,14 +180,15 @@ def parse_spec(marks: str) -> ProgramSpec:
                 first[int(operand[1]) - 1] = operand[2]
             else:
                 found[operand[1]] = operand[2]
+        elif letters := _LETTERS.fullmatch(mark):
+            options.update((f"-{letter}", OptionSpec(f"-{letter}")) for letter in letters[1])
         elif option := _OPTION_MARK.fullmatch(mark):
-            means = tuple(option["means"].split(",")) if option["sign"] == "!" else ()
             options[option["option"]] = OptionSpec(
                 option["option"],
                 option["takes"],
-                option["verb"] or "",
-                means,
-                option["means"] if option["sign"] == ":" else "",
+                option["verb"],
+                tuple(option["effects"].split(",")) if option["effects"] else (),
+                option["operands"] or "",
                 bool(option["first"]),
             )
         else:
@@ -181,7 +208,10 @@ def parse_spec(marks: str) -> ProgramSpec:
         found["@"],
         tuple(always),
         "posix" in flags,
-        "strict" in flags,
+        "literal" in flags,
+        "lax" in flags,
+        "gnu" in flags,
+        "no" in flags,
         "onedash" in flags,
     )
 
@@ -189,6 +219,9 @@ def parse_spec(marks: str) -> ProgramSpec:
 def read_arguments(spec: ProgramSpec, words: Sequence[Word]) -> ParsedArguments:
     """Sort arguments into options and operands, as getopt does."""
     given = ParsedArguments()
+    if spec.is_literal:
+        given.operands += words
+        return given
     waiting = iter(words)
     for word in waiting:
         # In `--include=*.py` the option is certain. Every other pattern may become anything.
@@ -220,8 +253,8 @@ def _sort_uncertain_word(spec: ProgramSpec, given: ParsedArguments, word: Word) 
         length = len(name) + 1 if equals else 2
         if option is not None and option.takes:
             given.options.append((option, word.drop_first(length), word))
-        elif option is None and not spec.is_strict:
-            return  # an unlisted option is harmless
+        elif option is None and len(start) > 1:
+            given.unlisted.append((name if equals else start[:2], word))
         else:
             given.doubtful.append(word)
         return
@@ -251,7 +284,8 @@ def _read_long_option(
             if option is not None and option.takes:
                 given.options.append((option, word.drop_first(2), word))
                 return
-        given.unlisted.append((name, word))
+        if name not in _ALWAYS_LISTED:
+            given.unlisted.append((name, word))
     elif option.takes and equals:
         given.options.append((option, word.drop_first(length), word))
     else:
@@ -267,15 +301,19 @@ def _take_option_value(option: OptionSpec, waiting: Iterator[Word]) -> Word | No
 
 
 def _find_option(spec: ProgramSpec, name: str) -> OptionSpec | None:
-    """Find an option by its name or by the beginning of its name.
+    """Find an option by its name, by its negation, or by the beginning of its name.
 
     If several options begin so, return one with a meaning: Aver then assumes the worse.
     """
     option = spec.options.get(name)
-    if option is not None or len(name) < 3:
+    if option is not None or len(name) < 3 or name in _ALWAYS_LISTED:
         return option
+    if spec.can_negate and name.startswith("--no-") and f"--{name[5:]}" in spec.options:
+        return OptionSpec(name)
     # GNU programs accept `--verb` for `--verbose`.
-    candidates = [spec.options[listed] for listed in spec.options if listed.startswith(name)]
+    candidates = (
+        [spec.options[listed] for listed in spec.options if listed.startswith(name)] if spec.can_shorten else []
+    )
     return next((candidate for candidate in candidates if candidate.matters), candidates[0] if candidates else None)
 
 

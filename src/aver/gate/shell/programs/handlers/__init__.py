@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aver.gate.shell.invocation import Invocation
     from aver.gate.shell.model import StatesAfter
 
-__all__ = ["HANDLERS", "ProgramHandler", "find_handler"]
+__all__ = ["HANDLERS", "OPEN_PROGRAMS", "ProgramHandler", "find_handler"]
 
 ProgramHandler = Callable[["Invocation"], "StatesAfter | None"]
 
@@ -26,7 +26,7 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
         "source": "source .",
         "cd": "cd pushd chdir",
         "exit_shell": "exit return logout",
-        "declare": "export declare typeset readonly",
+        "declare": "export declare typeset readonly local",
         "mapfile": "mapfile readarray",
         "popd": "popd",
         "eval_words": "eval",
@@ -34,7 +34,9 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
         "trap": "trap",
         "alias": "alias",
         "set_options": "set",
-        "variable_builtin": "read printf getopts let unset local test [",
+        "variable_builtin": "read printf getopts let unset test [",
+        "kill": "kill",
+        "fc": "fc",
     },
     "wrappers": {
         "env": "env genv",
@@ -66,6 +68,7 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
     "streams": {
         "sed": "sed gsed",
         "awk": "awk gawk mawk nawk",
+        "yq": "yq",
     },
     "files": {
         "copy": "cp mv install gcp gmv ginstall ditto",
@@ -82,6 +85,8 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
         "ssh": "ssh",
         "scp": "scp sftp",
         "rsync": "rsync",
+        "fetch": "curl wget",
+        "netcat": "nc netcat",
     },
     "languages": {
         "python": "python pypy",
@@ -102,6 +107,18 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     for function, programs in functions.items()
     for program in programs.split()
 }
+
+
+OPEN_PROGRAMS = frozenset(
+    (
+        # Their options are looked through, but not listed one by one.
+        *("parallel", "sem", "ip", "busybox", "toybox"),
+        *(name for name, (_, function) in HANDLERS.items() if function in ("network_probe", "interpreter", "node")),
+        # Their words are a language of its own.
+        *("awk", "gawk", "mawk", "nawk", "sqlite3", "openssl", "test", "[", "let"),
+    )
+)
+"""Programs whose handler does not have a closed list of options. `CommandAnalysis.is_fully_listed` is false with them."""
 
 
 @lru_cache(maxsize=256)

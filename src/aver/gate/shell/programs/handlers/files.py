@@ -13,10 +13,19 @@ from aver.gate.shell.programs.apply import apply_arguments, apply_options
 from aver.gate.shell.programs.spec import parse_spec, read_arguments
 
 _COPY = (
-    "-S= -t= -Z? -m= -o= -g= -d -D -r -R -a -f -i -n -u -v -p -T --suffix= --target-directory= --backup? --reflink?"
+    "-[dDrRafinuvpTLPHsxlbcCXNSU] -S= -t= -Z? -m= -o= -g= --suffix= --target-directory= --backup? --reflink?"
     " --sparse= --preserve? --no-preserve= --mode= --owner= --group= --strip-program=program --directory --context?"
+    " --archive --attributes-only --copy-contents --dereference --no-dereference --force --interactive --link"
+    " --no-clobber --parents --recursive --remove-destination --strip-trailing-slashes --symbolic-link"
+    " --no-target-directory --update? --verbose --one-file-system --debug --exchange --no-copy --compare --strip"
+    " --preserve-timestamps --preserve-context --keep-directory-symlink gnu"
 )
 _SETUID_MODE = re.compile(r"(?:[ugoa]*[+=][rwxXt]*s[rwxXt]*,?.*)|0?[4267][0-7]{3}")
+_CHMOD = (
+    "-[RvcfhHLP] --reference=read --from= --preserve-root --no-preserve-root --recursive --verbose --changes --silent"
+    " --quiet --dereference --no-dereference gnu"
+)
+_HYPHEN_MODE = re.compile(r"-[rwxXstugoa,+=0-7]")
 _WHOLE_CONTENTS = re.compile(r"[.*?]*")
 
 
@@ -47,6 +56,28 @@ def copy(call: Invocation) -> None:
             call.report_unpacking(target)
 
 
+_DD_SETTINGS = frozenset(
+    [
+        "bs",
+        "cbs",
+        "ibs",
+        "obs",
+        "count",
+        "conv",
+        "iflag",
+        "oflag",
+        "seek",
+        "oseek",
+        "skip",
+        "iseek",
+        "status",
+        "files",
+        "fillchar",
+        "speed",
+    ]
+)
+
+
 def dd(call: Invocation) -> None:
     for word in call.words:
         name, equals, _ = word.prefix.partition("=")
@@ -54,36 +85,40 @@ def dd(call: Invocation) -> None:
             call.report_path("write", word.drop_first(3))
         elif name == "if" and equals:
             call.report_path("read", word.drop_first(3))
+        elif equals and name not in _DD_SETTINGS:
+            call.report_unclear("unknown-option", f"{name[:40]}= of dd is not in the tables", word)
         elif not equals and not word.is_known:
             call.report_unclear("unknown-target", f"{word.short_text} may become of=", word)
 
 
 def chmod(call: Invocation) -> None:
     """Judge `chmod`, `chown` and `chgrp`."""
-    given = read_arguments(parse_spec("(-R -v -c -f -h -H -L -P) --reference=read --from= --preserve-root"), call.words)
-    for value in given.option_values("--reference"):
-        call.report_path("read", value)
+    # A mode may begin with a hyphen, as in `chmod -x FILE`. Then it is no option, and the next word is a file.
+    modes = [word for word in call.words if call.program == "chmod" and _HYPHEN_MODE.match(word.prefix)]
+    call = replace(call, words=tuple(word for word in call.words if word not in modes))
+    given = apply_options(call, parse_spec(_CHMOD))
     operands = given.operands
-    if not given.has_option("--reference") and operands:
-        mode, operands = operands[0], operands[1:]
+    if not given.has_option("--reference") and not modes and operands:
+        modes, operands = operands[:1], operands[1:]
+    for mode in modes:
         if call.program == "chmod" and (mode.value is None or _SETUID_MODE.fullmatch(mode.value)):
             call.report_effect("privilege", mode)
-    elif not operands and given.unlisted:
-        return
     for word in operands:
         call.report_path("write", word)
         for path in word.values:
             # Rights outside the workspace belong to the system.
-            places = [locate_path(path, cwd, call.path_roots).where for cwd in call.state.cwds]
-            if any(where in ("tree", "outside", "private") for where in places):
+            zones = {locate_path(path, cwd, call.path_roots).where for cwd in call.state.cwds}
+            if not zones <= {"workspace", "temporary", "unknown"}:
                 call.report_effect("system", word, target=path)
 
 
 def ln(call: Invocation) -> None:
     """Judge a link. Its target counts as read, because opening the link opens the target."""
-    given = read_arguments(
-        parse_spec("-S= -t= --suffix= --target-directory= --backup? -s -f -n -r -v -T -L -P"), call.words
+    marks = (
+        "-[sfnrvTLPidFhb] -S= -t= --suffix= --target-directory= --backup? --symbolic --force --no-dereference --relative"
+        " --verbose --no-target-directory --logical --physical --interactive --directory gnu"
     )
+    given = apply_options(call, parse_spec(marks))
     *targets, link = given.operands or [Word("")]
     places = [*given.option_values("-t", "--target-directory")]
     if places or not targets:
@@ -91,7 +126,7 @@ def ln(call: Invocation) -> None:
     call.report_path("write", link)
     for target in targets:
         is_relative = target.value is not None and not target.value.startswith(("/", "~"))
-        if not (is_relative and given.has_option("-s") and link.value is not None):
+        if not (is_relative and given.has_option("-s", "--symbolic") and link.value is not None):
             call.report_path("read", target)
             continue
         # A relative target starts at the directory of the link. If the link names a directory, it starts there.
@@ -103,7 +138,7 @@ def ln(call: Invocation) -> None:
 # --- archives
 
 _TAR = (
-    "strict (-c -x -t -r -u -A -d -v -z -j -J -Z -p -k -m -h -l -n -o -O -P -S -U -w -W -a -B -G -i -M -R -s)"
+    "gnu (-c -x -t -r -u -A -d -v -z -j -J -Z -p -k -m -h -l -n -o -O -P -S -U -w -W -a -B -G -i -M -R -s)"
     " -f= -C= -T= -X=read -I=program -F=run -L= -N= -b= -g=edit -H= -K= -V= (--create --extract --get --list"
     " --append --update --catenate --concatenate --diff --compare --delete --verbose --gzip --gunzip --ungzip"
     " --bzip2 --xz --lzip --lzma --zstd --auto-compress --same-permissions --preserve-permissions"
@@ -192,9 +227,7 @@ def _add_hyphens(words: Sequence[Word]) -> list[Word]:
 
 
 def unzip(call: Invocation) -> None:
-    given = read_arguments(
-        parse_spec("-d= -x= -P= -O= -I= (-l -v -t -Z -p -z -o -n -q -u -f -j -a -b -C -L -X)"), call.words
-    )
+    given = apply_options(call, parse_spec("-[lvtZpzonqufjabCLXDKMUWVTs1] -d= -x= -P= -O= -I="))
     for word in given.operands[:1]:
         call.report_path("read", word)
     if not given.has_option("-l", "-v", "-t", "-Z", "-p", "-z"):

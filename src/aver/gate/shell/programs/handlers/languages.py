@@ -11,11 +11,22 @@ from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_spec
 from aver.gate.shell.programs.spec import parse_spec, read_arguments, split_table
 from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS, tools
+from aver.gate.shell.programs.verbs import VERBS
 
-_PYTHON = "posix (-b -B -d -E -h -i -I -O -P -q -s -S -u -v -V -x -?) -c=code -m= -W= -X= --check-hash-based-pycs="
+_PYTHON = (
+    "posix -[bBdEhIOPqsSuvVxt] -? -i!execute,?dynamic-code -c=code -m= -W= -X=pythonsetting --check-hash-based-pycs="
+    " --help-env --help-xoptions --help-all"
+)
 _NODE = (
-    "posix (-v -i -h --test --watch --no-warnings --trace-warnings --enable-source-maps"
-    " --experimental-vm-modules --inspect? --expose-gc) -e=~code -p=~code -pe=~code --eval=~code --print=~code"
+    "posix (-v -h --test --watch --no-warnings --trace-warnings --enable-source-maps"
+    " --experimental-vm-modules --inspect? --expose-gc --trace-deprecation --throw-deprecation"
+    " --no-deprecation --preserve-symlinks --test-only --test-force-exit --experimental-test-coverage"
+    " --experimental-strip-types --no-experimental-strip-types --experimental-transform-types --no-opt --stack-trace-limit="
+    " --test-concurrency= --test-timeout= --test-shard= --test-reporter-destination=write --cpu-prof-dir=write"
+    " --heap-prof-dir=write --redirect-warnings=write --report-directory=write --diagnostic-dir=write --tls-keylog=write"
+    " --unhandled-rejections= --stack-size= --openssl-config=program --icu-data-dir=read --snapshot-blob=program"
+    " --input-type= --experimental-default-type= --disable-warning= --watch-preserve-output) -i!execute,?dynamic-code"
+    " --interactive!execute,?dynamic-code --inspect-brk?!network --env-file-if-exists=read -e=~code -p=~code -pe=~code --eval=~code --print=~code"
     " -r=program --require=program --import=program --loader=program --experimental-loader=program -c:read"
     " --check:read --env-file=read --max-old-space-size= -C= --conditions= --title= --run=code --prof --cpu-prof"
     " --build-snapshot=program --test-reporter= --test-name-pattern= --watch-path= 1program"
@@ -23,62 +34,72 @@ _NODE = (
 INTERPRETERS: Mapping[str, str] = {
     "perl": (
         "posix -e=~code -E=~code -M=program -m=program -I= -i?!write -x? -F= -0? -l? -d?!?code -n -p -a -w -c"
-        " -v:skip -V? 1program"
+        " -v:skip -V? -[hsStTuUWX] -C? -D? 1program"
     ),
-    "ruby": "posix -e=~code -r=program -I= -i?!write -C= -F= -n -p -a -w -c -v:skip -S 1program",
+    "ruby": "posix -e=~code -r=program -I= -i?!write -C= -F= -n -p -a -w -c -v:skip -[hsSWlTUy] -K= -T? -W? -E= -x? --disable? --enable? --yjit --jit --encoding= 1program",
     "php": (
         "posix -r=~code -B=code -R=code -E=code -F=program -f=~program -d=code -S=!network -t= -c=program"
-        " -z=program -l:read -i -m -v:skip 1program"
+        " -z=program -l:read -[imnsawHeq] -v:skip --ini --ri= --rf= 1program"
     ),
     "lua": "posix -e=~code -l=program -i -v:skip 1program",
     "luajit": "posix -e=~code -l=program -b? -j= -O? 1program",
-    "Rscript": "posix -e=~code 1program",
-    "julia": "posix -e=~code -E=~code -L=program -J=program --project? -t= -p= 1program",
+    "Rscript": "posix --vanilla --no-save --no-restore --slave --no-echo --verbose -e=~code 1program",
+    "julia": "posix -e=~code -E=~code -L=program -J=program --project? -t= -p= -[qih] --threads= --startup-file= --color= --check-bounds= 1program",
     "osascript": "posix -e=~code -l= -s= 1program",
     "tclsh": "posix 1program",
     "expect": "posix -c=~code -f=~program 1program",
     "java": (
         "posix onedash -jar=~program -cp=program -classpath=program -javaagent?program -D? -X? -version:skip"
-        " --version:skip -m=~program 1program"
+        " --version:skip -ea -esa -da -server -client -showversion -verbose? -m=~program 1program"
     ),
-    "deno": "posix 1code",
+    "deno": "posix lax 1code",
     "tsx": "posix -e=~code --tsconfig=read 1program",
     "ts-node": "posix -e=~code -r=program -P=read 1program",
-    "jshell": "1code",
-    "bc": "*read",
-    "dc": "-e=code -f=program *program",
-    "m4": "*program",
-    "pwsh": "+execute +?code",
-    "powershell": "+execute +?code",
-    "cmd": "+execute +?code",
+    "jshell": "lax 1code",
+    "bc": "-[hilqswv] -e=code --expression=code -f=read --mathlib --quiet --interactive --warn --standard *read",
+    "dc": "-[hVix] -e=code -f=program *program",
+    "m4": "lax *program",
+    "pwsh": "lax +execute +?code",
+    "powershell": "lax +execute +?code",
+    "cmd": "lax +execute +?code",
 }
+_TOOLS = frozenset(name.partition(" ")[0] for name in split_table(tools.TABLE))
+"""Programs of the table of tools. They run code of the workspace, or are formatters and linters of it."""
 _TOOL_NAME = re.compile(r"[a-z0-9._-]+")
 _ALWAYS_FETCH = frozenset(("uvx", "pnpx"))
 _PYTHON_MODULES: Mapping[str, str] = {
-    "json.tool": "1read 2write --indent=",
-    "venv": "*write",
-    "compileall": "*edit @write",
-    "py_compile": "*edit",
-    "unittest": "+execute",
-    "doctest": "+execute",
-    "timeit": "+execute +?code",
-    "cProfile": "+execute +?script",
-    "pdb": "+execute +?script",
-    "trace": "+execute +?script",
-    "http.server": "+network +egress -d=read --directory=read -b= --bind= *skip",
-    "ensurepip": "+install +execute",
-    "zipfile": "+write -l:read -t:read *read",
-    "tarfile": "+write -l:read -t:read *read",
-    "tokenize": "*read",
-    "ast": "*read",
-    "dis": "*read",
-    "calendar": "*skip",
-    "platform": "*skip",
-    "site": "*skip",
-    "sysconfig": "*skip",
-    "this": "*skip",
-    "base64": "*read",
+    "json.tool": "-[hi] --indent= --tab --no-indent --compact --sort-keys --no-ensure-ascii --json-lines 1read 2write",
+    "venv": (
+        "-[h] --system-site-packages --symlinks --copies --clear!delete --upgrade --without-pip --prompt= --upgrade-deps!network"
+        " --without-scm-ignore-files *write"
+    ),
+    "compileall": "-[hlfqbr] -d= -s= -p= -x= -i=read -j= -o= -e= --invalidation-mode= --hardlink-dupes *edit @write",
+    "py_compile": "-[hq] --quiet *edit",
+    "unittest": (
+        "-[vqfcbhk] -k= -s= -p= -t= --verbose --quiet --failfast --catch --buffer --locals --start-directory= --pattern="
+        " --top-level-directory= --durations= +execute"
+    ),
+    "doctest": "-[vhfF] -o= --verbose --fail-fast +execute",
+    "timeit": "lax +execute +?code",
+    "cProfile": "lax -o=write +execute +?script",
+    "pdb": "lax +execute +?script",
+    "trace": "lax +execute +?script",
+    "http.server": "lax +network +egress -d=read --directory=read -b= --bind=",
+    "ensurepip": "lax +install +execute",
+    "zipfile": "-l:read -t:read --list:read --test:read -e -c +write *read",
+    "tarfile": "-v -l:read -t:read --list:read --test:read -e -c +write *read",
+    "tokenize": "-[eh] --exact *read",
+    "ast": "-[ahm] -m= -i= --mode= --no-type-comments --include-attributes --indent= *read",
+    "dis": "-[hCOPS] --show-caches --show-offsets --show-positions *read",
+    "calendar": "lax",
+    "platform": "lax",
+    "site": "--user-base --user-site",
+    "sysconfig": "lax",
+    "this": "",
+    "base64": "-[deutw] *read",
 }
+"""The modules of Python itself that run as programs. Those that say `lax` print the same, whatever they are given, or are
+asked about in any case."""
 _SQL_READS = re.compile(
     r"\s*(?:select|explain|pragma\s+\w+(?:\(\w+\))?\s*;?\s*$|\.(?:tables|schema|indexes|databases|dbinfo|mode\s+\w+"
     r"|headers?\s+\w+|width)\b|with\b)",
@@ -98,32 +119,55 @@ def python(call: Invocation) -> None:
     if words is not None:
         options, module, rest = words
         apply_arguments(call, parse_spec(_PYTHON), read_arguments(parse_spec(_PYTHON), options))
-        name = module.value
-        if name is None:
+        # The letters before `m` in `-im` are options, too. With `-I` and `-P` the current directory is not searched.
+        letters = "".join(word.value or "" for word in call.words[: len(options) + 1] if word.value != module.value)
+        if re.search(r"-[A-Za-z]*i[A-Za-z]*m", letters):
             call.report_effect("execute", module)
-            call.report_unclear("dynamic-program", "which module runs depends on what cannot be seen", module)
-        elif name in _PYTHON_MODULES:
-            apply_spec(replace(call, program=f"python -m {name}", words=rest), parse_spec(_PYTHON_MODULES[name]))
-        else:
-            # Many tools run as a module as well: `python -m pytest`. Their line counts.
-            program = name.replace("_", "-")
-            if program in ROWS or program in WITH_SUBCOMMANDS or program == "pip":
-                call.judge_words((Word(module.text, (program,), program), *rest), "python -m")
-            else:
-                call.report_effect("execute", module, target=name)
-                call.report_unclear("script", f"what the module {name} does was not looked into", module)
+            call.report_unclear("dynamic-code", "python -i runs what comes in afterwards", module)
+        is_searched_here = not re.search(r"-[A-Za-z]*[IP]", letters)
+        _judge_module(call, module, rest, is_searched_here=is_searched_here)
         return
     apply_arguments(call, parse_spec(_PYTHON), given.without_operands())
-    if (
-        given.has_option("-c")
-        or given.has_option("-V", "-h")
-        or any(name in ("--version", "--help") for name, _ in given.unlisted)
+    if given.has_option("-c", "-V", "-h", "-?", "--help-env", "--help-xoptions", "--help-all") or any(
+        word.value in ("--version", "--help") for word in call.words[:1]
     ):
         return
     if not given.operands or given.operands[0].value == "-":
         _report_stdin_code(call)
     else:
         call.report_executed_file(given.operands[0])
+
+
+def _judge_module(call: Invocation, module: Word, rest: tuple[Word, ...], *, is_searched_here: bool) -> None:
+    """Judge `python -m NAME`. A file of that name in the current directory hides the module that everybody knows."""
+    name = module.value
+    if name is None:
+        call.report_effect("execute", module)
+        call.report_unclear("dynamic-program", "which module runs depends on what cannot be seen", module)
+        return
+    program = name.replace("_", "-")
+    runs_workspace_code = name in ("unittest", "doctest") or program in _TOOLS
+    if name in _PYTHON_MODULES:
+        apply_spec(replace(call, program=f"python -m {name}", words=rest), parse_spec(_PYTHON_MODULES[name]))
+    elif program in ROWS or program in WITH_SUBCOMMANDS or program == "pip":
+        # Many tools run as a module as well: `python -m pytest`. Their line counts.
+        call.judge_words((Word(module.text, (program,), program), *rest), "python -m")
+    else:
+        call.report_effect("execute", module, target=name)
+        call.report_unclear("script", f"what the module {name} does was not looked into", module)
+        return
+    if not is_searched_here:
+        return
+    if runs_workspace_code:
+        # A build runs code of the workspace in any case. A formatter does so only if it is hidden by such a file.
+        for cwd in call.state.cwds:
+            if cwd is not None and "execute" not in parse_spec(ROWS.get(program, "+execute")).always:
+                call.report_effect("execute", module, target=f"{cwd}/{program}")
+    else:
+        call.report_effect("execute", module, target=name)
+        call.report_unclear(
+            "script", f"a file {name.partition('.')[0]}.py here would run instead of the module", module
+        )
 
 
 def _split_at_module(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word, tuple[Word, ...]] | None:
@@ -163,14 +207,18 @@ def node(call: Invocation) -> None:
     given = apply_spec(call, parse_spec(_NODE))
     if given.has_option("--test"):
         call.report_effect("execute", target="node --test")
-    elif not given.operands and not given.options and not given.unlisted:
+    elif not given.operands and not given.options and not given.unlisted and not _asks_for_help(call):
         _report_stdin_code(call)
+
+
+def _asks_for_help(call: Invocation) -> bool:
+    return len(call.words) == 1 and call.words[0].value in ("--version", "--help", "-V", "-v", "-h")
 
 
 def interpreter(call: Invocation) -> None:
     """Judge an interpreter that runs code from an option, from a file, or from its standard input."""
     given = apply_spec(call, parse_spec(INTERPRETERS[call.program]))
-    asks = {name for name, _ in given.unlisted} & {"--version", "--help", "-V", "--v"}
+    asks = _asks_for_help(call)
     runs = any(option.is_first_operand or option.operands == "skip" for option, _, _ in given.options)
     if not given.operands and not runs and not asks and call.program not in ("bc", "cmd", "pwsh", "powershell"):
         _report_stdin_code(call)
@@ -180,13 +228,15 @@ def package_runner(call: Invocation) -> None:
     """Judge `npx`, `uvx` and similar programs, which run an installed tool, or fetch one and run it."""
     given = read_arguments(
         parse_spec(
-            "posix (-y -q --yes --no --no-install --quiet --offline) -p= -c=run --package= --call=run --from="
+            "posix (-y -q --yes --no --no-install --quiet --offline --bun) --prefix=project -C=project -p= -c=run --package= --call=run --from="
             " --with= --python="
         ),
         call.words,
     )
     for name, word in given.unlisted:
         call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
+    for value in given.option_values("--prefix", "-C"):
+        VERBS["project"](call, value)
     for value in given.option_values("-c", "--call"):
         call.judge_script_word(value, call.program)
     packages = list(given.option_values("-p", "--package", "--from", "--with"))
@@ -210,11 +260,13 @@ def sqlite(call: Invocation) -> None:
     given = read_arguments(
         parse_spec(
             "onedash (-readonly -json -csv -header -noheader -line -column -box -table -markdown -list -html"
-            " -batch -bail -safe) -cmd= -separator= -nullvalue= -init=program -newline= -vfs="
+            " -batch -bail -safe -version -help -ascii -tabs -quote -echo -stats -interactive -nofollow) -cmd= -separator= -nullvalue= -init=program -newline= -vfs="
         ),
         call.words,
     )
-    apply_arguments(call, parse_spec("-init=program"), given.without_operands())
+    if [word.value for word in call.words] in (["--version"], ["-version"], ["--help"], ["-help"]):
+        return
+    apply_arguments(call, parse_spec("onedash -init=program"), given.without_operands())
     statements = [*given.operands[1:], *given.option_values("-cmd")]
     for word in given.operands[:1]:
         call.report_path("read", word)

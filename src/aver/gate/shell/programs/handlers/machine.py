@@ -14,7 +14,7 @@ from aver.gate.shell.programs.tables import ROWS
 
 _START_SUBCOMMANDS = frozenset(("run", "create", "exec"))
 _DOCKER_RUN = (
-    "posix strict (-d -i -t -P --rm --init --detach --interactive --tty --read-only --no-healthcheck"
+    "posix (-d -i -t -P --rm --init --detach --interactive --tty --read-only --no-healthcheck"
     " --sig-proxy? --quiet -q --privileged!privilege --oom-kill-disable --disable-content-trust? --publish-all"
     " --replace --no-hosts --tls-verify? --rmi) -v= -p= -e= -u= -w= -h= -l= -m= -c= -a= --volume= --mount="
     " --tmpfs= --volumes-from=!privilege --env= --env-file=read --publish= --expose= --name= --hostname="
@@ -27,12 +27,14 @@ _DOCKER_RUN = (
     " --detach-keys= --annotation= --link= --storage-opt= --pids-limit="
 )
 _PATCH = (
-    "-p= -i=read -o=write -d= -r=write -B= -D= -F= -g= -V= -Y= -z= --input=read --output=write --directory="
-    " --strip= --reject-file=write --dry-run --check -R -N -E -b -s -t -f -u -c -n -e!execute,?code"
+    "gnu -[RNEbstfuclnZT] -p= -i=read -o=write -d= -r=write -B= -D= -F= -g= -V= -Y= -z= --input=read --output=write --directory="
+    " --strip= --reject-file=write --dry-run --check --quiet --silent --verbose --force --batch"
+    " --forward --reverse --backup --posix --unified --normal --context --remove-empty-files --ignore-whitespace"
+    " --fuzz= --merge? --no-backup-if-mismatch --binary --version-control= --prefix= --suffix= -R -N -E -b -s -t -f -u -c -n -e!execute,?code"
     " --ed!execute,?code 1edit 2read"
 )
 _OPENSSL = (
-    "onedash strict -in=read -out=write -inkey=read -key=read -keyout=write -CAfile=read -CApath=read"
+    "onedash -in=read -out=write -inkey=read -key=read -keyout=write -CAfile=read -CApath=read"
     " -CAkey=read -CA=read -cert=read -certfile=read -signkey=read -sign=read -verify=read -signature=read"
     " -config=program -engine=program -provider-path=program -extfile=read -subj= -days= -newkey= -pass="
     " -passin= -passout= -K= -iv= -S= -iter= -md= -digest= -inform= -outform= -keyform= -checkend= -name="
@@ -42,6 +44,7 @@ _OPENSSL = (
     " -algorithm= -pkeyopt= -rand= -addext= -set_serial= -CAcreateserial -purpose -ext= -r -c -untrusted=read"
     " -crl_check -p12 -legacy -v -verbose *read"
 )
+_LOOPBACK_PROBE = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|::1|-[cwWiqn46]|[0-9]+")
 _OPENSSL_NETWORK = frozenset(("s_client", "s_server", "s_time", "ocsp", "cmp", "ts"))
 
 
@@ -95,7 +98,7 @@ def _report_mount(call: Invocation, word: Word, path: str, is_read_only: bool) -
 
 
 def crontab(call: Invocation) -> None:
-    given = read_arguments(parse_spec("(-l -e -r -i) -u= -s"), call.words)
+    given = apply_options(call, parse_spec("-[leris] -u= -n -T -c"))
     if given.has_option("-u"):
         call.report_effect("privilege")
     if given.has_option("-l"):
@@ -121,6 +124,11 @@ def ip(call: Invocation) -> None:
 
 def network_probe(call: Invocation) -> None:
     """Judge `ping`, `dig` and similar programs. Looking up a name sends that name to another machine."""
+    if all(
+        word.value is not None and _LOOPBACK_PROBE.fullmatch(word.value) for word in call.words
+    ) and call.program in (*("ping", "ping6"),):
+        call.report_effect("loopback", *call.words)
+        return
     call.report_effect("network")
     for word in call.words:
         # Options, servers after `@`, and numbers are not hosts to report.

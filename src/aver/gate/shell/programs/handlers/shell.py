@@ -5,30 +5,55 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from aver.gate.shell.environment import judge_assignment, judge_subscript
+from aver.gate.effects.findings import locate_path
+from aver.gate.shell.environment import is_harmless_name, judge_assignment, judge_subscript
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import StatesAfter, Word, change_directory
-from aver.gate.shell.programs.spec import parse_spec, read_arguments
+from aver.gate.shell.programs.apply import apply_options, is_tool_directory, report_unlisted_options
+from aver.gate.shell.programs.spec import ParsedArguments, parse_spec, read_arguments
 
 _CHANGES_DIRECTORY = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
 _OTHER_SYNTAX = frozenset(("fish", "csh", "tcsh", "nu", "xonsh", "elvish", "pwsh", "powershell", "cmd"))
 _OPTIONS_WITH_FILE = frozenset(("--rcfile", "--init-file"))
 _VARIABLE_BUILTIN_SPECS = {
-    "read": "(-r -s -e) -a= -d= -i= -n= -N= -p= -t= -u=",
+    "read": "-[rseqAEklz] -a= -d= -i= -n= -N= -p= -t= -u=",
+    "unset": "-[fvnm]",
     "printf": "posix -v=",
     "getopts": "posix",
 }
 _ACTIVATE_SCRIPT = re.compile(r".*/bin/activate(?:\.fish|\.csh)?")
+_SHELL_LETTERS = re.compile(r"[-+][abefhiklmnprstuvxBCDEHPT]*[cs]?[abefhiklmnprstuvxBCDEHPToO]*")
+_SHELL_WORDS = frozenset(
+    (
+        *("--login", "--norc", "--noprofile", "--posix", "--noediting", "--restricted", "--verbose", "--debugger"),
+        *(
+            "--no-rcs",
+            "--no-config",
+            "--private",
+            "--interactive",
+            "--emacs",
+            "--vi",
+            "--dump-strings",
+            "--dump-po-strings",
+        ),
+    )
+)
+_HARMLESS_JOB_LISTS = frozenset(("-l", "-L", "--list", "--table", "--help", "--version", "-V", "-h"))
 _ASSIGNMENT_PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?\+?=")
 
 
 def shell(call: Invocation) -> None:
     """Judge `sh`, `bash` and similar shells, which run `-c TEXT`, a file, or their standard input."""
-    takes_text = False
+    takes_text = checks_only = reads_input = False
     operand: Word | None = None
     words = iter(call.words)
     for word in words:
         text = word.value
+        if text in ("--version", "--help"):
+            return
+        if text == "--":
+            operand = None if reads_input else next(words, None)
+            break
         if text in _OPTIONS_WITH_FILE:
             following = next(words, None)
             if following is not None:
@@ -36,14 +61,21 @@ def shell(call: Invocation) -> None:
         elif text is not None and text[:1] in ("-", "+") and len(text) > 1 and text != "--":
             if not text.startswith("--"):
                 takes_text |= "c" in text and text[0] == "-"
+                checks_only |= "n" in text and text[0] == "-"
+                reads_input |= "s" in text and text[0] == "-"
                 if text[-1] in "oO":
                     next(words, None)  # the name of an option, as in `-o pipefail`
+            # An option that is not known may take the next word, or name a file to run first.
+            if text not in _SHELL_WORDS and not _SHELL_LETTERS.fullmatch(text):
+                call.report_unclear("unknown-option", f"the option {text[:40]} of {call.program} is not known", word)
         elif text not in ("-", "--"):
             # A word without a known beginning may be an option. It is judged as the script all the same.
             operand = word
             break
     if operand is None:
         _judge_stdin_script(call)
+    elif not takes_text and checks_only and call.program not in _OTHER_SYNTAX and operand.is_known:
+        call.report_path("read", operand)  # `bash -n` reads the script and runs nothing of it
     elif not takes_text:
         _judge_script_file(call, operand)
     elif call.program in _OTHER_SYNTAX:
@@ -99,9 +131,12 @@ def source(call: Invocation) -> None:
         return
     word = call.words[0]
     if word.value is not None and _ACTIVATE_SCRIPT.fullmatch(word.value) and not word.from_input:
-        # A virtual environment in the workspace counts as code of the workspace.
+        # A virtual environment in the workspace counts as code of the workspace, where people keep one.
         call.report_effect("execute", word, target=word.value)
-        if not call.is_in_workspace(word):
+        directory = word.value.rpartition("/")[0]
+        if not all(
+            is_tool_directory(locate_path(directory, cwd, call.path_roots), call.path_roots) for cwd in call.state.cwds
+        ):
             call.report_unclear("script", f"what {word.short_text} does was not looked into", word)
     else:
         _judge_script_file(call, word)
@@ -109,13 +144,12 @@ def source(call: Invocation) -> None:
 
 def exec_words(call: Invocation) -> None:
     """Judge `exec`, which replaces the shell by another program."""
-    given = read_arguments(parse_spec("posix (-c -l) -a="), call.words)
-    call.judge_words(given.operands)
+    call.judge_words(_read_options(call, "posix -[cl] -a=").operands)
 
 
 def trap(call: Invocation) -> StatesAfter | None:
     """Judge `trap TEXT SIGNAL`. The text runs later, or before every command."""
-    given = read_arguments(parse_spec("posix (-l -p -P)"), call.words)
+    given = _read_options(call, "posix -[lpP]")
     if len(given.operands) < 2 or given.operands[0].value in ("", "-"):
         return None
     call.judge_script_word(given.operands[0], "trap")
@@ -132,7 +166,9 @@ def _forget_directory(call: Invocation) -> StatesAfter:
 
 def variable_builtin(call: Invocation) -> None:
     """Judge `read`, `printf -v`, `let`, `test`: they take names of variables, and expand subscripts in them."""
-    given = read_arguments(parse_spec(_VARIABLE_BUILTIN_SPECS.get(call.program, "")), call.words)
+    given = read_arguments(parse_spec(_VARIABLE_BUILTIN_SPECS.get(call.program, "lax")), call.words)
+    if call.program in _VARIABLE_BUILTIN_SPECS:
+        report_unlisted_options(call, parse_spec(_VARIABLE_BUILTIN_SPECS[call.program]), given)
     for word in call.words:
         judge_subscript(call, word)
     names = [*given.operands] if call.program in ("read", "getopts") else []
@@ -152,33 +188,60 @@ def alias(call: Invocation) -> None:
             call.report_unclear("shell", f"{word.short_text} means something else from here on", word)
 
 
-def declare(call: Invocation) -> None:
-    """Judge `export`, `declare`, `readonly` and `typeset`. Without a name they print all variables."""
-    shows = not call.words
+def declare(call: Invocation) -> StatesAfter | None:
+    """Judge `export`, `declare`, `readonly`, `typeset` and `local`. Without a name they print all variables."""
+    names: set[str] = set()
+    is_exported, shows = call.program == "export", True
     for word in call.words:
         judge_subscript(call, word)
-        if word.prefix.startswith("-") and word.value is not None:
-            shows |= "p" in word.value
-            if "f" in word.value:
+        if word.prefix.startswith(("-", "+")) and word.value is not None:
+            letters = word.value[1:] if word.value.startswith("-") else ""
+            is_exported |= "x" in letters
+            if "f" in letters:
                 call.report_unclear("shell", "functions for other shells to run", word)
+            # A name reference, or a tie of zsh, makes one name mean another variable, such as PATH.
+            if {"n", "T"} & set(letters) and call.program != "export":
+                call.report_unclear("environment", "one variable stands for another from here on", word)
+            if not set(letters) <= set("aAFfgiIlnprtTuUxhHLRZmkEz-"):
+                call.report_unclear("unknown-option", f"{word.short_text} of {call.program} is not known", word)
         elif found := _ASSIGNMENT_PREFIX.match(word.prefix):
-            judge_assignment(call, found[1], word.drop_first(found.end()))
+            shows = False
+            if not judge_assignment(call, found[1], word.drop_first(found.end())):
+                names.add(found[1])
         elif not word.is_known and not word.prefix:
             call.report_unclear("environment", "which variable is set depends on what cannot be seen", word)
-    if shows:
+        else:
+            shows = False
+            for value in word.values:
+                # The value was set before; whether it is harmless is not known here.
+                if not is_harmless_name(value):
+                    names.add(value)
+    given = "".join(word.value or "" for word in call.words if word.prefix.startswith("-"))
+    # `declare -p NAME` prints a value, `declare -F` only names of functions.
+    if (shows and "F" not in given and call.program != "local") or "p" in given:
         call.report_effect("secret", target="environment")
+    if not is_exported or not names:
+        return None
+    state = replace(call.state, exported=call.state.exported | names)
+    return state, state
 
 
 def set_options(call: Invocation) -> None:
     """Judge `set`. Without words it prints every variable."""
     if not call.words:
         call.report_effect("secret", target="environment")
-    elif call.words[0].value is not None and re.fullmatch(r"-[a-zA-Z]*k[a-zA-Z]*", call.words[0].value):
+        return
+    options = call.words[0].value
+    if options is not None and re.fullmatch(r"-[a-zA-Z]*k[a-zA-Z]*", options):
         call.report_unclear("shell", "set -k makes arguments into variables", call.words[0])
+    # With these, every later assignment reaches the programs that follow.
+    names = {word.value for word in call.words}
+    if {"allexport", "keyword"} & names or (options is not None and re.fullmatch(r"-[a-zA-Z]*a[a-zA-Z]*", options)):
+        call.report_unclear("shell", "every variable that is set from here on is exported", *call.words[:1])
 
 
 def cd(call: Invocation) -> StatesAfter:
-    given = read_arguments(parse_spec("(-L -P -e -@ -n)"), call.words)
+    given = _read_options(call, "-[LPenqs] -@")
     return change_directory(call.state, given.operands[0] if given.operands else None, call.path_roots)
 
 
@@ -195,6 +258,37 @@ def mapfile(call: Invocation) -> None:
     """Judge `mapfile`, which reads lines into a variable. With `-C` it also runs a text."""
     for word in call.words:
         judge_subscript(call, word)
-    given = read_arguments(parse_spec("-C= -c= -d= -n= -O= -s= -u= -t"), call.words)
+    given = _read_options(call, "-[t] -C= -c= -d= -n= -O= -s= -u=")
     for value in given.option_values("-C"):
         call.judge_script_word(value, call.program)
+
+
+def _read_options(call: Invocation, marks: str) -> ParsedArguments:
+    """Judge the options by a line of the table language. Returns all arguments."""
+    return apply_options(call, parse_spec(marks))
+
+
+def kill(call: Invocation) -> None:
+    """Judge `kill`. It only lists signals with `-l`, and only asks whether a process is there with the signal 0.
+
+    In every other case it signals a process, also where its number looks like an option: `kill -9 -1`.
+    """
+    first = call.words[0].value if call.words else None
+    if first is not None and (first in _HARMLESS_JOB_LISTS or first == "-0"):
+        return
+    call.report_effect("process", *call.words)
+
+
+def fc(call: Invocation) -> None:
+    """Judge `fc`. With `-l` it lists earlier commands; without it, it edits and runs them."""
+    given = _read_options(call, "posix -[lnrdfEiDm] -t= -e= -s -p -P -A -R -W -I")
+    for option, _, word in given.options:
+        # zsh reads and writes files of earlier commands with these.
+        if option.name in ("-p", "-P", "-A", "-R", "-W", "-I"):
+            call.report_unclear("unknown-target", "a file of earlier commands", word)
+            for operand in given.operands[:1]:
+                call.report_path("read", operand)
+                call.report_path("write", operand)
+    if not given.has_option("-l") or given.has_option("-s", "-e"):
+        call.report_effect("execute", *call.words)
+        call.report_unclear("dynamic-code", "fc runs earlier commands again")

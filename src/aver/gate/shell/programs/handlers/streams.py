@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
-from aver.gate.shell.programs.apply import apply_arguments
+from aver.gate.shell.programs.apply import apply_arguments, apply_spec
 from aver.gate.shell.programs.spec import ParsedArguments, parse_spec, read_arguments
 
 PROGRAM_MAX = 4096
 """Characters of a sed or awk script that Aver reads. Matching the patterns below is not linear in the length."""
 
 _SED = (
-    "strict (-n -E -r -s -u -z -b --quiet --silent --regexp-extended --separate --unbuffered --null-data"
+    "gnu (-n -E -r -s -u -z -b --quiet --silent --regexp-extended --separate --unbuffered --null-data"
     " --posix --debug --sandbox --follow-symlinks --binary --zero-terminated) -e=~ -f=~program -i?:edit -I?:edit"
     " -l= --expression=~ --file=~program --in-place?:edit --line-length= 1skip *read"
 )
 _AWK = (
-    "posix strict (-b -c -C -g -h -I -M -n -N -O -P -r -s -S -t -V --sandbox --posix --traditional"
+    "posix gnu (-b -c -C -g -h -I -M -n -N -O -P -r -s -S -t -V --sandbox --posix --traditional"
     " --re-interval --csv -k --bignum --characters-as-bytes --lint? --non-decimal-data --optimize --no-optimize"
     " --use-lc-numeric) -F= -v= -f=~program -E=~program -e=~code -i=program -l=program -d?write -o?write"
     " -p?write -D? --field-separator= --assign= --file=~program --exec=~program --source=~code --include=program"
@@ -229,3 +230,27 @@ def _has_pipe_or_write(text: str) -> bool:
             return True
         before = written
     return False
+
+
+_YQ = (
+    "-[cneosrRaCMSjPNhvVyYUz0] -i:edit --inplace:edit --in-place:edit -o= -p= -I= -f= -t -s!write --split-exp=!write"
+    " --split-exp-file=filterfile --output-format= --input-format= --from-file=filterfile --expression=filter --indent="
+    " --prettyPrint --no-doc --null-input --colors --no-colors --unwrapScalar? --raw-output --exit-status --verbose"
+    " --front-matter= --header-preprocess? --xml-attribute-prefix= --xml-content-name= --yaml-output --yml-output"
+    " --yaml-roundtrip --compact-output --slurp --raw-input --sort-keys --tab --arg== --argjson== --slurpfile==read"
+    " --rawfile==read --csv-auto-parse? --csv-separator= --tsv-auto-parse? --string-interpolation? --security-disable-env-ops"
+    " --security-disable-file-ops --nul-output --width= --indentless-lists --lua-globals --lua-prefix= --lua-suffix="
+    " 1filter *read"
+)
+_YQ_SUBCOMMANDS = frozenset(("e", "eval", "ea", "eval-all"))
+
+
+def yq(call: Invocation) -> None:
+    """Judge `yq`. Before its filter there may be the name of a subcommand."""
+    if call.words and call.words[0].value in _YQ_SUBCOMMANDS:
+        call = replace(call, words=call.words[1:])
+    given = apply_spec(call, parse_spec(_YQ))
+    # Newer versions take the only operand for a file if it is one.
+    if len(given.operands) == 1:
+        for value in given.operands[0].values:
+            call.report_guarded_path("read", value, given.operands[0])

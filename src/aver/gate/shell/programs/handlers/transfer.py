@@ -7,17 +7,18 @@ from collections.abc import Sequence
 
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
-from aver.gate.shell.programs.apply import apply_options
-from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec
+from aver.gate.shell.programs.apply import apply_arguments, apply_options
+from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec, read_arguments
+from aver.gate.shell.programs.tables import ROWS
 
 _REMOTE_PATH = re.compile(r"(?:[^/:\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/:\s]+):|(?:rsync|ssh|scp|sftp)://")
 _SSH = (
-    "posix strict (-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y) -B= -b= -c= -D="
+    "posix (-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y) -B= -b= -c= -D="
     " -E=write -e= -F=read -I=program -i=secretfile -J=host -L= -l= -m= -O= -o= -P= -p= -Q= -R= -S="
     " -W=host -w="
 )
 _SCP = (
-    "strict (-3 -4 -6 -A -B -C -O -p -q -R -r -s -T -v) -c= -D=program -F=read -i=secretfile -J=host -l="
+    "(-3 -4 -6 -A -B -C -O -p -q -R -r -s -T -v) -c= -D=program -F=read -i=secretfile -J=host -l="
     " -o= -P= -S=program -X= -b=read"
 )
 _RSYNC = (
@@ -29,7 +30,15 @@ _RSYNC = (
     " --chmod= --chown= --info= --debug= --out-format= --delete!delete --delete-before!delete"
     " --delete-during!delete --delete-after!delete --delete-excluded!delete --delete-delay!delete --del!delete"
     " --remove-source-files!delete --write-batch=write --only-write-batch=write --read-batch=read"
-    " --early-input=read --daemon!network,?unknown-option"
+    " --early-input=read --daemon!network,?unknown-option --archive --verbose --compress --recursive --dry-run --update"
+    " --progress --human-readable --links --perms --times --group --owner --devices --specials --hard-links --acls"
+    " --xattrs --executability --sparse --one-file-system --checksum --quiet --relative --copy-links --safe-links"
+    " --copy-dirlinks --keep-dirlinks --whole-file --itemize-changes --prune-empty-dirs --ignore-times --size-only"
+    " --from0 --ipv4 --ipv6 --backup --suffix= --dirs --fuzzy --cvs-exclude --ignore-existing --existing --inplace"
+    " --append --append-verify --partial --stats --no-perms --no-owner --no-group --no-times --delay-updates --force"
+    " --numeric-ids --omit-dir-times --protect-args --compress-level= --block-size= --modify-window= --mkpath"
+    " --ignore-errors --super --fake-super --no-motd --address= --sockopts= --contimeout= --blocking-io --outbuf="
+    " --remote-option=code --iconv= --checksum-seed= --copy-unsafe-links --munge-links --preallocate --list-only"
 )
 _COMMAND_SETTINGS = ("proxycommand", "localcommand", "knownhostscommand")
 
@@ -92,3 +101,98 @@ def _judge_copy(call: Invocation, operands: Sequence[Word]) -> None:
         call.report_host(target, "egress")
     elif sources:
         call.report_path("write", target)
+
+
+_LOOPBACK_ADDRESS = re.compile(
+    r"(?:https?://)?(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]{1,5})?(?:[/?][^\s\\{}\[\]]*)?", re.IGNORECASE
+)
+_LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|::1", re.IGNORECASE)
+_ELSEWHERE = {
+    "curl": (
+        *("-L", "--location", "--location-trusted", "-x", "--proxy", "--preproxy", "-K", "--config", "--unix-socket"),
+        *(
+            "--abstract-unix-socket",
+            "--resolve",
+            "--connect-to",
+            "--dns-servers",
+            "--doh-url",
+            "--interface",
+            "--variable",
+        ),
+        *(
+            "--expand-url",
+            "--netrc-file",
+            "-n",
+            "--netrc",
+            "-E",
+            "--cert",
+            "--key",
+            "-P",
+            "-Q",
+            "--mail-rcpt",
+            "--hsts",
+        ),
+        *("--alt-svc", "--libcurl", "--url-query"),
+    ),
+    "wget": (
+        *(
+            "-e",
+            "--execute",
+            "--config",
+            "-i",
+            "--input-file",
+            "-r",
+            "--recursive",
+            "-m",
+            "--mirror",
+            "-p",
+            "-B",
+            "--base",
+        ),
+        *("--page-requisites", "-H", "--use-askpass", "--certificate", "--private-key", "--load-cookies", "-F"),
+    ),
+}
+"""Options after which a request may go elsewhere than its address says, or may take more along than the command shows."""
+
+
+def fetch(call: Invocation) -> None:
+    """Judge `curl` and `wget` by their lines. A request to this machine alone is `loopback`, not `network`."""
+    spec = parse_spec(ROWS[call.program])
+    given = read_arguments(spec, call.words)
+    addresses = [*given.operands, *given.option_values("--url")]
+    # wget follows redirections by itself.
+    follows = call.program == "wget" and "0" not in {value.value for value in given.option_values("--max-redirect")}
+    call.is_loopback = (
+        bool(addresses)
+        and all(_is_loopback_address(word) for word in addresses)
+        and not given.has_option(*_ELSEWHERE[call.program])
+        and not given.unlisted
+        and not (follows and not given.has_option("--spider"))
+    )
+    if call.program == "wget" and given.has_option("--version", "-V", "-h"):
+        return
+    apply_arguments(call, spec, given)
+
+
+def _is_loopback_address(word: Word) -> bool:
+    return word.is_known and all(_LOOPBACK_ADDRESS.fullmatch(value) for value in word.values)
+
+
+def netcat(call: Invocation) -> None:
+    """Judge `nc`. With `-z` it only tries whether a port is open."""
+    spec = parse_spec(
+        "-[zvnutl46dkN] -w= -p= -s= -q= -i= -e=program -c=run -x=send -X= -o=write -U!?unknown-target -I= -O= -G="
+    )
+    given = apply_options(call, spec)
+    hosts = given.operands[:1]
+    is_probe = given.has_option("-z") and not {option.name for option, _, _ in given.options} - set(
+        ["-z", "-v", "-n", "-w", "-4", "-6", "-t"]
+    )
+    if is_probe and hosts and all(_LOOPBACK_HOST.fullmatch(value) for value in hosts[0].values or ("",)):
+        call.report_host(hosts[0], "loopback")
+        return
+    call.report_effect("network")
+    call.report_effect("egress")
+    for word in hosts:
+        call.report_host(word)
+    call.report_unclear("unknown-program", f"what {call.program} sends and receives is not looked into")

@@ -10,16 +10,16 @@ from aver.gate.shell.environment import is_secret_name, judge_assignment
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import CHOICES_MAX, StatesAfter, Word, change_directory
 from aver.gate.shell.programs.apply import apply_options
-from aver.gate.shell.programs.spec import READING_VERBS, ParsedArguments, parse_spec, read_arguments
+from aver.gate.shell.programs.spec import READING_VERBS, ParsedArguments, parse_spec
 from aver.gate.shell.programs.tables import ROWS
 
 _ASSIGNMENT_PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _ENV = (
-    "posix strict (-i -0 -v --ignore-environment --null --debug --list-signal-handling --block-signal?"
+    "posix (-i -0 -v --ignore-environment --null --debug --list-signal-handling --block-signal?"
     " --default-signal? --ignore-signal?) -u= -C= -S= -P= --unset= --chdir= --split-string="
 )
 _XARGS = (
-    "posix (-o -p -r -t -x --no-run-if-empty --verbose --interactive --exit --show-limits --open-tty)"
+    "posix gnu (-o -p -r -t -x --no-run-if-empty --verbose --interactive --exit --show-limits --open-tty)"
     " -0 --null -a=read -d= -E= -e? -I= -i? -J= -L= -l? -n= -P= -R= -S= -s= --arg-file=read --delimiter= --eof?"
     " --replace? --max-lines? --max-args= --max-procs= --max-chars= --process-slot-var="
 )
@@ -31,7 +31,8 @@ def _take_assignments(call: Invocation, operands: Sequence[Word]) -> list[Word]:
     rest = list(operands)
     while rest and (found := _ASSIGNMENT_PREFIX.match(rest[0].prefix)):
         word = rest.pop(0)
-        judge_assignment(call, found[1], word.drop_first(found.end()))
+        if not judge_assignment(call, found[1], word.drop_first(found.end())):
+            call.environment |= {found[1]}
     return rest
 
 
@@ -60,7 +61,7 @@ def env(call: Invocation) -> None:
 
 
 def printenv(call: Invocation) -> None:
-    names = [word for word in call.words if not word.prefix.startswith("-")]
+    names = apply_options(call, parse_spec("-0 --null")).operands
     if not names:
         call.report_effect("secret", target="environment")
     for word in names:
@@ -70,7 +71,7 @@ def printenv(call: Invocation) -> None:
 
 def command(call: Invocation) -> StatesAfter | None:
     """Judge `command` and `builtin`, which bypass functions. `command -v` only prints where a program is."""
-    given = read_arguments(parse_spec("posix (-v -V -p)"), call.words)
+    given = apply_options(call, parse_spec("posix -[vVp]"))
     return None if given.has_option("-v", "-V") else call.judge_words(given.operands)
 
 
@@ -98,8 +99,8 @@ def sudo(call: Invocation) -> None:
 
 
 def su(call: Invocation) -> None:
-    given = read_arguments(
-        parse_spec("(-l -m -p -P -f --login --preserve-environment) -c= -s=program -g= -G= -w= --command="), call.words
+    given = apply_options(
+        call, parse_spec("-[lmpPf] --login --preserve-environment -c= -s=program -g= -G= -w= --command=")
     )
     call.report_effect("privilege")
     texts = list(given.option_values("-c", "--command"))
@@ -122,11 +123,13 @@ def busybox(call: Invocation) -> None:
 
 def watch(call: Invocation) -> None:
     """Judge `watch`, which gives its words to a shell again and again."""
-    given = read_arguments(
-        parse_spec("posix (-b -c -d? -e -g -p -r -t -w -x -C) -n= -q= --interval= --differences?"), call.words
+    marks = (
+        "posix gnu -[bcegprtwxC] -d? -n= -q= -s= --interval= --differences? --color --no-color --exec --beep --errexit"
+        " --chgexit --equexit= --precise --no-rerun --no-title --no-wrap"
     )
+    given = apply_options(call, parse_spec(marks))
     # With `-x`, watch starts the program itself, without a shell.
-    if given.has_option("-x"):
+    if given.has_option("-x", "--exec"):
         call.judge_words(given.operands)
     else:
         _judge_joined_words(call, given.operands)
@@ -143,9 +146,11 @@ def _judge_joined_words(call: Invocation, words: Sequence[Word]) -> None:
 
 def script(call: Invocation) -> None:
     """Judge `script`, which records the output of a shell or a command in a file."""
-    given = read_arguments(
-        parse_spec("posix (-a -e -f -q -r -k -p -F) -c= -E= -I= -O= -B= -T= -t? -o= -m= --command="), call.words
+    marks = (
+        "posix gnu -[aefqrkpFd] -c= -E= -I=write -O=write -B=write -T=write -t? -o= -m= --command= --append --return"
+        " --flush --force --quiet --log-io=write --log-in=write --log-out=write --log-timing=write"
     )
+    given = apply_options(call, parse_spec(marks))
     texts = list(given.option_values("-c", "--command"))
     for value in texts:
         call.judge_script_word(value, "script -c")

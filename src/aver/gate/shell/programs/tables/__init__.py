@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from aver.gate.shell.programs.spec import split_table
 from aver.gate.shell.programs.tables import files, git, network, packages, system, tools
 
-__all__ = ["ROWS", "WITH_SUBCOMMANDS"]
+__all__ = ["LOCKED_INSTALLS", "ROWS", "WITH_SUBCOMMANDS"]
 
 ROWS: Mapping[str, str] = {
     name: marks
@@ -20,3 +20,6 @@ ROWS: Mapping[str, str] = {
 """The unparsed line of each program, and of each subcommand under `program subcommand`."""
 
 WITH_SUBCOMMANDS = frozenset(name.partition(" ")[0] for name in ROWS if " " in name)
+
+LOCKED_INSTALLS: Mapping[str, str] = split_table(packages.LOCKED_TABLE)
+"""The marks of installs that a lock file decides, by program and subcommand."""

@@ -20,7 +20,7 @@ curl :: -O!write (-f -s -S -L -k -i -I -v -g -n -N -J -R -q -Z -0 -1 -2 -3 -4 -6
   --location-trusted --insecure --include --head --verbose --globoff --netrc --no-buffer) --remote-name!write \
   --remote-name-all!write (--remote-header-name --compressed --http1.1 --http2 --http3 --ipv4 --ipv6 --progress-bar \
   --no-progress-meter --retry-all-errors --retry-connrefused --create-dirs --parallel --tlsv1.2 --tlsv1.3 --ssl-reqd \
-  --tcp-nodelay --path-as-is --raw --anyauth --basic --digest --next --create-file-mode= --version) strict *url
+  --tcp-nodelay --path-as-is --raw --anyauth --basic --digest --next --create-file-mode= --version) *url
 wget :: (-q -v -d -c -N -r -k -p -m -x -S -E -H -L -4 -6 -F -K -b -h -V) -o=write -a=write -O=write -P=write -i=read \
   -t= -T= -w= -Q= -l= -A= -R= -D= -I= -X= -U= -B= -e=config --output-file=write --append-output=write \
   --output-document=write --directory-prefix=write --input-file=read --tries= --timeout= --wait= --header=header \
@@ -31,88 +31,155 @@ wget :: (-q -v -d -c -N -r -k -p -m -x -S -E -H -L -4 -6 -F -K -b -h -V) -o=writ
   --max-redirect= --connect-timeout= --read-timeout= --dns-timeout= --progress? --show-progress (--quiet \
   --no-verbose --verbose --continue --timestamping --recursive --no-parent --mirror --page-requisites \
   --convert-links --spider --server-response --no-check-certificate --content-disposition --no-clobber --inet4-only \
-  --inet6-only --background --debug --no-cookies --no-proxy --retry-connrefused --version) strict *url @write
-http, https, xh, xhs, curlie :: -o=write --output=write -a= --auth= -A= --session= --verify= --cert=secretfile \
+  --inet6-only --background --debug --no-cookies --no-proxy --retry-connrefused --version) *url @write
+# Its operands are an address and fields to send; the line is unclear in any case.
+http, https, xh, xhs, curlie :: lax -o=write --output=write -a= --auth= -A= --session= --verify= --cert=secretfile \
   --proxy=send --timeout= --download!write +network +egress +?unknown-option *skip
-aria2c, axel, youtube-dl, yt-dlp, gallery-dl, lftp, ncftp, httrack :: -o=write -d=write --exec=run +network +write \
+# Unclear in any case.
+aria2c, axel, youtube-dl, yt-dlp, gallery-dl, lftp, ncftp, httrack :: lax -o=write -d=write --exec=run +network +write \
   +?unknown-program *host
-nc, ncat, netcat, nmap, masscan, socat, telnet, ftp, tftp, rlogin, rsh, websocat, wscat, cryptcat, chisel, ngrok, \
+# Unclear in any case: they open connections and tunnels.
+ncat, nmap, masscan, socat, telnet, ftp, tftp, rlogin, rsh, websocat, wscat, cryptcat, chisel, ngrok, \
   cloudflared, localtunnel, lt, bore, frpc, iodine, dnscat, gost, stunnel, autossh, sshuttle, mosh, tailscale, \
-  zerotier-cli :: +network +egress +?unknown-program *host
-mail, mailx, mutt, neomutt, sendmail, msmtp, ssmtp, swaks, s-nail :: +network +egress *skip
+  zerotier-cli :: lax +network +egress +?unknown-program *host
+# Their operands are recipients; a rule asks about everything that is sent.
+mail, mailx, mutt, neomutt, sendmail, msmtp, ssmtp, swaks, s-nail :: lax +network +egress *skip
+# Unclear in any case: they copy to other machines.
 rclone, gsutil, s3cmd, s5cmd, mc, minio, b2, azcopy, restic, borg, duplicity, unison, syncthing, croc, \
-  magic-wormhole, wormhole, transfer, ffsend, rdiff-backup :: +network +egress +?unknown-program *skip
+  magic-wormhole, wormhole, transfer, ffsend, rdiff-backup :: lax +network +egress +?unknown-program *skip
+# Unclear in any case: their operands and input are statements that run elsewhere.
 psql, mysql, mariadb, mongo, mongosh, redis-cli, cqlsh, sqlcmd, clickhouse-client, influx, etcdctl, snowsql, bq, \
   mongodump, pg_dump, pg_dumpall, pg_restore, mysqldump, createdb, dropdb, nats, kcat, kafkacat, rabbitmqadmin, \
-  ldapsearch, ldapmodify, smbclient, snmpwalk, mosquitto_pub, mosquitto_sub, grpcurl, evans, websocketd :: +network \
+  ldapsearch, ldapmodify, smbclient, snmpwalk, mosquitto_pub, mosquitto_sub, grpcurl, evans, websocketd :: lax +network \
   +execute +?code *skip
 gh pr {view list diff checks status}, gh issue {view list status}, gh run {list view watch}, gh release {list view}, \
-  gh repo {view list}, gh workflow {list view}, gh label list, gh {search status browse}, gh gist {list view}, gh \
-  cache list, gh ruleset list, gh project list, gh org list :: -R= --repo= --json= -q= --jq= -L= --limit= -s= \
-  --state= -t= --template= +network *skip
-gh auth status :: +network *skip
-gh auth :: +secret +network
-gh repo {clone sync}, gh release download, gh run download, gh gist clone, gh pr checkout, gh issue develop :: \
-  -D=write --dir=write -p= -R= --repo= +network +write *skip
+  gh repo {view list}, gh workflow {list view}, gh label list, gh {search status}, gh search {code commits issues prs \
+  repos}, gh gist {list view}, gh cache list, gh ruleset {list view check}, gh project {list view item-list field-list}, \
+  gh org list, gh pr list :: -R=hostless --repo=hostless -w!network --web!network --json= -q= --jq= -L= --limit= -s= \
+  --state= -t= --template= -a= --assignee= -A= --author= -B= --base= -H= --head= -l= --label= -S= --search= -m= \
+  --milestone= --mention= --app= --draft -d -c --comments --patch --name-only --color= --required --watch --fail-fast \
+  -i= --interval= --log --log-failed --exit-status -j= --job= --attempt= -v --verbose --user= -u= --branch= -b= -e= \
+  --event= --commit= --created= --status= --workflow= --all --exclude-drafts --exclude-pre-releases -O= --order= \
+  --sort= --owner= --language= --archived --no-archived --fork --source --visibility= --topic= --ref= -y --yaml -r \
+  --raw -f= --filename= --files --public --secret --format= --closed --org= -o= --conflict-status --compact \
+  --repo-owner= --match= --updated= --closed --merged --merged-at= --review= --reviewed-by= --review-requested= --checks= \
+  --involves= --team= --extension= --size= --stars= --license= --parents --default -p +service-read *service
+gh auth status :: -a --active --json= -h=hostless --hostname=hostless -t!secret --show-token!secret +service-read
+# It shows or changes what signs in; a rule asks.
+gh auth :: lax +secret +network
+# Unclear in any case where it names a method, fields or another host; else it reads.
+gh api :: -[i] -X=ghmethod --method=ghmethod -f=!network,egress -F=!network,egress --field=!network,egress \
+  --raw-field=!network,egress --input=upload -H=header --header=header -q= --jq= -t= --template= --cache= \
+  --hostname=send --paginate --slurp --include --silent --verbose -p= --preview= +service-read *service
+# Their operands are numbers and names; a rule asks about what they fetch.
+gh repo {clone sync}, gh release download, gh run download, gh gist clone, gh pr checkout, gh issue develop :: lax \
+  -D=write --dir=write -O=write --output=write +network +write *skip
+# It opens a page in the browser.
+gh browse :: lax +network *skip
+# What they send is text for people; a rule asks.
 gh pr {create comment edit review ready close reopen lock update-branch}, gh issue {create comment edit close reopen \
   lock pin transfer}, gh release edit, gh gist edit, gh label {create edit}, gh workflow {run enable disable}, gh \
-  run {rerun cancel}, gh repo {create fork edit rename}, gh variable set, gh project, gh cache delete :: -F=read \
-  --body-file=read -b= --body= -t= --title= -R= --repo= -B= -H= -l= -a= -r= -m= +network +egress *skip
-gh gist create, gh release {create upload} :: -F=read --notes-file=read -d= -n= -t= -p -w -R= --repo= --desc= \
-  --title= --notes= --filename= +network +egress *read
+  run {rerun cancel}, gh repo {create fork edit rename}, gh variable set, gh project, gh cache delete :: lax -F=read \
+  --body-file=read --notes-file=read +network +egress *skip
+gh gist create, gh release {create upload} :: lax -F=read --notes-file=read -d= -n= -t= -R= --repo= --desc= --title= \
+  --notes= --filename= +network +egress *read
+# They change what is published; a rule asks.
 gh pr {merge revert}, gh repo {delete archive}, gh release delete, gh issue delete, gh gist delete, gh label delete, \
-  gh run delete :: -R= --repo= -b= -t= +network +egress +git-history *skip
-gh {secret ssh-key gpg-key codespace variable} :: +secret +network +egress *skip
-gh api :: -X= --method= -f=!egress -F=!egress --field=!egress --raw-field=!egress --input=read -H= -q= --jq= -t= \
-  --template= --cache= --hostname= --paginate -i +network +?unknown-target *skip
-gh {extension alias config completion attestation copilot} :: +execute +network +?unknown-program
-gh :: -R= --repo=
-glab :: +network +egress +execute +?unknown-program
+  gh run delete :: lax +network +egress +git-history *skip
+gh {secret ssh-key gpg-key codespace variable} :: lax +secret +network +egress *skip
+gh {extension alias config completion attestation copilot} :: lax +execute +network +?unknown-program
+gh :: -R=hostless --repo=hostless
+glab :: lax +network +egress +execute +?unknown-program
 aws, gcloud, az, doctl, heroku, vercel, netlify, flyctl, fly, railway, firebase, wrangler, supabase, oci, ibmcloud, \
   linode-cli, hcloud, scw, eksctl, copilot, sam, cdk, pulumi, serverless, sls, amplify, kops, databricks, oc, \
-  argocd, flux, istioctl, consul, nomad, packer, vagrant, ansible, ansible-playbook, salt, puppet, chef, fab :: \
+  argocd, flux, istioctl, consul, nomad, packer, vagrant, ansible, ansible-playbook, salt, puppet, chef, fab :: lax \
   +network +egress +execute +?unknown-program
-aws s3 {cp mv sync} :: --exclude= --include= --profile= --region= --acl= --content-type= --storage-class= \
+aws s3 {cp mv sync} :: lax --exclude= --include= --profile= --region= --acl= --content-type= --storage-class= \
   --endpoint-url=send +network +egress *cloud
-aws s3 {ls presign mb website}, gcloud storage ls :: +network *skip
-aws s3 {rm rb} :: +network +delete *skip
-kubectl {get describe logs top explain version api-resources api-versions cluster-info diff wait events auth \
-  rollout} :: -n= --namespace= -o= --output= -l= --selector= -f=read --filename=read -c= --tail= --since= -w \
-  --context= +network *skip
-kubectl :: -n= --namespace= --context= --kubeconfig=read --cluster= -s= --server=
+# Their operands are addresses in a cloud storage; a rule asks.
+aws s3 {ls presign mb website}, gcloud storage ls :: lax +network *skip
+aws s3 {rm rb} :: lax +network +delete *skip
+kubectl logs :: -[pf] -n= --namespace= -l= --selector= -c= --container= --tail= --since= --since-time= --context= \
+  --cluster= --user= --follow? --previous? --timestamps? --prefix? --all-containers? --all-pods? --limit-bytes= \
+  --max-log-requests= --ignore-errors? --pod-running-timeout= --kubeconfig=program -s=send --server=send \
+  --token=!secret --as=!privilege +service-read *resource
+kubectl {get describe top explain version api-resources api-versions cluster-info events}, kubectl rollout \
+  {status history}, kubectl auth can-i, kubectl wait, kubectl config {current-context get-contexts get-clusters} :: \
+  -[ARwpf] -n= --namespace= -o=goformat --output=goformat -l= --selector= -L= -c= -f=kubefile -k=kubefile \
+  --filename=kubefile --kustomize=kubefile --container= --tail= --since= --since-time= --context= --cluster= --user= \
+  --request-timeout= --all-namespaces? --all-containers? --all-pods? --follow? --previous? --timestamps? --prefix? \
+  --watch? --watch-only? --show-labels? --show-kind? --show-managed-fields? --sort-by= --field-selector= \
+  --label-columns= --no-headers? --ignore-not-found? --chunk-size= --limit-bytes= --max-log-requests= --recursive? \
+  --template= --allow-missing-template-keys? --server-print? --subresource= --output-watch-events? --show-events? \
+  --client? --short? --containers? --use-protocol-buffers? --api-group= --api-version= --namespaced? --verbs= \
+  --for= --timeout= --all? --revision= --list? --quiet? -q -v= --v= --types= --cached? --categories= --show-capacity? \
+  --raw=!network,?unknown-target --kubeconfig=program -s=send --server=send --token=!secret --as=!privilege \
+  --as-group=!privilege --certificate-authority=read --client-certificate=read --client-key=secretfile \
+  --insecure-skip-tls-verify?!network --cache-dir=write --profile-output=write +service-read *resource
+# It runs what the settings name as the program for differences, and reads files and addresses.
+kubectl diff :: lax -f=read --filename=read -k=read +network +execute *skip
+# They change what is rolled out; a rule asks.
+kubectl {rollout auth} :: lax +network +egress +system *skip
+kubectl cluster-info dump :: lax --output-directory=write +network +secret
+kubectl :: -n= --namespace= --context= --cluster= --user= --kubeconfig=program -s=send --server=send --token=!secret \
+  --as=!privilege --as-group=!privilege --request-timeout= -v= --v=
+# Their operands are kinds and names; a rule asks about every change of a cluster.
 kubectl {apply create delete edit patch replace scale set label annotate drain cordon uncordon taint expose \
-  autoscale} :: -f=read --filename=read -k=read -n= --namespace= -l= -o= -p= --patch-file=read +network +egress \
+  autoscale} :: lax -f=read --filename=read -k=read -n= --namespace= -l= -o= -p= --patch-file=read +network +egress \
   +system *skip
-kubectl {exec run debug attach cp port-forward proxy plugin config certificate} :: +network +egress +execute \
+# Unclear in any case: what they run, runs in the cluster.
+kubectl {exec run debug attach cp port-forward proxy plugin config certificate} :: lax +network +egress +execute \
   +?remote *skip
-helm :: +network +execute +?unknown-program
-terraform fmt, tofu fmt :: -check:read -diff *edit .write onedash
-terraform {validate version show graph output providers}, tofu {validate show} :: *skip .read onedash
-terraform {init get}, tofu init :: +network +install +write onedash *skip
-terraform plan, tofu plan :: -out=write -var-file=read onedash +network +execute *skip
-terraform {apply destroy import state taint console workspace force-unlock}, tofu {apply destroy state} :: +network \
-  +egress +system onedash *skip
-docker {ps images logs inspect version info stats top port diff history events manifest}, docker image {ls inspect}, \
-  docker container {ls inspect logs}, docker volume {ls inspect}, docker network {ls inspect}, docker compose {ps \
-  logs config ls images top version}, docker context ls, docker system df, docker buildx ls :: -f= --filter= \
-  --format= -n= --tail= --since= --until= *skip
-docker {pull search login logout}, docker image pull, docker compose pull :: -u= -p= --platform= +network +install \
-  *skip
-docker push, docker image push, docker compose push :: +network +egress *skip
-docker {build buildx builder bake}, docker image build, docker compose build :: -t= -f=read --file=read --build-arg= \
-  --target= --platform= --tag= --cache-from= --cache-to= -o=write --output=write --secret=read --ssh= --progress= \
-  --network= +execute +network +?container *read
-docker compose :: -f=read --file=read -p= --project-name= --profile= --env-file=read --project-directory=read
-docker compose {up run exec start restart create watch} :: +execute +network +?container *skip
+helm :: lax +network +execute +?unknown-program
+terraform fmt, tofu fmt :: -check:read -diff -list= -write= -recursive -no-color *edit .write onedash
+terraform {version get-plugins}, tofu version :: -json onedash
+# They start plugins of the workspace, which are programs.
+terraform {validate graph providers}, tofu {validate graph} :: -json -no-color -no-tests -test-directory= -draw-cycles \
+  -type= -plan=read -module-depth= onedash +execute *skip .read
+# They show values of the state, secret ones among them.
+terraform {output show}, tofu {output show} :: lax +secret *skip .read onedash
+# They fetch and install plugins; a rule asks.
+terraform {init get}, tofu init :: lax +network +install +write onedash *skip
+terraform plan, tofu plan :: lax -out=write -var-file=read onedash +network +execute *skip
+# They change what is deployed; a rule asks.
+terraform {apply destroy import state taint console workspace force-unlock}, tofu {apply destroy state} :: lax \
+  +network +egress +system onedash *skip
+# Their operands are names of containers, images, volumes and networks of the engine that is set up already.
+docker {ps images logs inspect version info stats top port diff history events}, docker image {ls inspect history}, \
+  docker container {ls ps list inspect logs top stats port diff}, docker volume {ls inspect}, docker network {ls \
+  inspect}, docker compose {ps logs ls images top version port events stats}, docker context {ls show}, docker system \
+  {df info}, docker buildx {ls version du} :: -[aqsltfdv] -f= -n= --filter= --format= --tail= --since= --until= --all \
+  --quiet --size --latest --last= --no-trunc --digests --tree --details --follow --timestamps --type= --no-stream \
+  --human --no-color --no-log-prefix --services --status= --orphans --index= --protocol= --json --verbose \
+  +service-read *skip
+# It asks a registry about an image.
+docker manifest :: lax +network +egress *host
+# It shows the settings with the values of the environment in them.
+docker compose {config convert} :: lax -o=write --output=write +secret *skip
+# Their operands are images; a rule asks about what they fetch.
+docker {pull search login logout}, docker image pull, docker compose pull :: lax +network +install *skip
+docker push, docker image push, docker compose push :: lax +network +egress *skip
+docker {build buildx builder bake}, docker image build, docker compose build :: lax -t= -f=read --file=read \
+  --build-arg= --target= --platform= --tag= --cache-from= --cache-to= -o=write --output=write --secret=read --ssh= \
+  --progress= --network= +execute +network +?container *read
+docker compose :: -f=read --file=read -p= --project-name= --profile= --env-file=read --project-directory=read --ansi= \
+  --progress= --parallel= --compatibility --all-resources --dry-run
+# Unclear in any case: what they start runs in a container.
+docker compose {up run exec start restart create watch} :: lax +execute +network +?container *skip
+# Their operands are containers; a rule asks.
 docker compose {down stop kill rm pause}, docker {stop kill restart start pause unpause wait rename update}, docker \
-  container {stop kill} :: -t= -v!delete --volumes!delete --rmi=!delete +process *skip
+  container {stop kill} :: lax -t= -v!delete --volumes!delete --rmi=!delete +process *skip
 docker {rm rmi prune}, docker system prune, docker image {prune rm}, docker container {prune rm}, docker volume {rm \
-  prune}, docker network {rm prune}, docker builder prune :: +delete *skip
-docker cp :: +?container +read +write *skip
+  prune}, docker network {rm prune}, docker builder prune :: lax +delete *skip
+# Unclear in any case: a path of the container or of this machine.
+docker cp :: lax +?container +read +write *skip
+# Their operands are images and names; a rule asks about each of these changes.
 docker {tag save load import export commit context swarm service stack node secret config plugin}, docker volume \
-  create, docker network {create connect}, docker image {tag save} :: -o=write --output=write -i=read --input=read \
-  +system *skip
-docker, podman, nerdctl :: -H=host --host=host -c= --context= --config=read -l= --log-level= -D
-minikube, kind, k3d, multipass, lima, limactl, colima, orb, qemu-system-x86_64, VBoxManage, virsh :: +execute \
+  create, docker network {create connect}, docker image {tag save} :: lax -o=write --output=write -i=read \
+  --input=read +system *skip
+docker, podman, nerdctl :: -[Dv] -H=send --host=send -c=!network,egress --context=!network,egress --config=program -l= \
+  --log-level= --debug --tls --tlsverify --tlscacert=read --tlscert=read --tlskey=secretfile --url=send --connection=send \
+  -r!network,egress --remote!network,egress --identity=secretfile -n= --namespace= --root=!privilege --address=socket
+minikube, kind, k3d, multipass, lima, limactl, colima, orb, qemu-system-x86_64, VBoxManage, virsh :: lax +execute \
   +?container
 """
