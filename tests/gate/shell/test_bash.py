@@ -23,7 +23,9 @@ from aver.gate.shell.understand import understand
 BASH = shutil.which("bash")
 pytestmark = pytest.mark.skipif(BASH is None, reason="there is no bash here")
 
-PRELUDE = """M() { local IFS=$'\\x1f' s; s="$*"; printf '%s\\0' "${s//$'\\n'/<NL>}" >> "$NOTED"; }
+# A loop without end must stop by itself, also where the tests are ended before they can end it.
+PRELUDE = """ulimit -t 15 -f 20000
+M() { local IFS=$'\\x1f' s; s="$*"; printf '%s\\0' "${s//$'\\n'/<NL>}" >> "$NOTED"; }
 """
 
 TEMPLATES = [
