@@ -99,7 +99,7 @@ def test_a_wrapper_that_others_may_change_is_none(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize("workspace", ["/", "home", "home/.aver", "."])
 def test_a_workspace_that_holds_the_home_or_the_system_is_refused(place: Place, workspace: str) -> None:
     given = place.home.parent / workspace if workspace != "/" else Path("/")
-    with pytest.raises(BadInput, match="cannot be confined|contains"):
+    with pytest.raises(BadInput, match=r"cannot be confined|contains"):
         build_wrapped_command("true", given, aver_home=place.aver_home, environment=place.environment)
 
 
@@ -180,14 +180,27 @@ def listener() -> Iterator[int]:
         thread.join()
 
 
-CONNECT = "import socket, sys\ntry:\n    socket.create_connection(('127.0.0.1', {port}), 5)\n    print('connected')\nexcept OSError:\n    print('refused')\n"
+def connecting(connection: str) -> str:
+    """The text of a shell command that tries a connection and prints whether it was made."""
+    program = f"""
+import socket
+try:
+    {connection}
+    print("connected")
+except OSError:
+    print("refused")
+"""
+    return f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}"
+
+
+def run_bare(command: str) -> str:
+    return subprocess.run(command, shell=True, capture_output=True, text=True, check=False).stdout
 
 
 @needs_wrapper
 def test_it_has_no_network_and_not_the_hosts_loopback(place: Place, listener: int) -> None:
-    program = f"{shlex.quote(sys.executable)} -c {shlex.quote(CONNECT.format(port=listener))}"
-    bare = subprocess.run(program, shell=True, capture_output=True, text=True, check=False)
-    assert bare.stdout == "connected\n"
+    program = connecting(f"socket.create_connection(('127.0.0.1', {listener}), 5)")
+    assert run_bare(program) == "connected\n"
     assert place.run(program).stdout == "refused\n"
 
 
@@ -198,16 +211,13 @@ def test_sockets_in_temporary_directories_are_hidden(
     monkeypatch.setattr(confinement, "TEMPORARY_DIRECTORIES", (str(tmp_path),))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mux").mkdir()
-    connect = "import socket\ns = socket.socket(socket.AF_UNIX)\ntry:\n    s.connect('{}')\n    print('connected')\nexcept OSError:\n    print('refused')\n"
     with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
         for server, name in ((first, "agent.sock"), (second, "mux/default")):
             server.bind(name)
             server.listen()
         for name in ("agent.sock", "mux/default"):
-            program = f"{shlex.quote(sys.executable)} -c {shlex.quote(connect.format(tmp_path / name))}"
-            assert (
-                subprocess.run(program, shell=True, capture_output=True, text=True, check=False).stdout == "connected\n"
-            )
+            program = connecting(f"socket.socket(socket.AF_UNIX).connect({str(tmp_path / name)!r})")
+            assert run_bare(program) == "connected\n"
             assert place.run(program).stdout == "refused\n"
 
 

@@ -7,8 +7,8 @@ installed, Aver can run them in namespaces of their own. A command that is confi
 * sees the whole file system, read-only, but for the workspace, the caches of package managers and the temporary
   directories;
 * cannot change what is guarded at the top of the workspace, such as `.claude`, `.git/hooks` and `.git/config`;
-* does not see Aver's home, `/run`, or the sockets in the temporary directories: a socket can be used on a read-only file
-  system, and that of Docker, of an ssh agent or of a terminal multiplexer leads out;
+* does not see Aver's home, `/run`, or the sockets in the temporary directories: a socket can be used on a read-only
+  file system, and that of Docker, of an ssh agent or of a terminal multiplexer leads out;
 * sees no other process, and ends with the program that started it.
 
 It is no wall against the kernel's own defects, and it does not hide what the person can read: without network, what it
@@ -35,7 +35,7 @@ CONFINABLE_EFFECTS = frozenset({"read", "arrange", "build"})
 WRAPPERS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 """Where the wrapper may be. It is not looked for in PATH, which the workspace may have changed."""
 
-TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - not a file of ours
+TEMPORARY_DIRECTORIES = ("/tmp", "/var/tmp", "/dev/shm")
 
 CACHE_DIRECTORIES = (
     *(
