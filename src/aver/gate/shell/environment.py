@@ -1,10 +1,13 @@
 """Assignments of variables that change what a program does: the libraries it loads, the programs it starts.
 
-`LD_PRELOAD=x.so ls`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code that the command does not name.
-There are too many such variables to list them one by one. For most programs Aver lists families of names, and then lets
-harmless names and harmless values through. A build, a test or a git hook reads any variable that its author chose. Before
-these only names pass that are known to be harmless: `CI=1 make` is ordinary, `JAVACMD=x mvn test` is unclear. The families that steer a coding agent are data about that
-agent, in `agents/<name>/names.py`. They come with `PathRoots.known`.
+`LD_PRELOAD=x.so ls`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code that the command does not
+name. There are too many such variables to list them one by one. For most programs Aver lists families of names, and
+then lets harmless names and harmless values through. A build, a test or a git hook reads any variable that its author
+chose. Before these only names pass that are known to be harmless: `CI=1 make` is ordinary, `JAVACMD=x mvn test` is
+unclear.
+
+The families that steer a coding agent are data about that agent, in `agents/<name>/names.py`. They come with
+`PathRoots.known`.
 """
 
 from __future__ import annotations
@@ -53,7 +56,9 @@ _HARMLESS_BEFORE_BUILDS = r"""
     |UPDATE_(?:SNAPSHOTS?|GOLDEN|EXPECT)|INSTA_UPDATE|TEST_(?:TIMEOUT|THREADS|VERBOSE)|PORT|JOBS|NINJA_STATUS|MYPY_FORCE_COLOR
     """
 """Names that mean nothing to most programs, and steer no build: colours, language, time zone, how much is told."""
-_HOOK_SWITCHES = r"HUSKY(?:_SKIP_HOOKS|_SKIP_INSTALL)?|SKIP|LEFTHOOK(?:_\w+)?|OVERCOMMIT_\w+|PRE_COMMIT_\w+|SKIP_\w*HOOKS?"
+_HOOK_SWITCHES = (
+    r"HUSKY(?:_SKIP_HOOKS|_SKIP_INSTALL)?|SKIP|LEFTHOOK(?:_\w+)?|OVERCOMMIT_\w+|PRE_COMMIT_\w+|SKIP_\w*HOOKS?"
+)
 """Names with which a person switches the hooks of a repository off. Hooks may be what asks Aver."""
 _HARMLESS_PROGRAMS = frozenset(("", "cat", "true", ":", "false", "/bin/true", "/bin/cat", "never", "0", "1"))
 """Values of EDITOR, PAGER and similar variables that run nothing of interest."""

@@ -57,7 +57,24 @@ def copy(call: Invocation) -> None:
 
 
 _DD_SETTINGS = frozenset(
-    "bs cbs ibs obs count conv iflag oflag seek oseek skip iseek status files fillchar speed".split()
+    [
+        "bs",
+        "cbs",
+        "ibs",
+        "obs",
+        "count",
+        "conv",
+        "iflag",
+        "oflag",
+        "seek",
+        "oseek",
+        "skip",
+        "iseek",
+        "status",
+        "files",
+        "fillchar",
+        "speed",
+    ]
 )
 
 
@@ -98,7 +115,8 @@ def chmod(call: Invocation) -> None:
 def ln(call: Invocation) -> None:
     """Judge a link. Its target counts as read, because opening the link opens the target."""
     marks = (
-        "-[sfnrvTLPidFhb] -S= -t= --suffix= --target-directory= --backup? --symbolic --force --no-dereference --relative"
+        "-[sfnrvTLPidFhb] -S= -t= --suffix= --target-directory= --backup? --symbolic --force --no-dereference"
+        " --relative"
         " --verbose --no-target-directory --logical --physical --interactive --directory gnu"
     )
     given = apply_options(call, parse_spec(marks))

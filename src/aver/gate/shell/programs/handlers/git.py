@@ -83,7 +83,9 @@ def git(call: Invocation) -> None:
     # Outside the workspace, git obeys the settings of another repository.
     if any(cwd is None or locate_path(cwd, None, call.path_roots).where != "workspace" for cwd in call.state.cwds):
         call.report_unclear("environment", "the settings of another repository count, and may run programs")
-    elif any(_BARE_REPOSITORY.search(cwd[len(call.path_roots.workspace) :]) for cwd in call.state.cwds if cwd is not None):
+    elif any(
+        _BARE_REPOSITORY.search(cwd[len(call.path_roots.workspace) :]) for cwd in call.state.cwds if cwd is not None
+    ):
         call.report_effect("execute", *given.operands[:1])
         call.report_unclear("environment", "the settings of another repository count, and may run programs")
     call = replace(call, words=tuple(given.operands))

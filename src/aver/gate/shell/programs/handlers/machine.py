@@ -27,10 +27,12 @@ _DOCKER_RUN = (
     " --detach-keys= --annotation= --link= --storage-opt= --pids-limit="
 )
 _PATCH = (
-    "gnu -[RNEbstfuclnZT] -p= -i=read -o=write -d= -r=write -B= -D= -F= -g= -V= -Y= -z= --input=read --output=write --directory="
+    "gnu -[RNEbstfuclnZT] -p= -i=read -o=write -d= -r=write -B= -D= -F= -g= -V= -Y= -z= --input=read --output=write"
+    " --directory="
     " --strip= --reject-file=write --dry-run --check --quiet --silent --verbose --force --batch"
     " --forward --reverse --backup --posix --unified --normal --context --remove-empty-files --ignore-whitespace"
-    " --fuzz= --merge? --no-backup-if-mismatch --binary --version-control= --prefix= --suffix= -R -N -E -b -s -t -f -u -c -n -e!execute,?code"
+    " --fuzz= --merge? --no-backup-if-mismatch --binary --version-control= --prefix= --suffix= -R -N -E -b -s -t -f"
+    " -u -c -n -e!execute,?code"
     " --ed!execute,?code 1edit 2read"
 )
 _OPENSSL = (
@@ -124,9 +126,9 @@ def ip(call: Invocation) -> None:
 
 def network_probe(call: Invocation) -> None:
     """Judge `ping`, `dig` and similar programs. Looking up a name sends that name to another machine."""
-    if all(word.value is not None and _LOOPBACK_PROBE.fullmatch(word.value) for word in call.words) and call.program in (
-        *("ping", "ping6"),
-    ):
+    if all(
+        word.value is not None and _LOOPBACK_PROBE.fullmatch(word.value) for word in call.words
+    ) and call.program in (*("ping", "ping6"),):
         call.report_effect("loopback", *call.words)
         return
     call.report_effect("network")

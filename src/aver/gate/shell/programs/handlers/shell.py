@@ -26,7 +26,16 @@ _SHELL_LETTERS = re.compile(r"[-+][abefhiklmnprstuvxBCDEHPT]*[cs]?[abefhiklmnprs
 _SHELL_WORDS = frozenset(
     (
         *("--login", "--norc", "--noprofile", "--posix", "--noediting", "--restricted", "--verbose", "--debugger"),
-        *("--no-rcs", "--no-config", "--private", "--interactive", "--emacs", "--vi", "--dump-strings", "--dump-po-strings"),
+        *(
+            "--no-rcs",
+            "--no-config",
+            "--private",
+            "--interactive",
+            "--emacs",
+            "--vi",
+            "--dump-strings",
+            "--dump-po-strings",
+        ),
     )
 )
 _HARMLESS_JOB_LISTS = frozenset(("-l", "-L", "--list", "--table", "--help", "--version", "-V", "-h"))

@@ -110,16 +110,49 @@ _LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|::1", re.IGNORECA
 _ELSEWHERE = {
     "curl": (
         *("-L", "--location", "--location-trusted", "-x", "--proxy", "--preproxy", "-K", "--config", "--unix-socket"),
-        *("--abstract-unix-socket", "--resolve", "--connect-to", "--dns-servers", "--doh-url", "--interface", "--variable"),
-        *("--expand-url", "--netrc-file", "-n", "--netrc", "-E", "--cert", "--key", "-P", "-Q", "--mail-rcpt", "--hsts"),
+        *(
+            "--abstract-unix-socket",
+            "--resolve",
+            "--connect-to",
+            "--dns-servers",
+            "--doh-url",
+            "--interface",
+            "--variable",
+        ),
+        *(
+            "--expand-url",
+            "--netrc-file",
+            "-n",
+            "--netrc",
+            "-E",
+            "--cert",
+            "--key",
+            "-P",
+            "-Q",
+            "--mail-rcpt",
+            "--hsts",
+        ),
         *("--alt-svc", "--libcurl", "--url-query"),
     ),
     "wget": (
-        *("-e", "--execute", "--config", "-i", "--input-file", "-r", "--recursive", "-m", "--mirror", "-p", "-B", "--base"),
+        *(
+            "-e",
+            "--execute",
+            "--config",
+            "-i",
+            "--input-file",
+            "-r",
+            "--recursive",
+            "-m",
+            "--mirror",
+            "-p",
+            "-B",
+            "--base",
+        ),
         *("--page-requisites", "-H", "--use-askpass", "--certificate", "--private-key", "--load-cookies", "-F"),
     ),
 }
-"""Options after which a request may go elsewhere than its address says, or may take more along than the command shows."""
+"""Options after which a request may go elsewhere than its address says, or may take along more than is shown."""
 
 
 def fetch(call: Invocation) -> None:
@@ -145,12 +178,17 @@ def _is_loopback_address(word: Word) -> bool:
     return word.is_known and all(_LOOPBACK_ADDRESS.fullmatch(value) for value in word.values)
 
 
+_PROBE_OPTIONS = frozenset(("-z", "-v", "-n", "-w", "-4", "-6", "-t"))
+
+
 def netcat(call: Invocation) -> None:
     """Judge `nc`. With `-z` it only tries whether a port is open."""
-    spec = parse_spec("-[zvnutl46dkN] -w= -p= -s= -q= -i= -e=program -c=run -x=send -X= -o=write -U!?unknown-target -I= -O= -G=")
+    spec = parse_spec(
+        "-[zvnutl46dkN] -w= -p= -s= -q= -i= -e=program -c=run -x=send -X= -o=write -U!?unknown-target -I= -O= -G="
+    )
     given = apply_options(call, spec)
     hosts = given.operands[:1]
-    is_probe = given.has_option("-z") and not {option.name for option, _, _ in given.options} - set("-z -v -n -w -4 -6 -t".split())
+    is_probe = given.has_option("-z") and {option.name for option, _, _ in given.options} <= _PROBE_OPTIONS
     if is_probe and hosts and all(_LOOPBACK_HOST.fullmatch(value) for value in hosts[0].values or ("",)):
         call.report_host(hosts[0], "loopback")
         return

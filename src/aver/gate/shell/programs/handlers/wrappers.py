@@ -10,7 +10,7 @@ from aver.gate.shell.environment import is_secret_name, judge_assignment
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import CHOICES_MAX, StatesAfter, Word, change_directory
 from aver.gate.shell.programs.apply import apply_options
-from aver.gate.shell.programs.spec import READING_VERBS, ParsedArguments, parse_spec, read_arguments
+from aver.gate.shell.programs.spec import READING_VERBS, ParsedArguments, parse_spec
 from aver.gate.shell.programs.tables import ROWS
 
 _ASSIGNMENT_PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
