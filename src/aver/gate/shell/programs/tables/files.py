@@ -295,6 +295,7 @@ ps :: -[AaedNTxfFjlHmLMcwySZvrVy] -E!secret -o= -p= -u= -U= -C= -G= -g= -t= -O= 
   --no-headers --no-heading --headers --forest --deselect --cumulative --context --info gnu *shown
 # Its operands are keys of a public database.
 getent {passwd group services protocols networks ethers rpc aliases initgroups netgroup} :: -[Ai] -s= *skip
+# Its operands are names of users; a rule asks about what it shows.
 getent {shadow gshadow} :: -[Ai] -s= +secret *skip
 getent {hosts ahosts ahostsv4 ahostsv6} :: -[Ai] -s= +network *send
 # Their operands are names of programs.
@@ -372,6 +373,7 @@ journalctl :: -[mkxarfqeNl] -D=read -u= -n? -p= -t= -S= -U= -o= -M= -c= -b? -g= 
   --vacuum-files=!system --rotate!system --flush!system --sync!system --relinquish-var!system \
   --smart-relinquish-var!system --update-catalog!system --setup-keys!system gnu *skip
 ifconfig, route :: -[avsnleC64] 1skip *system
+# Its operands are names of hosts in the table of addresses.
 arp :: -[aenvAl] -i= -H= -f!system:read -d!system -s!system -S!system --file!system:read --delete!system \
   --set!system *skip
 # They describe devices, screens, fonts and terminals; their operands select them.

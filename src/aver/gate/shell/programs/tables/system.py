@@ -89,6 +89,7 @@ ssh-keyscan :: lax -p= -t= -T= -f=read +network *host
 ssh-copy-id :: lax -i=read -p= -o= -f +network +egress +persist *host
 # Their operands are names of programs and builtins.
 hash :: -[dltrfLm] -p=!?shell *skip
+# Its operands are names of builtins.
 enable :: -[adps] -f!execute,?script -n!?shell *skip
 # Unclear in any case: they run code while a person types.
 bind, complete, compgen, compopt :: lax +?shell *skip

@@ -48,7 +48,7 @@ unittest, behave, stestr :: -[vqfcbkhsSTdDwe] -k= -s= -p= -t= -D= -n= -i= -e= -f
   --failfast --catch --buffer --locals --start-directory= --pattern= --top-level-directory= --durations= --tags= \
   --format= --stop --no-capture --name= --include= --exclude= --junit --junit-directory=write --outfile=write \
   --logging-level= --no-color --color --dry-run --steps-catalog +execute
-pyright, basedpyright, pyre, pytype, pyrefly, ty :: -[hvpw] -p= -t=read -v=read --pythonpath=program \
+pyright, basedpyright, pyre, pytype, pyrefly, ty :: -[hvw] -p=read -t=read -v=read --pythonpath=program \
   --python-executable=program --project=read --config-file=read --cache-dir=write --junit-xml=write --outputjson \
   --stats --verbose --warnings --level= --pythonversion= --pythonplatform= --typeshedpath=read --venvpath=read \
   --venv-path=read --threads? --dependencies --skipunannotated --verifytypes= --ignoreexternal --watch \
@@ -285,7 +285,7 @@ dotnet {restore add tool new workload remove} :: lax +network +install +execute
 # A rule asks in any case, so its options need no list.
 dotnet nuget :: lax +network +egress +execute
 # They list what is installed, and projects of a solution.
-dotnet {--info --list-sdks --list-runtimes list}, dotnet sln list :: lax *skip
+dotnet {--info --list-sdks --list-runtimes list}, dotnet sln list :: -[vh] --verbosity= --format= --include-transitive --framework= *skip
 # A rule asks about what it writes or runs, so its options need no list.
 dotnet sln :: lax +write
 swift {build test} :: -[vqchj] -c= -j= --configuration= --target= --product= --filter= --skip= --parallel \
