@@ -285,7 +285,8 @@ dotnet {restore add tool new workload remove} :: lax +network +install +execute
 # A rule asks in any case, so its options need no list.
 dotnet nuget :: lax +network +egress +execute
 # They list what is installed, and projects of a solution.
-dotnet {--info --list-sdks --list-runtimes list}, dotnet sln list :: -[vh] --verbosity= --format= --include-transitive --framework= *skip
+dotnet {--info --list-sdks --list-runtimes list}, dotnet sln list :: -[vh] --verbosity= --format= \
+  --include-transitive --framework= *skip
 # A rule asks about what it writes or runs, so its options need no list.
 dotnet sln :: lax +write
 swift {build test} :: -[vqchj] -c= -j= --configuration= --target= --product= --filter= --skip= --parallel \
