@@ -46,7 +46,7 @@ def test_ordinary_work_is_clear_and_touches_nothing_guarded() -> None:
         if case.section == ORDINARY:
             assert not case.unclear, case.command
             assert not case.effects & GRAVE, case.command
-            assert all(re.fullmatch(r"network \S+", target) for target in case.targets), case.command
+            assert all(re.fullmatch(r"(?:network|loopback) \S+", target) for target in case.targets), case.command
 
 
 def test_what_is_more_than_that_never_looks_like_reading() -> None:

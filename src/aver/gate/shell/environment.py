@@ -1,10 +1,13 @@
 """Assignments of variables that change what a program does: the libraries it loads, the programs it starts.
 
-`LD_PRELOAD=x.so ls`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code that the command does not name.
-There are too many such variables to list them one by one. For most programs Aver lists families of names, and then lets
-harmless names and harmless values through. A build, a test or a git hook reads any variable that its author chose. Before
-these only names pass that are known to be harmless: `CI=1 make` is ordinary, `JAVACMD=x mvn test` is unclear. The families that steer a coding agent are data about that
-agent, in `agents/<name>/names.py`. They come with `PathRoots.known`.
+`LD_PRELOAD=x.so ls`, `PAGER='sh -c …' git log` and `GIT_SSH_COMMAND=… git fetch` run code that the command does not
+name. There are too many such variables to list them one by one. For most programs Aver lists families of names, and
+then lets harmless names and harmless values through. A build, a test or a git hook reads any variable that its author
+chose. Before these only names pass that are known to be harmless: `CI=1 make` is ordinary, `JAVACMD=x mvn test` is
+unclear.
+
+The families that steer a coding agent are data about that agent, in `agents/<name>/names.py`. They come with
+`PathRoots.known`.
 """
 
 from __future__ import annotations

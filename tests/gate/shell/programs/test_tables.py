@@ -70,7 +70,7 @@ def _names(table: str) -> list[str]:
 
 def test_a_program_with_a_handler_has_no_line_but_for_its_options() -> None:
     judged_by_both = {name for name in HANDLERS if name in ROWS}
-    assert judged_by_both == {"sudo", "doas", "docker", "podman", "nerdctl"}
+    assert judged_by_both == {"sudo", "doas", "docker", "podman", "nerdctl", "curl", "wget"}
     assert "git" in WITH_SUBCOMMANDS
 
 
@@ -91,6 +91,50 @@ def test_what_only_reads_has_no_option_that_does_more() -> None:
         assert parse_spec(ROWS[name]).has_risky_options, name
 
 
+# --- how lines are justified
+
+
+def lines_with_comments() -> list[tuple[str, str]]:
+    """The lines of all tables, each with the comment right before it."""
+    found: list[tuple[str, str]] = []
+    for table in TABLES:
+        comment = ""
+        for line in table.TABLE.replace("\\\n", " ").splitlines():
+            if line.startswith("#"):
+                comment = line[1:].strip()
+            else:
+                if "::" in line:
+                    found.append((line, comment))
+                comment = ""
+    return found
+
+
+LINES = lines_with_comments()
+
+
+@for_each(LINES, lambda line: line[0].partition("::")[0].strip()[:200])
+def test_a_line_that_is_not_closed_says_why(line: tuple[str, str]) -> None:
+    marks, comment = line[0].partition("::")[2], line[1]
+    spec = parse_spec(marks)
+    if not spec.is_lax:
+        return
+    assert comment, "a line that says lax needs a comment before it"
+    # Nothing passes by such a line: each has an effect that a rule asks about, or is unclear in any case.
+    asked = set(EFFECTS) - {"read", "git-state", "git-fetch", "service-read", "loopback", "locked-install"}
+    assert any(effect.startswith("?") or effect in asked for effect in (*spec.always, spec.here)), marks
+
+
+@for_each(LINES, lambda line: line[0].partition("::")[0].strip()[:200])
+def test_a_line_that_ignores_its_operands_says_why(line: tuple[str, str]) -> None:
+    if parse_spec(line[0].partition("::")[2]).rest == "skip":
+        assert len(line[1]) > 20, "a line that says *skip needs a comment before it"
+
+
+def test_the_comments_are_found() -> None:
+    assert len(LINES) > 280
+    assert sum(bool(comment) for _, comment in LINES) > 100
+
+
 # --- how arguments are read
 
 
@@ -99,12 +143,16 @@ def options(marks: str, text: str) -> list[tuple[str, str | None]]:
     return [(option.name, value.value if value else None) for option, value, _ in given.options]
 
 
+def unlisted(marks: str, text: str) -> list[str]:
+    return [name for name, _ in read_arguments(parse_spec(marks), words(text)).unlisted]
+
+
 def operands(marks: str, text: str) -> list[str | None]:
     return [word.value for word in read_arguments(parse_spec(marks), words(text)).operands]
 
 
 def test_values_are_found_wherever_getopt_finds_them() -> None:
-    marks = "-o= --output= -r -i? --color? --arg=="
+    marks = "gnu -o= --output= -r -i? --color? --arg=="
     assert options(marks, "-o x") == [("-o", "x")]
     assert options(marks, "-ox") == [("-o", "x")]
     assert options(marks, "-rox") == [("-r", None), ("-o", "x")]
@@ -116,6 +164,31 @@ def test_values_are_found_wherever_getopt_finds_them() -> None:
     assert options(marks, "-i x") == [("-i", None)]
     assert options(marks, "--arg a b c") == [("--arg", "b")]
     assert operands(marks, "--arg a b c") == ["c"]
+
+
+def test_only_some_programs_take_shortened_options() -> None:
+    """cargo, go, npm and uv know no short forms: there `--target` is not `--target-dir`."""
+    assert options("--target-dir=write", "--target x") == []
+    assert unlisted("--target-dir=write", "--target x") == ["--target"]
+    assert options("gnu --target-dir=write", "--target x") == [("--target-dir", "x")]
+    assert options("--target= --target-dir=write", "--target x") == [("--target", "x")]
+
+
+def test_an_option_that_is_not_listed_is_told() -> None:
+    assert unlisted("-a -o=", "-a -x --yes --no=1 b") == ["-x", "--yes", "--no"]
+    assert unlisted("-[ab]", "-abc") == ["-c"]
+    assert unlisted("", "--help --version -5") == []
+    assert unlisted("no --verify", "--no-verify --no-edit") == ["--no-edit"]
+    assert unlisted("literal", "--anything -x") == []
+    begun = Word("--new=$x", prefix="--new=")
+    assert [name for name, _ in read_arguments(parse_spec("-o="), [begun]).unlisted] == ["--new"]
+
+
+def test_an_option_may_have_an_effect_and_change_the_operands() -> None:
+    option = parse_spec("-a!?unknown-target:write").options["-a"]
+    assert (option.effects, option.operands, option.verb) == (("?unknown-target",), "write", "")
+    option = parse_spec("-F=read!write").options["-F"]
+    assert (option.takes, option.verb, option.effects) == ("=", "read", ("write",))
 
 
 def test_operands_end_where_they_end() -> None:

@@ -5,7 +5,7 @@ There are three ways to describe a program. Use the first one that is enough.
 1. *A line in a table* (`tables/`, language in `spec`). Use it if every option and operand has a fixed meaning: this
    option writes its value, these operands are read. Most programs need no more.
 
-       head, tail :: -n= -c= --lines= --bytes= *read
+       head, tail :: -[qvz] -n= -c= --lines= --bytes= *read
 
    A program whose first operand decides what it does (`git`, `cargo`, `npm`) gets one line per subcommand.
 
@@ -17,7 +17,7 @@ There are three ways to describe a program. Use the first one that is enough.
    may still read its options by a line of the table language, and most do.
 
 A program without any of these is reported as `unknown-program`. Read the program's manual before you add a line: an
-option that is missing from a line counts as harmless, unless the line says `strict`.
+option that is missing from a line makes the command unclear, unless the line says `lax`.
 
 `apply` finds the description of a program, and carries out a line.
 """

@@ -48,14 +48,14 @@ _HELP_PROGRAMS = frozenset(
         *("golangci-lint", "rustup", "brew", "minikube", "kind", "istioctl", "hugo", "buf", "sqlc"),
     )
 )
-"""Programs with a subcommand `help` or `version` that only prints. To others the word is a file, a target or a package."""
+"""Programs with a subcommand `help` or `version` that only prints. To others the word is a file or a package."""
 _HELP_BELOW_PROGRAMS = frozenset(
     (
         *("git", "docker", "podman", "gh", "kubectl", "npm", "pip", "uv", "poetry", "cargo", "go", "terraform", "tofu"),
         *("ruff", "systemctl", "brew", "conda", "dotnet", "rustup"),
     )
 )
-"""Programs that answer `--help` after any subcommand. Others hand it on to what the subcommand runs (`yarn start --help`)."""
+"""Programs that answer `--help` after any subcommand. Others hand it on to what they run (`yarn start --help`)."""
 
 _EDITABLE = lazy_pattern(r"\.(?:/)?(?:\[[\w, -]*\])?")
 """The workspace itself as a package: `.` and `.[dev]`."""
@@ -299,7 +299,7 @@ def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments)
 
 
 def report_unlisted_options(call: Invocation, spec: ProgramSpec, given: ParsedArguments) -> None:
-    """Report options that a line does not list, unless the line is lax. Handlers with lines of their own call it too."""
+    """Report options that a line does not list, unless the line is lax. Handlers call it for lines of their own."""
     if spec.is_lax:
         call.report.has_open_parts = True
         return

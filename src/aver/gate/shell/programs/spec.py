@@ -25,10 +25,10 @@ A line has the names of programs, two colons, and marks. A line that begins with
     onedash      long options have one hyphen
     (-a -b)      parentheses only group marks for the reader
 
-**A line is closed**: an option that it does not list makes the command unclear (`unknown-option`). A line must list every
-option of its program that takes a file, a host or a command. `--help`, `--version` and numbers such as `-5` are listed
-everywhere. A line says `lax` only if a rule asks about all its effects anyway, and its comment says why. A line that
-ignores its operands (`*skip`) says why in a comment, too. Tests hold both.
+**A line is closed**: an option that it does not list makes the command unclear (`unknown-option`). A line must list
+every option of its program that takes a file, a host or a command. `--help`, `--version` and numbers such as `-5` are
+listed everywhere. A line says `lax` only if a rule asks about all its effects anyway, and its comment says why. A line
+that ignores its operands (`*skip`) says why in a comment, too. Tests hold both.
 
 `verbs` defines the verbs. The verb `command` judges all remaining operands as a command of its own.
 """

@@ -507,11 +507,13 @@ def _passed_argument(call: Invocation, word: Word) -> None:
             call.report_unclear("unknown-option", why, word)
 
 
+_FORMAT_OPTIONS = frozenset(("--check", "-l", "-v", "--verbose", "-q"))
+
+
 def _format_option(call: Invocation, word: Word) -> None:
     """Judge an operand of `cargo fmt` and `go fmt`: an option or file for the formatter, after `--`."""
-    if word.value is None or word.value.startswith("-"):
-        if word.value not in ("--check", "-l", "-v", "--verbose", "-q"):
-            call.report_unclear("unknown-option", f"{word.short_text} of {call.program} is not in the tables", word)
+    if (word.value is None or word.value.startswith("-")) and word.value not in _FORMAT_OPTIONS:
+        call.report_unclear("unknown-option", f"{word.short_text} of {call.program} is not in the tables", word)
 
 
 _LINT_FORMATS = lazy_pattern(r"[a-z0-9-]+(?:,[a-z0-9-]+)*")

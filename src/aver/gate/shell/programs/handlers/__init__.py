@@ -118,7 +118,7 @@ OPEN_PROGRAMS = frozenset(
         *("awk", "gawk", "mawk", "nawk", "sqlite3", "openssl", "test", "[", "let"),
     )
 )
-"""Programs whose handler does not have a closed list of options. `CommandAnalysis.is_fully_listed` is false with them."""
+"""Programs whose handler has no closed list of options. With them `CommandAnalysis.is_fully_listed` is false."""
 
 
 @lru_cache(maxsize=256)

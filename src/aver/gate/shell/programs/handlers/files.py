@@ -115,7 +115,8 @@ def chmod(call: Invocation) -> None:
 def ln(call: Invocation) -> None:
     """Judge a link. Its target counts as read, because opening the link opens the target."""
     marks = (
-        "-[sfnrvTLPidFhb] -S= -t= --suffix= --target-directory= --backup? --symbolic --force --no-dereference --relative"
+        "-[sfnrvTLPidFhb] -S= -t= --suffix= --target-directory= --backup? --symbolic --force --no-dereference"
+        " --relative"
         " --verbose --no-target-directory --logical --physical --interactive --directory gnu"
     )
     given = apply_options(call, parse_spec(marks))

@@ -21,12 +21,15 @@ _NODE = (
     "posix (-v -h --test --watch --no-warnings --trace-warnings --enable-source-maps"
     " --experimental-vm-modules --inspect? --expose-gc --trace-deprecation --throw-deprecation"
     " --no-deprecation --preserve-symlinks --test-only --test-force-exit --experimental-test-coverage"
-    " --experimental-strip-types --no-experimental-strip-types --experimental-transform-types --no-opt --stack-trace-limit="
+    " --experimental-strip-types --no-experimental-strip-types --experimental-transform-types --no-opt"
+    " --stack-trace-limit="
     " --test-concurrency= --test-timeout= --test-shard= --test-reporter-destination=write --cpu-prof-dir=write"
-    " --heap-prof-dir=write --redirect-warnings=write --report-directory=write --diagnostic-dir=write --tls-keylog=write"
+    " --heap-prof-dir=write --redirect-warnings=write --report-directory=write --diagnostic-dir=write"
+    " --tls-keylog=write"
     " --unhandled-rejections= --stack-size= --openssl-config=program --icu-data-dir=read --snapshot-blob=program"
     " --input-type= --experimental-default-type= --disable-warning= --watch-preserve-output) -i!execute,?dynamic-code"
-    " --interactive!execute,?dynamic-code --inspect-brk?!network --env-file-if-exists=read -e=~code -p=~code -pe=~code --eval=~code --print=~code"
+    " --interactive!execute,?dynamic-code --inspect-brk?!network --env-file-if-exists=read -e=~code -p=~code"
+    " -pe=~code --eval=~code --print=~code"
     " -r=program --require=program --import=program --loader=program --experimental-loader=program -c:read"
     " --check:read --env-file=read --max-old-space-size= -C= --conditions= --title= --run=code --prof --cpu-prof"
     " --build-snapshot=program --test-reporter= --test-name-pattern= --watch-path= 1program"
@@ -36,7 +39,8 @@ INTERPRETERS: Mapping[str, str] = {
         "posix -e=~code -E=~code -M=program -m=program -I= -i?!write -x? -F= -0? -l? -d?!?code -n -p -a -w -c"
         " -v:skip -V? -[hsStTuUWX] -C? -D? 1program"
     ),
-    "ruby": "posix -e=~code -r=program -I= -i?!write -C= -F= -n -p -a -w -c -v:skip -[hsSWlTUy] -K= -T? -W? -E= -x? --disable? --enable? --yjit --jit --encoding= 1program",
+    "ruby": "posix -e=~code -r=program -I= -i?!write -C= -F= -n -p -a -w -c -v:skip -[hsSWlTUy] -K= -T? -W? -E= -x?"
+    " --disable? --enable? --yjit --jit --encoding= 1program",
     "php": (
         "posix -r=~code -B=code -R=code -E=code -F=program -f=~program -d=code -S=!network -t= -c=program"
         " -z=program -l:read -[imnsawHeq] -v:skip --ini --ri= --rf= 1program"
@@ -44,7 +48,8 @@ INTERPRETERS: Mapping[str, str] = {
     "lua": "posix -e=~code -l=program -i -v:skip 1program",
     "luajit": "posix -e=~code -l=program -b? -j= -O? 1program",
     "Rscript": "posix --vanilla --no-save --no-restore --slave --no-echo --verbose -e=~code 1program",
-    "julia": "posix -e=~code -E=~code -L=program -J=program --project? -t= -p= -[qih] --threads= --startup-file= --color= --check-bounds= 1program",
+    "julia": "posix -e=~code -E=~code -L=program -J=program --project? -t= -p= -[qih] --threads= --startup-file="
+    " --color= --check-bounds= 1program",
     "osascript": "posix -e=~code -l= -s= 1program",
     "tclsh": "posix 1program",
     "expect": "posix -c=~code -f=~program 1program",
@@ -70,13 +75,15 @@ _ALWAYS_FETCH = frozenset(("uvx", "pnpx"))
 _PYTHON_MODULES: Mapping[str, str] = {
     "json.tool": "-[hi] --indent= --tab --no-indent --compact --sort-keys --no-ensure-ascii --json-lines 1read 2write",
     "venv": (
-        "-[h] --system-site-packages --symlinks --copies --clear!delete --upgrade --without-pip --prompt= --upgrade-deps!network"
+        "-[h] --system-site-packages --symlinks --copies --clear!delete --upgrade --without-pip --prompt="
+        " --upgrade-deps!network"
         " --without-scm-ignore-files *write"
     ),
     "compileall": "-[hlfqbr] -d= -s= -p= -x= -i=read -j= -o= -e= --invalidation-mode= --hardlink-dupes *edit @write",
     "py_compile": "-[hq] --quiet *edit",
     "unittest": (
-        "-[vqfcbhk] -k= -s= -p= -t= --verbose --quiet --failfast --catch --buffer --locals --start-directory= --pattern="
+        "-[vqfcbhk] -k= -s= -p= -t= --verbose --quiet --failfast --catch --buffer --locals --start-directory="
+        " --pattern="
         " --top-level-directory= --durations= +execute"
     ),
     "doctest": "-[vhfF] -o= --verbose --fail-fast +execute",
@@ -98,8 +105,8 @@ _PYTHON_MODULES: Mapping[str, str] = {
     "this": "",
     "base64": "-[deutw] *read",
 }
-"""The modules of Python itself that run as programs. Those that say `lax` print the same, whatever they are given, or are
-asked about in any case."""
+"""The modules of Python itself that run as programs. Those that say `lax` print the same, whatever they are given, or
+a rule asks about them in any case."""
 _SQL_READS = re.compile(
     r"\s*(?:select|explain|pragma\s+\w+(?:\(\w+\))?\s*;?\s*$|\.(?:tables|schema|indexes|databases|dbinfo|mode\s+\w+"
     r"|headers?\s+\w+|width)\b|with\b)",
@@ -228,7 +235,8 @@ def package_runner(call: Invocation) -> None:
     """Judge `npx`, `uvx` and similar programs, which run an installed tool, or fetch one and run it."""
     given = read_arguments(
         parse_spec(
-            "posix (-y -q --yes --no --no-install --quiet --offline --bun) --prefix=project -C=project -p= -c=run --package= --call=run --from="
+            "posix (-y -q --yes --no --no-install --quiet --offline --bun) --prefix=project -C=project -p= -c=run"
+            " --package= --call=run --from="
             " --with= --python="
         ),
         call.words,
@@ -260,7 +268,8 @@ def sqlite(call: Invocation) -> None:
     given = read_arguments(
         parse_spec(
             "onedash (-readonly -json -csv -header -noheader -line -column -box -table -markdown -list -html"
-            " -batch -bail -safe -version -help -ascii -tabs -quote -echo -stats -interactive -nofollow) -cmd= -separator= -nullvalue= -init=program -newline= -vfs="
+            " -batch -bail -safe -version -help -ascii -tabs -quote -echo -stats -interactive -nofollow) -cmd="
+            " -separator= -nullvalue= -init=program -newline= -vfs="
         ),
         call.words,
     )

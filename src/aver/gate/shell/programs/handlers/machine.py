@@ -27,10 +27,12 @@ _DOCKER_RUN = (
     " --detach-keys= --annotation= --link= --storage-opt= --pids-limit="
 )
 _PATCH = (
-    "gnu -[RNEbstfuclnZT] -p= -i=read -o=write -d= -r=write -B= -D= -F= -g= -V= -Y= -z= --input=read --output=write --directory="
+    "gnu -[RNEbstfuclnZT] -p= -i=read -o=write -d= -r=write -B= -D= -F= -g= -V= -Y= -z= --input=read --output=write"
+    " --directory="
     " --strip= --reject-file=write --dry-run --check --quiet --silent --verbose --force --batch"
     " --forward --reverse --backup --posix --unified --normal --context --remove-empty-files --ignore-whitespace"
-    " --fuzz= --merge? --no-backup-if-mismatch --binary --version-control= --prefix= --suffix= -R -N -E -b -s -t -f -u -c -n -e!execute,?code"
+    " --fuzz= --merge? --no-backup-if-mismatch --binary --version-control= --prefix= --suffix= -R -N -E -b -s -t -f"
+    " -u -c -n -e!execute,?code"
     " --ed!execute,?code 1edit 2read"
 )
 _OPENSSL = (

@@ -238,7 +238,8 @@ _YQ = (
     " --prettyPrint --no-doc --null-input --colors --no-colors --unwrapScalar? --raw-output --exit-status --verbose"
     " --front-matter= --header-preprocess? --xml-attribute-prefix= --xml-content-name= --yaml-output --yml-output"
     " --yaml-roundtrip --compact-output --slurp --raw-input --sort-keys --tab --arg== --argjson== --slurpfile==read"
-    " --rawfile==read --csv-auto-parse? --csv-separator= --tsv-auto-parse? --string-interpolation? --security-disable-env-ops"
+    " --rawfile==read --csv-auto-parse? --csv-separator= --tsv-auto-parse? --string-interpolation?"
+    " --security-disable-env-ops"
     " --security-disable-file-ops --nul-output --width= --indentless-lists --lua-globals --lua-prefix= --lua-suffix="
     " 1filter *read"
 )

@@ -152,7 +152,7 @@ _ELSEWHERE = {
         *("--page-requisites", "-H", "--use-askpass", "--certificate", "--private-key", "--load-cookies", "-F"),
     ),
 }
-"""Options after which a request may go elsewhere than its address says, or may take more along than the command shows."""
+"""Options after which a request may go elsewhere than its address says, or may take along more than is shown."""
 
 
 def fetch(call: Invocation) -> None:
@@ -178,6 +178,9 @@ def _is_loopback_address(word: Word) -> bool:
     return word.is_known and all(_LOOPBACK_ADDRESS.fullmatch(value) for value in word.values)
 
 
+_PROBE_OPTIONS = frozenset(("-z", "-v", "-n", "-w", "-4", "-6", "-t"))
+
+
 def netcat(call: Invocation) -> None:
     """Judge `nc`. With `-z` it only tries whether a port is open."""
     spec = parse_spec(
@@ -185,9 +188,7 @@ def netcat(call: Invocation) -> None:
     )
     given = apply_options(call, spec)
     hosts = given.operands[:1]
-    is_probe = given.has_option("-z") and not {option.name for option, _, _ in given.options} - set(
-        ["-z", "-v", "-n", "-w", "-4", "-6", "-t"]
-    )
+    is_probe = given.has_option("-z") and {option.name for option, _, _ in given.options} <= _PROBE_OPTIONS
     if is_probe and hosts and all(_LOOPBACK_HOST.fullmatch(value) for value in hosts[0].values or ("",)):
         call.report_host(hosts[0], "loopback")
         return

@@ -15,7 +15,7 @@ fold :: -[bs] -w= --bytes --spaces --width= gnu *read
 fmt :: -[cstu] -p= -w= -g= -l= -d= -n --crown-margin --prefix= --split-only --tagged-paragraph --uniform-spacing \
   --width= --goal= gnu *read
 expand, unexpand :: -[ia] -t= --initial --all --first-only --tabs= gnu *read
-cksum, sum :: -[crswz] -a= -l= -o= --algorithm= --base64  --check --length= --raw --tag --untagged --zero \
+cksum, sum :: -[crswz] -a= -l= -o= --algorithm= --base64 --check --length= --raw --tag --untagged --zero \
   --ignore-missing --quiet --status --strict --warn --debug --sysv gnu *read
 # With `-c` the file names other files, whose sums are compared: nothing of them is shown.
 md5sum, sha1sum, sha224sum, sha256sum, sha384sum, sha512sum, b2sum, md5, shasum, b3sum :: -[bctzwrqp] -a= -l= -s= \
@@ -25,8 +25,7 @@ base64, base32, basenc :: -[dD] -w= -b= -i?read -o=write --decode --ignore-garba
   --output=write --base64 --base64url --base32 --base32hex --base16 --base2msbf --base2lsbf --z85 gnu *read
 head, tail :: -[qvzfFr] -n= -c= -s= -b= --lines= --bytes= --quiet --silent --verbose --zero-terminated --follow? \
   --retry --pid= --sleep-interval= --max-unchanged-stats= gnu *read
-wc :: -[cmlLw] --bytes --chars --lines --max-line-length --words --total= --debug \
-  --files0-from=read gnu *read
+wc :: -[cmlLw] --bytes --chars --lines --max-line-length --words --total= --debug --files0-from=read gnu *read
 od :: -[vabcdfiloshxBDeFHILOX] -A= -j= -N= -S= -t= -w? --address-radix= --endian= --skip-bytes= --read-bytes= \
   --strings? --format= --output-duplicates --width? --traditional gnu *read
 hexdump, hd :: -[bcCdoxvX] -L? -e= -f=read -n= -s= --one-byte-octal --one-byte-char --canonical --two-bytes-decimal \
@@ -37,8 +36,8 @@ xxd :: -[abCEeipruvdh] -c= -g= -l= -n= -o= -s= -R= -cols= -groupsize= -len= -nam
 strings :: -[adfoUvw] -n= -t= -e= -T= -s= -U= --all --data --print-file-name --bytes= --radix= --target= --encoding= \
   --unicode= --output-separator= --include-all-whitespace gnu *object
 paste :: -[sz] -d= --delimiters= --serial --zero-terminated gnu *read
-join :: -[iz] -t= -o= -e= -j= -1= -2= -a= -v= --check-order --nocheck-order --header --ignore-case \
-  --zero-terminated gnu *read
+join :: -[iz] -t= -o= -e= -j= -1= -2= -a= -v= --check-order --nocheck-order --header --ignore-case --zero-terminated \
+  gnu *read
 cmp :: -[blsxzh] -i= -n= --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent gnu *read
 pr :: -[acdFfJmrtTvp] -D= -e? -h= -i? -l= -n? -N= -o= -s? -S? -w= -W= -L= --columns= --across --show-control-chars \
   --double-space --date-format= --expand-tabs? --form-feed --header= --output-tabs? --join-lines --length= --merge \
@@ -48,62 +47,61 @@ comm :: -[123zi] --check-order --nocheck-order --output-delimiter= --total --zer
 cut :: -[nswz] -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= --complement --only-delimited \
   --output-delimiter= --zero-terminated --whitespace-delimited gnu *read
 # Their operands are texts, numbers and sets of characters, which they print or compute with.
-tr, basename, dirname, seq, expr, sleep, yes, factor, false, true, :, numfmt, cal, ncal, tput :: \
-  -[cCdstazhwu1jym3] -f= -s= -S -T= -A= -B= -d= -n= --complement --delete --squeeze-repeats --truncate-set1 \
-  --multiple --suffix= --zero --format= --separator= --equal-width --exponents --debug --delimiter= --field= \
-  --from= --from-unit= --grouping --header? --invalid= --padding= --round= --to= --to-unit= --zero-terminated \
-  --one --three --monday --sunday --year --months= --color? gnu *skip
+tr, basename, dirname, seq, expr, sleep, yes, factor, false, true, :, numfmt, cal, ncal, tput :: -[cCdstazhwu1jym3] \
+  -f= -s= -S -T= -A= -B= -d= -n= --complement --delete --squeeze-repeats --truncate-set1 --multiple --suffix= --zero \
+  --format= --separator= --equal-width --exponents --debug --delimiter= --field= --from= --from-unit= --grouping \
+  --header? --invalid= --padding= --round= --to= --to-unit= --zero-terminated --one --three --monday --sunday --year \
+  --months= --color? gnu *skip
 # It prints its words, whatever they begin with.
 echo :: literal *skip
 column :: -[tdeLJxnX] -c= -s= -o= -l= -N= -R= -H= -O= -T= -E= -W= -r= -i= -p= -C= --table --table-name= \
-  --table-order= --table-columns= --table-columns-limit= --table-noextreme= --table-noheadings \
-  --table-header-repeat --table-hide= --table-right= --table-truncate= --table-wrap= --table-column= \
-  --keep-empty-lines --json --tree= --tree-id= --tree-parent= --output-width= --output-separator= --separator= \
-  --fillrows --columns= gnu *read
+  --table-order= --table-columns= --table-columns-limit= --table-noextreme= --table-noheadings --table-header-repeat \
+  --table-hide= --table-right= --table-truncate= --table-wrap= --table-column= --keep-empty-lines --json --tree= \
+  --tree-id= --tree-parent= --output-width= --output-separator= --separator= --fillrows --columns= gnu *read
 # Their operands are numbers of columns.
 colrm :: *skip
 col, ul, look :: -[bfpxhidat] -l= -t= -T= -n= --no-backspaces --fine --pass --tabs --spaces --lines= --terminal= \
   --indicated --alternative --ignore-case --terminate= gnu *read
 sort :: -[bdfghiMmnRrsuVz] -c? -C -k= -t= -S= -T=template -o=write --ignore-leading-blanks --dictionary-order \
   --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort \
-  --random-sort --reverse --version-sort --check? --debug --merge --stable --unique --zero-terminated \
-  --output=write --key= --field-separator= --buffer-size= --parallel= --batch-size= --compress-program=program \
+  --random-sort --reverse --version-sort --check? --debug --merge --stable --unique --zero-terminated --output=write \
+  --key= --field-separator= --buffer-size= --parallel= --batch-size= --compress-program=program \
   --files0-from=!?unknown-target --random-source=read --temporary-directory=template --sort= gnu *read
-uniq :: -[cdDiuz] -f= -s= -w= --count --repeated --all-repeated? --skip-fields= --group? --ignore-case \
-  --skip-chars= --unique --zero-terminated --check-chars= gnu 1read 2write
-shuf :: -[rz] -e:skip -i= -n= -o=write --echo:skip --input-range= --head-count= --output=write \
-  --random-source=read --repeat --zero-terminated gnu *read
+uniq :: -[cdDiuz] -f= -s= -w= --count --repeated --all-repeated? --skip-fields= --group? --ignore-case --skip-chars= \
+  --unique --zero-terminated --check-chars= gnu 1read 2write
+shuf :: -[rz] -e:skip -i= -n= -o=write --echo:skip --input-range= --head-count= --output=write --random-source=read \
+  --repeat --zero-terminated gnu *read
 tsort, iconv :: -[cls] -f= -t= -o=write --output=write --from-code= --to-code= --list --silent --verbose \
   --byte-subst= --unicode-subst= --widechar-subst= gnu *read
 # Its operand is a format of dates.
 ts :: -[rism] *skip
-pv :: -[ptTeIrabkqncWfvlgS0] -L= -s= -N= -i= -w= -H= -F= -D= -B= -d= -R= -A= -m= -x= -E? -Z= -o=write -U=write \
-  -Y -K -X -P=write --pidfile=write --output=write --progress --timer --eta --rate --bytes --quiet --wait --numeric \
+pv :: -[ptTeIrabkqncWfvlgS0] -L= -s= -N= -i= -w= -H= -F= -D= -B= -d= -R= -A= -m= -x= -E? -Z= -o=write -U=write -Y -K \
+  -X -P=write --pidfile=write --output=write --progress --timer --eta --rate --bytes --quiet --wait --numeric \
   --line-mode --size= --name= --interval= --width= --height= --rate-limit= --format= *read
 grep, egrep, fgrep, zgrep, bzgrep, xzgrep, zstdgrep :: -[EFGPiywxzsvVbnHhoqaILlcTZUuypO] -e=~ -f=~read -m= -A= -B= \
   -C= -d= -D= -r:tree -R:tree -S --regexp=~ --file=~read --extended-regexp --fixed-strings --basic-regexp \
   --perl-regexp --ignore-case --no-ignore-case --word-regexp --line-regexp --null-data --no-messages --invert-match \
   --max-count= --byte-offset --line-number --line-buffered --with-filename --no-filename --label= --only-matching \
-  --quiet --silent --binary-files= --text --directories= --devices= --recursive:tree \
-  --dereference-recursive:tree --include=sought --exclude= --exclude-from=read --exclude-dir= --include-dir= \
-  --files-without-match --files-with-matches --count --initial-tab --null --unix-byte-offsets --before-context= \
-  --after-context= --context? --group-separator= --no-group-separator --color? --colour? --binary gnu 1skip *read
-rg :: -[iSswxvFPUcnNlLohHIqzZu0abpV] -e=~ -f=~read -g=sought -t= -T= -A= -B= -C= -m= -j= -M= -r= -d= -E= \
-  --regexp=~ --file=~read --files~ --type-list~ --ignore-case --smart-case --case-sensitive --word-regexp \
-  --line-regexp --invert-match --fixed-strings --pcre2 --multiline --multiline-dotall --count --count-matches \
-  --line-number --no-line-number --files-with-matches --files-without-match --only-matching --no-filename \
-  --with-filename --quiet --search-zip --unrestricted --null --null-data --byte-offset --text --binary --pretty \
-  --hidden --no-hidden --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-global --no-ignore-dot \
-  --no-ignore-exclude --no-ignore-files --no-ignore-messages --ignore --ignore-vcs --follow --no-follow --heading \
-  --no-heading --column --no-column --vimgrep --json --stats --trim --no-trim --crlf --auto-hybrid-regex \
-  --one-file-system --no-messages --no-config --debug --trace --passthru --pcre2-version --no-unicode --unicode \
-  --block-buffered --line-buffered --mmap --no-mmap --max-columns-preview --glob-case-insensitive --require-git \
-  --no-require-git --sort-files --stop-on-nonmatch --include-zero --no-context-separator --no-encoding \
-  --glob=sought --iglob=sought --type= --type-not= --type-add= --type-clear= --after-context= --before-context= \
-  --context= --max-count= --max-depth= --maxdepth= --max-columns= --max-filesize= --replace= --threads= --sort= \
-  --sortr= --color= --colors= --encoding= --engine= --path-separator= --field-match-separator= \
-  --field-context-separator= --context-separator= --ignore-file=read --dfa-size-limit= --regex-size-limit= \
-  --generate= --pre=program --pre-glob= --hostname-bin=program --hyperlink-format= 1skip *read .read
+  --quiet --silent --binary-files= --text --directories= --devices= --recursive:tree --dereference-recursive:tree \
+  --include=sought --exclude= --exclude-from=read --exclude-dir= --include-dir= --files-without-match \
+  --files-with-matches --count --initial-tab --null --unix-byte-offsets --before-context= --after-context= \
+  --context? --group-separator= --no-group-separator --color? --colour? --binary gnu 1skip *read
+rg :: -[iSswxvFPUcnNlLohHIqzZu0abpV] -e=~ -f=~read -g=sought -t= -T= -A= -B= -C= -m= -j= -M= -r= -d= -E= --regexp=~ \
+  --file=~read --files~ --type-list~ --ignore-case --smart-case --case-sensitive --word-regexp --line-regexp \
+  --invert-match --fixed-strings --pcre2 --multiline --multiline-dotall --count --count-matches --line-number \
+  --no-line-number --files-with-matches --files-without-match --only-matching --no-filename --with-filename --quiet \
+  --search-zip --unrestricted --null --null-data --byte-offset --text --binary --pretty --hidden --no-hidden \
+  --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-global --no-ignore-dot --no-ignore-exclude \
+  --no-ignore-files --no-ignore-messages --ignore --ignore-vcs --follow --no-follow --heading --no-heading --column \
+  --no-column --vimgrep --json --stats --trim --no-trim --crlf --auto-hybrid-regex --one-file-system --no-messages \
+  --no-config --debug --trace --passthru --pcre2-version --no-unicode --unicode --block-buffered --line-buffered \
+  --mmap --no-mmap --max-columns-preview --glob-case-insensitive --require-git --no-require-git --sort-files \
+  --stop-on-nonmatch --include-zero --no-context-separator --no-encoding --glob=sought --iglob=sought --type= \
+  --type-not= --type-add= --type-clear= --after-context= --before-context= --context= --max-count= --max-depth= \
+  --maxdepth= --max-columns= --max-filesize= --replace= --threads= --sort= --sortr= --color= --colors= --encoding= \
+  --engine= --path-separator= --field-match-separator= --field-context-separator= --context-separator= \
+  --ignore-file=read --dfa-size-limit= --regex-size-limit= --generate= --pre=program --pre-glob= \
+  --hostname-bin=program --hyperlink-format= 1skip *read .read
 ag :: -[iscwvQlLoFfHhaUtu0DnrRSz] -G=sought -A? -B? -C? -m= -g= -W= --ignore-case --smart-case --case-sensitive \
   --word-regexp --invert-match --literal --files-with-matches --files-without-matches --only-matching --follow \
   --nofollow --heading --noheading --filename --nofilename --hidden --all-types --all-text --skip-vcs-ignores \
@@ -155,11 +153,11 @@ diff, colordiff :: -[qscuenypTtlrNPiEZbwBadHv] -U= -C= -x= -X=read -I= -F= -W= -
   --show-function-line= --expand-tabs --initial-tab --suppress-blank-empty --paginate!execute,?script --recursive \
   --no-dereference --new-file --unidirectional-new-file --ignore-file-name-case --no-ignore-file-name-case \
   --starting-file= --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change \
-  --ignore-all-space --ignore-blank-lines --text --strip-trailing-cr --ifdef= --line-format= \
-  --old-line-format= --new-line-format= --unchanged-line-format= --old-group-format= --new-group-format= \
-  --unchanged-group-format= --changed-group-format= --minimal --horizon-lines= --speed-large-files --unified? \
-  --context? --exclude= --exclude-from=read --ignore-matching-lines= --label= --width= --tabsize= --to-file=read \
-  --from-file=read --color? --palette= --no-color gnu *read
+  --ignore-all-space --ignore-blank-lines --text --strip-trailing-cr --ifdef= --line-format= --old-line-format= \
+  --new-line-format= --unchanged-line-format= --old-group-format= --new-group-format= --unchanged-group-format= \
+  --changed-group-format= --minimal --horizon-lines= --speed-large-files --unified? --context? --exclude= \
+  --exclude-from=read --ignore-matching-lines= --label= --width= --tabsize= --to-file=read --from-file=read --color? \
+  --palette= --no-color gnu *read
 wdiff :: -[123inslptaCd] -w= -x= -y= -z= --no-deleted --no-inserted --no-common --ignore-case --statistics \
   --auto-pager --printer --terminal --less-mode --start-delete= --end-delete= --start-insert= --end-insert= *read
 icdiff :: -[WrNumg] -U= -L= --cols= --show-all-spaces --line-numbers --recursive --strip-trailing-cr --head= --tail= \
@@ -180,32 +178,33 @@ jq, gojq, jaq :: -[cneosrRaCMSjhsV0] -f=~filterfile --from-file=~filterfile -L=r
   --monochrome-output --sort-keys --tab --stream --stream-errors --seq --unbuffered --yaml-input --yaml-output \
   --build-configuration 1filter *read
 gron :: -[ucmjsvk] --ungron --values --colorize --monochrome --stream --json --no-sort *address
-xmllint :: -o=write --output=write --xpath= --pattern= --schema=read --dtdvalid=read --relaxng=read --schematron=read \
-  --encode= --format --c14n --c14n11 --exc-c14n --noout --recover --nonet --noblanks --noent!?unknown-target \
-  --html --htmlout --nowarning --huge --push --memory --timing --stream --nsclean --nocdata --pedantic --oldxml10 \
-  --pretty= --maxmem= --quiet --nodict --nofixup-base-uris --debug --path=!?unknown-target --load-trace \
-  --shell!execute,?code --xinclude!?unknown-target --noxincludenode!?unknown-target --loaddtd!?unknown-target \
-  --dtdattr!?unknown-target --valid!?unknown-target --postvalid!?unknown-target --catalogs!?unknown-target \
-  --nocatalogs --insert --dtdvalidfpi=!?unknown-target --testIO!?unknown-target *read
+xmllint :: -o=write --output=write --xpath= --pattern= --schema=read --dtdvalid=read --relaxng=read \
+  --schematron=read --encode= --format --c14n --c14n11 --exc-c14n --noout --recover --nonet --noblanks \
+  --noent!?unknown-target --html --htmlout --nowarning --huge --push --memory --timing --stream --nsclean --nocdata \
+  --pedantic --oldxml10 --pretty= --maxmem= --quiet --nodict --nofixup-base-uris --debug --path=!?unknown-target \
+  --load-trace --shell!execute,?code --xinclude!?unknown-target --noxincludenode!?unknown-target \
+  --loaddtd!?unknown-target --dtdattr!?unknown-target --valid!?unknown-target --postvalid!?unknown-target \
+  --catalogs!?unknown-target --nocatalogs --insert --dtdvalidfpi=!?unknown-target --testIO!?unknown-target *read
 csvcut, csvlook, csvstat :: -[nxlHSvKtzy] -c= -C= -d= -q= -u= -p= -e= -K= --names --columns= --not-columns= \
-  --delimiter= --tabs --quotechar= --encoding= --no-header-row --max-rows= --max-columns= --csv --count --freq --type \
-  --nulls --unique --min --max --sum --mean --median --stdev --len --linenumbers --no-inference --snifflimit= *read
+  --delimiter= --tabs --quotechar= --encoding= --no-header-row --max-rows= --max-columns= --csv --count --freq \
+  --type --nulls --unique --min --max --sum --mean --median --stdev --len --linenumbers --no-inference --snifflimit= \
+  *read
 csvgrep :: -[nHivlt] -c= -d= -m= -r= -f=read -q= -e= --columns= --match= --regex= --file=read --invert-match \
   --any-match --names --delimiter= --encoding= --no-header-row *read
 less :: -[aAcCdeEfFgGiIJKLmMnNqQrRsSuUVwWX] -o=write -O=write --log-file=write --LOG-FILE=write -k=program \
-  --lesskey-file=program --lesskey-src=program --lesskey-content=code -b= -h= -j= -p= -P= -t=read -T=read -x= -y= -z= \
-  -D= --pattern= --prompt= --tag= --tag-file=read --chop-long-lines --ignore-case --IGNORE-CASE \
-  --LINE-NUMBERS --line-numbers --quit-if-one-screen --no-init --RAW-CONTROL-CHARS --raw-control-chars \
-  --quit-at-eof --QUIT-AT-EOF --squeeze-blank-lines --hilite-search --quiet --silent --no-lessopen --tabs= \
-  --window= --jump-target= --mouse --wordwrap --follow-name --header= --use-color --color= *page
+  --lesskey-file=program --lesskey-src=program --lesskey-content=code -b= -h= -j= -p= -P= -t=read -T=read -x= -y= \
+  -z= -D= --pattern= --prompt= --tag= --tag-file=read --chop-long-lines --ignore-case --IGNORE-CASE --LINE-NUMBERS \
+  --line-numbers --quit-if-one-screen --no-init --RAW-CONTROL-CHARS --raw-control-chars --quit-at-eof --QUIT-AT-EOF \
+  --squeeze-blank-lines --hilite-search --quiet --silent --no-lessopen --tabs= --window= --jump-target= --mouse \
+  --wordwrap --follow-name --header= --use-color --color= *page
 more, most :: -[dflcpesuvwtbz1] -n= --silent --logical --no-pause --print-over --clean-print --exit-on-eof --squeeze \
   --plain --lines= *page
 bat, batcat :: -[pnAuSPfhV] -l= -r= -H= -m= --language= --line-range= --highlight-line= --map-syntax= --theme= \
   --theme-dark= --theme-light= --style= --color= --paging= --pager=run --tabs= --wrap= --plain --number --show-all \
-  --file-name= --decorations= --italic-text= --terminal-width= --list-themes --list-languages --diff \
-  --diff-context= --force-colorization --unbuffered --chop-long-lines --squeeze-blank --squeeze-limit= \
-  --strip-ansi= --binary= --nonprintable-notation= --ignored-suffix= --no-pager --no-paging --no-config \
-  --no-custom-assets --config-file --config-dir --cache-dir --acknowledgements --set-terminal-title 1cached *read
+  --file-name= --decorations= --italic-text= --terminal-width= --list-themes --list-languages --diff --diff-context= \
+  --force-colorization --unbuffered --chop-long-lines --squeeze-blank --squeeze-limit= --strip-ansi= --binary= \
+  --nonprintable-notation= --ignored-suffix= --no-pager --no-paging --no-config --no-custom-assets --config-file \
+  --config-dir --cache-dir --acknowledgements --set-terminal-title 1cached *read
 man :: -[dDfkKwWciIau7tZ] -P=run --pager=run -H?run --html?run -X?!execute,?script --gxditview?!execute,?script \
   -C=program --config-file=program -M=read --manpath=read -m= -S= -s= -L= -R= -l:read -e= -r= -E= -p= -T? --debug \
   --default --warnings? --whatis --apropos --global-apropos --local-file:read --where --path --location --where-cat \
@@ -216,22 +215,22 @@ info :: -[aknOwv] -o=write --output=write --dribble=write --restore=program --in
   -d=read --directory=read -k= --apropos= -n= --node= --index-search= --all --where --location --subnodes \
   --show-options --usage --vi-keys --raw-escapes --no-raw-escapes --strict-node-location gnu *manual
 # Their operands are names of programs and builtins.
-whatis, apropos, help :: -[dsmwWrelaMLC] -s= -m= -M= -L= -C=program --debug --verbose --exact --wildcard --and --long \
-  --sections= --systems= --locale= gnu *skip
+whatis, apropos, help :: -[dsmwWrelaMLC] -s= -m= -M= -L= -C=program --debug --verbose --exact --wildcard --and \
+  --long --sections= --systems= --locale= gnu *skip
 date :: -[uRjn] -d= -f=read -r=stamp -s=!system -I? -v= --date= --debug --file=read --reference=read --set=!system \
   --iso-8601? --resolution --rfc-3339= --rfc-email --utc --universal gnu *clock
 hostname :: -[aAdfiIsyv] --alias --all-fqdns --domain --fqdn --long --ip-address --all-ip-addresses --short --yp \
   --nis -F!system --file!system -b!system --boot!system gnu *system
 domainname, nisdomainname :: *system
 # Their operands are names of users, variables and limits, or intervals.
-pwd, whoami, id, groups, logname, tty, nproc, uptime, free, getconf, locale, uname, times, umask, ulimit, \
-  hostid, w, vmstat, iostat, mpstat, lsb_release, sw_vers :: -[aLPsnrmpviogGuzZhbkwtldTScHMKNUJcfyxeADRXVCEFQIB] \
-  -c= --all --context --group --groups --name --real --user --zero --kernel-name --nodename --kernel-release \
-  --kernel-version --machine --processor --hardware-platform --operating-system --pretty --since --bytes --kilo \
-  --mega --giga --tera --kibi --mebi --gibi --human --si --lohi --total --committed --seconds= --count= --wide \
-  --ignore= --all-locales --charmaps --category-name --keyword-name --silent --quiet --no-header --no-current \
-  --short --from --old-style --ip-addr --active --forks --slabs --one-header --stats --disk --disk-sum --unit= \
-  --timestamp --no-first --id --description --release --codename --productName --productVersion --buildVersion *skip
+pwd, whoami, id, groups, logname, tty, nproc, uptime, free, getconf, locale, uname, times, umask, ulimit, hostid, w, \
+  vmstat, iostat, mpstat, lsb_release, sw_vers :: -[aLPsnrmpviogGuzZhbkwtldTScHMKNUJcfyxeADRXVCEFQIB] -c= --all \
+  --context --group --groups --name --real --user --zero --kernel-name --nodename --kernel-release --kernel-version \
+  --machine --processor --hardware-platform --operating-system --pretty --since --bytes --kilo --mega --giga --tera \
+  --kibi --mebi --gibi --human --si --lohi --total --committed --seconds= --count= --wide --ignore= --all-locales \
+  --charmaps --category-name --keyword-name --silent --quiet --no-header --no-current --short --from --old-style \
+  --ip-addr --active --forks --slabs --one-header --stats --disk --disk-sum --unit= --timestamp --no-first --id \
+  --description --release --codename --productName --productVersion --buildVersion *skip
 # Their operands select devices, which they describe.
 lscpu, lsmem, lspci, lsusb, lsblk :: -[aAbBcCdDefiJklLmMnNOpPqrSstTuvxyzZhK] -o= -e? -p? -C? -E= -I= -w= -x= -s= -S= \
   -d= --all --bytes --online --offline --caches? --json --extended? --parse? --sysroot= --hex --physical \
@@ -241,8 +240,8 @@ lscpu, lsmem, lspci, lsusb, lsblk :: -[aAbBcCdDefiJklLmMnNOpPqrSstTuvxyzZhK] -o=
 who, users :: -[abdHlmpqrstTuw] --all --boot --dead --heading --ips --login --lookup --process --count --runlevel \
   --short --time --mesg --message --writable --users gnu *logins
 # Its operands are names of users and terminals.
-last, lastb, lastlog :: -[adFiRpwx] -f=read --file=read -n= -s= -t= -b= -u= --hostlast --dns --fulltimes --ip --limit= \
-  --nohostname --since= --until= --present= --fullnames --system --time-format= --before= --user= gnu *skip
+last, lastb, lastlog :: -[adFiRpwx] -f=read --file=read -n= -s= -t= -b= -u= --hostlast --dns --fulltimes --ip \
+  --limit= --nohostname --since= --until= --present= --fullnames --system --time-format= --before= --user= gnu *skip
 # Its operands are intervals and counts.
 sar :: -[ABbCdFHhIqrRSuVvWwyzpt] -n= -P= -m= -i= -s? -e? -f=read -o=write -j= -1 --human --pretty --iface= --dev= \
   --fs= --int= --dec= --sadc *skip
@@ -264,15 +263,16 @@ pstree :: -[aAcgGhlnpsStTuUZwk] -C= -H= -N= -s= --arguments --ascii --compact-no
   --highlight-all --highlight-pid= --long --numeric-sort --ns-sort= --show-pids --show-parents --ns-changes \
   --thread-names --hide-threads --uid-changes --unicode --security-context gnu *skip
 # Its operands, if any, are numbers.
-top, htop :: -[bcHiSs1ACMtxhe] -d= -n= -o= -p= -u= -U= -w? -E= -e= -l= -F= --batch-mode --delay= --iterations= --pid= \
-  --sort-override= --sort-key= --threads-show --cmdline-toggle --no-color --tree --user= --filter= --readonly *skip
-lsof :: -[abClMNnOPqRtUVvwXxKEZQ] -i? -p= -u= -c= -d= -g? -r? -s? -T? -F? -S? -f? -o? -L? -A= -D=write!?unknown-option \
-  -e=read -k=read -m=read *sockets
+top, htop :: -[bcHiSs1ACMtxhe] -d= -n= -o= -p= -u= -U= -w? -E= -e= -l= -F= --batch-mode --delay= --iterations= \
+  --pid= --sort-override= --sort-key= --threads-show --cmdline-toggle --no-color --tree --user= --filter= --readonly \
+  *skip
+lsof :: -[abClMNnOPqRtUVvwXxKEZQ] -i? -p= -u= -c= -d= -g? -r? -s? -T? -F? -S? -f? -o? -L? -A= \
+  -D=write!?unknown-option -e=read -k=read -m=read *sockets
 # Its operands are filters of sockets.
-ss :: -[nralompTisbEZzH460tMSudwxOBeV] -N= -f= -A= -K!system -D=write -F=read!?unknown-option --numeric --resolve --all \
-  --listening --options --extended --memory --processes --threads --info --tipcinfo --summary --tos --cgroup --bpf \
-  --events --context --contexts --net= --ipv4 --ipv6 --packet --tcp --mptcp --sctp --udp --dccp --raw --unix --tipc \
-  --vsock --xdp --family= --kill!system --no-header --oneline --inet-sockopt --query= --socket= --diag=write \
+ss :: -[nralompTisbEZzH460tMSudwxOBeV] -N= -f= -A= -K!system -D=write -F=read!?unknown-option --numeric --resolve \
+  --all --listening --options --extended --memory --processes --threads --info --tipcinfo --summary --tos --cgroup \
+  --bpf --events --context --contexts --net= --ipv4 --ipv6 --packet --tcp --mptcp --sctp --udp --dccp --raw --unix \
+  --tipc --vsock --xdp --family= --kill!system --no-header --oneline --inet-sockopt --query= --socket= --diag=write \
   --filter=read!?unknown-option gnu *skip
 # Its operand is an interval.
 netstat :: -[rigsMvWnNepoclaFCZtuwx46AfTbmLRSdqDj] -p= -I= -A= -f= --route --interfaces? --groups --statistics \
@@ -282,10 +282,10 @@ netstat :: -[rigsMvWnNepoclaFCZtuwx46AfTbmLRSdqDj] -p= -I= -A= -f= --route --int
 # It asks the machine that the operand names.
 finger :: lax +network +egress *host
 # Its operands select mounted file systems, which it lists.
-findmnt :: -[smkAabCcDefiJlnPRruUvyx] -p? -w= -d= -F=read -N= -O= -o= -S= -T= -M= -t= --fstab --mtab --kernel --poll? \
-  --timeout= --all --ascii --bytes --nocanonicalize --canonicalize --df --direction= --evaluate --tab-file=read \
-  --first-only --invert --json --list --task= --noheadings --options= --output= --output-all --pairs --pseudo \
-  --shadowed --submounts --raw --real --source= --target= --tree --mountpoint= --types= --uniq --notruncate \
+findmnt :: -[smkAabCcDefiJlnPRruUvyx] -p? -w= -d= -F=read -N= -O= -o= -S= -T= -M= -t= --fstab --mtab --kernel \
+  --poll? --timeout= --all --ascii --bytes --nocanonicalize --canonicalize --df --direction= --evaluate \
+  --tab-file=read --first-only --invert --json --list --task= --noheadings --options= --output= --output-all --pairs \
+  --pseudo --shadowed --submounts --raw --real --source= --target= --tree --mountpoint= --types= --uniq --notruncate \
   --nofsroot --shell --verify --verbose --vfs-all gnu *skip
 # Its operands are devices, whose labels it shows.
 blkid :: -[dgklpiD] -c=write -o= -s= -t= -L= -U= -H= -S= -O= -u= -n= --no-encoding --list-filesystems --list-one \
@@ -295,6 +295,7 @@ ps :: -[AaedNTxfFjlHmLMcwySZvrVy] -E!secret -o= -p= -u= -U= -C= -G= -g= -t= -O= 
   --no-headers --no-heading --headers --forest --deselect --cumulative --context --info gnu *shown
 # Its operands are keys of a public database.
 getent {passwd group services protocols networks ethers rpc aliases initgroups netgroup} :: -[Ai] -s= *skip
+# Its operands are names of users; a rule asks about what it shows.
 getent {shadow gshadow} :: -[Ai] -s= +secret *skip
 getent {hosts ahosts ahostsv4 ahostsv6} :: -[Ai] -s= +network *send
 # Their operands are names of programs.
@@ -308,12 +309,12 @@ nm :: -[aABCDegjlnopPrsSuUWvX] -C? -f= -t= --debug-syms --print-file-name --dema
 objdump :: -[afphxdDSsgeGWLtTrRvilFwzCU] -P= -b= -m= -j= -M= -I=read --archive-headers --file-headers \
   --private-headers --private= --section-headers --headers --all-headers --disassemble? --disassemble-all --source \
   --source-comment? --full-contents --debugging --debugging-tags --stabs --dwarf? --process-links --ctf? --sframe? \
-  --syms --dynamic-syms --reloc --dynamic-reloc --info --target= --architecture= --section= \
-  --disassembler-options= --endian= --file-start-context --include=read --line-numbers --file-offsets --demangle? \
-  --recurse-limit --no-recurse-limit --wide --unicode= --disassemble-zeroes --start-address= --stop-address= \
-  --no-addresses --prefix-addresses --insn-width= --adjust-vma= --show-all-symbols --special-syms --inlines \
-  --prefix= --prefix-strip= --dwarf-depth= --dwarf-start= --dwarf-check --ctf-parent= --visualize-jumps? \
-  --disassembler-color= --no-show-raw-insn --show-raw-insn --plugin=program gnu *object
+  --syms --dynamic-syms --reloc --dynamic-reloc --info --target= --architecture= --section= --disassembler-options= \
+  --endian= --file-start-context --include=read --line-numbers --file-offsets --demangle? --recurse-limit \
+  --no-recurse-limit --wide --unicode= --disassemble-zeroes --start-address= --stop-address= --no-addresses \
+  --prefix-addresses --insn-width= --adjust-vma= --show-all-symbols --special-syms --inlines --prefix= \
+  --prefix-strip= --dwarf-depth= --dwarf-start= --dwarf-check --ctf-parent= --visualize-jumps? --disassembler-color= \
+  --no-show-raw-insn --show-raw-insn --plugin=program gnu *object
 readelf :: -[ahlSgtesnrudVAcDLzWIPvCUwH] -x= -p= -R= -T= --all --file-header --program-headers --segments \
   --section-headers --sections --section-groups --section-details --headers --syms --symbols --dyn-syms --lto-syms \
   --sym-base= --demangle? --no-demangle --recurse-limit --no-recurse-limit --unicode? --notes --relocs --unwind \
@@ -328,8 +329,8 @@ addr2line :: -[aipsfCRr] -b= -e=object -j= --addresses --target= --exe=object --
 # Its operands are names, which it prints in another form.
 c++filt :: -[nipRrt] -s= --strip-underscore --no-strip-underscore --no-params --no-verbose --types --format= \
   --recurse-limit --no-recurse-limit gnu *skip
-pdfinfo :: -[vh] -f= -l= -enc= -opw= -upw= -box -meta -js -struct -struct-text -isodates -rawdates -dests -custom -url \
-  -listenc onedash *read
+pdfinfo :: -[vh] -f= -l= -enc= -opw= -upw= -box -meta -js -struct -struct-text -isodates -rawdates -dests -custom \
+  -url -listenc onedash *read
 lipo :: -info -archs -detailed_info -verify_arch= -output=write -create -thin= -extract= -remove= onedash *read
 pdftotext :: -[vhq] -f= -l= -r= -x= -y= -W= -H= -enc= -eol= -opw= -upw= -fixed= -layout -raw -nodiag -htmlmeta -tsv \
   -bbox -bbox-layout -cropbox -nopgbrk -colspacing= -listenc onedash 1read 2write
@@ -341,12 +342,12 @@ tokei :: -[fFhV] -e= -i=read -o= -s= -t= -c= -n= -C --files --exclude= --input=r
   --columns= --hidden --languages --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-dot --compact --verbose \
   --num-format= *read .read
 sloccount :: --details --duplicates --crossdups --follow --multiproject --wide --autogen --datadir=write *read .read
-cloc :: --out=write --report-file=write --extract-with=run --config=program --read-lang-def=read --force-lang-def=read \
-  --list-file=read!?unknown-target --exclude-list-file=read --by-file --by-file-by-lang --exclude-dir= \
-  --exclude-ext= --exclude-lang= --include-lang= --include-ext= --match-f= --match-d= --not-match-f= --not-match-d= \
-  --fullpath --json --yaml --csv --md --xml --hide-rate --quiet --vcs= --git --diff --skip-uniqueness --follow-links \
-  --force-lang= --processes= --progress-rate= --timeout= --sum-reports --csv-delimiter= --autoconf --3 --unicode \
-  --sum-one --max-file-size= --docstring-as-code *read .read
+cloc :: --out=write --report-file=write --extract-with=run --config=program --read-lang-def=read \
+  --force-lang-def=read --list-file=read!?unknown-target --exclude-list-file=read --by-file --by-file-by-lang \
+  --exclude-dir= --exclude-ext= --exclude-lang= --include-lang= --include-ext= --match-f= --match-d= --not-match-f= \
+  --not-match-d= --fullpath --json --yaml --csv --md --xml --hide-rate --quiet --vcs= --git --diff --skip-uniqueness \
+  --follow-links --force-lang= --processes= --progress-rate= --timeout= --sum-reports --csv-delimiter= --autoconf \
+  --3 --unicode --sum-one --max-file-size= --docstring-as-code *read .read
 scc :: -[abcdlmuvwyz] -o=write --output=write -f= -i= -s= -x= -M= --format= --by-file --no-cocomo --no-complexity \
   --no-size --wide --sort= --exclude-dir= --include-ext= --exclude-ext= --not-match= --no-ignore --no-gitignore --ci \
   --languages --no-duplicates --cocomo-project-type= --size-unit= --format-multi=write --sql-project= *read .read
@@ -372,11 +373,12 @@ journalctl :: -[mkxarfqeNl] -D=read -u= -n? -p= -t= -S= -U= -o= -M= -c= -b? -g= 
   --vacuum-files=!system --rotate!system --flush!system --sync!system --relinquish-var!system \
   --smart-relinquish-var!system --update-catalog!system --setup-keys!system gnu *skip
 ifconfig, route :: -[avsnleC64] 1skip *system
-arp :: -[aenvAl] -i= -H= -f!system:read -d!system -s!system -S!system --file!system:read --delete!system --set!system \
-  *skip
+# Its operands are names of hosts in the table of addresses.
+arp :: -[aenvAl] -i= -H= -f!system:read -d!system -s!system -S!system --file!system:read --delete!system \
+  --set!system *skip
 # They describe devices, screens, fonts and terminals; their operands select them.
-nvidia-smi, sensors, lshw, hwinfo, acpi, xdpyinfo, fc-list, infocmp :: -[qlLajusfABVtbciheEvx1CIrTdw] -i= -c=read -C= \
-  -class= -short -json -html -xml -businfo -display= -ext= -f=write --query-gpu= --query-compute-apps= --format= \
+nvidia-smi, sensors, lshw, hwinfo, acpi, xdpyinfo, fc-list, infocmp :: -[qlLajusfABVtbciheEvx1CIrTdw] -i= -c=read \
+  -C= -class= -short -json -html -xml -businfo -display= -ext= -f=write --query-gpu= --query-compute-apps= --format= \
   --list-gpus --short --json --filename=write --list-ids *skip
 # They say whether a path is, or was, something: nothing of its contents.
 mountpoint, pathchk :: -[dqxpP] --fs-devno --quiet --devno --nofollow --portability gnu *read
@@ -399,19 +401,20 @@ split :: -[dexu] -l= -b= -n= -C= -a= -t= --lines= --bytes= --number= --line-byte
 csplit :: -[kszq] -f=write -b= -n= --keep-files --suppress-matched --quiet --silent --elide-empty-files \
   --prefix=write --suffix-format= --digits= gnu 1read *skip @write
 mktemp :: -[duqt] -p=template --directory --dry-run --quiet --suffix= --tmpdir?template gnu *template
-gzip, bzip2, xz, zstd, lz4, pigz, pbzip2, compress, lzma :: -[dfhkLnNqrvVzseHmCBixFIjKOPR] -S= -T? -b? -p? -M= -D=read \
-  -o=write -c:read -l:read -t:read --stdout:read --to-stdout:read --list:read --test:read --decompress --uncompress \
-  --compress --force --keep --license --no-name --name --quiet --recursive --rsyncable --suffix= --synchronous \
-  --verbose --fast? --best --small --extreme --threads= --rm --ultra --long? --adapt? --no-progress --no-check \
-  --filelist=!?unknown-target --output-dir-flat=write --output-dir-mirror=write --trace=write --patch-from=read \
-  --train!write --files?!?unknown-target --files0?!?unknown-target --format= --processes= --check= --single-thread *edit
+gzip, bzip2, xz, zstd, lz4, pigz, pbzip2, compress, lzma :: -[dfhkLnNqrvVzseHmCBixFIjKOPR] -S= -T? -b? -p? -M= \
+  -D=read -o=write -c:read -l:read -t:read --stdout:read --to-stdout:read --list:read --test:read --decompress \
+  --uncompress --compress --force --keep --license --no-name --name --quiet --recursive --rsyncable --suffix= \
+  --synchronous --verbose --fast? --best --small --extreme --threads= --rm --ultra --long? --adapt? --no-progress \
+  --no-check --filelist=!?unknown-target --output-dir-flat=write --output-dir-mirror=write --trace=write \
+  --patch-from=read --train!write --files?!?unknown-target --files0?!?unknown-target --format= --processes= --check= \
+  --single-thread *edit
 gunzip, bunzip2, unxz, unzstd, unlz4, unlzma, uncompress :: -[fkNnqrvsmd] -S= -T? -o=write -c:read -l:read -t:read \
   --stdout:read --to-stdout:read --list:read --test:read --force --keep --name --no-name --quiet --recursive \
   --suffix= --verbose --rm --threads= --format= --output-dir-flat=write --output-dir-mirror=write *edit
-zip :: -[rjqvueDyoXlLkFFgAJSzwicd9mp0] -b=template -n= -t= -tt= -P= -x= -i= -O=write -s= -sp= -Z= \
-  -T!execute,?code -TT=run --test!execute,?code --unzip-command=run --temp-path=template -@!?unknown-target -m!delete \
-  --move!delete --recurse-paths --junk-paths --quiet --exclude= --symlinks --encrypt --password= --out=write \
-  --log-file=write --logfile-path=write 1write *read
+zip :: -[rjqvueDyoXlLkFFgAJSzwicd9mp0] -b=template -n= -t= -tt= -P= -x= -i= -O=write -s= -sp= -Z= -T!execute,?code \
+  -TT=run --test!execute,?code --unzip-command=run --temp-path=template -@!?unknown-target -m!delete --move!delete \
+  --recurse-paths --junk-paths --quiet --exclude= --symlinks --encrypt --password= --out=write --log-file=write \
+  --logfile-path=write 1write *read
 # Their options are attached to switches; the line is unclear in any case.
 7z, 7za, 7zr, rar, unrar :: lax -o?write -p? +?unknown-target +write *read
 ar :: -[crstuvqxdmpabDfiNoPSTUVM] --target= --plugin=program --output=write --thin --record-libdeps= 1archive *edit
@@ -436,8 +439,8 @@ nohup, eatmydata, catchsegv, linux32, linux64 :: posix *command
 stdbuf :: -i= -o= -e= --input= --output= --error= posix *command
 setsid :: -[cfw] --ctty --fork --wait posix *command
 unbuffer :: -[p] posix *command
-xvfb-run :: -[al] --auto-servernum --listen-tcp -e=write -f=read -n= -p= -s= -w= --error-file=write \
-  --auth-file=read --server-num= --xauth-protocol= --server-args= --wait= posix *command
+xvfb-run :: -[al] --auto-servernum --listen-tcp -e=write -f=read -n= -p= -s= -w= --error-file=write --auth-file=read \
+  --server-num= --xauth-protocol= --server-args= --wait= posix *command
 nice :: -n= --adjustment= posix *command
 ionice :: -[t] --ignore -c= -n= -p=!process -P=!process -u=!process --class= --classdata= posix *command
 timeout, gtimeout :: -[vfp] --foreground --preserve-status --verbose -s= -k= --signal= --kill-after= posix 1skip \
