@@ -14,7 +14,7 @@ from commands import HARMFUL, TARGETS, asked_share, find_collections, judge_coll
 
 @pytest.mark.parametrize("name", [*TARGETS, HARMFUL])
 def test_strict_passes_only_what_passed_before_there_was_caution(name: str) -> None:
-    """Before, a command passed if it was clear, and read, arranged or built in the workspace or a temporary directory."""
+    """Before, a command passed if it was clear, and read, arranged or built in the workspace or a temporary place."""
     directory = find_collections()
     if directory is None:
         pytest.skip("the collections of commands are not beside the repository")
