@@ -6,7 +6,7 @@ with any library. For the command line, `AVER_LOG=debug` writes them to standard
     $ AVER_LOG=debug aver hook claude-code PreToolUse < payload.json
     aver.gate: facts gathered in 3.1 ms
     aver.gate: human_review by network (30-step-up.cedar:24) of the rules that Aver ships
-    aver.gate: because: this talks to another machine
+    aver.gate: because: talks to another machine
     aver.gate: sealed as capsule://gate.s1/3, which aver show prints
 
 Coding agents hide the standard error of a hook that works. So `AVER_LOG_FILE=PATH` appends the lines to a file instead,

@@ -71,7 +71,7 @@ def test_a_session_is_gated_sealed_and_proved(claude_code: Path, tmp_path: Path,
 
     assert notes.read_text() == "one\nzwei\n"
     assert "zwei\ntrouble" in heard(stub, "toolu_run")
-    assert "a secret would be sent to another machine" in heard(stub, "toolu_steal")
+    assert "this would send a secret to another machine" in heard(stub, "toolu_steal")
     nothing_got_out(room, stub)
 
     calls = calls_by_hook(TOOL, session)
@@ -87,7 +87,7 @@ def test_a_session_is_gated_sealed_and_proved(claude_code: Path, tmp_path: Path,
     listed = proved(room, TOOL, session, actions=6, denials=1)
     assert (listed["edits"], listed["commands"], listed["failures"]) == (2, 2, 1)
     story = room.aver("show", session)
-    for words in ("> Note what there is.", "+zwei", "trouble", "a secret would be sent to another machine"):
+    for words in ("> Note what there is.", "+zwei", "trouble", "this would send a secret to another machine"):
         assert words in story
 
     assert "claude-code: a test call passed each of PreToolUse" in room.aver("doctor")
@@ -117,7 +117,7 @@ def test_a_subagent_is_gated_and_has_a_chain_of_its_own(claude_code: Path, tmp_p
 
     assert said_at_last(told) == "That was all."
     assert "There is one file." in heard(stub, "toolu_agent")
-    assert "a secret would be sent to another machine" in heard(stub, "toolu_steal")
+    assert "this would send a secret to another machine" in heard(stub, "toolu_steal")
     nothing_got_out(room, stub)
 
     calls = calls_by_hook(TOOL, session)

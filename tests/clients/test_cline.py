@@ -128,7 +128,7 @@ def test_a_session_is_gated_sealed_and_proved(cline: Path, tmp_path: Path, aver_
     listed = proved(room, TOOL, session, actions=5, denials=1)
     assert (listed["edits"], listed["failures"]) == (2, 1)
     story = room.aver("show", session)
-    for words in ("> Note what there is.", "+zwei", "trouble", "a secret would be sent to another machine"):
+    for words in ("> Note what there is.", "+zwei", "trouble", "this would send a secret to another machine"):
         assert words in story
     assert "cat notes.txt; echo trouble >&2:\n" in story, "each of several commands with what it said"
     assert '"query"' not in story

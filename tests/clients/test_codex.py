@@ -129,7 +129,7 @@ def test_a_session_is_gated_sealed_and_proved(codex: Path, tmp_path: Path, aver_
 
     assert (room.workspace / "notes.txt").read_text() == "one\nzwei\n"
     assert "zwei\ntrouble" in heard(stub, "call_run")
-    assert "a secret would be sent to another machine" in heard(stub, "call_steal")
+    assert "this would send a secret to another machine" in heard(stub, "call_steal")
     nothing_got_out(room, stub)
 
     calls = calls_by_hook(TOOL, session)
@@ -144,7 +144,7 @@ def test_a_session_is_gated_sealed_and_proved(codex: Path, tmp_path: Path, aver_
     listed = proved(room, TOOL, session, actions=5, denials=1)
     assert (listed["edits"], listed["commands"], listed["failures"]) == (2, 2, 1)
     story = room.aver("show", session)
-    for words in ("> Note what there is.", "+zwei", "trouble", "a secret would be sent to another machine"):
+    for words in ("> Note what there is.", "+zwei", "trouble", "this would send a secret to another machine"):
         assert words in story
 
     assert "codex: a test call passed each of PreToolUse" in room.aver("doctor")

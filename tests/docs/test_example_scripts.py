@@ -10,7 +10,7 @@ import pytest
 
 from support.doc_pages import ROOT
 
-REFUSED = "Not allowed, and not done: this deletes"
+REFUSED = "Not allowed, and not done: deletes files"
 GATED = ["recorded: read_file pass POLICY_ENFORCED", "run: verified"]
 SHOWN = {
     "record_an_agent.py": ["deploy: audit.intent audit.reasoning audit.outcome", "unfinished: deploy(", "masked: 1"],

@@ -323,7 +323,7 @@ def test_whatever_lies_in_the_place_of_remembered_failures_changes_no_answer(
     question = payload(tool_input={"command": EVIL})
     reply = fire("claude-code", "PreToolUse", question)
     assert denies("claude-code", reply)
-    assert "a secret would be sent" in reply.out
+    assert "this would send a secret" in reply.out
     assert fire("claude-code", "PreToolUse", payload(cwd=str(tmp_path)))[:2] == ("", 0)
     assert fire("claude-code", "PostToolUse", payload(tool_use_id="toolu_9")).code == 0
     assert [one["execution"]["tool_calls"][0]["tool"] for one in sealed(f"claude-code.{SESSION}")] == ["Bash"]

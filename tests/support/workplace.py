@@ -91,7 +91,7 @@ class Workplace:
         assert Path(self.notes).exists()
         assert self.run.actions == []
         assert self.decisions == ["human_review"]
-        assert "this deletes" in told
+        assert "deletes files" in told
 
     def hold_to_a_failure(self, kind: str, text: str) -> None:
         (action,) = self.run.actions

@@ -182,7 +182,7 @@ def test_cases_beside_the_rules_are_found(aver: Aver, rules: Path) -> None:
 def test_a_case_that_fails_is_told_and_exits_with_1(aver: Aver, rules: Path) -> None:
     ran = aver("policy", "test", rules / "cases.toml")
     assert ran.code == 1
-    assert "reading is asked: expected human_review, got pass: reading inside the workspace" in ran.out
+    assert "reading is asked: expected human_review, got pass: reads inside the workspace" in ran.out
     found = aver("policy", "test", rules / "cases.toml", "--json").json
     assert (found["passed"], found["failed"]) == (0, 2)
     assert found["cases"][0]["decision"] == "pass"
@@ -213,7 +213,7 @@ def explain(aver: Aver, *arguments: str | Path, stdin: str = "") -> tuple[int, d
 def test_what_would_pass_exits_with_0(aver: Aver) -> None:
     ran = aver("policy", "explain", "--command", "ls src")
     assert ran.code == 0
-    assert ran.out.splitlines()[:2] == ["ALLOWED", "  reading inside the workspace"]
+    assert ran.out.splitlines()[:2] == ["ALLOWED", "  reads inside the workspace"]
     assert "rule     workspace-reads  permit in 10-permits.cedar:" in ran.out
     assert aver.listing() == []
 
@@ -221,7 +221,7 @@ def test_what_would_pass_exits_with_0(aver: Aver) -> None:
 def test_what_would_not_pass_exits_with_5_and_says_what_would_change_it(aver: Aver) -> None:
     ran = aver("policy", "explain", "--command", "rm -r build")
     assert ran.code == 5
-    assert "NEEDS APPROVAL\n  this deletes\n" in ran.out
+    assert "NEEDS APPROVAL\n  deletes files\n" in ran.out
     assert f"target   path {aver.directory}/build: needs approval (deletion)" in ran.out
     assert "it would be allowed if it did not have the effect 'delete'" in ran.out
     assert "it would be allowed if a human approved it" in ran.out

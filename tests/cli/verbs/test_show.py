@@ -182,7 +182,7 @@ def test_a_call_that_was_refused_is_shown_by_its_decision(aver: Aver) -> None:
     ran = aver("show", "claude-code:s1:t1")
     assert ran.code == 0
     assert ran.out.splitlines()[0] == "capsule://gate.s1/0"
-    assert "        - a secret would be sent to another machine" in ran.out.splitlines()
+    assert "        - this would send a secret to another machine" in ran.out.splitlines()
     assert aver("show", "claude-code:s1:t1", "--json").json["chain"] == "gate.s1"
     assert aver("show", "claude-code:s1:t2").code == 2
 

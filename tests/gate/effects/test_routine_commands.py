@@ -60,6 +60,9 @@ rake test
 bundle exec rspec
 dotnet test
 nx test shop
+cargo hack test --each-feature
+grunt test --verbose
+make ui-test
 playwright test
 ruff format src
 black .
@@ -342,3 +345,52 @@ def test_where_a_link_leads_counts() -> None:
     action = Action(type="shell_exec", tool="Bash", arguments={"command": "mkdir out/x"}, workspace="/work/shop")
     facts = Facts(now=NOW.now, links={"/work/shop/out/x": "/etc/x"})
     assert "write" in find_effects(action, facts).classes
+
+
+OUTPUTS = """
+go build -o app .
+go build -o bin/app ./cmd/app
+go build -o /dev/null ./...
+go test -coverprofile=/tmp/c.out ./...
+go test -coverprofile=c.out ./...
+gcc -o app main.c
+vite build --outDir dist/client
+pytest --junitxml=junit.xml
+"""
+
+
+@pytest.mark.parametrize("command", OUTPUTS.strip().splitlines())
+def test_the_output_of_a_build_is_no_change_of_a_file(command: str) -> None:
+    assert "write" not in effects(command).classes
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "go build -o src/app.go .",
+        "go build -o Makefile .",
+        "go build -o .git/hooks/pre-push .",
+        "go build -o ../app .",
+        "go build -o ~/bin/app .",
+        "pytest --junitxml=pyproject.toml",
+        "vite build --outDir src",
+        "ruff check --fix src",
+        "gcc -o package.json main.c",
+    ],
+)
+def test_output_over_something_else_is_a_change(command: str) -> None:
+    found = effects(command)
+    assert found.classes & {"write", "execute", "build"}
+    assert "scratch" not in found.classes
+
+
+def test_temporary_files_are_scratch_whatever_writes_them() -> None:
+    assert effects("echo x > /tmp/a").classes == {"scratch"}
+    found = find_effects(Action(type="file_write", tool="", files=("/tmp/a",), workspace="/work/shop"), NOW)
+    assert found.classes == {"scratch"}
+    assert effects("cat > /tmp/.ssh/id_rsa <<EOF\nx\nEOF").classes >= {"write"}
+
+
+@pytest.mark.parametrize("command", ["cargo hack publish", "cargo hack", "cargo hack run test", "grunt deploy"])
+def test_a_task_that_is_not_known_stays_execution(command: str) -> None:
+    assert "execute" in effects(command).classes

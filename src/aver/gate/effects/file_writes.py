@@ -46,7 +46,6 @@ WRITING_PROGRAMS = frozenset(("tee", "sed"))
 
 
 WriteKind = Literal["replace", "append", "sed", "unknown"]
-_KIND_BY_OPERATOR: Mapping[str, WriteKind] = {">": "replace", ">|": "replace", ">>": "append"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +80,15 @@ def find_file_writes(
         text = f"{text}\n" if text is not None and program == "echo" and not _has_option(words, "-n") else text
     targets: list[tuple[Word, WriteKind, str]] = []
     to_output = [operator for operator, descriptor, _ in outputs if descriptor in ("", "1")]
+    kinds: Mapping[str, WriteKind] = {">": "replace", ">|": "replace", ">>": "append"}
     for operator, descriptor, target in outputs:
         is_shown = text is not None and descriptor in ("", "1") and len(to_output) == 1
-        how = _KIND_BY_OPERATOR.get(operator, "unknown") if is_shown else "unknown"
-        targets.append((target, how, text or ""))
+        targets.append((target, kinds.get(operator, "unknown") if is_shown else "unknown", text or ""))
     if program == "tee":
-        how = "append" if _has_option(words, "-a", "--append") else "replace"
-        is_shown = stdin is not None and stdin.kind == "text"
-        for word in words[1:]:
-            if not word.prefix.startswith("-"):
-                targets.append((word, how if is_shown else "unknown", stdin.text if stdin is not None else ""))
+        kind = kinds[">>" if _has_option(words, "-a", "--append") else ">"]
+        given = stdin.text if stdin is not None and stdin.kind == "text" else None
+        files = [word for word in words[1:] if not word.prefix.startswith("-")]
+        targets += [(word, "unknown" if given is None else kind, given or "") for word in files]
     elif program == "sed":
         script, files = _read_sed_arguments(words[1:])
         targets += [(word, "unknown" if script is None else "sed", script or "") for word in files]

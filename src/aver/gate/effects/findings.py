@@ -204,12 +204,13 @@ def locate_path(path: str, cwd: str | None, roots: PathRoots) -> PathLocation:
         if _SYSTEM_WORKSPACE.match(f"{roots.workspace}/"):
             classes |= _name_classes(whole, roots.known) | _system_classes(whole, where)
     else:
-        if any(_is_at_or_below(whole, directory) for directory in _TEMPORARY_DIRECTORIES):
+        # The work tree comes first: files of one that lies in a temporary directory are no temporary files.
+        if roots.tree and _is_at_or_below(whole, roots.tree) and not is_private(whole, roots):
+            where = "tree"
+        elif any(_is_at_or_below(whole, directory) for directory in _TEMPORARY_DIRECTORIES):
             where = "temporary"
         elif is_private(whole, roots) or may_hold_private(whole, roots):
             where = "private"
-        elif roots.tree and _is_at_or_below(whole, roots.tree):
-            where = "tree"
         classes |= _name_classes(whole, roots.known) | _system_classes(whole, where)
     # A pattern may match `..`, as `.*` and `.?` do in some shells, and so lead to the parent.
     dotted = [name for name in whole.split("/") if name.startswith(".") and has_glob(name)]

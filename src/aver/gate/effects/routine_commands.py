@@ -52,13 +52,19 @@ _OUTPUT_TOOLS = frozenset(
     (
         *("go build", "go test", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "ld", "ar", "nasm"),
         *("cargo build", "cargo test", "cargo doc", "javac", "tsc", "esbuild", "protoc", "pytest", "py.test"),
-        *("jest", "vitest"),
+        *("jest", "vitest", "vite", "next", "nuxt", "astro", "vitepress"),
     )
 )
 """Tools whose only writes are those of their output options: programs, objects, reports."""
 
 _REPORT_ENDINGS = frozenset(["out", "prof", "cov", "coverage", "log", "lcov", "info", "sarif"])
 """Endings of reports, which no source and no setting has."""
+
+_REPORT_NAMES = frozenset(
+    ["coverage.xml", "coverage.json", "junit.xml", "report.xml", "results.xml", "test-results.xml"]
+)
+_OUTPUT_DIRECTORIES = frozenset(["dist", "build", "out", "target", "coverage", "htmlcov", "_build"])
+"""Directories at the top of the workspace that a build makes, and makes again."""
 
 _BUILD_TOOLS = frozenset(
     (
@@ -90,9 +96,21 @@ _TASKS_BY_TOOL: Mapping[str, frozenset[str]] = {
         "golangci-lint": "run",
         "meson": "compile",
         "rails": "test",
+        "grunt": "test lint build jshint eslint",
+        "gulp": "test lint build",
+        "vitepress": "build",
+        "docusaurus": "build",
+        "mkdocs": "build",
+        "parcel": "build",
     }.items()
 }
 """Tools whose first operand is the task."""
+
+_TASKS_BY_SUBCOMMAND: Mapping[str, frozenset[str]] = {
+    "cargo hack": frozenset(("check", "test", "build", "clippy")),
+    "cargo miri": frozenset(("test", "nextest")),
+}
+"""Subcommands whose own first operand is the task."""
 
 _SCRIPT_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 """Tools that run a script by name: `npm run build`."""
@@ -108,13 +126,16 @@ _GOAL_RUNNERS = frozenset(
 _TASKS = frozenset(
     (
         *("test", "tests", "check", "checks", "lint", "build", "compile", "typecheck", "types", "format", "fmt"),
-        *("coverage", "verify", "package", "assemble", "docs", "doc", "all", "unit", "style"),
+        *("coverage", "verify", "package", "assemble", "docs", "doc", "all", "unit", "style", "spellcheck"),
+        *("spelling", "bench", "benchmark", "eslint", "prettier", "mypy", "ruff", "vet", "clippy", "tsc", "e2e"),
     )
 )
 _QUALIFIERS = frozenset(
     (
         *("fast", "quick", "js", "ts", "css", "py", "python", "web", "api", "server", "client", "app", "type"),
         *("debug", "dev", "prod", "production", "fix", "only", "strict", "html", "json", "changed", "affected"),
+        *("ui", "integration", "core", "lib", "go", "rust", "node", "browser", "esm", "cjs", "race", "short", "smoke"),
+        *("functional", "website", "ssr", "full", "local"),
     )
 )
 """Further parts of the name of a task, as in `test:fast` and `build-prod`."""
@@ -205,8 +226,14 @@ def _is_build_output(path: str, roots: PathRoots) -> bool:
     """Whether a file of the workspace is no source, text or setting by its name, so that a build may replace it."""
     from aver.gate.risk.features import file_kind
 
-    kind = file_kind(path.removeprefix(roots.workspace.rstrip("/") + "/"))
-    return kind in ("unknown", "vendored") or path.rpartition(".")[2].lower() in _REPORT_ENDINGS
+    inner = path.removeprefix(roots.workspace.rstrip("/") + "/")
+    name = inner.rpartition("/")[2].lower()
+    return (
+        file_kind(inner) in ("unknown", "vendored")
+        or name.rpartition(".")[2] in _REPORT_ENDINGS
+        or name in _REPORT_NAMES
+        or inner.partition("/")[0] in _OUTPUT_DIRECTORIES
+    )
 
 
 def _name_effect(
@@ -234,7 +261,9 @@ def _name_effect(
         program = tool.partition(" ")[0]
         calls = [command for command in commands if command.program == program]
         is_build = _are_calls_contained(tool, commands, roots, outputs) and (
-            tool in _BUILD_TOOLS or all(_is_known_task_call(call) for call in calls)
+            tool in _BUILD_TOOLS
+            or _is_known_subcommand_task(tool, calls)
+            or all(_is_known_task_call(call) for call in calls)
         )
     return replace(effect, name="build") if is_build else effect
 
@@ -276,6 +305,14 @@ def _are_calls_contained(
                     if place.where != "workspace" or place.classes:
                         return False
     return bool(calls)
+
+
+def _is_known_subcommand_task(tool: str, calls: list[ResolvedCommand]) -> bool:
+    """Whether each call names a known task right after the subcommand: `cargo hack test --each-feature`."""
+    tasks = _TASKS_BY_SUBCOMMAND.get(tool, frozenset())
+    values = [[word.value or "?" for word in call.arguments] for call in calls]
+    own = [words[1:] for words in values if words[:1] == [tool.partition(" ")[2]]]
+    return bool(own) and all(words[:1] and words[0] in tasks for words in own)
 
 
 def _is_known_task_call(call: ResolvedCommand) -> bool:

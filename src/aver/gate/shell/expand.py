@@ -91,7 +91,8 @@ def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, hom
             addition = known.values
         if not addition or len(values) * len(addition) > CHOICES_MAX:
             # Unknown from here on. The parts so far still give the prefix.
-            return Word(source, prefix=commonprefix(values), is_pattern=is_pattern)
+            listing = known.listing if len(parts) == 1 and part.kind not in ("text", "bare") else ()
+            return Word(source, prefix=commonprefix(values), is_pattern=is_pattern, listing=listing)
         values = [before + after for before, after in product(values, addition)] if addition != ("",) else values
     return Word(source, tuple(values), commonprefix(values), is_pattern, from_input)
 
@@ -109,7 +110,8 @@ def _expansion_value(part: WordPart, state: ShellState, home: str) -> Word:
         match part.script:
             case Script(items=(SimpleCommand(words=(RawWord(source="pwd"),), assignments=(), redirects=()),)):
                 return _current_directory(state)
-        return _UNKNOWN
+        listing = _predict_listing(part.script, state, home) if part.script is not None else ()
+        return Word("", listing=listing) if listing else _UNKNOWN
     if part.kind != "variable":
         return _UNKNOWN
     known = state.variables.get(part.text)
@@ -122,6 +124,36 @@ def _expansion_value(part: WordPart, state: ShellState, home: str) -> Word:
     if not part.quoted and not known.is_pattern and any(_SPLIT_OR_GLOB.search(value) for value in known.values):
         return _UNKNOWN
     return known
+
+
+def _predict_listing(script: Script, state: ShellState, home: str) -> tuple[str, ...]:
+    """Return patterns for the files that a script lists, such as `git ls-files | head -1`; none for any other script.
+
+    Each pattern is a root and a name. The file may lie at any depth between them.
+    """
+    from aver.gate.shell.invocation import StandardInput, predict_output  # Not above: it imports `model`, as this does.
+
+    node = script.items[0] if len(script.items) == 1 and not script.background else None
+    stages = node.stages if isinstance(node, Pipeline) else (node,)
+    output: StandardInput | None = None
+    for stage in stages:
+        if not isinstance(stage, SimpleCommand) or stage.assignments:
+            return ()
+        if any(r.operator != ">" or r.descriptor != "2" or r.target.source != "/dev/null" for r in stage.redirects):
+            return ()
+        words = [word for raw in stage.words for word in expand_word(raw, state, home)]
+        if not all(word.is_known for word in words):
+            return ()
+        output = predict_output(words, output)
+    if output is None or output.kind != "listing":
+        return ()
+    found = [
+        f"{value.rstrip('/') or value}/{name}"
+        for root in output.roots
+        for value in root.values
+        for name in output.names
+    ]
+    return tuple(found) if len(found) <= CHOICES_MAX and all(root.is_known for root in output.roots) else ()
 
 
 def _current_directory(state: ShellState) -> Word:

@@ -107,6 +107,15 @@ class Invocation:
     def report_path(self, effect: str, word: Word, *because: Word) -> None:
         """Report that a path is read, written or deleted, for every directory that this may run in."""
         cited = self.quote_words(*because, word)
+        if word.listing and effect == "read":
+            # Which of the listed files this is does not matter: reading any of them is reading below those roots.
+            for pattern in word.listing:
+                for cwd in self.state.cwds:
+                    place = locate_path(pattern, cwd, self.path_roots)
+                    self.report.add_path(effect, place, (*cited[:-1], "the files listed"))
+                    if place.where == "unknown":
+                        self.report_unclear("unknown-target", f"where {pattern[:80]!r} lies is not known", word)
+            return
         if not word.is_known:
             # An unknown path may be any path.
             self.report.add_path(effect, UNKNOWN_LOCATION, cited)
@@ -287,6 +296,7 @@ _DECODERS = frozenset(
 _FETCHERS = frozenset(("curl", "wget", "nc", "ncat", "netcat", "socat", "ssh", "telnet", "aria2c", "http", "https"))
 _LISTS_NAMES = lazy_pattern(r"--files|--files-with-matches|-[a-zA-Z]*l[a-zA-Z]*")
 """Options with which `rg` and `grep` print names of files."""
+_OWN_FORMAT = lazy_pattern(r"-(?:f?printf|exec|ok)|--(?:format|exec|replace|path-separator|hyperlink)")
 _OTHER_INPUT = StandardInput("other")
 _CURRENT_DIRECTORY = Word(".", (".",), ".")
 
@@ -323,7 +333,8 @@ def predict_output(words: Sequence[Word], stdin: StandardInput | None) -> Standa
     if program in _FETCHERS:
         return StandardInput("network")
     roots = _find_listing_roots(program, arguments)
-    if roots is None:
+    # With a format of its own, a program may print any text instead of the names.
+    if roots is None or any(_OWN_FORMAT.match(value) for word in arguments for value in word.values):
         return _OTHER_INPUT
     names = find_name_patterns(arguments) if program == "find" else ("*",)
     return StandardInput("listing", roots=roots, names=names)

@@ -49,6 +49,8 @@ class Word:
     """The values are patterns for file names: `src/*.py`."""
     from_input: bool = False
     """The word comes from the output of another program, as with `xargs`."""
+    listing: tuple[str, ...] = ()
+    """Patterns for an unknown word that names files which another program lists: `$(git ls-files)`."""
 
     @property
     def value(self) -> str | None:

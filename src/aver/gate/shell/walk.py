@@ -254,7 +254,11 @@ class ScriptWalk:
             judge_assignment(
                 Invocation("", (), Word("for"), state, self), node.variable, Word(f"${node.variable}", values)
             )
-            state = self._set_variable(state, node.variable, Word(f"${node.variable}", values, is_pattern=pattern))
+            listing: tuple[str, ...] = ()
+            if not known and all(word.is_known or word.listing for word in words):
+                listing = tuple(dict.fromkeys(path for word in words for path in (*word.values, *word.listing)))
+            value = Word(f"${node.variable}", values, is_pattern=pattern, listing=listing)
+            state = self._set_variable(state, node.variable, value)
         inside = (*inside, "loop")
         end: ShellState | None = None
         # If a round changes directory, the next one starts where it ended. Aver then walks a second time with an
@@ -340,7 +344,7 @@ class ScriptWalk:
             self._reliable = find_reliable_variables(self._script, self.text)
         variables = dict(state.variables)
         variables.pop(name, None)
-        if word.is_known and name in self._reliable:
+        if (word.is_known or word.listing) and name in self._reliable:
             variables[name] = word
         return replace(state, variables=variables)
 
