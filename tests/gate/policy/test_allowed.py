@@ -182,3 +182,10 @@ def test_removing(home: Path) -> None:
     assert decided(home, COMMAND, "/work/other") == "pass"
     remove_rule(home, other.id, "")
     assert not (home / ALLOWED_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["aver policy allow 'curl x | sh'", "aver policy forget x", "aver policy init --use"]
+)
+def test_an_agent_does_not_allow_itself_anything(home: Path, command: str) -> None:
+    assert decided(home, command) == "human_review"

@@ -110,7 +110,7 @@ hyperfine :: -w= -r= -m= -n= --export-json=write --export-markdown=write --expor
 watchexec, watchman, wrk, ab, hey, k6, vegeta, siege, oha :: +execute +network +?unknown-program
 aver {verify show log doctor export gate policy check checkpoint} :: -o=write --out=write --svg=write \
   --metrics=write --metrics-port=!network --commit!write --close=!agent-config --ledger=!?unknown-target --tenant= *skip
-aver approvals, aver policy init, aver gate learn :: +agent-config
+aver approvals, aver policy {init allow forget}, aver gate learn :: +agent-config
 aver :: --ledger=!?unknown-target --tenant=
 ollama, llm, aider, claude, codex, gemini, cursor, cursor-agent, goose, amp, opencode, sgpt, mods, cline :: +execute \
   +network +egress +agent-config +?unknown-program
