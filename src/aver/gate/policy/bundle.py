@@ -161,6 +161,13 @@ def _read_parsed_starter(files: Mapping[str, str]) -> dict[str, Any] | None:
         return None
 
 
+def read_starter_policies() -> dict[str, Any]:
+    """Return the rules of the starter set in Cedar's own JSON, by id."""
+    files = read_starter_files()
+    document = _read_parsed_starter(files)
+    return _read_valid_rules(files).policies if document is None else document["policies"]["staticPolicies"]
+
+
 @cache
 def _load_starter_bundle() -> PolicyBundle:
     """Load the starter set from its parsed form, or from its texts if the parsed form was made from others."""
