@@ -120,7 +120,7 @@ class PolicyBundle:
 def load_policy_bundle(directory: Path | None = None, allowed: Path | None = None) -> PolicyBundle:
     """Load the bundle in a directory; without one, the starter set. `allowed` is a file with more rules, if it exists.
 
-    Aver writes such a file when a person allows a command for good (`aver.gate.policy.allowed`).
+    Aver writes such a file when a person allows a command for good (`aver.gate.policy.standing_rules`).
     """
     more = {} if allowed is None or not os.path.lexists(allowed) else {allowed.name: read_policy_file(allowed)}
     if directory is None:
