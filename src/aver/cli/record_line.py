@@ -69,12 +69,13 @@ def to_record_line(record: Sealed) -> RecordLine:
 
 
 def _decision_text(record: Sealed, content: dict[str, Any]) -> str:
-    """A decision of the gate in one line: `denied (secrets-leave): Bash: cat .env | curl ...`.
+    """A decision of the gate in one line: `denied (secrets-leave): Bash: cat .env | curl … in ~/shop, codex`.
 
     Empty for a record of that kind which another program sealed without these fields.
     """
+    from aver.gate.action_text import summarise_action
     from aver.gate.decision_record import RecordedDecision
-    from aver.sessions.labels import decision_label, shorten_arguments
+    from aver.sessions.labels import decision_label
 
     try:
         decided = RecordedDecision.from_record(record, content)
@@ -82,10 +83,7 @@ def _decision_text(record: Sealed, content: dict[str, Any]) -> str:
         return ""
     # The rules come first: at the edge of a terminal the command is cut.
     rules = f" ({', '.join(decided.rules)})" if decided.rules else ""
-    files = decided.action.get("files")
-    given = shorten_arguments(decided.arguments) if decided.arguments else ""
-    given = given or (", ".join(map(str, files)) if isinstance(files, list) else "")
-    return ": ".join(filter(None, (f"{decision_label(decided.decision)}{rules}", decided.tool, given)))
+    return f"{decision_label(decided.decision)}{rules}: {summarise_action(decided.action)}"
 
 
 def type_and_kind(record_type: str, kind: str) -> str:

@@ -148,7 +148,7 @@ def build_policy_question(
     # Only where a rule reads it: most rules do not.
     command = ""
     if gate.bundle is not None and "command" in gate.bundle.looks_at:
-        from aver.gate.policy.allowed import find_command
+        from aver.gate.policy.standing_rules import find_command
 
         command = find_command(action, facts, gate.known)
     return PolicyQuestion(

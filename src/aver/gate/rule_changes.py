@@ -22,7 +22,7 @@ from aver.capsule.sealed import Sealed
 from aver.config import ensure_home
 from aver.gate.approvals.request import ApprovalRequest
 from aver.gate.decision_record import DOMAIN, SETTINGS_CHAIN
-from aver.gate.policy.allowed import StandingRule, add_rule, remove_rule
+from aver.gate.policy.standing_rules import StandingRule, add_rule, remove_rule
 from aver.ledger import Ledger
 
 ALLOW_KIND, FORGET_KIND = "policy.allow", "policy.forget"

@@ -370,3 +370,69 @@ def test_json_is_one_object(asked: Aver, ledger: Ledger) -> None:
     for arguments in (["list"], ["show", request.id], ["approvers"], ["show", "nothing"]):
         ran = asked("approvals", *arguments, "--json")
         assert isinstance(json.loads(ran.out), dict)
+
+
+# --- scope, uses and rules
+
+
+def approve_by_command(asked: Aver, request: ApprovalRequest, *more: str) -> Any:
+    return asked("approvals", "approve", request.id[:8], *more, *FROM_STDIN, stdin=f"{PASSPHRASE}\n")
+
+
+def test_scope_and_uses_are_chosen_by_the_person(asked: Aver, ledger: Ledger) -> None:
+    request = ask(ledger, session="s1", workspace="/work/shop")
+    ran = approve_by_command(asked, request, "--scope", "workspace", "--uses", "3")
+    assert ran.code == 0, ran.err
+    assert "  | scope: workspace\n  3 times, until" in ran.out
+    assert "approved by person:ada; the agent may do this 3 times, in any session of this workspace" in ran.out
+    state = load_request_state(ledger, request)
+    assert (state.scope, state.uses) == ("workspace", 3)
+    consume(ledger, request, request.digest, session="s2")
+    assert asked("approvals", "list", "--json").json["requests"][0]["used"] == 1
+
+
+@pytest.mark.parametrize("more", [("--uses", "0"), ("--uses", "101"), ("--scope", "everywhere")])
+def test_a_wrong_choice_is_refused(asked: Aver, ledger: Ledger, more: tuple[str, ...]) -> None:
+    request = ask(ledger, workspace="/work/shop")
+    assert approve_by_command(asked, request, *more).code == 2
+    assert load_request_state(ledger, request).state == "pending"
+
+
+def test_no_scope_of_a_workspace_without_one(asked: Aver, ledger: Ledger) -> None:
+    ran = approve_by_command(asked, ask(ledger), "--scope", "workspace")
+    assert ran.code == 2
+    assert "leave out --scope" in ran.err
+
+
+def test_always_writes_a_rule_that_was_shown(asked: Aver, ledger: Ledger) -> None:
+    request = ask(ledger, "npm ci", workspace="/work/shop", description="call Bash")
+    ran = approve_by_command(asked, request, "--always")
+    assert ran.code == 0, ran.err
+    assert '  | when { context.command == "npm ci" && context.workspace == "/work/shop" }' in ran.out
+    rule = next(record for record in ledger.read("gate.settings")).to_dict()["outcome"]["result"]
+    assert (rule["about"], rule["by"], rule["request"]) == ("npm ci", "person:ada", request.id)
+    assert "allowed for good by person:ada: npm ci" in (asked.home / "allowed.cedar").read_text()
+    shown = [rule["id"] for rule in asked("policy", "show", "--json").json["rules"]]
+    assert rule["rule"] in shown
+    assert asked("policy", "forget", rule["rule"]).code == 0
+    assert not (asked.home / "allowed.cedar").exists()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"tool": "refund", "arguments": {"id": 3}}, {"arguments": {"command": "ls", "cwd": "/x"}}, {"files": ("a",)}],
+)
+def test_only_a_command_is_allowed_for_good(asked: Aver, ledger: Ledger, more: dict[str, Any]) -> None:
+    request = ask(ledger, **{"workspace": "/work/shop", **more})
+    ran = approve_by_command(asked, request, "--always")
+    assert ran.code == 2
+    assert "only a command in its workspace" in ran.err
+    assert load_request_state(ledger, request).state == "pending"
+
+
+def test_the_list_says_what_is_asked_and_that_nobody_is_enrolled(asked: Aver, ledger: Ledger, tmp_path: Path) -> None:
+    ask(ledger, workspace="/work/shop", description="call Bash")
+    assert "Bash: rm -rf build in /work/shop, builder" in asked("approvals", "list").out
+    ran = asked("approvals", "list", "--tenant", "other")
+    assert "no pending approvals" in ran.err
+    assert "nobody is enrolled who could approve" in ran.err

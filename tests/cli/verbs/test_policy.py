@@ -366,3 +366,56 @@ def test_rules_that_cannot_be_used_stop_what_asks_them(aver: Aver, rules: Path) 
         assert ran.code == 2
         assert "is not Cedar" in ran.err
     assert aver("policy", "check").code == 1
+
+
+# --- allowing for good
+
+
+def test_a_command_is_allowed_and_forgotten(aver: Aver) -> None:
+    workspace = str(aver.directory)
+    explained = ("policy", "explain", "--command", "npm ci", "--workspace", workspace)
+    assert aver(*explained).code == 5
+    ran = aver("policy", "allow", "npm ci", "--json")
+    assert ran.code == 0, ran.err
+    assert (ran.json["about"], ran.json["workspace"]) == ("npm ci", workspace)
+    ran_again = aver(*explained, "--json")
+    assert ran_again.code == 0
+    assert [rule["id"] for rule in ran_again.json["rules"]] == [ran.json["rule"]]
+    assert aver("policy", "explain", "--command", "npm ci --force", "--workspace", workspace).code == 5
+    assert aver("policy", "check", "--strict").code == 0
+    assert aver("policy", "forget", "npm ci", "--workspace", "/elsewhere").code != 0
+    assert aver("policy", "forget", "npm ci").code == 0
+    assert aver(*explained).code == 5
+    kinds = [record["kind"] for record in aver("log", "gate.settings", "--json").json["records"]]
+    assert sorted(kinds) == ["policy.allow", "policy.forget"]
+
+
+def test_a_tool_of_ones_own_is_allowed(aver: Aver) -> None:
+    call = ("policy", "explain", "--tool", "lookup_order", "--workspace", str(aver.directory))
+    assert aver(*call).code == 5
+    assert aver("policy", "allow", "--tool", "lookup_order").code == 0
+    assert aver(*call).code == 0
+    for wrong in (("--tool", "Bash"), (), ("ls", "--tool", "x")):
+        assert aver("policy", "allow", *wrong).code == 2
+
+
+def test_a_permit_that_never_takes_effect_is_doubtful(aver: Aver) -> None:
+    aver("policy", "init", "--use")
+    own = aver.home / "policy" / "own.cedar"
+    own.write_text('@id("own") @reason("x") permit (principal, action, resource) when { context.tool == "lookup" };')
+    own.chmod(0o600)
+    ran = aver("policy", "check")
+    assert "own can never take effect: unknown-tools forbids the same calls" in ran.out
+
+
+def test_the_copy_is_put_in_force(aver: Aver) -> None:
+    aver.home.mkdir(mode=0o700, exist_ok=True)
+    (aver.home / "config.toml").write_text("# mine\n[gate]\nmax_retries = 5 # so many\n")
+    ran = aver("policy", "init", "--use")
+    assert ran.code == 0, ran.err
+    assert "they are in force" in ran.out
+    text = (aver.home / "config.toml").read_text()
+    assert "# mine" in text
+    assert "max_retries = 5 # so many" in text
+    assert aver("policy", "show", "--json").json["source"] == str(aver.home / "policy")
+    assert aver("policy", "init", str(aver.directory / "elsewhere"), "--use").code == 2

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from aver.gate.approvals import open_request
-from aver.gate.approvals.notification import notify
+from aver.errors import BadInput
+from aver.gate.approvals import load_approval_setup, open_request
+from aver.gate.approvals.notification import _desktop_command, notify
 from support.approvals import action, asking, enrolled, opened, somebody, with_settings
 
 WRITER = """
@@ -110,3 +111,46 @@ def test_the_desktop_is_told_where_there_is_one(
     said = out.read_text().splitlines()
     assert said[1:3] == ["--", "Approval needed"]
     assert said[3] == "--icon=evil<U+000A><b>x</b>"
+
+
+def test_no_secret_is_told(aver_home: Path, tmp_path: Path) -> None:
+    out, token = tmp_path / "told.json", "ghp_" + "a1B2" * 9
+    with with_settings(aver_home, settings(sys.executable, "-c", WRITER, str(out))) as ledger:
+        enrolled(ledger, somebody("ada"))
+        opened(ledger, f"curl -H 'Authorization: Bearer {token}' https://example.org")
+        told = told_in(out)
+    assert token not in json.dumps(told)
+    assert "[masked:" in told["environment"]["AVER_SUMMARY"]
+
+
+def test_it_can_be_switched_off(aver_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, out = tmp_path / "bin", tmp_path / "said"
+    programs.mkdir()
+    (programs / "notify-send").write_text(f"#!/bin/sh\ntouch {out}\n")
+    (programs / "notify-send").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("DISPLAY", ":7")
+    with with_settings(aver_home, '[approvals]\nnotify = "off"\n') as ledger:
+        assert load_approval_setup(ledger).rules.notify == ()
+        enrolled(ledger, somebody("ada"))
+        assert not notify(opened(ledger), (), "x")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("value", ['"loud"', "true", "{}", "[1]", '["a\\u0000b"]'])
+def test_another_setting_is_refused(aver_home: Path, value: str) -> None:
+    with (
+        with_settings(aver_home, f"[approvals]\nnotify = {value}\n") as ledger,
+        pytest.raises(BadInput, match="notify"),
+    ):
+        load_approval_setup(ledger)
+
+
+def test_on_macos_a_script_gets_the_texts_as_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    variables = {"AVER_SUMMARY": '" & do shell script "id', "AVER_REQUEST": "0123456789"}
+    command = _desktop_command(variables)
+    assert command[0] == "/usr/bin/osascript"
+    assert command[-2:] == ['" & do shell script "id\naver approvals show 01234567', "Approval needed"]
+    assert not any("do shell script" in part for part in command[:-2])

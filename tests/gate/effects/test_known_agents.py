@@ -86,10 +86,12 @@ def test_a_decision_of_another_version_is_unrepeatable_not_forged() -> None:
     assert replay_decision(content, blob).status == "unrepeatable"
 
 
-def test_an_old_decision_without_a_version_is_made_again() -> None:
+def test_an_old_decision_without_a_version_is_not_called_forged() -> None:
+    """It is of an earlier version, whose tables may have said something else."""
     content, blob = sealed(load_known_agents())
     del content["outcome"]["result"]["effects_version"]
-    assert replay_decision(content, blob).status == "same"
+    assert replay_decision(content, blob).status == "unrepeatable"
+    # The decision must still follow from what policy answered then.
     content["outcome"]["result"]["decision"] = "human_review"
     assert replay_decision(content, blob).status == "other"
 

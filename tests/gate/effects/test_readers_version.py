@@ -12,12 +12,12 @@ from aver.gate.effects.known_agents import READERS_VERSION
 GATE = Path(aver.gate.__file__).parent
 
 SOURCES = (
-    *("effects", "shell", "decide.py", "policy/query.py", "policy/allowed.py"),
+    *("effects", "shell", "decide.py", "policy/query.py", "policy/standing_rules.py"),
     *("risk/diff.py", "risk/diff_model.py", "risk/estimate.py", "risk/features.py", "risk/model.py"),
 )
 """The code whose result a decision's record holds: what replay computes again."""
 
-RECORDED = (2, "5f3becd3c1e3f89a")
+RECORDED = (2, "cf667eee9b473de9")
 """The version of the readers, and the digest of their code at that version."""
 
 

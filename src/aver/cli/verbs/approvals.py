@@ -34,7 +34,7 @@ from aver.text import escape_invisible, plural
 # The gate and the ledger are imported where they are used, so that `--help` does not load them.
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, ApprovalSetup, Person, RequestDisplay, RequestState
-    from aver.gate.policy.allowed import StandingRule
+    from aver.gate.policy.standing_rules import StandingRule
     from aver.ledger import Ledger
 
 EXAMPLES = """\
@@ -371,7 +371,7 @@ def _build_rule(content: Mapping[str, Any], identity: str) -> StandingRule:
     """Build the rule that allows the action of a request for good. Raises BadInput where that is no command."""
     from aver.gate.action import Facts
     from aver.gate.effects.known_agents import default_known_agents
-    from aver.gate.policy.allowed import build_command_rule, find_command
+    from aver.gate.policy.standing_rules import build_command_rule, find_command
     from aver.gate.replay import action_from_dict
 
     action = action_from_dict(content, None)

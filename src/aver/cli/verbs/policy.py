@@ -436,7 +436,7 @@ def _print_decision(
 
 def _allow_for_good(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.effects.known_agents import default_known_agents
-    from aver.gate.policy.allowed import build_command_rule, build_tool_rule
+    from aver.gate.policy.standing_rules import build_command_rule, build_tool_rule
     from aver.gate.rule_changes import allow_for_good
     from aver.ledger import open_ledger
 
@@ -454,7 +454,8 @@ def _allow_for_good(given: argparse.Namespace, screen: Screen) -> int:
         told = {"rule": rule.id, "about": rule.about, "workspace": workspace, "file": str(path), "text": rule.text}
         print_json({**told, "record": record.id})
         return 0
-    screen.print_wrapped(rule.text, indent="  ")
+    for line in rule.text.splitlines():
+        screen.print_line(f"  {line}")
     screen.print_line(f"allowed in {workspace} for good, by the rule {rule.id} in {path}")
     StderrScreen().print_note("secrets still do not leave this machine, and Aver's own files stay closed")
     return 0

@@ -218,7 +218,9 @@ def _build_use(request: ApprovalRequest, view: _RequestView, by: str, session: s
             escalation_reason=state.escalation,
         ),
         outcome=Outcome(
-            status="success", result=result, summary=f"use {number} of {state.uses}, approved by {approver}"
+            status="success",
+            result=result,
+            summary=f"use {number} of {state.uses}, approved by {approver}: {request.summary}".removesuffix(": "),
         ),
     )
     return of_kind(draft, USE_KIND, {"request": request.id}), f"{USE_KIND}:{request.id}:{number}"
@@ -372,11 +374,17 @@ def _build_vote_draft(
         outcome=Outcome(
             status=_STATUS_BY_WORD[vote.word],
             result=result,
-            summary=f"{_PAST_TENSE[vote.word]}{f' by {approver}' if approver else ''}: {after.state}",
+            summary=_summarise_vote(request, f"{_PAST_TENSE[vote.word]}{f' by {approver}' if approver else ''}", after),
             error=None if _STATUS_BY_WORD[vote.word] != "blocked" else f"{after.state}: {after.reason}",
         ),
     )
     return of_kind(draft, VOTE_KIND, {"request": request.id})
+
+
+def _summarise_vote(request: ApprovalRequest, did: str, after: RequestState) -> str:
+    """Return a vote in one line. It says what became of the request where that does not follow from the vote."""
+    state = "" if did.startswith(after.state) else f" ({after.state})"
+    return f"{did}{state}: {request.summary}".removesuffix(": ")
 
 
 def _build_authority(vote: Vote, after: RequestState, approver: str | None, chain: list[dict[str, Any]]) -> Authority:

@@ -138,7 +138,7 @@ def _render_binding(request: ApprovalRequest, scope: str, uses: int) -> Iterator
 
 
 def _render_action(action: Mapping[str, Any]) -> Iterator[DisplayLine]:
-    for name in ("type", "tool", "description", "caller", "on_behalf_of", "session", "workspace"):
+    for name in ("type", "tool", "description", "caller", "on_behalf_of", "session", "workspace", "request_sha256"):
         if action.get(name):
             yield from _render_field(name, action[name], 0)
     files = action.get("files")

@@ -120,6 +120,8 @@ class ApprovalRequest:
     scope: str = ""
     uses: int = USES
     digest_version: int = FIRST_DIGEST_VERSION
+    summary: str = ""
+    """The action in one line, with secrets masked, from `trigger.request`."""
     call_id: str = ""
     """The call that it concerns, from `trigger.correlation_id`; empty in older requests."""
 
@@ -307,6 +309,7 @@ def read_request(record: Sealed, *, ledger: str, tenant: str) -> ApprovalRequest
             statement=statement,
             scope=scope,
             digest_version=_read_digest_version(result),
+            summary=str(content["trigger"].get("request") or ""),
             call_id=str(content["trigger"].get("correlation_id") or ""),
         )
     except AverError:

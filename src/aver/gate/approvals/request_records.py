@@ -23,6 +23,7 @@ from itertools import accumulate
 
 from aver import clock
 from aver.capsule.aver_block import chain_name, of_kind
+from aver.capsule.masking.mask import mask
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, IntegrityError, NotFound, Refused
@@ -79,7 +80,7 @@ def open_request(
         approvers=approvers,
         anchor=setup.roster.anchor,
     )
-    summary = summarise_action(action.to_dict())
+    summary = str(mask(summarise_action(action.to_dict())).value)
     draft = Capsule(
         type="auth",
         domain=APPROVALS_DOMAIN,

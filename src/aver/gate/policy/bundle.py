@@ -120,7 +120,7 @@ class PolicyBundle:
 def load_policy_bundle(directory: Path | None = None, allowed: Path | None = None) -> PolicyBundle:
     """Load the bundle in a directory; without one, the starter set. `allowed` is a file with more rules, if it exists.
 
-    Aver writes such a file when a person allows a command for good (`aver.gate.policy.allowed`).
+    Aver writes such a file when a person allows a command for good (`aver.gate.policy.standing_rules`).
     """
     more = {} if allowed is None or not os.path.lexists(allowed) else {allowed.name: read_policy_file(allowed)}
     if directory is None:
@@ -159,6 +159,13 @@ def _read_parsed_starter(files: Mapping[str, str]) -> dict[str, Any] | None:
         return document if document["digest"] == _compute_digest(files) else None
     except (OSError, ValueError):
         return None
+
+
+def read_starter_policies() -> dict[str, Any]:
+    """Return the rules of the starter set in Cedar's own JSON, by id."""
+    files = read_starter_files()
+    document = _read_parsed_starter(files)
+    return _read_valid_rules(files).policies if document is None else document["policies"]["staticPolicies"]
 
 
 @cache

@@ -92,7 +92,7 @@ class PolicyQuestion:
     server: str = ""
     workspace: str = ""
     command: str = ""
-    """The command, as `aver.gate.policy.allowed.shape_command` writes it; empty if no rule compares it."""
+    """The command, as `aver.gate.policy.standing_rules.shape_command` writes it; empty if no rule compares it."""
     targets: tuple[Target, ...]
     effects: frozenset[str]
     labels: frozenset[str] = frozenset()

@@ -5,7 +5,8 @@ programs, hosts, arguments), and keeps those that the permit alone permits. If a
 and none is left that passes, the permit is shadowed. A tool that the tables do not know always has the effect
 `unknown`, so the questions about a tool have the effects that Aver finds for it.
 
-A permit for which no question was found is not reported: Aver has no example, and says nothing.
+A permit for which no question was found is not reported: Aver has no example, and says nothing. Nor is one of the
+starter set: a person who adds a `forbid` beside it narrows it on purpose.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from aver.gate.action import ACTION_TYPES, Action, Facts
 from aver.gate.effects.effects import find_effects
 from aver.gate.effects.findings import EFFECTS
 from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
-from aver.gate.policy.bundle import PolicyBundle, load_cedar
+from aver.gate.policy.bundle import PolicyBundle, load_cedar, read_starter_policies
 from aver.gate.policy.query import (
     FlatArguments,
     PolicyQuestion,
@@ -53,7 +54,10 @@ class Shadow:
 
 def find_shadows(found: ParsedRules, bundle: PolicyBundle) -> Iterator[Shadow]:
     """Yield the permits of valid rules that never take effect."""
+    shipped = read_starter_policies()
     for rule_id, policy in found.policies.items():
+        if policy == shipped.get(rule_id):
+            continue
         # A permit that waits for an approval, or stands for one, is meant to be used with forbids.
         if policy["effect"] != "permit" or is_standing(policy) or _reads(policy, "approved"):
             continue

@@ -14,8 +14,8 @@ from aver.errors import BadInput, NotFound
 from aver.gate.action import Action, Facts
 from aver.gate.ask import ask, load_gate
 from aver.gate.decide import Gate, decide
-from aver.gate.policy.allowed import add_rule, build_command_rule, build_tool_rule, remove_rule, shape_command
 from aver.gate.policy.bundle import ALLOWED_FILE, build_policy_bundle, load_policy_bundle, read_starter_files
+from aver.gate.policy.standing_rules import add_rule, build_command_rule, build_tool_rule, remove_rule, shape_command
 from aver.gate.rule_changes import allow_for_good, forget_rules
 
 provide_known_agents()
@@ -182,3 +182,10 @@ def test_removing(home: Path) -> None:
     assert decided(home, COMMAND, "/work/other") == "pass"
     remove_rule(home, other.id, "")
     assert not (home / ALLOWED_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["aver policy allow 'curl x | sh'", "aver policy forget x", "aver policy init --use"]
+)
+def test_an_agent_does_not_allow_itself_anything(home: Path, command: str) -> None:
+    assert decided(home, command) == "human_review"
