@@ -15,7 +15,8 @@ KINDS = {
     "configuration": "package.json pyproject.toml .github/workflows/ci.yml Makefile Dockerfile .eslintrc.js go.mod"
     " requirements.txt a/.env.local Cargo.lock x.ipynb sub/.husky/pre-commit"
     " setup.py conftest.py tests/conftest.py docs/conf.py tests/fixtures/a.json tests/package.json tests/Cargo.toml"
-    " tests/pytest.ini tests/tox.ini tests/setup.cfg tests/Makefile docs/Makefile requirements/dev.txt dev-requirements.txt"
+    " tests/pytest.ini tests/tox.ini tests/setup.cfg tests/Makefile docs/Makefile requirements/dev.txt"
+    " dev-requirements.txt"
     " tests/requirements.txt constraints/base.in build.rs crates/a/build.rs build.gradle app/build.gradle.kts"
     " vite.config.ts jest.config.js karma.conf.js jest.setup.ts noxfile.py tasks.py docs/x.yaml tests/a.snap x.pth",
     "vendored": "vendor/a.go node_modules/x/index.js third_party/z.c static/jquery.min.js api/x_pb2.py dist/app.js",

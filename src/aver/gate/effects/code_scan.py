@@ -157,8 +157,8 @@ def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
         if len(line) > LINE_MAX:
             found[Reach("unreadable", number, f"{len(line)} characters in one line")] = None
             lines[number - 1] = line[:LINE_MAX]
-        elif comment and "${" not in line and line.lstrip().startswith(comment):
-            # A line that begins so is a comment, or text inside a string. `${` runs code in a string of JavaScript.
+        elif comment and line.lstrip().startswith(comment) and not any(mark in line for mark in _MARKS_IN_COMMENTS):
+            # A line that begins so is a comment, or text inside a string.
             lines[number - 1] = ""
     text = "\n".join(lines)
     for rule in _RULES_BY_LANGUAGE[language]:
@@ -169,6 +169,9 @@ def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
                     return tuple(found)
     return tuple(found)
 
+
+_MARKS_IN_COMMENTS = ("${", "go:", "cgo")
+"""`${` runs code in a string of JavaScript. Tools of Go run what these comments say."""
 
 _COMMENT_STARTS: Mapping[str, tuple[str, ...]] = {"python": ("#",), "javascript": ("//",), "source": ("//",)}
 
@@ -220,6 +223,7 @@ _ANY_LANGUAGE = (
 
 _DECODERS = (
     "b64decode b32decode b16decode b85decode a85decode decodebytes unhexlify fromhex decompress codecs zlib uudecode"
+    " a2b_ rot"
 )
 _OS_CALLS = (
     r"(?:system|popen\w{0,9}|exec[lv]p?e?|spawn[lv]p?e?|posix_spawnp?|fork(?:pty)?|startfile|killpg|kill|dup2|putenv)"
@@ -233,8 +237,8 @@ _PYTHON = (
         r"|create_subprocess_\w{1,9}|[Pp]open\w{0,9}|getoutput|getstatusoutput|webbrowser|antigravity|pipepager)\b"
         r"|\b(?:import|from)\s{1,9}fabric\b",
     ),
-    _rule("process", "import", r"\b(?:import|from)\s{1,9}(?:sh|pty|posix|nt|invoke)\b|\b(?:pty|posix)\s{0,9}\."),
-    _rule("process", "pty. posix.", r"\b(?:pty|posix)\s{0,9}\.\s{0,9}\w"),
+    _rule("process", "import from", r"\b(?:import|from)\s{1,9}(?:sh|pty|posix|nt|invoke)\b"),
+    _rule("process", "pty posix", r"\b(?:pty|posix)\s{0,9}\.\s{0,9}\w"),
     _rule("process", "os", rf"\bos\s{{0,9}}\.\s{{0,9}}{_OS_CALLS}\b"),
     _rule("process", "os", rf"\bfrom\s{{1,9}}os\s{{1,9}}import\b[^\n]{{0,400}}(?:\b{_OS_CALLS}\b|\*)"),
     _rule(
@@ -260,7 +264,7 @@ _PYTHON = (
         " kafka pika redis pymongo psycopg dns",
         r"\b(?:import|from)\s{1,9}(?:requests\w{0,20}|websockets?|boto\w{0,9}|grpc\w{0,9}|zmq|scapy|tornado|twisted"
         r"|aiosmtplib|slack_sdk|telegram|openai|anthropic|google|azure|kafka|pika|redis|pymongo|psycopg\w{0,9}|dns)\b"
-        r"|\b(?:requests|boto3)\s{0,9}\.\s{0,9}\w",
+        r"|\brequests\s{0,9}\.\s{0,9}(?:get|post|put|patch|delete|head|request|[Ss]ession|api|adapters)\b|\bboto3\b",
     ),
     _rule(
         "code",
@@ -283,11 +287,11 @@ _PYTHON = (
         r"\b(?:standard_|urlsafe_)?(?:b64|b32|b16|b85|a85)decode\b|\b(?:decodebytes|unhexlify|a2b_\w{1,9}|fromhex"
         r"|decompress\w{0,9}|zlib|uudecode)\b|\bcodecs\s{0,9}\.\s{0,9}(?:decode|getdecoder|open)\b|\brot_?13\b",
     ),
-    _rule("native", "ctypes cffi CDLL dlopen", r"\b(?:_?ctypes\w{0,9}|cffi|CDLL|dlopen|LoadLibrary)\b"),
+    _rule("native", "ctypes cffi CDLL dlopen LoadLibrary", r"\b(?:_?ctypes\w{0,9}|cffi|CDLL|dlopen|LoadLibrary)\b"),
     _rule(
         "reflection",
         "globals vars __dict__ __globals__ __subclasses__ __getattribute__ __loader__ __code__ __reduce modules"
-        " _getframe CodeType FunctionType attrgetter methodcaller",
+        " _getframe CodeType FunctionType attrgetter methodcaller __mro__ __spec__ __bases__ path_hooks meta_path",
         r"(?<![.\w])(?:globals|vars)\s{0,9}\(|__dict__\s{0,9}\[|__(?:globals|subclasses|getattribute|loader|code"
         r"|reduce(?:_ex)?|mro|bases|spec)__|\bsys\s{0,9}\.\s{0,9}(?:modules|_getframe|meta_path|path_hooks)\b"
         r"|\b(?:CodeType|FunctionType)\b"
@@ -313,7 +317,7 @@ _PYTHON = (
 _JAVASCRIPT = (
     _rule(
         "process",
-        "child_process execa shelljs exec spawn fork cluster worker_threads Deno Bun node-pty zx dlopen binding kill"
+        "child_process execa shelljs exec spawn fork cluster worker_threads Deno Bun node-pty zx dlopen inding kill"
         " mainModule",
         r"\b(?:child_process|execa|shelljs|cross-spawn|node-pty|worker_threads)\b|(?<!\.)\b(?:exec|spawn|fork)(?:Sync|File"
         r"|FileSync)?\s{0,9}\(|\b(?:execSync|execFile|spawnSync|execFileSync)\b|\bDeno\s{0,9}\.\s{0,9}(?:run|Command)\b"
@@ -323,7 +327,7 @@ _JAVASCRIPT = (
     _rule(
         "network",
         "fetch XMLHttpRequest WebSocket EventSource sendBeacon axios undici got superagent http net tls dgram dns"
-        " socket importScripts",
+        " socket importScripts ws",
         r"\b(?:fetch|got)\s{0,9}\(|\b(?:XMLHttpRequest|WebSocket|EventSource|sendBeacon|axios|undici|superagent"
         r"|importScripts|socket\.io\w{0,20})\b|[\"'](?:node:)?(?:https?|http2|net|tls|dgram|dns|node-fetch|ws)(?:/\w{1,20})?"
         r"[\"']",
@@ -336,14 +340,14 @@ _JAVASCRIPT = (
     ),
     _rule(
         "code",
-        "eval Function vm require import constructor Module setTimeout setInterval",
+        "eval Function vm require import constructor setTimeout setInterval module repl inspector createRequire",
         r"\beval\b|\bFunction\s{0,9}\(|[\"'](?:node:)?(?:vm|module|repl|inspector)[\"']|\brequire\s{0,9}\(\s{0,9}(?![\s\"'])"
         r"|\brequire\s{0,9}\(\s{0,9}[\"'][^\"'\n]{0,200}[\"']\s{0,9}\+|\bimport\s{0,9}\(\s{0,9}(?![\s\"'])"
         r"|\.\s{0,9}constructor\s{0,9}[.(\[]|\bcreateRequire\b|\bset(?:Timeout|Interval)\s{0,9}\(\s{0,9}[\"'`]",
     ),
     _rule(
         "decoding",
-        "atob base64 hex unescape inflate gunzip Decompress",
+        "atob base64 hex unescape inflate gunzip Decompress unzip latin1",
         r"\b(?:atob|unescape)\s{0,9}\(|[\"'](?:base64(?:url)?|hex|latin1)[\"']|\b(?:inflate|gunzip|brotliDecompress|unzip)"
         r"\w{0,9}\b",
     ),
@@ -360,7 +364,7 @@ _SOURCE = (
     _rule(
         "process",
         "exec system popen posix_spawn fork Shell CreateProcess Process Runtime Command syscall proc_open passthru"
-        " pcntl Open3 Kernel NSTask spawn cmd",
+        " pcntl Open3 Kernel NSTask spawn cmd process open_port Port.open shell",
         r"(?<![\w.>$])(?:system|_?popen|exec[lv]?p?e?|posix_spawnp?|v?fork|spawn|shell_exec|proc_open|passthru)\s{0,9}\("
         r"|\b(?:pcntl_\w{1,20}|ShellExecute\w{0,9}|CreateProcess\w{0,9}|ProcessBuilder|ProcessStartInfo|NSTask|Open3)\b"
         r"|\bRuntime\s{0,9}\.\s{0,9}getRuntime\b|\bProcess(?:\s{0,9}\.\s{0,9}(?:Start|start|run|new|spawn)\b|\s{0,9}\(\s{0,9}\))"
@@ -371,7 +375,7 @@ _SOURCE = (
     _rule(
         "network",
         "net http Http HTTP Tcp Udp TCP socket Socket curl URL reqwest hyper ureq open-uri Faraday fsockopen Guzzle LWP"
-        " file_get_contents getaddrinfo asio WebClient",
+        " file_get_contents getaddrinfo asio WebClient isahc Unix RestClient",
         r"\"net(?:/http|/rpc|/smtp|/url)?\"|\bnet\.(?:Dial|Listen)\w{0,9}\b|\bhttp\.(?:Get|Post|Head|NewRequest\w{0,20}|Client"
         r"|ListenAndServe\w{0,9})\b|\b(?:std|tokio|async_std)::net\b|\b(?:Tcp|Udp|Unix)(?:Stream|Listener|Socket|Client|Server)"
         r"\b|\b(?:reqwest|hyper|ureq|isahc)\b|\bjava\.net\b|\b(?:HttpClient|HttpURLConnection|OkHttp\w{0,9}|URLSession"
@@ -397,7 +401,7 @@ _SOURCE = (
     ),
     _rule(
         "decoding",
-        "base64 Base64 BASE64 inflate unhex DecodeString unpack gunzip gzip zlib",
+        "base64 Base64 BASE64 inflate unhex DecodeString unpack gunzip gzuncompress zlib",
         r"\b\w{0,20}[bB]ase64\w{0,20}\b|\bBASE64\w{0,9}\b|\b(?:inflate|gzinflate|gzuncompress|unhex|DecodeString|gunzip|zlib)"
         r"\w{0,9}\b|\bunpack\s{0,9}\(",
     ),
@@ -422,12 +426,12 @@ _STRICT_JAVASCRIPT = (
     ),
     _rule(
         "reflection",
-        "process global this constructor prototype __proto__ Proxy module Buffer window self",
+        "process global this constructor prototype __proto__ Proxy module Buffer window self exports",
         r"\b(?:process|global|globalThis|constructor|prototype|__proto__|Proxy|module|Buffer|window|self|exports)\b"
         r"|\bthis\s{0,9}\[",
     ),
     # Names that are put together from pieces.
-    _rule("reflection", "[ +", r"\[\s{0,9}[\"'`(+!\[]|[\"'`]\s{0,9}\+\s{0,9}[\"'`]|\\[xu0-7]"),
+    _rule("reflection", "[ + \\", r"\[\s{0,9}[\"'`(+!\[]|[\"'`]\s{0,9}\+\s{0,9}[\"'`]|\\[xu0-7]"),
     _rule("network", "://", r"\w{1,12}://"),
     _rule("files", ". / ~", r"[\"'`](?:/|~|[^\"'`\n]{0,200}\.\./)"),
 )

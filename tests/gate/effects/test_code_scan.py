@@ -1,0 +1,341 @@
+"""Code that reaches out is found, ordinary code is left alone, and no text takes more than linear time."""
+
+from __future__ import annotations
+
+import re
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aver.gate.effects import code_scan
+from aver.gate.effects.code_scan import (
+    FINDINGS_MAX,
+    LINE_MAX,
+    REACHES,
+    TEXT_MAX,
+    WORD_MAX,
+    Reach,
+    ReachRule,
+    find_language,
+    scan_code,
+    scan_javascript_program,
+)
+from aver.gate.effects.python_program import NODES_MAX, scan_python_program
+
+REACHING = {
+    "a.py": {
+        "process": [
+            "import subprocess",
+            "from multiprocessing import Pool",
+            "os.system('id')",
+            "os . popen('id')",
+            "os.execvp('sh', [])",
+            "from os import path, system",
+            "from os import *",
+            "    spawnl as x,",
+            "import pty",
+            "await asyncio.create_subprocess_exec('id')",
+            "import sh",
+        ],
+        "network": [
+            "import socket",
+            "import urllib.request",
+            "from urllib import request",
+            "import requests",
+            "requests.get(url)",
+            "import httpx",
+            "from http.client import HTTPConnection",
+            "import smtplib",
+            "urlopen(x)",
+            "import boto3",
+            "asyncio.open_connection(h, 1)",
+        ],
+        "environment": ["os.environ['A']", "os.getenv('A')", "from os import environ", "load_dotenv()"],
+        "code": [
+            "eval(x)",
+            "exec(x)",
+            "compile(x, 'a', 'exec')",
+            "__import__('os')",
+            "f = exec",
+            "map(eval, xs)",
+            "import importlib",
+            "import runpy",
+            "import builtins",
+            "pickle.loads(x)",
+            "yaml.load(x)",
+            "import marshal",
+            "pdb.run('x')",
+            "timeit.timeit(x)",
+        ],
+        "decoding": ["base64.b64decode(x)", "bytes.fromhex(x)", "zlib.decompress(x)", "binascii.unhexlify(x)"],
+        "native": ["import ctypes", "from cffi import FFI"],
+        "reflection": [
+            "globals()['x']",
+            "getattr(module, name)()",
+            "getattr(os, 'sys' + 'tem')",
+            "sys.modules['os']",
+            "x.__dict__['a']",
+            "f.__globals__",
+            "import os as o",
+            "g(os)",
+            "attrgetter(name)(x)",
+        ],
+        "files": [
+            "open('conftest.py', 'w')",
+            "Path('a').write_text('x')",
+            "os.path.expanduser('x')",
+            "x = '~/.bashrc'",
+            "p = '.git/hooks/pre-push'",
+            "open('/etc/passwd')",
+            "Path.home()",
+        ],
+        "hidden": [r"x = '\x6f\x73\x2e\x73'", "''.join(map(chr, xs))", "chr(111) + chr(115)", f"x = '{'a1B2' * 60}'"],
+    },
+    "a.ts": {
+        "process": ["require('child_process')", "import { spawn } from 'node:child_process'", "execSync('id')"],
+        "network": ["await fetch(url)", "new WebSocket(x)", "import http from 'http'", "axios.get(x)"],
+        "environment": ["process.env.TOKEN", "const { env } = process"],
+        "code": ["eval(x)", "new Function(x)", "require(name)", "await import(name)", "x.constructor('a')"],
+        "decoding": ["atob(x)", "Buffer.from(x, 'base64')"],
+        "reflection": ["globalThis[x]", "process['env']", "Reflect.get(a, b)"],
+        "native": ["WebAssembly.compile(x)"],
+    },
+    "a.go": {
+        "process": ['import "os/exec"', 'exec.Command("id")'],
+        "network": ['import "net/http"', 'net.Dial("tcp", x)', "http.Get(url)"],
+        "environment": ['os.Getenv("A")'],
+        "decoding": ["base64.StdEncoding.DecodeString(x)"],
+        "code": ["//go:generate id", 'import "C"', 'plugin.Open("x")'],
+    },
+    "a.rs": {
+        "process": ['Command::new("id")', "use std::process;"],
+        "network": ["use std::net::TcpStream;", "reqwest::get(x)"],
+        "environment": ['std::env::var("A")'],
+        "code": ['include!("x")'],
+    },
+    "A.java": {
+        "process": ["new ProcessBuilder()", "Runtime.getRuntime().exec(x)"],
+        "network": ["import java.net.URL;"],
+    },
+    "a.rb": {"process": ["`id`", "system('id')", "%x(id)", "Open3.capture2('id')"], "environment": ["ENV['A']"]},
+    "a.php": {"process": ["shell_exec('id');"], "code": ["unserialize($x);"]},
+    "a.c": {"process": ['system("id");', "execve(a, b, c);"], "network": ["socket(AF_INET, 1, 0);"]},
+    "README.md": {"process": [">>> import subprocess"]},
+}
+SAMPLES = [(path, kind, text) for path, kinds in REACHING.items() for kind, texts in kinds.items() for text in texts]
+
+
+@pytest.mark.parametrize(("path", "kind", "text"), SAMPLES)
+def test_code_that_reaches_out_is_found(path: str, kind: str, text: str) -> None:
+    found = scan_code(f"x = 1\n{text}\n", path)
+    assert kind in {reach.kind for reach in found}
+    for reach in found:
+        assert reach.line == 2
+        assert len(reach.word) <= WORD_MAX
+        assert REACHES[reach.kind] in str(reach)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "import re\n\nPATTERN = re.compile('x')\nmodel.eval()\ncursor.execute('select 1')\n"),
+        ("a.py", "# subprocess, os.system and eval are not used here\nvalue = 1\n"),
+        ("a.py", "path = os.path.join(a, b)\nname = os.getcwd()\nimport os, sys\nimport sys, os\n"),
+        ("a.py", "system = platform.system()\nrequests = []\nrequests.append(1)\nself.profile = x\n"),
+        ("a.py", "from urllib.parse import urlsplit\nfrom importlib.metadata import version\n"),
+        ("a.py", "getattr(self, 'name', None)\nwith open(path) as file:\n    pass\ntmp.write_text('x')\n"),
+        ("a.py", "assert response.status_code == 200\nclient.post('/items', json={'a': 1})\n"),
+        ("a.py", "data = b'\\x89PNG\\r\\n\\x1a\\n'\nbase64.b64encode(data)\n"),
+        ("a.ts", "const items = list.map((x) => x.id)\nexpect(render(<App />)).toBe(1)\n// fetch(x)\n"),
+        ("a.go", "func Add(a, b int) int {\n\treturn a + b\n}\n"),
+        ("a.rs", "fn add(a: i32) -> i32 { a + 1 }\n"),
+        ("a.css", "a { color: red }\n"),
+        ("a.sql", "select * from items where id = 1;\n"),
+        ("README.md", "Run `curl https://example.org | sh`, or use subprocess and os.environ.\n"),
+        ("notes.txt", "import subprocess\n"),
+        ("logo.png", "\0binary"),
+        ("a.py", ""),
+        ("x.unheard", "\n"),
+    ],
+)
+def test_ordinary_code_is_left_alone(path: str, text: str) -> None:
+    assert scan_code(text, path) == ()
+
+
+@pytest.mark.parametrize(
+    "path", ["run", "a.xyz", "Makefile", "a.json", "a.toml", ".py", "a.sh", "a.ps1", "bin/x", "a.whl"]
+)
+def test_a_kind_that_is_not_known_is_not_looked_into(path: str) -> None:
+    assert [found.kind for found in scan_code("x", path)] == ["unreadable"]
+
+
+def test_texts_beyond_the_bounds_are_not_looked_into() -> None:
+    assert [found.kind for found in scan_code("x\n" * TEXT_MAX, "a.py")] == ["unreadable"]
+    assert [found.kind for found in scan_code("x" + " " * LINE_MAX, "a.py")] == ["unreadable"]
+    assert [found.kind for found in scan_code("x\0", "a.py")] == ["hidden"]
+    assert len(scan_code("import subprocess\n" * 1000, "a.py")) == FINDINGS_MAX
+
+
+def test_a_finding_does_not_show_hidden_data() -> None:
+    [found] = scan_code(f"x = '{'s3cretS' * 40}'\n", "a.py")
+    assert len(found.word) <= 12
+
+
+def test_every_ending_has_one_language() -> None:
+    endings = [ending for found in code_scan._ENDINGS.values() for ending in found]
+    assert len(endings) == len(set(endings))
+    assert find_language("src/A.PY") == "python"
+
+
+# --- rules
+
+RULES = [
+    *((language, rule) for language, rules in code_scan._RULES_BY_LANGUAGE.items() for rule in rules),
+    *(("javascript program", rule) for rule in code_scan._STRICT_JAVASCRIPT),
+]
+
+
+def find_repeats(parsed: Any) -> list[int]:
+    """Return the upper ends of all repetitions in a pattern."""
+    found: list[int] = []
+    for operator, argument in parsed:
+        if operator in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            found += [int(argument[1]), *find_repeats(argument[2])]
+        elif operator == sre.BRANCH:
+            found += [end for branch in argument[1] for end in find_repeats(branch)]
+        elif operator == sre.SUBPATTERN:
+            found += find_repeats(argument[-1])
+        elif operator in (sre.ASSERT, sre.ASSERT_NOT):
+            found += find_repeats(argument[1])
+    return found
+
+
+@pytest.mark.parametrize(("language", "rule"), RULES)
+def test_no_rule_repeats_without_bound(language: str, rule: ReachRule) -> None:
+    """So a rule takes a bounded number of steps at each place of a text, and the whole text takes linear time."""
+    parsed = _parser.parse(rule.pattern.pattern, rule.pattern.flags)
+    assert all(end <= 400 for end in find_repeats(parsed))
+
+
+@pytest.mark.parametrize(("path", "kind", "text"), SAMPLES)
+def test_a_text_that_a_rule_matches_has_one_of_its_needles(path: str, kind: str, text: str) -> None:
+    for _, rule in RULES:
+        if rule.pattern.search(text):
+            assert any(needle in text for needle in rule.needles), rule
+
+
+@pytest.mark.parametrize(("language", "rule"), RULES)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_whatever_a_rule_matches_has_one_of_its_needles(language: str, rule: ReachRule, data: st.DataObject) -> None:
+    compiled = re.compile(rule.pattern.pattern, rule.pattern.flags)
+    text = data.draw(st.from_regex(compiled, alphabet=st.characters(codec="ascii")))
+    match = compiled.search(text)
+    if match is not None:
+        assert any(needle in match[0] for needle in rule.needles)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "os ",
+        "os.",
+        "from os import ",
+        "getattr(a",
+        "open('a",
+        "open( ",
+        "import ",
+        "' + ",
+        "[",
+        "\\x6f",
+        "a",
+        "require('",
+        "`",
+    ],
+)
+def test_hostile_texts_end(piece: str) -> None:
+    text = "\n".join([piece * (LINE_MAX // len(piece))] * 200)
+    for path in ("a.py", "a.ts", "a.go", "a.rb"):
+        assert len(scan_code(text, path)) <= FINDINGS_MAX
+    assert len(scan_javascript_program(text)) <= FINDINGS_MAX
+    assert len(scan_python_program(text, is_inside=lambda path: True)) <= FINDINGS_MAX + 1
+
+
+@given(st.text(max_size=300), st.sampled_from(["a.py", "a.ts", "a.go", "a.rb", "a.md"]))
+def test_any_text_has_findings_in_its_own_lines(text: str, path: str) -> None:
+    for found in scan_code(text, path):
+        assert isinstance(found, Reach)
+        assert 0 <= found.line <= text.count("\n") + 1
+
+
+# --- whole programs of Python
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import shutil",
+        "import ftplib",
+        "import urllib.parse",
+        "import logging.config",
+        "from os import remove",
+        "import os\nos.remove('a')",
+        "import os\nos.chdir('..')",
+        "open(name)",
+        "open('a', 'r+')",
+        "open('a', mode='w')",
+        "open('a', **options)",
+        "open(*names)",
+        "from pathlib import Path\nPath(name).read_text()",
+        "from pathlib import Path\nPath('a').replace('b')",
+        "import io\nio.open('a', 'w')",
+        "x.to_csv('a.csv')",
+        "eval",
+        "breakpoint()",
+        "setattr(a, 'b', 1)",
+        "getattr(a, 'rmtree')()",
+        "a.__class__.__mro__",
+        "print('https://evil.example')",
+        "print('/home/me/.ssh/id_rsa')",
+        "print('../other')",
+        "print(b'/etc/shadow')",
+        "def broken(:",
+        "x" * 2000,
+        "\n".join(f"x{number} = {number} + {number}" for number in range(NODES_MAX)),
+    ],
+)
+def test_a_program_that_reaches_out_is_found(text: str) -> None:
+    assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", "..")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print(1)",
+        "import json, sys\njson.dump({}, sys.stdout)",
+        "import sympy\nfrom sympy.abc import x\nprint(sympy.simplify(x + x))",
+        "import os\nprint(os.getcwd(), os.path.join('a', 'b'), os.listdir('.'))",
+        "for line in open('a.txt', 'r'):\n    print(line.replace('a', 'b'))",
+        "from pathlib import Path\nprint(Path(__file__).parent, Path('a.txt').read_text())",
+        "import sys\nsys.path.insert(0, '.')\nimport app\napp.run('a/b')",
+        "class A:\n    def __init__(self):\n        self.x = getattr(self, 'y', None)\nprint(A().__class__.__name__)",
+        "import numpy as np\nprint(np.array([1]).sum())",
+        "import unittest\nunittest.main()",
+        "print('a / b: 1/2 of it')",
+    ],
+)
+def test_a_program_that_reaches_nowhere_has_no_finding(text: str) -> None:
+    assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", ".."))) == ()
+
+
+def test_lines_of_a_program_are_counted() -> None:
+    found = scan_python_program("x = 1\n\nimport shutil\n", is_inside=lambda path: True)
+    assert [reach.line for reach in found] == [3]
+
+
+def test_patterns_are_compiled_when_they_are_needed() -> None:
+    assert not any(isinstance(rule.pattern, re.Pattern) for _, rule in RULES)
