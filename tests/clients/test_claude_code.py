@@ -13,7 +13,7 @@ import pytest
 from aver import open_ledger
 from support.clients.hook_faults import break_hooks
 from support.clients.proofs import agrees_with_transcript, calls_by_hook, failures_are_sealed, nothing_got_out, proved
-from support.clients.rooms import STEAL, Room, break_ledger, mend_ledger, new_room
+from support.clients.rooms import AVER, STEAL, Room, break_ledger, mend_ledger, new_room
 from support.clients.stub_anthropic import MODEL, Turns, answer, call, heard, model_that_says
 from support.clients.stub_server import StubServer
 
@@ -178,7 +178,7 @@ def test_an_aver_that_cannot_start_blocks(claude_code: Path, tmp_path: Path, ave
         room.aver("install", TOOL)
         broken = break_hooks(room.home / ".claude" / "settings.json", tmp_path, fault)
         run(room, stub, *ALLOWED)
-        told = room.run("aver", "status").stdout
+        told = room.aver("status")
     assert not (room.workspace / "notes.txt").exists()
     assert "Aver could not be started" in heard(stub, "toolu_write")
     assert f"every call is blocked: {broken}" in told
@@ -238,4 +238,4 @@ def test_what_is_done(
     assert [result["answer"] for result in results] == [first, "leave" if observes else "ask"]
     if observes:
         assert "1 asked about" in room.aver("gate", "report", "--observed")
-        assert "nothing was held back" in room.run("aver", "sessions").stderr
+        assert "nothing was held back" in room.run(AVER, "sessions").stderr

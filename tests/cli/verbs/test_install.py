@@ -126,16 +126,6 @@ def test_a_choice_leaves_other_settings_as_they_are(aver: Aver) -> None:
     assert (ran.code, str(config) in ran.err) == (2, True)
 
 
-def test_a_server_that_cannot_run_is_skipped(aver: Aver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aver.install.mcp_server._PACKAGES", ("no_such_package",))
-    ran = aver("install", "claude-code", HOME=str(aver.directory))
-    assert ran.code == 0
-    assert "skipped" in ran.out
-    assert "needs aver-ledger[mcp]" in ran.out
-    assert not (aver.directory / ".claude.json").exists()
-    assert (aver.directory / ".claude" / "settings.json").exists()
-
-
 def test_a_choice_is_about_hooks(aver: Aver) -> None:
     home = {"HOME": str(aver.directory)}
     assert aver("install", "claude-code", "--only", "mcp", "--observe", **home).code == 2
