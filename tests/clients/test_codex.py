@@ -222,7 +222,7 @@ def test_it_goes_on_if_it_is_to_and_says_so(codex: Path, tmp_path: Path, aver_ho
         break_ledger(aver_home)
         session, seen = run(room, UNSEEN)
         assert (room.workspace / "notes.txt").read_text() == "one\n"
-        assert "goes on by its own rules" in seen
+        assert "hook: PostToolUse Failed" in seen
 
         mend_ledger(aver_home)
         run(room, UNSEEN)
@@ -239,7 +239,7 @@ def test_an_aver_that_cannot_start_blocks(codex: Path, tmp_path: Path, aver_home
     assert "Aver could not be started" in heard(stub, "call_run")
 
 
-CLEAN: Turns = [[call("call_clean", "exec_command", cmd="rm -rf build")], [answer("That was all.")]]
+CLEAN: Turns = [[call("call_clean", "exec_command", cmd="rm old.txt")], [answer("That was all.")]]
 
 
 @pytest.mark.parametrize(
@@ -249,11 +249,11 @@ def test_what_is_done(
     codex: Path, tmp_path: Path, aver_home: Path, installed_as: tuple[str, ...] | None, cleaned: bool
 ) -> None:
     with codex_room(tmp_path, aver_home, codex, CLEAN) as (room, _):
-        (room.workspace / "build").mkdir()
+        (room.workspace / "old.txt").write_text("old")
         if installed_as is not None:
             room.aver("install", TOOL, "--only", "hooks", *installed_as)
         session, _ = run(room, UNSEEN)
-    assert (room.workspace / "build").exists() != cleaned
+    assert (room.workspace / "old.txt").exists() != cleaned
     if installed_as is not None:
         with open_ledger() as ledger:
             [record] = ledger.read(f"gate.{session}")
