@@ -32,7 +32,7 @@ def test_the_map_shows_no_folder_that_is_gone() -> None:
     assert listed - there == set()
 
 
-NO_MODULES = re.compile(r"gate\.(decision|outcome)|ledger\.db(\..*)?|.*\.(jsonl?|toml|md|py)")
+NO_MODULES = re.compile(r"gate\.(decision|outcome|change)|ledger\.db(\..*)?|.*\.(jsonl?|toml|md|py)")
 """Names that look like modules: kinds of records, and files."""
 
 

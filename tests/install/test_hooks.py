@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import stat
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -394,3 +395,48 @@ def test_documents_may_have_another_name(home: Path) -> None:
 def test_clines_files_stand_in_one_place_that_all_versions_look_in(home: Path) -> None:
     install_hooks(load_client("cline"), around(home))
     assert not (home / ".cline").exists(), "a session would run them twice"
+
+
+# --- whether calls are gated
+
+
+@pytest.mark.parametrize("client", LISTS)
+def test_an_entry_of_an_earlier_version_is_recognised_brought_up_to_date_and_taken_out(client: str, home: Path) -> None:
+    place = next(iter(load_client(client).find_hooks(around(home))))
+    old = {event: [place.build_item(event, f"/old/bin/aver hook {client} {event}")] for event in place.events}  # type: ignore[union-attr]
+    path = home / LISTS[client]
+    path.parent.mkdir()
+    path.write_text(json.dumps({"version": 1, "hooks": old}))
+    [state] = [one for one in read_hooks_state(load_client(client), around(home)) if one.path == path]
+    assert (state.state, state.is_gated) == ("outdated", False)
+    assert "NOT GATED: /old/bin/aver does not exist" in state.why
+    install_hooks(load_client(client), around(home))
+    [state] = [one for one in read_hooks_state(load_client(client), around(home)) if one.path == path]
+    assert state.state == "installed"
+    assert state.is_gated == (client != "codex"), "Codex's user has not trusted them"
+    uninstall_hooks(load_client(client), around(home))
+    assert "aver" not in path.read_text()
+
+
+def test_hooks_that_are_switched_off_are_not_active(home: Path) -> None:
+    install_hooks(load_client("claude-code"), around(home))
+    path = home / LISTS["claude-code"]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "disableAllHooks": True}))
+    [state] = read_hooks_state(load_client("claude-code"), around(home))
+    assert (state.is_gated, state.why.startswith("NOT ACTIVE")) == (False, True)
+
+
+def test_clines_file_cancels_where_aver_cannot_start(home: Path) -> None:
+    install_hooks(load_client("cline"), around(home))
+    file = home / CLINE / "PreToolUse"
+    text = file.read_text()
+    program = next(word for word in text.split() if word.endswith("/aver"))
+    file.write_text(text.replace(program, "/old/bin/aver"))
+    done = subprocess.run([str(file)], input="{}", capture_output=True, text=True, check=False)
+    assert (done.returncode, json.loads(done.stdout)["cancel"]) == (0, True)
+    [state] = read_hooks_state(load_client("cline"), around(home))
+    assert "every call is blocked: /old/bin/aver does not exist" in state.why
+    file.write_text(text)
+    file.chmod(0o644)
+    [state] = read_hooks_state(load_client("cline"), around(home))
+    assert (state.is_gated, "NOT GATED" in state.why) == (False, True)

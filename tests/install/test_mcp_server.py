@@ -159,3 +159,12 @@ def test_the_command_cannot_be_taken_over_by_the_folder_it_starts_in(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     entry = build_server_entry(server_places(load_client("cursor"), around(home))[0], {})
     assert (entry["command"], entry["args"][:3]) == (str(tmp_path / "bin" / "python"), ["-P", "-m", "aver"])
+
+
+def test_a_server_that_cannot_run_is_skipped_and_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aver.install.mcp_server._PACKAGES", ("no_such_package",))
+    outcomes = install_server(load_client("claude-code"), UserEnvironment(tmp_path, {}))
+    assert [(one.done, one.why) for one in outcomes] == [("skipped", "needs aver-ledger[mcp]")]
+    assert list(tmp_path.iterdir()) == []

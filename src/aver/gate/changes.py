@@ -37,6 +37,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import HeadMoved, IntegrityError
 from aver.fast_dataclass import dataclass
 from aver.gate.decision_record import DOMAIN, SETTINGS_CHAIN
+from aver.keys.signers import StoreSigner
 
 if TYPE_CHECKING:
     from aver.config import Config
@@ -140,7 +141,8 @@ def seal_change(ledger: Ledger, gate: Gate) -> GateChange | None:
         ring = ledger.keys.ring()
         if not ring.entries:
             # The first append makes the ledger's key. Make it now: the next decision must not meet another ring.
-            _ = ledger.signer().public
+            if isinstance(signer := ledger.signer(), StoreSigner):
+                _ = signer.public
             ring = ledger.keys.ring()
         before = find_newest_change(ledger, ring)
         basis = describe_basis(ledger.config, gate, ring, None if before is None else before.basis)

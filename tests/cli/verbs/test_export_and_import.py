@@ -194,7 +194,7 @@ def test_a_gate_that_an_old_import_has_taken_over_is_given_back(aver: Aver, monk
     assert aver("verify", **other).code == 0
     refused = aver("gate", "check", "--command", "ls", **other)
     assert refused.code == 5
-    assert "aver import --drop gate.default" in refused.out + refused.err
+    assert "aver import --drop gate." in refused.out + refused.err
     told = aver("doctor", **other)
     assert "aver import --drop gate.default" in told.out
     assert aver("import", "--drop", "gate.default", **other).code == 0

@@ -96,3 +96,38 @@ def test_what_cannot_be_done_is_told(aver: Aver) -> None:
 
 def test_every_client_is_described_under_its_name() -> None:
     assert [load_client(name).name for name in client_names()] == list(client_names())
+
+
+def test_what_was_chosen_stands_in_the_settings_and_goes_back(aver: Aver) -> None:
+    home, config = {"HOME": str(aver.directory)}, aver.home / "config.toml"
+    said = aver("install", "claude-code", "--only", "hooks", "--auto-allow", **home).out
+    assert "run without Claude Code's own prompt" in " ".join(said.split())
+    assert config.read_text() == '[hooks.claude-code]\non_pass = "allow"\n'
+    said = aver("install", "claude-code", "--only", "hooks", "--observe", **home).out
+    assert "holds nothing back" in " ".join(said.split())
+    assert config.read_text() == '[hooks.claude-code]\nmode = "observe"\n'
+    aver("install", "claude-code", "--only", "hooks", "--no-auto-allow", **home)
+    assert config.read_text() == '[hooks.claude-code]\non_pass = "leave"\n'
+    aver("install", "claude-code", "--only", "hooks", **home)
+    assert not config.exists()
+
+
+def test_a_choice_leaves_other_settings_as_they_are(aver: Aver) -> None:
+    home, config = {"HOME": str(aver.directory)}, aver.home / "config.toml"
+    aver.home.mkdir(mode=0o700)
+    before = '# mine\n[gate]\npass_below = 0.02  # careful\n\n[hooks.claude-code]\non_failure = "closed"\n'
+    config.write_text(before)
+    aver("install", "claude-code", "--only", "hooks", "--observe", **home)
+    assert 'mode = "observe"' in config.read_text()
+    aver("uninstall", "claude-code", **home)
+    assert config.read_text() == before
+    config.write_text("[gate")
+    ran = aver("install", "claude-code", "--only", "hooks", **home)
+    assert (ran.code, str(config) in ran.err) == (2, True)
+
+
+def test_a_choice_is_about_hooks(aver: Aver) -> None:
+    home = {"HOME": str(aver.directory)}
+    assert aver("install", "claude-code", "--only", "mcp", "--observe", **home).code == 2
+    assert aver("install", "claude-code", "--observe", "--auto-allow", **home).code == 2
+    assert "Codex does not let a hook" in " ".join(aver("install", "codex", "--auto-allow", **home).out.split())

@@ -17,7 +17,7 @@ from typing import Any
 from aver import open_ledger
 from support.clients.stub_server import StubServer
 
-__all__ = ["SECONDS", "STEAL", "STOLEN", "Room", "break_ledger", "mend_ledger", "new_room", "sealed_under"]
+__all__ = ["AVER", "SECONDS", "STEAL", "STOLEN", "Room", "break_ledger", "mend_ledger", "new_room", "sealed_under"]
 
 AVER = Path(sys.executable).with_name("aver")
 

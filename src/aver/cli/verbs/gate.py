@@ -204,7 +204,7 @@ CALLS_SHOWN = 50
 
 
 def _print_observed(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.observed import report_observed
+    from aver.gate.observation import report_observed
     from aver.ledger import open_ledger
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
