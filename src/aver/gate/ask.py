@@ -37,6 +37,7 @@ from aver.gate.decision import Decision
 from aver.gate.decision_record import decision_chain, gate_id_for, next_gate_id, seal_decision
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.findings import POLICY_ENV, PathRoots, build_path_roots, has_glob, locate_path
+from aver.gate.own_tools import add_code_declaration, find_declaration
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
@@ -95,13 +96,15 @@ def ask(
     *,
     gate: Gate | None = None,
     annotations: Mapping[str, Any] | None = None,
+    declared: Iterable[str] | None = None,
     wait: float = 0.0,
     mode: GateMode = "enforce",
     answer_with: Callable[[Decision], str] | None = None,
 ) -> Answer:
     """Decide whether an action may happen, and seal the decision before this returns.
 
-    `gate` replaces the rules and settings in force. `annotations` are those of an MCP tool. `wait` is for how many
+    `gate` replaces the rules and settings in force. `annotations` are those of an MCP tool. `declared` are the effects
+    that the caller's own code declares for its tool (`aver.tool`); the user's settings win. `wait` is for how many
     seconds to wait for a person, if one must approve. With the mode `observe` the caller holds nothing back, whatever
     is decided: the record says so, and no person is asked. `answer_with` gives the answer of a hook to a decision, for
     the record. Raises where the decision cannot be sealed: `Unavailable`,
@@ -115,6 +118,8 @@ def ask(
             gate = load_gate(ledger.config, action.workspace, ledger)
         with log.log_time("gate", "changes looked for"):
             seal_change(ledger, gate)
+    if declared is not None:
+        gate = replace(gate, tools=add_code_declaration(gate.tools, action.tool, declared))
     consequence = _Consequence(mode, answer_with or (lambda decision: ""))
     answer = _decide_and_seal(ledger, action, gate, annotations or {}, consequence)
     if answer.decision.decision != "human_review" or mode == "observe":
@@ -233,6 +238,7 @@ def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> G
         max_retries=settings.max_retries,
         groups=settings.groups,
         trusted=settings.trusted,
+        tools=settings.tools,
         history=load_recent_fixes(place, config.home),
     )
 
@@ -258,7 +264,8 @@ def gather_facts(
     environment["AVER_HOME"] = str(ledger.config.home)
     if gate.rules_at:
         environment[POLICY_ENV] = gate.rules_at
-    facts = replace(past, annotations=annotations, environment=environment)
+    declared = find_declaration(gate.tools, action.tool, gate.known)
+    facts = replace(past, annotations=annotations, declared=declared, environment=environment)
     if not os.path.isabs(action.workspace):  # No path of it can be followed.
         return KnownFacts(facts, None)
     links: dict[str, str] = {}

@@ -26,8 +26,9 @@ from aver.gate.action import Action, Facts
 from aver.gate.decision import Decision, DecisionWord, Estimate, Thresholds
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
+from aver.gate.own_tools import ToolDeclaration, explain_unknown_tool
 from aver.gate.policy.bundle import PolicyBundle
-from aver.gate.policy.query import PolicyQuestion, Target, ask_policy, flatten_arguments
+from aver.gate.policy.query import NO_PERMIT, PolicyQuestion, Target, ask_policy, flatten_arguments
 from aver.gate.risk.estimate import FixHistory, estimate
 from aver.gate.risk.estimate import explain_estimate as risk_reasons
 from aver.gate.risk.model import RiskState
@@ -52,6 +53,8 @@ class Gate:
     """Names of agents, by group."""
     trusted: frozenset[str] = frozenset()
     """MCP servers whose annotations of their own tools are believed."""
+    tools: Mapping[str, ToolDeclaration] = field(default_factory=dict)
+    """Declarations of own tools, by name."""
     history: FixHistory | None = None
     known: KnownAgents = field(default_factory=default_known_agents)
     """The names of coding agents' tools, and of the files that steer them."""
@@ -85,6 +88,9 @@ def decide(
         # 4. Put policy, risk and approval into one word.
         word: DecisionWord = "pass"
         reasons = [*answer.reasons, *answer.errors]
+        if answer.outcome != "allow" and "unknown" in effects.classes:
+            hint = explain_unknown_tool(action, facts.environment.get("AVER_HOME", ""))
+            reasons = [hint, *(reason for reason in reasons if reason != NO_PERMIT)]
         if answer.outcome == "deny" or question.risk == "high":
             word = "skipped" if facts.denials >= gate.max_retries else "skip"
             if answer.outcome != "deny":

@@ -154,6 +154,7 @@ def build_decision_draft(
         "uses": facts.uses,
         "approved": facts.approved,
         "annotations": dict(facts.annotations),
+        **({"declared": dict(facts.declared)} if facts.declared else {}),
         "environment": dict(facts.environment),
         "links": dict(facts.links),
     }
