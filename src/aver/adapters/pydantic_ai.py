@@ -40,6 +40,7 @@ class GatedToolset(WrapperToolset[Any]):
             name,
             _to_json_value(tool_args),
             ctx.tool_call_id or "",
+            function=_find_function(name, tool),
             execute=lambda: self.wrapped.call_tool(name, tool_args, ctx, tool),
             refuse=_refuse,
             output_of=_to_json_value,
@@ -47,10 +48,13 @@ class GatedToolset(WrapperToolset[Any]):
 
 
 class AverCapability(AbstractCapability[Any]):
-    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval."""
+    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval.
 
-    def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
-        self._calls = ToolCallGate(run, library="pydantic-ai", wait=wait)
+    With `enforce=False` it holds nothing back: it only judges and records.
+    """
+
+    def __init__(self, run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True) -> None:
+        self._calls = ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce)
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="innermost")
@@ -59,9 +63,18 @@ class AverCapability(AbstractCapability[Any]):
         return GatedToolset(toolset, self._calls)
 
 
-def gate_toolset(toolset: AbstractToolset[Any], run: AgentRuntime, *, wait: float = 0.0) -> GatedToolset:
+def gate_toolset(
+    toolset: AbstractToolset[Any], run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True
+) -> GatedToolset:
     """Return a gated copy of one toolset, for an agent whose other toolsets are not gated."""
-    return GatedToolset(toolset, ToolCallGate(run, library="pydantic-ai", wait=wait))
+    return GatedToolset(toolset, ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce))
+
+
+def _find_function(name: str, tool: ToolsetTool[Any]) -> object:
+    """Return the function of a tool; None where it is not one of a `FunctionToolset`."""
+    tools = getattr(tool.toolset, "tools", None)
+    own = getattr(tool, "original_name", None) or name  # A toolset may show its tools under other names.
+    return getattr(tools.get(own), "function", None) if isinstance(tools, dict) else None
 
 
 def _refuse(reason: str) -> NoReturn:
