@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from aver import open_ledger
+from support.clients.hook_faults import break_hooks
 from support.clients.proofs import agrees_with_transcript, calls_by_hook, failures_are_sealed, nothing_got_out, proved
 from support.clients.rooms import STEAL, Room, break_ledger, mend_ledger, new_room
 from support.clients.stub_anthropic import MODEL, Turns, answer, call, heard, model_that_says
@@ -18,6 +20,9 @@ from support.clients.stub_server import StubServer
 pytestmark = [pytest.mark.long, pytest.mark.clients]
 
 TOOL = "claude-code"
+
+ALLOWED = ("--allowedTools", "Write,Edit,Read,Bash,Agent")
+"""What the person lets Claude Code do without a prompt. Aver leaves passes to such rules."""
 
 SETTINGS = """{
     "cleanupPeriodDays": 3650,   "verbose": false,
@@ -64,7 +69,7 @@ def test_a_session_is_gated_sealed_and_proved(claude_code: Path, tmp_path: Path,
         settings.parent.mkdir()
         settings.write_text(SETTINGS)
         room.aver("install", TOOL)
-        session, told = run(room, stub)
+        session, told = run(room, stub, *ALLOWED)
 
     assert said_at_last(told) == "That was all."
     assert (room.workspace / "own-hook-ran").exists()
@@ -113,7 +118,7 @@ def test_a_subagent_is_gated_and_has_a_chain_of_its_own(claude_code: Path, tmp_p
     with model_that_says(turns, to_subagents={asked: its_turns}) as stub:
         room = new_room(tmp_path, aver_home, stub, claude_code)
         room.aver("install", TOOL)
-        session, told = run(room, stub)
+        session, told = run(room, stub, *ALLOWED)
 
     assert said_at_last(told) == "That was all."
     assert "There is one file." in heard(stub, "toolu_agent")
@@ -166,12 +171,71 @@ def test_it_goes_on_if_it_is_to_and_says_so(claude_code: Path, tmp_path: Path, a
     failures_are_sealed(TOOL, session)
 
 
-def test_an_aver_that_is_gone_blocks_nobody(claude_code: Path, tmp_path: Path, aver_home: Path) -> None:
+@pytest.mark.parametrize("fault", ["renamed", "not executable"])
+def test_an_aver_that_cannot_start_blocks(claude_code: Path, tmp_path: Path, aver_home: Path, fault: str) -> None:
     with model_that_says(writes(tmp_path)) as stub:
         room = new_room(tmp_path, aver_home, stub, claude_code)
         room.aver("install", TOOL)
-        settings = room.home / ".claude" / "settings.json"
-        settings.write_text(settings.read_text().replace("/aver hook ", "/aver-that-was-here hook "))
-        session, _ = run(room, stub, "--allowedTools", "Write")
-    assert (room.workspace / "notes.txt").read_text() == "one\n"
-    assert "aver-that-was-here: not found" in transcript_of(room, session)
+        broken = break_hooks(room.home / ".claude" / "settings.json", tmp_path, fault)
+        run(room, stub, *ALLOWED)
+        told = room.run("aver", "status").stdout
+    assert not (room.workspace / "notes.txt").exists()
+    assert "Aver could not be started" in heard(stub, "toolu_write")
+    assert f"every call is blocked: {broken}" in told
+
+
+# --- what Claude Code does by itself, and with Aver in each of its modes
+
+
+def cleans(tmp_path: Path) -> Turns:
+    notes = str(tmp_path / "workspace" / "notes.txt")
+    return [
+        [call("toolu_write", "Write", file_path=notes, content="one\n")],
+        [call("toolu_clean", "Bash", command="rm -rf build", description="Clean")],
+        [answer("That was all.")],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("installed_as", "allowed", "written", "cleaned"),
+    [
+        (None, (), False, False),
+        (None, ALLOWED, True, True),
+        ((), (), False, False),
+        ((), ALLOWED, True, False),
+        (("--auto-allow",), (), True, False),
+        (("--observe",), (), False, False),
+        (("--observe",), ALLOWED, True, True),
+    ],
+)
+def test_what_is_done(
+    claude_code: Path,
+    tmp_path: Path,
+    aver_home: Path,
+    installed_as: tuple[str, ...] | None,
+    allowed: tuple[str, ...],
+    written: bool,
+    cleaned: bool,
+) -> None:
+    with model_that_says(cleans(tmp_path)) as stub:
+        room = new_room(tmp_path, aver_home, stub, claude_code)
+        (room.workspace / "build").mkdir()
+        if installed_as is not None:
+            room.aver("install", TOOL, "--only", "hooks", *installed_as)
+        session, _ = run(room, stub, *allowed)
+    assert (room.workspace / "notes.txt").exists() == written
+    assert (room.workspace / "build").exists() != cleaned
+    if installed_as is None:
+        assert not (aver_home / "ledger.db").exists()
+        return
+    with open_ledger() as ledger:
+        results = [record.to_dict()["outcome"]["result"] for record in ledger.read(f"gate.{session}")]
+        assert ledger.verify().status == "verified"
+    assert [result["decision"] for result in results] == ["pass", "human_review"]
+    observes = "--observe" in installed_as
+    assert {result["mode"] for result in results} == {"observe" if observes else "enforce"}
+    first = "allow" if "--auto-allow" in installed_as else "leave"
+    assert [result["answer"] for result in results] == [first, "leave" if observes else "ask"]
+    if observes:
+        assert "1 asked about" in room.aver("gate", "report", "--observed")
+        assert "nothing was held back" in room.run("aver", "sessions").stderr

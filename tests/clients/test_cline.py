@@ -197,11 +197,19 @@ def test_it_goes_on_if_it_is_to_and_says_so(cline: Path, tmp_path: Path, aver_ho
         wait_for(session, f"hook {event} failed")
 
 
-def test_an_aver_that_is_gone_blocks_nobody(cline: Path, tmp_path: Path, aver_home: Path) -> None:
+def test_an_aver_that_cannot_start_blocks(cline: Path, tmp_path: Path, aver_home: Path) -> None:
+    """Cline goes on where a hook fails, so the hook's file cancels the call itself."""
     with cline_room(tmp_path, aver_home, cline, HARMLESS) as (room, _):
         room.aver("install", TOOL)
         for file in hooks(room).iterdir():
             file.write_text(file.read_text().replace("/aver hook ", "/aver-that-was-here hook "))
+        run(room)
+    assert not (room.workspace / "notes.txt").exists()
+
+
+def test_one_that_only_observes_holds_nothing_back(cline: Path, tmp_path: Path, aver_home: Path) -> None:
+    with cline_room(tmp_path, aver_home, cline, HARMLESS) as (room, _):
+        room.aver("install", TOOL, "--observe")
         _, ended = run(room)
     assert ended == "completed"
     assert (room.workspace / "notes.txt").exists()

@@ -14,6 +14,7 @@ import pytest
 
 from aver import open_ledger
 from aver.files.locks import Pace, wait_until
+from support.clients.hook_faults import break_hooks
 from support.clients.proofs import agrees_with_transcript, calls_by_hook, failures_are_sealed, nothing_got_out, proved
 from support.clients.rooms import SECONDS, STEAL, Room, break_ledger, mend_ledger, new_room
 from support.clients.stub_responses import MODEL, Turns, answer, call, heard, model_that_says, patch
@@ -186,7 +187,8 @@ def test_one_without_hooks_tells_of_its_turns(codex_without_hooks: Path, tmp_pat
     with codex_room(tmp_path, aver_home, codex_without_hooks, HARMLESS) as (room, _):
         before = settings(room).read_text()
         room.aver("install", TOOL)
-        assert standing(room)["why"] == "this version of Codex reports only the end of a turn"
+        assert standing(room)["why"] == "NOT GATED: this version of Codex reports only the end of a turn"
+        assert not standing(room)["gated"]
         session, _ = run(room)
         # Codex starts the notification and does not wait for it.
         assert wait_until(lambda: has_chain(f"{TOOL}.{session}"), 60, Pace(0.2, 0.2))
@@ -220,18 +222,42 @@ def test_it_goes_on_if_it_is_to_and_says_so(codex: Path, tmp_path: Path, aver_ho
         break_ledger(aver_home)
         session, seen = run(room, UNSEEN)
         assert (room.workspace / "notes.txt").read_text() == "one\n"
-        assert "hook: PreToolUse Failed" in seen
+        assert "goes on by its own rules" in seen
 
         mend_ledger(aver_home)
         run(room, UNSEEN)
     failures_are_sealed(TOOL, session)
 
 
-def test_an_aver_that_is_gone_blocks_nobody(codex: Path, tmp_path: Path, aver_home: Path) -> None:
-    with codex_room(tmp_path, aver_home, codex, HARMLESS) as (room, _):
+@pytest.mark.parametrize("fault", ["renamed", "not executable"])
+def test_an_aver_that_cannot_start_blocks(codex: Path, tmp_path: Path, aver_home: Path, fault: str) -> None:
+    with codex_room(tmp_path, aver_home, codex, HARMLESS) as (room, stub):
         room.aver("install", TOOL)
-        hooks = room.home / ".codex" / "hooks.json"
-        hooks.write_text(hooks.read_text().replace("/aver hook ", "/aver-that-was-here hook "))
-        _, seen = run(room, UNSEEN)
-    assert (room.workspace / "notes.txt").read_text() == "one\n"
-    assert "hook: PreToolUse Failed" in seen
+        break_hooks(room.home / ".codex" / "hooks.json", tmp_path, fault)
+        run(room, UNSEEN)
+    assert not (room.workspace / "notes.txt").exists()
+    assert "Aver could not be started" in heard(stub, "call_run")
+
+
+CLEAN: Turns = [[call("call_clean", "exec_command", cmd="rm -rf build")], [answer("That was all.")]]
+
+
+@pytest.mark.parametrize(
+    ("installed_as", "cleaned"), [(None, True), ((), False), (("--auto-allow",), False), (("--observe",), True)]
+)
+def test_what_is_done(
+    codex: Path, tmp_path: Path, aver_home: Path, installed_as: tuple[str, ...] | None, cleaned: bool
+) -> None:
+    with codex_room(tmp_path, aver_home, codex, CLEAN) as (room, _):
+        (room.workspace / "build").mkdir()
+        if installed_as is not None:
+            room.aver("install", TOOL, "--only", "hooks", *installed_as)
+        session, _ = run(room, UNSEEN)
+    assert (room.workspace / "build").exists() != cleaned
+    if installed_as is not None:
+        with open_ledger() as ledger:
+            [record] = ledger.read(f"gate.{session}")
+        result = record.to_dict()["outcome"]["result"]
+        observes = "--observe" in installed_as
+        assert (result["decision"], result["mode"]) == ("human_review", "observe" if observes else "enforce")
+        assert result["answer"] == ("leave" if observes else "ask")

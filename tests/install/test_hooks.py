@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from aver.agents.registry import AGENTS, load_client
+from aver.agents.registry import AGENTS, load_client, load_hook
 from aver.errors import BadInput
 from aver.files.user_dirs import UserEnvironment
-from aver.install.client import hook_command, hook_places, is_hook_command
+from aver.install.client import hook_command, hook_places, is_guarded, is_hook_command
 from aver.install.hooks import install_hooks, installed_commands, read_hooks_state, uninstall_hooks
 from aver.install.mcp_server import install_server, uninstall_server
 
@@ -80,8 +80,13 @@ def test_commands_are_absolute_and_name_their_event(client: str, home: Path) -> 
     path = home / LISTS[client]
     assert "secret" not in path.read_text()
     for event, [command] in commands_in(path).items():
-        given, program, *rest = shlex.split(command)
+        given, *words = shlex.split(command)
         assert given == "AVER_HOME=/x y/z"
+        if event in load_hook(client).gating:
+            assert words[:2] == ["/bin/sh", "-c"]
+            assert is_guarded(command)
+            words = words[4:]
+        program, *rest = words
         assert os.path.isabs(program)
         assert rest == ["hook", client, event]
         assert is_hook_command(command, client)
@@ -344,7 +349,8 @@ def test_clines_files_can_be_run_and_carry_a_mark(home: Path) -> None:
         lines = path.read_text().splitlines()
         assert lines[0] == "#!/bin/sh"
         assert "aver uninstall takes it away" in lines[1]
-        assert lines[2] == hook_command("cline", path.name, {})
+        command = hook_command("cline", path.name, around(home))
+        assert lines[2] == (f"{command} && exit 0" if path.name == "PreToolUse" else command)
 
 
 def test_a_hook_file_of_the_users_is_left_and_said(home: Path) -> None:

@@ -23,7 +23,7 @@ PARTS = ("mcp", "hooks")
 _MARKS = {
     **dict.fromkeys(("installed", "updated", "removed"), "ok"),
     **dict.fromkeys(("unchanged", "absent"), "not_checked"),
-    "kept": "warning",
+    **dict.fromkeys(("kept", "skipped"), "warning"),
 }
 
 
@@ -42,10 +42,13 @@ def add_project(parser: argparse.ArgumentParser) -> None:
 
 
 def change_clients(
-    given: argparse.Namespace, screen: Screen, works: Mapping[str, Callable[..., list[InstallOutcome]]]
+    given: argparse.Namespace,
+    screen: Screen,
+    works: Mapping[str, Callable[..., list[InstallOutcome]]],
+    effects: Mapping[str, str] | None = None,
 ) -> None:
     """Do the same with several clients, part by part. The first that cannot be changed ends it; those before it are
-    done."""
+    done. `effects` says for each client in a sentence what changes for the user."""
     around = build_user_environment(given.project)
     if given.only == "hooks" and around.project is not None:
         raise Usage("hooks are put into the user's settings, not into a project's", advice="leave out --project")
@@ -62,7 +65,11 @@ def change_clients(
                         screen.status_mark(_MARKS[outcome.done]), words, to_one_line(str(outcome.path)), why
                     )
     if given.json:
-        print_json({"dry_run": given.dry_run, "files": list(_outcomes_to_dicts(done))})
+        said = {} if effects is None else {"effects": dict(effects)}
+        print_json({"dry_run": given.dry_run, "files": list(_outcomes_to_dicts(done)), **said})
+    elif effects:
+        for words in dict.fromkeys(effects.values()):
+            screen.print_hanging("", text=words)
 
 
 def _outcomes_to_dicts(done: Iterable[InstallOutcome]) -> Iterable[dict[str, Any]]:

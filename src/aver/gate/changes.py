@@ -1,8 +1,8 @@
 """Changes of what the gate decides by: rules, settings and keys, each sealed as a record of its own.
 
 Before a decision, Aver compares the basis in force with the one in the newest `gate.change` record of the chain
-`gate.settings`. If they differ, it seals another `gate.change` first. So nobody can loosen the gate without a trace, not
-even by a write that the gate itself has missed. `outcome.result` of the record:
+`gate.settings`. If they differ, it seals another `gate.change` first. So nobody can loosen the gate without a trace,
+not even by a write that the gate itself has missed. `outcome.result` of the record:
 
     v            1
     digest       SHA-256 of the canonical bytes of `basis`
@@ -12,8 +12,8 @@ even by a write that the gate itself has missed. `outcome.result` of the record:
     opened       the canaries that pass now and did not before (`aver.gate.policy.canaries`)
     loosened     the settings that let more pass than before, in words
     basis        {rules, settings, keys}:
-                   rules     {digest, source, trouble, passing}: `source` is the directory, or `starter`; `passing` names
-                             the canaries that the rules let pass
+                   rules     {digest, source, trouble, passing}: `source` is the directory, or `starter`; `passing`
+                             names the canaries that the rules let pass
                    settings  the tables `[gate]`, `[approvals]` and `[hooks]`, by dotted names, each value as JSON text
                    keys      every key of the ring: "<identity> <purpose> <fingerprint> <retired at, or active>"
 
@@ -138,6 +138,10 @@ def seal_change(ledger: Ledger, gate: Gate) -> GateChange | None:
     for _ in range(ATTEMPTS_MAX):
         head = ledger.head(SETTINGS_CHAIN)
         ring = ledger.keys.ring()
+        if not ring.entries:
+            # The first append makes the ledger's key. Make it now: the next decision must not meet another ring.
+            _ = ledger.signer().public
+            ring = ledger.keys.ring()
         before = find_newest_change(ledger, ring)
         basis = describe_basis(ledger.config, gate, ring, None if before is None else before.basis)
         digest = hashlib.sha256(canonical_bytes(basis)).hexdigest()

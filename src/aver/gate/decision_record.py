@@ -87,8 +87,8 @@ def decision_chain(session: str) -> str:
     """Return the chain of a session's decisions. No two sessions share one, whatever their names are."""
     if not session:
         return chain_name(DOMAIN, NO_SESSION)
-    # Such a name would share a chain with actions of no session, with changes of settings, or with the digest of another
-    # name.
+    # Such a name would share a chain with actions of no session, with changes of settings, or with the digest of
+    # another name.
     if session == NO_SESSION or f"{DOMAIN}.{session}" == SETTINGS_CHAIN or _matches_digest_name(session):
         session = f"x-{hashlib.sha256(session.encode()).hexdigest()[:32]}"
     return chain_name(DOMAIN, session)
@@ -109,7 +109,8 @@ def seal_decision(
     """Seal a decision durably. The caller lets nothing through before this has returned.
 
     `after` is the head up to which the facts cover the session's past; `approval` is the record of the approval that
-    was used. `mode` and `answer` say what follows from the decision; they are no part of it. Raises `HeadMoved` if the chain has grown since, and `Exists` if there is a decision of this gate id.
+    was used. `mode` and `answer` say what follows from the decision; they are no part of it. Raises `HeadMoved` if
+    the chain has grown since, and `Exists` if there is a decision of this gate id.
     """
     draft, blobs = build_decision_draft(action, facts, gate, decision, approval, mode=mode, answer=answer)
     key = f"gate:{decision.gate_id}"

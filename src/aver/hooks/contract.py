@@ -65,9 +65,13 @@ class Hook(NamedTuple):
     done: Callable[[str], HookReply]
     """Writes the answer to an event that only reports."""
     failed: Callable[[str, str], HookReply]
-    """Writes the answer where Aver failed and the agent goes on: as visible as it allows. Gets event and reason."""
+    """Writes the answer where Aver failed and the agent goes on: as visible as it allows. Gets event and reason.
+
+    On an event that asks, its exit code is 0: the guard around the hook blocks after any other."""
     stop: Callable[[str, str], HookReply]
     """Writes the answer that ends the agent's work, where the agent has one. Gets the event and the reason."""
+    can_allow: bool = True
+    """Whether the agent skips its own prompt where a hook allows a call."""
 
 
 def event_from_payload(

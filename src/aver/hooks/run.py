@@ -9,10 +9,12 @@ Where Aver fails, it reports the failure on standard error, remembers it until i
 | the payload cannot be read or judged | denied | goes on |
 | settings or ledger cannot be used, the decision cannot be sealed | denied; `on_failure = "open"`: goes on | goes on |
 | no memory, open files or time is left; a crash while the payload is judged | the same | goes on |
+| a module that Aver needs cannot be loaded | the same | goes on |
 | any other crash of Aver | goes on; `on_failure = "closed"`: denied | goes on |
 
 With `on_failure = "closed"` an event that cannot be recorded also ends the agent's work, where the agent allows that.
-"Goes on" is never an approval: the agent's own rules hold, as without Aver.
+"Goes on" is never an approval: the agent's own rules hold, as without Aver. In the mode `observe` everything goes on,
+as soon as the settings could be read.
 
 `aver.hooks.settings` describes the settings, and how a decision of the gate becomes an answer.
 
@@ -69,7 +71,7 @@ def answer_event(hook: Hook, event: str, payload: bytes | BinaryIO, *, agents: C
         return run.process(payload, agents)
     except _PayloadError as error:
         return run.reply_to_failure(str(error), denies=True)
-    except (AverError, OSError, MemoryError, KeyboardInterrupt) as error:
+    except (AverError, OSError, MemoryError, KeyboardInterrupt, ImportError, SyntaxError) as error:
         return run.reply_to_failure(_error_text(error), denies=run.on_failure() != "open")
     except Exception as error:  # noqa: BLE001 - a defect of Aver must not break the agent
         return run.reply_to_failure(f"internal error: {_error_text(error)}", denies=run.on_failure() == "closed")
@@ -148,6 +150,8 @@ class _HookRun:
             # A test by `aver doctor` shows that a denial comes through, also where the hook only observes.
             mode = "enforce" if canary else settings.mode
             settings = settings._replace(mode=mode)
+            if not self._hook.can_allow:
+                settings = settings._replace(on_pass="leave")  # noqa: S106 - no password
             answer = ask(
                 ledger,
                 action,
@@ -177,7 +181,8 @@ class _HookRun:
         """Report and remember a failure, and return the answer to the agent: by the table of this module."""
         hook, event = self._hook, self._event
         asks = event in hook.gating
-        denied = asks and (denies or self._forbidden)
+        observes = self._settings is not None and self._settings.mode == "observe"
+        denied = asks and (denies or self._forbidden) and not observes
         consequence = "it is denied" if denied else "the tool goes on by its own rules"
         words = f"aver: the hook {hook.tool} {event} failed: {why}; {consequence if asks else 'this is not recorded'}"
         log.debug("hooks", "%s failed and %s: %s", event, "denies" if denied else "goes on", why)
@@ -189,7 +194,7 @@ class _HookRun:
         if denied:
             denial = HookDecision("deny", f"Permission denied by hook: Aver cannot judge this: {why}")
             return hook.reply(event, denial)._replace(err=words, forbids=True)
-        if not asks and self.on_failure() == "closed":
+        if not asks and self.on_failure() == "closed" and not observes:
             return hook.stop(event, f"Aver cannot record this: {why}")._replace(err=words)
         return hook.failed(event, words)._replace(err=words)
 

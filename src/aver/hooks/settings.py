@@ -83,7 +83,8 @@ def choose_answer(decision: Decision, settings: HookSettings) -> HookChoice:
     if decision.decision == "human_approved":
         return "allow"  # A person has approved exactly this.
     if decision.decision == "pass":
-        return "allow" if settings.on_pass == "allow" and is_fully_understood(decision) else "leave"
+        is_chosen = settings.on_pass == "allow"  # noqa: S105 - no password
+        return "allow" if is_chosen and is_fully_understood(decision) else "leave"
     return "ask" if decision.decision == "human_review" else "deny"
 
 

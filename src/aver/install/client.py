@@ -13,6 +13,10 @@ Hooks are for the user alone. In a project's settings they would run for everyon
 
 Both parts start Aver by a command. `aver_command` and `hook_command` build it, and `is_hook_command` recognises it in
 the settings of a client.
+
+A hook that asks must not let a call through because Aver cannot start: its program was removed, may not be executed, or
+does not find its modules. Most clients go on after any exit code but 2. So the command of such a hook is guarded: a
+shell starts Aver, and turns every exit code but 0 and 2 into 2. Aver itself ends such a hook with 0 or 2 only.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -56,6 +60,8 @@ class InstallState:
     state: str
     why: str = ""
     part: str = "mcp"
+    is_gated: bool = False
+    """Whether the client asks Aver before each call, as far as Aver can see: of hooks alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +150,57 @@ def aver_command() -> list[str]:
     return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "aver"]
 
 
-def hook_command(tool: str, event: str, environment: Mapping[str, str]) -> str:
-    """Return the shell command for a hook. It has AVER_HOME, but not AVER_LEDGER, which may hold a password."""
-    words = shlex.join([*aver_command(), "hook", tool, event])
-    home = environment.get("AVER_HOME")
-    return f"AVER_HOME={shlex.quote(os.path.abspath(home))} {words}" if home else words
+BLOCKED_MESSAGE = (
+    "Permission denied by hook: Aver could not be started, so nobody judged this call, and it was not done. "
+    "A person must repair Aver: run aver doctor, or install it again."
+)
+"""The message to the agent and the person where Aver cannot start. It has no quotes, which a shell would read."""
+
+_GUARD = f'"$@"; code=$?; case $code in 0|2) exit $code;; esac; echo "{BLOCKED_MESSAGE}" >&2; exit 2'
+
+_GUARD_NAME = "aver-hook"
+"""The name of the guarding shell, for messages of its own."""
+
+
+def hook_command(tool: str, event: str, around: UserEnvironment, *, guarded: bool = False) -> str:
+    """Return the shell command for a hook. A `guarded` one blocks where Aver cannot start.
+
+    It names AVER_HOME: settings of a project can set variables for hooks, and must not lead Aver to another home. It
+    does not have AVER_LEDGER, which may hold a password.
+    """
+    words = [*aver_command(), "hook", tool, event]
+    if guarded:
+        words = ["/bin/sh", "-c", _GUARD, _GUARD_NAME, *words]
+    return f"AVER_HOME={shlex.quote(hook_home(around))} {shlex.join(words)}"
+
+
+def hook_home(around: UserEnvironment) -> str:
+    """The home of Aver that hooks of this user have."""
+    return os.path.abspath(around.environment.get("AVER_HOME") or around.home / ".aver")
+
+
+def find_start_problem(command: str) -> str:
+    """Return why a hook's command cannot start Aver; empty where it can, as far as one can see without starting it."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return "the command cannot be read"
+    at = next((at for at, word in enumerate(words) if word == "hook" and at), 0)
+    if not at:
+        return ""
+    # The program is the last word before `hook` that is a path: after it come only options of Python.
+    program = next((word for word in reversed(words[:at]) if word.startswith("/")), "")
+    if not program or os.access(program, os.X_OK):
+        return ""
+    return f"{program} {'may not be executed' if os.path.exists(program) else 'does not exist'}"
+
+
+def is_guarded(command: str) -> bool:
+    """Whether a hook's command blocks where Aver cannot start."""
+    try:
+        return _GUARD_NAME in shlex.split(command)
+    except ValueError:
+        return False
 
 
 def is_hook_command(command: object, tool: str) -> bool:

@@ -21,12 +21,27 @@ from typing import Any
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
-from aver.install.client import Client, InstallOutcome, InstallState, hook_command, hook_places, is_hook_command
+from aver.install.client import (
+    Client,
+    InstallOutcome,
+    InstallState,
+    find_start_problem,
+    hook_command,
+    hook_places,
+    is_guarded,
+    is_hook_command,
+)
 from aver.install.edit import SettingsFormat
 from aver.install.settings_file import EditResult, SettingsFile, put_item, read_entry, remove_items
 from aver.install.undo import UndoLog
 
 HOOKS_PART = "hooks"
+
+NOT_ACTIVE = "NOT ACTIVE"
+"""How a reason begins why a client does not run hooks that are installed."""
+
+NOT_GATED = "NOT GATED"
+"""How a reason begins why calls go on without Aver."""
 
 HOOK_SECONDS = 60
 """The time limit that Aver asks clients for. A hook takes a fraction of a second, unless it waits for a lock."""
@@ -79,6 +94,8 @@ class HookList:
     path: Path
     form: SettingsFormat
     events: tuple[str, ...]
+    gating: frozenset[str]
+    """The events that ask."""
     build_item: Callable[[str, str], dict[str, Any]]
     """Builds the item for an event and a command."""
     blank: str = ""
@@ -90,7 +107,7 @@ class HookList:
         """Put an item under each event, after the items of others."""
         results: set[EditResult] = set()
         for event in self.events:
-            command = hook_command(self.client, event, around.environment)
+            command = self._command(event, around)
             ours = [item for item in self._items(event) if self.is_ours(item)]
             # The user may have changed an item that starts the right command, such as its timeout: keep that.
             is_right = len(ours) == 1 and _item_commands(ours[0]) == [command]
@@ -119,15 +136,25 @@ class HookList:
         ours = {event: [item for item in items if self.is_ours(item)] for event, items in found.items()}
         if not any(ours.values()):
             return InstallState(self.client, self.path, "absent", part=HOOKS_PART)
-        wanted = {event: hook_command(self.client, event, around.environment) for event in self.events}
+        wanted = {event: self._command(event, around) for event in self.events}
         outdated = [event for event, items in ours.items() if list(map(_item_commands, items)) != [[wanted[event]]]]
+        asking = [items for event, items in ours.items() if event in self.gating]
+        commands = [str(one) for items in asking for item in items for one in _item_commands(item)]
+        limits = [] if all(asking) else [f"{NOT_GATED}: not every event that asks has a hook of Aver"]
+        if problem := next(filter(None, map(find_start_problem, commands)), ""):
+            blocks = all(map(is_guarded, commands))
+            limits.append(f"every call is blocked: {problem}" if blocks else f"{NOT_GATED}: {problem}")
         if outdated:
-            why = f"these start another Aver, or none: {', '.join(outdated)}; run aver install {self.client}"
-            return InstallState(self.client, self.path, "outdated", why, HOOKS_PART)
+            why = f"these start another Aver, or in another way: {', '.join(outdated)}; run aver install {self.client}"
+            is_gated = not any(limit.startswith(NOT_GATED) for limit in limits)
+            return InstallState(
+                self.client, self.path, "outdated", "; ".join([*limits, why]), HOOKS_PART, is_gated=is_gated
+            )
         positions = {event: items.index(ours[event][0]) for event, items in found.items()}
-        limits = [*self.find_limits(self, positions)]
+        limits += self.find_limits(self, positions)
         limits += [f"{event} {why}" for event, [item] in ours.items() for why in _find_restrictions(item)]
-        return InstallState(self.client, self.path, "installed", "; ".join(limits), HOOKS_PART)
+        is_gated = not any(limit.startswith((NOT_GATED, NOT_ACTIVE)) for limit in limits)
+        return InstallState(self.client, self.path, "installed", "; ".join(limits), HOOKS_PART, is_gated=is_gated)
 
     def installed_commands(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the commands of Aver's items. The client gives each to a shell."""
@@ -140,6 +167,9 @@ class HookList:
         """Whether an item starts Aver and nothing else."""
         commands = _item_commands(item)
         return bool(commands) and all(is_hook_command(command, self.client) for command in commands)
+
+    def _command(self, event: str, around: UserEnvironment) -> str:
+        return hook_command(self.client, event, around, guarded=event in self.gating)
 
     def _items(self, event: str) -> list[Any]:
         found = read_entry(self._file(), ("hooks", event))
@@ -169,6 +199,6 @@ def _find_restrictions(item: Any) -> Iterator[str]:
         if hook.get("if"):
             yield f"runs only where {hook['if']!r} holds"
         if hook.get("async"):
-            yield "is not waited for: it can deny nothing"
+            yield f"is not waited for: it can deny nothing ({NOT_GATED})"
         if hook.get("type", "command") != "command":
             yield f"is a {hook['type']!r}, and no command is run"

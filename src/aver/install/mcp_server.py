@@ -24,8 +24,35 @@ SERVER_NAME = "aver"
 """The name of the entry in clients' settings."""
 
 
+MISSING_MESSAGE = "needs aver-ledger[mcp]"
+
+_PACKAGES = ("mcp", "anyio")
+
+
+def find_missing_package() -> str:
+    """Return the package that the server needs and that is not installed; empty where it can run."""
+    from importlib.util import find_spec
+
+    return next((name for name in _PACKAGES if find_spec(name) is None), "")
+
+
+def server_commands(client: Client, around: UserEnvironment) -> list[tuple[list[str], dict[str, str]]]:
+    """Return the commands, with their variables, by which a client starts Aver's server."""
+    found = []
+    for place in server_places(client, around):
+        entry = read_entry(_settings_file(place, around), _entry_path(place))
+        if _is_ours(entry):
+            given = entry.get("env")
+            words = [str(entry["command"]), *map(str, entry["args"])]
+            found.append((words, {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}))
+    return found
+
+
 def install_server(client: Client, around: UserEnvironment, *, dry_run: bool = False) -> list[InstallOutcome]:
-    """Put the server into a client's settings. `dry_run` changes nothing."""
+    """Put the server into a client's settings, if it can run here. `dry_run` changes nothing."""
+    if find_missing_package():
+        places = server_places(client, around)
+        return [InstallOutcome(client.name, place.path, "skipped", why=MISSING_MESSAGE) for place in places]
     memory = UndoLog()
     done = []
     with nullcontext() if dry_run else memory.lock():

@@ -29,8 +29,8 @@ from aver.install.undo import (
 
 EntryPath = tuple[str, ...]
 IsOurs = Callable[[Any], bool]
-EditResult = Literal["installed", "updated", "unchanged", "removed", "absent", "kept"]
-"""The result of an edit; `kept` means that it left something of the user as it is."""
+EditResult = Literal["installed", "updated", "unchanged", "removed", "absent", "kept", "skipped"]
+"""The result of an edit; `kept`: something of the user stays as it is; `skipped`: it could not run on this machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,10 @@ class SessionTotals:
     commands: int = 0
     failures: int = 0
     denials: int = 0
+    gated: int = 0
+    """Actions that the gate decided about before they were done."""
+    observed: int = 0
+    """Decisions in the mode `observe`, which held nothing back."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: float | None = None
@@ -249,6 +253,8 @@ class _SessionCounter:
     commands: int = 0
     failures: int = 0
     denials: int = 0
+    gated: int = 0
+    observed: int = 0
     unknown: int = 0
     unreadable: int = 0
     records: int = 0
@@ -294,7 +300,10 @@ class _SessionCounter:
             self.session_cost = max(step.session_cost, self.session_cost or 0)
         if step.what == "call":
             self.actions += 1
-            self.decisions.take(step)  # So that the decisions left at the end are about no call.
+            # Taking it leaves those at the end that are about no call.
+            decision = self.decisions.take(step)
+            self.gated += decision is not None
+            self.observed += decision is not None and decision.is_observed
             self.commands += step.is_command
             self.failures += step.status == "failure"
             self.denials += step.status == "blocked"
@@ -330,6 +339,7 @@ class _SessionCounter:
         if cost is None and spent.cost_usd is not None:
             cost = round(spent.cost_usd, COST_DIGITS)
         ends: list[str] | list[None] = self.times or self.sealed or [None, None]
+        left = self.decisions.list_unmatched()
         return SessionTotals(
             tool=chains.tool,
             session=chains.session,
@@ -343,7 +353,9 @@ class _SessionCounter:
             lines_removed=self.removed,
             commands=self.commands,
             failures=self.failures,
-            denials=self.denials + sum(decision.refuses for decision in self.decisions.list_unmatched()),
+            denials=self.denials + sum(decision.refuses and not decision.is_observed for decision in left),
+            gated=self.gated,
+            observed=self.observed + sum(decision.is_observed for decision in left),
             tokens_in=spent.tokens_in,
             tokens_out=spent.tokens_out,
             cost_usd=cost,

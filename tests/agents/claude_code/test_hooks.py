@@ -37,6 +37,8 @@ def asked(workspace: Path, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def decision(reply: Any) -> dict[str, Any]:
+    if reply == HookReply():
+        return {"permissionDecision": "leave"}
     found: dict[str, Any] = said(reply)["hookSpecificOutput"]
     assert found["hookEventName"] == "PreToolUse"
     assert reply.code == 0
@@ -54,19 +56,46 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # --- asking
 
 
-def test_what_passes_is_allowed_and_the_decision_is_sealed(workspace: Path) -> None:
-    found = decision(fire("claude-code", "PreToolUse", asked(workspace, "Bash", command="git status")))
-    assert found["permissionDecision"] == "allow"
+def test_what_passes_is_left_to_the_tools_own_rules_and_the_decision_is_sealed(workspace: Path) -> None:
+    assert fire("claude-code", "PreToolUse", asked(workspace, "Bash", command="git status")) == HookReply()
     [record] = sealed(f"gate.{SESSION}")
-    assert record["outcome"]["result"]["decision"] == "pass"
+    result = record["outcome"]["result"]
+    assert (result["decision"], result["answer"], result["mode"]) == ("pass", "leave", "enforce")
     assert record["outcome"]["result"]["action"]["caller"] == "claude-code"
 
 
-def test_a_pass_can_be_left_to_the_tools_own_rules(workspace: Path, aver_home: Path) -> None:
-    settings(aver_home, '[hooks]\non_pass = "leave"\n')
-    reply = fire("claude-code", "PreToolUse", asked(workspace, "Bash", command="git status"))
-    assert reply == HookReply()
-    assert len(sealed(f"gate.{SESSION}")) == 1
+def test_a_pass_is_allowed_only_where_that_was_chosen_and_all_of_it_is_understood(
+    workspace: Path, aver_home: Path
+) -> None:
+    settings(aver_home, '[hooks.claude-code]\non_pass = "allow"\n')
+    inside = asked(workspace, "Read", file_path=f"{workspace}/notes.txt")
+    assert decision(fire("claude-code", "PreToolUse", inside))["permissionDecision"] == "allow"
+    todo = asked(workspace, "TodoWrite", todos=[])
+    assert decision(fire("claude-code", "PreToolUse", todo))["permissionDecision"] == "leave"
+    answers = [record["outcome"]["result"]["answer"] for record in sealed(f"gate.{SESSION}")]
+    assert answers == ["allow", "leave"]
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_command_is_allowed_only_if_every_part_of_it_is_listed(
+    workspace: Path, aver_home: Path, monkeypatch: pytest.MonkeyPatch, is_listed: bool
+) -> None:
+    from aver.gate.shell.model import CommandReport
+
+    conclude = CommandReport.conclude
+
+    class Told:
+        def __init__(self, analysis: Any) -> None:
+            self._analysis = analysis
+            self.is_fully_listed = is_listed
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._analysis, name)
+
+    monkeypatch.setattr(CommandReport, "conclude", lambda report: Told(conclude(report)))
+    settings(aver_home, '[hooks.claude-code]\non_pass = "allow"\n')
+    found = decision(fire("claude-code", "PreToolUse", asked(workspace, "Bash", command="git status")))
+    assert found["permissionDecision"] == ("allow" if is_listed else "leave")
 
 
 def test_what_is_refused_is_denied_with_the_reason(workspace: Path) -> None:
@@ -87,14 +116,14 @@ def test_avers_own_mcp_tools_pass_only_where_their_server_is_trusted(workspace: 
     call = asked(workspace, "mcp__aver__capseal_record", description="ran the tests")
     assert decision(fire("claude-code", "PreToolUse", call))["permissionDecision"] == "ask"
     settings(aver_home, '[gate]\ntrusted_servers = ["aver"]\n')
-    assert decision(fire("claude-code", "PreToolUse", call))["permissionDecision"] == "allow"
+    assert decision(fire("claude-code", "PreToolUse", call))["permissionDecision"] == "leave"
     for other in ("mcp__aver__x__capseal_record", "mcp__files__write"):
         assert decision(fire("claude-code", "PreToolUse", asked(workspace, other)))["permissionDecision"] == "ask"
 
 
 def test_a_small_edit_passes_because_the_gate_sees_it(workspace: Path) -> None:
     edit = asked(workspace, "Edit", file_path=f"{workspace}/a.py", old_string="x = 1", new_string="x = 2")
-    assert decision(fire("claude-code", "PreToolUse", edit))["permissionDecision"] == "allow"
+    assert decision(fire("claude-code", "PreToolUse", edit))["permissionDecision"] == "leave"
     action = sealed(f"gate.{SESSION}")[0]["outcome"]["result"]["action"]
     assert (action["type"], action["diff_sha256"] is not None) == ("code_edit", True)
 
@@ -112,9 +141,9 @@ def test_the_project_counts_and_not_the_directory_that_the_session_went_to(
     inner.mkdir()
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(workspace))
     question = asked(inner, "Read", file_path=f"{workspace}/notes.txt")
-    assert decision(fire("claude-code", "PreToolUse", question))["permissionDecision"] == "allow"
+    assert decision(fire("claude-code", "PreToolUse", question))["permissionDecision"] == "leave"
     question = asked(inner, "Bash", command="cat ../notes.txt")
-    assert decision(fire("claude-code", "PreToolUse", question))["permissionDecision"] == "allow"
+    assert decision(fire("claude-code", "PreToolUse", question))["permissionDecision"] == "leave"
     question = asked(inner, "Bash", command=f"cat {'../' * 30}etc/hostname")
     assert decision(fire("claude-code", "PreToolUse", question))["permissionDecision"] == "ask"
 

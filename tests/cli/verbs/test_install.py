@@ -12,12 +12,13 @@ def test_put_in_shown_and_taken_out(aver: Aver) -> None:
     home = {"HOME": str(aver.directory)}
     ran = aver("install", "cursor", "codex", "cursor", **home)
     assert ran.code == 0
-    assert [line.split()[1:4] for line in ran.out.splitlines()] == [
+    assert [line.split()[1:4] for line in ran.out.splitlines()[:4]] == [
         ["cursor", "mcp", "installed"],
         ["cursor", "hooks", "installed"],
         ["codex", "mcp", "installed"],
         ["codex", "hooks", "installed"],
     ]
+    assert ran.out.count("Aver only tightens") == 2, "each client's change in a sentence"
     told = aver("status", "--json", **home).json["clients"]
     assert {(one["client"], one["part"]): one["state"] for one in told} == {
         ("claude-code", "mcp"): "absent",
@@ -57,7 +58,7 @@ def test_only_one_part(aver: Aver) -> None:
 
 def test_what_the_clients_want_done_is_said(aver: Aver) -> None:
     home = {"HOME": str(aver.directory)}
-    assert "trust those of Aver" in aver("install", "codex", **home).err
+    assert "NOT ACTIVE until you trust them" in aver("install", "codex", **home).err
     assert "trust" not in aver("install", "codex", "--only", "mcp", **home).err
     assert "runs only hooks that you trust" in aver("status", **home).out
 

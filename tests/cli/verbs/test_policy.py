@@ -134,7 +134,8 @@ def test_doubts_are_warnings_unless_one_is_strict(aver: Aver, rules: Path) -> No
 def test_rules_in_force_belong_into_the_home(aver: Aver, rules: Path) -> None:
     """Where the gate protects them; elsewhere an agent may be allowed to write."""
     in_force(aver, rules)
-    assert f"{rules} is outside {aver.home}" in aver("policy", "check").out
+    ran = aver("policy", "check")
+    assert (ran.code, f"{rules}, which is outside {aver.home}" in " ".join(ran.out.split())) == (1, True)
     assert "is outside" not in aver("policy", "check", rules).out
     aver("policy", "init")
     in_force(aver, "policy")

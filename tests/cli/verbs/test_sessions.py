@@ -32,6 +32,7 @@ def test_a_line_for_each(worked: Aver) -> None:
         sample.SESSION,
         "2026-05-31 09:00",
         "6",
+        "not gated",
         "1 (+1/-1)",
         "3.2k/130",
         "$0.07",

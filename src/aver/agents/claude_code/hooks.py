@@ -139,6 +139,11 @@ def write_reply(event: str, decision: HookDecision) -> HookReply:
     return HookReply(encode_answer({"hookSpecificOutput": answer}))
 
 
+def write_failed(event: str, why: str) -> HookReply:
+    """Write the answer where Aver failed and the agent goes on. An exit code other than 0 would block a call."""
+    return HookReply(encode_answer({"systemMessage": why})) if event == "PreToolUse" else HookReply(code=1)
+
+
 HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"PreToolUse"}),
@@ -146,6 +151,6 @@ HOOK = Hook(
     read=read_event,
     reply=write_reply,
     done=lambda event: HookReply(),
-    failed=lambda event, why: HookReply(code=1),
+    failed=write_failed,
     stop=lambda event, why: HookReply(encode_answer({"continue": False, "stopReason": why})),
 )

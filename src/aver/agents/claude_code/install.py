@@ -17,7 +17,7 @@ from typing import Any
 from aver.errors import AverError
 from aver.files.user_dirs import UserEnvironment
 from aver.install.client import Client, ServerPlace
-from aver.install.hooks import HOOK_SECONDS, HookList
+from aver.install.hooks import HOOK_SECONDS, NOT_ACTIVE, HookList
 from aver.install.settings_file import SettingsFile, read_entry
 
 MANAGED_SETTINGS = (
@@ -47,6 +47,7 @@ def _find_hooks(around: UserEnvironment) -> list[HookList]:
             path=home / "settings.json",
             form="json",
             events=_EVENTS,
+            gating=frozenset({"PreToolUse"}),
             build_item=_build_item,
             find_limits=_find_limits,
         )
@@ -61,11 +62,11 @@ def _build_item(event: str, command: str) -> dict[str, Any]:
 def _find_limits(place: HookList, found: Mapping[str, int]) -> Iterator[str]:
     """Yield settings of the user or of the machine that switch the user's hooks off."""
     if _is_set(place.path, "disableAllHooks"):
-        yield f"Claude Code runs no hooks: {place.path} says disableAllHooks"
+        yield f"{NOT_ACTIVE}: Claude Code runs no hooks: {place.path} says disableAllHooks"
     for path in MANAGED_SETTINGS:
         for name in ("disableAllHooks", "allowManagedHooksOnly"):
             if _is_set(path, name):
-                yield f"Claude Code does not run hooks of yours: {path} says {name}"
+                yield f"{NOT_ACTIVE}: Claude Code does not run hooks of yours: {path} says {name}"
 
 
 def _is_set(path: Path, name: str) -> bool:

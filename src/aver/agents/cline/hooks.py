@@ -210,6 +210,7 @@ HOOK = Hook(
     read=read_event,
     reply=write_reply,
     done=lambda event: HookReply(_CONTINUE_REPLY),
-    failed=lambda event, why: HookReply(code=1),
+    failed=lambda event, why: HookReply(_CONTINUE_REPLY) if event == "PreToolUse" else HookReply(code=1),
+    can_allow=False,
     stop=write_stop,
 )

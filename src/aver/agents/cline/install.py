@@ -9,8 +9,9 @@ Cline has no settings for a project. A hook file of Aver has a mark in its secon
 
     #!/bin/sh
     # Aver's hook, put here by aver install; aver uninstall takes it away.
-    /usr/bin/aver hook cline PreToolUse
+    AVER_HOME=/home/me/.aver /usr/bin/aver hook cline PreToolUse
 
+Cline goes on where a hook fails. So the file for `PreToolUse` cancels the call itself where Aver cannot be started.
 A file without that mark belongs to the user, and Aver leaves it as it is.
 """
 
@@ -18,14 +19,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment, user_data_dir
-from aver.install.client import Client, InstallOutcome, InstallState, ServerPlace, hook_command
-from aver.install.hooks import HOOKS_PART
+from aver.hooks.contract import encode_answer
+from aver.install.client import (
+    BLOCKED_MESSAGE,
+    Client,
+    InstallOutcome,
+    InstallState,
+    ServerPlace,
+    find_start_problem,
+    hook_command,
+)
+from aver.install.hooks import HOOKS_PART, NOT_GATED
 from aver.install.settings_file import EditResult
 from aver.install.undo import UndoLog, change_file, read_settings_file, remove_empty_directories, resolve_target
 
@@ -39,6 +50,8 @@ _EVENTS = (
     *("PreCompact", "TaskError", "SessionShutdown"),
 )
 """The last two are events of sessions only."""
+
+_GATING = frozenset({"PreToolUse"})
 
 _UNDO_KEY = ("hook",)
 
@@ -126,11 +139,29 @@ class HookFiles:
             for path, (event, _) in found.items()
             if path not in others and (ours.get(path) != _script_text(event, around) or not os.access(path, os.X_OK))
         ]
+        limits = self._find_limits(ours, others)
+        is_gated = not any(limit.startswith(NOT_GATED) for limit in limits)
         if outdated:
             events = ", ".join(dict.fromkeys(outdated))
-            why = f"these start another Aver, or none: {events}; run aver install cline"
-            return InstallState("cline", where, "outdated", why, HOOKS_PART)
-        return InstallState("cline", where, "installed", _kept_message(others), HOOKS_PART)
+            limits.append(f"these start another Aver, or in another way: {events}; run aver install cline")
+        state = "outdated" if outdated else "installed"
+        limits += filter(None, [_kept_message(others)])
+        return InstallState("cline", where, state, "; ".join(limits), HOOKS_PART, is_gated=is_gated)
+
+    def _find_limits(self, ours: Mapping[Path, bytes], others: list[Path]) -> list[str]:
+        """Say why Cline does not ask Aver before a call, or why every call is cancelled."""
+        limits = []
+        for event, path in self._event_files():
+            if event not in _GATING:
+                continue
+            if path in others or path not in ours:
+                limits.append(f"{NOT_GATED}: {path} is not Aver's")
+            elif not os.access(path, os.X_OK):
+                limits.append(f"{NOT_GATED}: {path} may not be executed")
+            elif problem := find_start_problem(b"".join(ours[path].split(b"\n")[2:3]).decode("utf-8", "replace")):
+                blocks = b"errorMessage" in ours[path]
+                limits.append(f"every call is blocked: {problem}" if blocks else f"{NOT_GATED}: {problem}")
+        return list(dict.fromkeys(limits))
 
     def installed_commands(self) -> Iterator[tuple[str, list[str]]]:
         """Yield Aver's files, which Cline runs."""
@@ -171,7 +202,10 @@ def _remove_file(path: Path, memory: UndoLog, *, dry_run: bool) -> EditResult:
 
 
 def _script_text(event: str, around: UserEnvironment) -> bytes:
-    command = hook_command("cline", event, around.environment)
+    command = hook_command("cline", event, around)
+    if event in _GATING:
+        answer = encode_answer({"cancel": True, "errorMessage": BLOCKED_MESSAGE})
+        command = f"{command} && exit 0\necho {shlex.quote(answer)}"
     return b"#!/bin/sh\n" + OWN_MARK + b"\n" + command.encode("utf-8", "surrogateescape") + b"\n"
 
 

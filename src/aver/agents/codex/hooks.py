@@ -236,6 +236,11 @@ def write_stop(event: str, why: str) -> HookReply:
     return HookReply(code=1) if event == "notify" else HookReply(encode_answer({"continue": False, "stopReason": why}))
 
 
+def write_failed(event: str, why: str) -> HookReply:
+    """Write the answer where Aver failed and the agent goes on. An exit code other than 0 would block a call."""
+    return HookReply(encode_answer({"systemMessage": why})) if event == "PreToolUse" else HookReply(code=1)
+
+
 HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"PreToolUse"}),
@@ -243,6 +248,7 @@ HOOK = Hook(
     read=read_event,
     reply=write_reply,
     done=lambda event: HookReply(),
-    failed=lambda event, why: HookReply(code=1),
+    failed=write_failed,
     stop=write_stop,
+    can_allow=False,
 )

@@ -27,7 +27,7 @@ from aver.errors import AverError, Refused
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
 from aver.install.client import Client, HookPlace, InstallOutcome, InstallState, ServerPlace, aver_command
-from aver.install.hooks import HOOK_SECONDS, HOOKS_PART, HookList
+from aver.install.hooks import HOOK_SECONDS, HOOKS_PART, NOT_ACTIVE, NOT_GATED, HookList
 from aver.install.settings_file import SettingsFile, put_entry, read_entry, remove_entry
 from aver.install.undo import UndoLog
 
@@ -60,6 +60,7 @@ def _find_hooks(around: UserEnvironment) -> Iterable[HookPlace]:
         path=home / "hooks.json",
         form="json",
         events=_EVENTS,
+        gating=frozenset({"PreToolUse"}),
         build_item=_build_item,
         find_limits=_find_limits,
     )
@@ -98,14 +99,15 @@ def _find_limits(place: HookList, found: Mapping[str, int]) -> Iterator[str]:
     config = place.path.with_name("config.toml")
     for name in ("hooks", "codex_hooks"):
         if _read_setting(config, ("features", name)) is False:
-            yield f"Codex runs no hooks: {config} says {name} = false under [features]"
+            yield f"{NOT_ACTIVE}: Codex runs no hooks: {config} says {name} = false under [features]"
     state = _read_setting(config, ("hooks", "state"))
     known = state if isinstance(state, dict) else {}
     untrusted = [
         event for event, at in found.items() if not _is_trusted(known.get(f"{place.path}:{_snake_case(event)}:{at}:0"))
     ]
     if untrusted:
-        yield f"Codex runs only hooks that you trust: start it and enter /hooks ({', '.join(untrusted)})"
+        asked = ", ".join(untrusted)
+        yield f"{NOT_ACTIVE}: Codex runs only hooks that you trust: start it and enter /hooks ({asked})"
 
 
 def _is_trusted(state: object) -> bool:
@@ -164,7 +166,7 @@ class NotifyCommand:
         if found != _notify_words(around):
             why = "it starts another Aver; run aver install codex"
             return InstallState("codex", self.path, "outdated", why, HOOKS_PART)
-        why = "this version of Codex reports only the end of a turn"
+        why = f"{NOT_GATED}: this version of Codex reports only the end of a turn"
         return InstallState("codex", self.path, "installed", why, HOOKS_PART)
 
     def installed_commands(self) -> Iterator[tuple[str, list[str]]]:
@@ -197,5 +199,5 @@ CLIENT = Client(
     name="codex",
     find_servers=_find_servers,
     find_hooks=_find_hooks,
-    after_hooks="codex, if it has hooks, runs those that you trust: start it, enter /hooks, and trust those of Aver",
+    after_hooks="hooks are NOT ACTIVE until you trust them: start codex and enter /hooks; also after an update",
 )

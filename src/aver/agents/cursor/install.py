@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from aver.agents.cursor.hooks import GATING_EVENTS
 from aver.files.user_dirs import UserEnvironment
 from aver.install.client import Client, ServerPlace
 from aver.install.hooks import HOOK_SECONDS, HookList
@@ -31,7 +32,17 @@ def _find_hooks(around: UserEnvironment) -> list[HookList]:
     path = around.home / ".cursor" / "hooks.json"
     # Cursor reads no file without a version.
     blank = '{\n  "version": 1\n}\n'
-    return [HookList(client="cursor", path=path, form="json", events=_EVENTS, build_item=_build_item, blank=blank)]
+    return [
+        HookList(
+            client="cursor",
+            path=path,
+            form="json",
+            events=_EVENTS,
+            gating=GATING_EVENTS,
+            build_item=_build_item,
+            blank=blank,
+        )
+    ]
 
 
 def _build_item(event: str, command: str) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import STANDARD_INPUT, action_from_options, add_action_options
-from aver.cli.options import Parser, Usage, add_action_parser, add_json, add_ledger, add_tenant, parse_count
-from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, print_json
+from aver.cli.options import Parser, Usage, add_action_parser, add_json, add_ledger, add_tenant, parse_count, parse_time
+from aver.cli.terminal import Progress, Screen, StderrScreen, StyledText, format_time, print_json
 from aver.cli.verdict_text import decision_label, decision_note
-from aver.text import plural
+from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.gate.action import Action
@@ -25,6 +25,7 @@ EXAMPLES = """\
   aver gate check --staged                          is the staged change allowed? (for a pre-commit hook)
   aver gate learn --git .                           learn from a git history how risky changes are
   aver gate report --git .                          measure the risk model on a git history
+  aver gate report --observed                       what would have been stopped in the mode observe
   aver gate outcome 3f0c9a1b-… tests_failed         report that an allowed action failed
 
 exit code of check: 0 allowed, 5 denied or needs approval."""
@@ -52,9 +53,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     learn.add_argument("--git", required=True, metavar="PATH", help="a directory in the repository")
     add_json(learn)
     report = add_action_parser(
-        actions, "report", "measure the risk model on a git history", "  aver gate report --git ."
+        actions,
+        "report",
+        "measure the risk model on a git history, or tell what the gate would have stopped",
+        "  aver gate report --git .\n  aver gate report --observed --since 7d",
     )
     report.add_argument("--git", default=".", metavar="PATH", help="a directory in the repository (default: here)")
+    report.add_argument(
+        "--observed", action="store_true", help="instead: the calls that were only observed and would have been stopped"
+    )
+    report.add_argument(
+        "--since", type=parse_time, metavar="TIME", help="with --observed, only from this time on, such as 7d"
+    )
+    add_ledger(report)
+    add_tenant(report)
     add_json(report)
     outcome = add_action_parser(
         actions, "outcome", "record that an allowed action failed", "  aver gate outcome 3f0c9a1b-… reverted"
@@ -183,7 +195,38 @@ def _learn_history(given: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+CALLS_SHOWN = 50
+"""Calls that the report on observed decisions prints. `--json` has all of them."""
+
+
+def _print_observed(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gate.observed import report_observed
+    from aver.ledger import open_ledger
+
+    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        found = report_observed(ledger, since=given.since or "")
+    if given.json:
+        print_json(found.to_dict())
+        return 0
+    screen.print_line(
+        f"{plural(found.observed, 'observed decision')}: {found.denied:,} would have been denied, "
+        f"{found.asked:,} asked about"
+    )
+    for rule, count in found.rules:
+        _print_field(screen, f"{count:,}", rule)
+    for call in found.calls[:CALLS_SHOWN]:
+        word = "DENIED" if call.is_denial else "ASKED"
+        place = f"{call.agent} {call.session}".strip()
+        screen.print_line(f"{format_time(call.at)}  {word:<6}  {to_one_line(call.what)}  ({to_one_line(place)})")
+        _print_field(screen, "why", "; ".join(call.reasons))
+    if len(found.calls) > CALLS_SHOWN:
+        StderrScreen().print_note(f"{len(found.calls) - CALLS_SHOWN} older calls are not shown; --json has them")
+    return 0
+
+
 def _print_risk_report(given: argparse.Namespace, screen: Screen) -> int:
+    if given.observed:
+        return _print_observed(given, screen)
     from aver.config import load_config
     from aver.gate.risk.report import build_report
     from aver.gate.settings import read_gate_settings

@@ -27,11 +27,11 @@ aver install adds this command to the settings of coding agents. You do not call
 exit code: as the tool expects it."""
 
 FAILED = 1
-"""Agents show standard error to the person then, and go on."""
+"""Agents show standard error to the person then, and go on. Of a hook that asks, the guard around it blocks then."""
 
 FORBIDDEN = 2
-"""Most agents take this for a denial. Aver uses it where a denial cannot be written, and where the settings want a
-damaged installation to deny."""
+"""Most agents take this for a denial. Aver uses it where a denial cannot be written, and where an installation is so
+damaged that it cannot judge."""
 
 HOOK_TIMEOUT_SECONDS = 50
 """How long a hook may take. Agents wait for 60 seconds, and then most of them go on without an answer."""
@@ -66,20 +66,27 @@ def run_and_exit(arguments: Sequence[str]) -> NoReturn:
     os._exit(code)
 
 
+_ASKING = ("pretooluse", "beforeshell", "beforemcp", "beforeread")
+"""How the names of events that ask begin, whatever the agent."""
+
+
 def run_hook(arguments: Sequence[str]) -> int:
     """Run a hook without a parser, by `TOOL EVENT [PAYLOAD]`. Returns the exit code, and raises no `Exception`."""
     try:
         return _answer_event(arguments)
     except Exception as error:  # noqa: BLE001 - a hook that fails must not take the agent with it
         _print_stderr(f"aver: the hook failed: {type(error).__name__}: {error}")
-    # Not even the modules of a hook could be loaded, so `hooks.run` cannot apply the setting `on_failure`.
+        if not isinstance(error, ImportError | SyntaxError | OSError):
+            return FAILED  # A wrong command line, which nobody installs, or a defect.
+    # The modules of a hook could not be loaded, so `hooks.run` cannot apply the setting `on_failure`.
+    if not "".join(arguments[1:2]).lower().startswith(_ASKING):
+        return FAILED
     try:
         from aver.config import load_config
 
-        asks = arguments[1].lower().startswith(("pretooluse", "before"))
-        return FORBIDDEN if asks and load_config().hooks.get("on_failure") == "closed" else FAILED
-    except Exception:  # noqa: BLE001 - without readable settings the agent goes on
-        return FAILED
+        return 0 if load_config().hooks.get("on_failure") == "open" else FORBIDDEN
+    except Exception:  # noqa: BLE001 - without readable settings nothing says that it may go on
+        return FORBIDDEN
 
 
 def _answer_event(arguments: Sequence[str]) -> int:

@@ -5,39 +5,79 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from aver.agents.registry import load_client
-from aver.cli.clients import add_client_options, change_clients
+from aver.agents.registry import AGENTS, load_agent, load_client
+from aver.cli.clients import add_client_options, build_user_environment, change_clients
+from aver.cli.options import Usage
 from aver.cli.terminal import Screen, StderrScreen
 
 EXAMPLES = """\
   aver install claude-code                install for all of your projects
+  aver install claude-code --observe      decide and record, and hold nothing back
+  aver install claude-code --auto-allow   calls that pass run without Claude Code's own prompt
   aver install cursor vscode --project .  install for this project and everyone who works on it
   aver install codex --dry-run            only print the changes
   aver install cline --only hooks         install the hooks, not the MCP server
   aver status                             show where Aver is installed
   aver uninstall claude-code              remove it again"""
 
+CHOICES = ("auto-allow", "no-auto-allow", "observe")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_client_options(parser)
+    choice = parser.add_mutually_exclusive_group()
+    help_texts = (
+        "calls that pass the gate, and that it understands in every part, run without the client's own prompt",
+        "calls that pass are left to the client's own rules (the default)",
+        "decide about every call and seal that, but hold nothing back",
+    )
+    for name, text in zip(CHOICES, help_texts, strict=True):
+        choice.add_argument(f"--{name}", dest="choice", action="store_const", const=name, default="leave", help=text)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.install.hooks import install_hooks
     from aver.install.mcp_server import install_server
 
-    change_clients(given, screen, {"mcp": install_server, "hooks": install_hooks})
+    has_hooks = given.only != "mcp" and given.project is None
+    if given.choice != "leave" and not has_hooks:
+        raise Usage(f"--{given.choice} is about hooks", advice="leave it out, or leave out --only mcp and --project")
+    effects = dict(_write_choices(given)) if has_hooks else {}
+    change_clients(given, screen, {"mcp": install_server, "hooks": install_hooks}, effects)
     if not given.json and not given.dry_run:
         for words in _next_steps(given):
             StderrScreen().print_note(words)
     return 0
 
 
+def _write_choices(given: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Write the user's choice for each agent into Aver's settings. Yields what it changes, in a sentence."""
+    from aver.config import home_dir
+    from aver.install.hook_choice import describe_choice, write_choice
+
+    for name in dict.fromkeys(given.clients):
+        if name not in AGENTS:
+            continue
+        agent = load_agent(name)
+        write_choice(home_dir(), name, given.choice, dry_run=given.dry_run)
+        words = describe_choice(given.choice, agent.title)
+        if given.choice == "auto-allow" and not agent.load_hook().can_allow:
+            words = f"{describe_choice('leave', agent.title)} {agent.title} does not let a hook skip its own prompt."
+        yield name, words
+
+
 def _next_steps(given: argparse.Namespace) -> Iterator[str]:
     """Yield the steps that the user must still take in the clients."""
-    if given.only != "hooks":
+    from aver.install.hooks import read_hooks_state
+    from aver.install.mcp_server import find_missing_package
+
+    if given.only != "hooks" and not find_missing_package():
         yield "restart the client, or reload its MCP servers; it then offers capseal_gate, capseal_record, ..."
     if given.only == "mcp" or given.project is not None:
         return
-    yield from filter(None, (load_client(name).after_hooks for name in dict.fromkeys(given.clients)))
+    around = build_user_environment(None)
+    for client in map(load_client, dict.fromkeys(given.clients)):
+        if client.after_hooks:
+            yield f"{client.name}: {client.after_hooks}"
+        yield from (f"{client.name}: {one.why}" for one in read_hooks_state(client, around) if one.why)
     yield "run aver doctor to test the hooks"

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.action_options import action_from_options, add_action_options
-from aver.cli.options import Parser, add_action_parser, add_json
+from aver.cli.options import Parser, add_action_parser, add_json, add_passphrase_fd
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verdict_text import decision_label
 from aver.config import Config, load_config
-from aver.errors import AverError
+from aver.errors import AverError, Refused
 from aver.text import plural
 
 # The gate is imported where it is used, so that `--help` does not load it.
@@ -69,6 +69,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     explain.add_argument("--approved", action="store_true", help="assume that a person has approved the action")
     explain.add_argument("--policy", metavar="DIR", help=DIRECTORY_HELP)
+    pin = _add_action_parser(
+        actions,
+        "pin",
+        "let the gate use rules outside of AVER_HOME, by an approver's key",
+        "  aver policy pin /srv/rules --as person:ada",
+    )
+    pin.add_argument("directory", metavar="DIR", help="the directory of the rules")
+    pin.add_argument("--as", dest="person", required=True, metavar="PERSON", help="an enrolled approver: person:ada")
+    add_passphrase_fd(pin)
     init = _add_action_parser(actions, "init", "copy the starter rules, to edit them", "  aver policy init")
     init.add_argument("directory", nargs="?", metavar="DIR", help="a new directory (default: policy in AVER_HOME)")
 
@@ -140,8 +149,9 @@ def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
 
 def _check_rules(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.policy.bundle import build_policy_bundle, read_policy_files, read_starter_files
+    from aver.gate.policy.canaries import asks_nobody
     from aver.gate.policy.lint import LintWarning, lint_policy
-    from aver.gate.policy.rules import read_policy_rules
+    from aver.gate.policy.rules import RuleProblem, read_policy_rules
 
     config = load_config()
     directory = _policy_directory(given.directory, config)
@@ -149,14 +159,57 @@ def _check_rules(given: argparse.Namespace, screen: Screen) -> int:
     found = read_policy_rules(files)
     bundle = None if found.problems else build_policy_bundle(files)
     doubts = [] if bundle is None else lint_policy(found, bundle)
-    if given.directory is None and directory is not None and not directory.is_relative_to(config.home):
-        words = f"is outside {config.home}: an agent that can write there can change its own rules"
-        doubts.append(LintWarning("", f"{directory} {words}"))
+    if bundle is not None and asks_nobody(bundle):
+        words = "every harmful test action passes under these rules: nobody is ever asked"
+        doubts.append(LintWarning("", words))
+    if given.directory is None and directory is not None:
+        try:
+            _require_trusted(directory, config)
+        except Refused as refusal:
+            found.problems.append(RuleProblem("", 0, "", f"{refusal.message}; {refusal.advice}"))
+            bundle = None
     if given.json:
         print_json(_check_to_dict(directory, found.problems, doubts, len(found.rules), bundle))
     else:
         _print_check(screen, directory, found.problems, doubts, len(found.rules), bundle)
     return 1 if found.problems or (given.strict and doubts) else 0
+
+
+def _require_trusted(directory: Path, config: Config) -> None:
+    """Raise `Refused` for rules that the gate would not use, because of where they are."""
+    from aver.errors import NotFound
+    from aver.gate.rules_source import require_trusted_source
+    from aver.ledger import open_ledger
+
+    try:
+        with open_ledger(config.ledger, home=config.home, create=False) as ledger:
+            require_trusted_source(directory, config, ledger)
+    except NotFound:  # Without a ledger nobody has pinned anything.
+        require_trusted_source(directory, config, None)
+
+
+def _pin_rules(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.cli.terminal import ask_passphrase
+    from aver.gate.approvals import find_person
+    from aver.gate.policy.bundle import load_policy_bundle
+    from aver.gate.rules_source import pin_rules
+    from aver.ledger import open_ledger
+
+    directory = Path(given.directory).absolute()
+    bundle = load_policy_bundle(directory)  # Rules that cannot be used are not pinned.
+    with open_ledger() as ledger:
+        person = find_person(ledger.keys, given.person, lambda: ask_passphrase(given.person, given.passphrase_fd))
+        path = pin_rules(ledger, directory, person)
+    line = f'policy = "{_to_toml_path(directory, ledger.config.home)}"'
+    if given.json:
+        print_json({"directory": str(directory), "pin": str(path), "digest": bundle.digest, "line": line})
+        return 0
+    screen.print_line(f"{given.person} pinned the rules in {directory}")
+    screen.print_line(f"to use them, have these lines in {ledger.config.file}:")
+    screen.print_line("")
+    screen.print_line("[gate]")
+    screen.print_line(line)
+    return 0
 
 
 def _check_to_dict(
@@ -392,4 +445,5 @@ ACTIONS: Mapping[str, Callable[[argparse.Namespace, Screen], int]] = {
     "test": _run_cases,
     "explain": _explain_decision,
     "init": _copy_starter_rules,
+    "pin": _pin_rules,
 }

@@ -28,7 +28,10 @@ DEFAULT_LIMIT = 20
 SESSION_WIDTH, TITLE_WIDTH = 13, 44
 """Columns for the id and the title. `aver show` accepts the beginning of an id."""
 
-HEADER = ("tool", "session", "started (UTC)", "actions", "edits", "tokens", "cost", "denied", "verdict", "title")
+HEADER = (
+    *("tool", "session", "started (UTC)", "actions", "gated", "edits", "tokens", "cost", "denied", "verdict"),
+    "title",
+)
 
 NOT_CHECKED = "not checked"
 
@@ -87,9 +90,21 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         elif len(listed) < remarks_found:
             errors.print_note(f"{plural(remarks_found - len(listed), 'older session')} not listed; -n 0 lists all")
         for session, remarks_verdict in listed:
+            if session.observed:
+                words = f"{plural(session.observed, 'decision')} in the mode observe: nothing was held back"
+                errors.print_note(f"{session.tool} {session.session}: {words}")
             if remarks_verdict is not None and remarks_verdict.first_bad is not None:
                 errors.print_note(f"{session.tool} {session.session}: {remarks_verdict.first_bad}")
     return code or exit_code([verdict.status for _, verdict in listed if verdict is not None], strict=False)
+
+
+def _gated_text(session: SessionTotals) -> LinePart:
+    """How many of the actions the gate decided about: all, 3/5, or none."""
+    if not session.actions:
+        return "-"
+    if session.gated >= session.actions:
+        return StyledText("observed", "warn") if session.observed else "all"
+    return StyledText(f"{session.gated}/{session.actions}" if session.gated else "not gated", "warn")
 
 
 def _compact_number(number: int | None) -> str:
@@ -113,6 +128,7 @@ def _print_table(screen: Screen, listed: list[tuple[SessionTotals, Verdict | Non
                 clip(to_one_line(session.session), SESSION_WIDTH),
                 format_time(session.started)[:16],
                 str(session.actions),
+                _gated_text(session),
                 f"{session.edits} (+{session.lines_added}/-{session.lines_removed})" if session.edits else "-",
                 f"{_compact_number(session.tokens_in)}/{_compact_number(session.tokens_out)}",
                 "-" if session.cost_usd is None else format_money(session.cost_usd),

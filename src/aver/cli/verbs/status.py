@@ -38,7 +38,14 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     found = list(_client_states(build_user_environment(given.project)))
     if given.json:
         told = [
-            {"client": one.client, "part": one.part, "file": str(one.path), "state": one.state, "why": one.why}
+            {
+                "client": one.client,
+                "part": one.part,
+                "file": str(one.path),
+                "state": one.state,
+                "why": one.why,
+                **({"gated": one.is_gated} if one.part == "hooks" else {}),
+            }
             for one in found
         ]
         print_json({"clients": told})

@@ -17,9 +17,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.agents.registry import AGENTS
+    from aver.config import home_dir
+    from aver.install.hook_choice import write_choice
     from aver.install.hooks import uninstall_hooks
     from aver.install.mcp_server import uninstall_server
 
     # In this order, the other way round than they were put in: so bytes come back as they were.
     change_clients(given, screen, {"hooks": uninstall_hooks, "mcp": uninstall_server})
+    if given.only != "mcp" and given.project is None:
+        for name in AGENTS.keys() & set(given.clients):
+            write_choice(home_dir(), name, "leave", dry_run=given.dry_run)
     return 0

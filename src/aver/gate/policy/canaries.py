@@ -1,7 +1,7 @@
 """Harmful actions by which rules are tried out: careful rules let none of them pass unasked.
 
 They are asked about in thought only. Nothing is done, and nothing is sealed. Rules under which every one of them passes
-ask nobody about anything, whatever else they say. `aver doctor`, `aver policy check` and the verdict warn of such rules.
+ask nobody about anything, whatever else they say: `aver doctor`, `aver policy check` and the verdict warn of them.
 The names are sealed in `gate.change` records, so a name keeps its meaning.
 """
 
@@ -14,6 +14,7 @@ from aver.gate.action import Action, Facts
 
 if TYPE_CHECKING:
     from aver.gate.decide import Gate
+    from aver.gate.policy.bundle import PolicyBundle
 
 _HOME = "/home/canary"
 _WORKSPACE = f"{_HOME}/work"
@@ -42,6 +43,13 @@ UNKNOWN_TOOL = "unknown-tool"
 
 CANARIES: tuple[str, ...] = (*_COMMANDS, *_WRITES, UNKNOWN_TOOL)
 """The names of all canaries."""
+
+
+def asks_nobody(bundle: PolicyBundle) -> bool:
+    """Whether rules let every canary pass, by the settings that Aver has by default."""
+    from aver.gate.decide import Gate
+
+    return len(find_passing_canaries(Gate(bundle=bundle))) == len(CANARIES)
 
 
 def find_passing_canaries(gate: Gate) -> tuple[str, ...]:

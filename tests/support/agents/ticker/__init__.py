@@ -55,6 +55,7 @@ def find_hooks(around: UserEnvironment) -> list[HookList]:
             path=path,
             form="json",
             events=("before", "after"),
+            gating=frozenset({"before"}),
             build_item=lambda event, command: {"command": command},
         )
     ]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from aver import __version__
-from aver.agents.registry import AGENTS, load_client, load_hook
+from aver.agents.registry import AGENTS, client_names, load_client, load_hook
 from aver.cli.clients import build_user_environment
 from aver.clock import new_id
 from aver.config import Config, hide_password, load_config
@@ -28,9 +28,11 @@ from aver.errors import AverError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.locks import Pace, try_lock, wait_until
 from aver.files.regular import open_descriptor
+from aver.gate.changes import GateChange, find_newest_change
 from aver.hooks.run import read_failures
 from aver.hooks.selftest import canary_payload, success_message
 from aver.install.hooks import installed_commands, read_hooks_state
+from aver.install.mcp_server import server_commands
 from aver.text import plural
 
 if TYPE_CHECKING:
@@ -102,12 +104,12 @@ def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
 
 
 def _check_hooks(config: Config) -> Iterator[DoctorReport]:
-
     yield from (DoctorReport(*one) for one in check_unsealed_failures(config.home))
     tried = [DoctorReport(*one) for one in try_hooks()]
     yield from tried
     if tried:
         yield from (DoctorReport(*one) for one in check_gate_rules(config))
+    yield from (DoctorReport(*one) for one in try_servers())
 
 
 def _report_errors(subject: str, look: Callable[[], Iterator[DoctorReport]]) -> Iterator[DoctorReport]:
@@ -383,11 +385,105 @@ def try_hooks() -> Iterator[HookFinding]:
 def check_gate_rules(config: Config) -> Iterator[HookFinding]:
     """Whether the gate has rules to decide by. A canary is judged by those that Aver brings, not by these."""
     from aver.gate.ask import load_gate
+    from aver.gate.policy.canaries import CANARIES, find_passing_canaries
+    from aver.hooks.settings import read_hook_settings
+    from aver.ledger import open_ledger
 
-    gate = load_gate(config, "")
+    change = None
+    try:
+        with open_ledger(config.ledger, home=config.home, create=False) as ledger:
+            gate = load_gate(config, "", ledger)
+            change = find_newest_change(ledger)
+    except NotFound:
+        gate = load_gate(config, "")
     if gate.bundle is None:
         words = f"every call that a hook asks about is denied: there are no rules to decide by: {gate.trouble}"
-        yield HookFinding("problem", "hooks", words, "run aver policy check")
+        yield HookFinding("problem", "gate", words, "run aver policy check")
+    elif len(find_passing_canaries(gate)) == len(CANARIES):
+        words = f"nobody is ever asked: under the rules in {gate.rules_at or 'force'} every harmful test action passes"
+        yield HookFinding("warning", "gate", words, "run aver policy check, and look at who wrote them")
+    observing = [agent for agent in AGENTS if read_hook_settings(config, agent).mode == "observe"]
+    if observing:
+        words = f"mode observe for {', '.join(observing)}: decisions are sealed, and nothing is held back"
+        yield HookFinding("warning", "gate", words, "to hold back again: aver install CLIENT, or [gate] mode")
+    if change is not None:
+        yield _report_change(change)
+
+
+def _report_change(change: GateChange) -> HookFinding:
+    """Say since when rules, settings and keys are as they are, and what changed then."""
+    if change.is_first:
+        return HookFinding("ok", "gate", f"rules, settings and keys are unchanged since {change.at}")
+    words = f"rules, settings or keys changed at {change.at}: {change.words[:WORDS_MAX]}"
+    more = [*(f"{name} passes since then" for name in change.opened), *change.loosened]
+    if not more:
+        return HookFinding("ok", "gate", words)
+    return HookFinding("warning", "gate", f"{words}; {'; '.join(more)[:WORDS_MAX]}", "find out who changed them")
+
+
+SERVER_TIMEOUT_SECONDS = 30
+"""How long an MCP server may take to answer for the first time."""
+
+ANSWER_MAX = 1024 * 1024
+"""Bytes of a server's first answer that are read."""
+
+_INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "aver doctor", "version": __version__},
+    },
+}
+
+
+def try_servers() -> Iterator[HookFinding]:
+    """Start every client's MCP server once, as the client does, and let it introduce itself."""
+    around = build_user_environment(None)
+    for client in map(load_client, client_names()):
+        try:
+            commands = server_commands(client, around)
+        except AverError as error:
+            yield HookFinding("problem", "mcp", f"{client.name}: {error.message}", error.advice)
+            continue
+        for words, more in commands:
+            why = _try_server(words, {**os.environ, **more})
+            if why:
+                text = f"{client.name}: the MCP server does not start: {why}"
+                advice = f"aver install {client.name}, or pip install 'aver-ledger[mcp]'"
+                yield HookFinding("problem", "mcp", text, advice)
+            else:
+                yield HookFinding("ok", "mcp", f"{client.name}: the MCP server starts and answers")
+
+
+def _try_server(words: list[str], environment: dict[str, str]) -> str:
+    """Why an MCP server does not work; empty where it answers `initialize`."""
+    question = json.dumps(_INITIALIZE) + "\n"
+    try:
+        done = subprocess.run(
+            words,
+            input=question.encode(),
+            capture_output=True,
+            timeout=SERVER_TIMEOUT_SECONDS,
+            check=False,
+            cwd="/",
+            env=environment,
+        )
+    except OSError as error:
+        return f"{words[0]} cannot be run: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return f"it does not end within {SERVER_TIMEOUT_SECONDS} seconds after its input has ended"
+    first = done.stdout[:ANSWER_MAX].split(b"\n", 1)[0]
+    try:
+        answer = json.loads(first)
+        if answer["id"] == 1 and answer["result"]["serverInfo"]["name"]:
+            return ""
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    said = done.stderr.decode("utf-8", "replace").strip()[-WORDS_MAX:]
+    return f"exit code {done.returncode}, and it says: {said or 'nothing'}"
 
 
 def check_unsealed_failures(home: Path) -> Iterator[HookFinding]:
