@@ -27,6 +27,10 @@ from aver.adapters.tool_calls import ToolCallGate
 from aver.recording.render import render_value
 
 
+LAYERS_MAX = 16
+"""Toolsets around a tool that are looked through to find its function."""
+
+
 @dataclass
 class GatedToolset(WrapperToolset[Any]):
     """A toolset whose calls are gated and recorded. `gate_toolset` makes one."""
@@ -40,7 +44,7 @@ class GatedToolset(WrapperToolset[Any]):
             name,
             _to_json_value(tool_args),
             ctx.tool_call_id or "",
-            function=_find_function(name, tool),
+            function=_find_function(tool),
             execute=lambda: self.wrapped.call_tool(name, tool_args, ctx, tool),
             refuse=_refuse,
             output_of=_to_json_value,
@@ -70,11 +74,14 @@ def gate_toolset(
     return GatedToolset(toolset, ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce))
 
 
-def _find_function(name: str, tool: ToolsetTool[Any]) -> object:
+def _find_function(tool: ToolsetTool[Any]) -> object:
     """Return the function of a tool; None where it is not one of a `FunctionToolset`."""
-    tools = getattr(tool.toolset, "tools", None)
-    own = getattr(tool, "original_name", None) or name  # A toolset may show its tools under other names.
-    return getattr(tools.get(own), "function", None) if isinstance(tools, dict) else None
+    # Toolsets may hold others, and may rename a tool. The method that calls the function stays the same.
+    found: object = tool
+    for _ in range(LAYERS_MAX):
+        found = getattr(found, "source_tool", found)
+    schema = getattr(getattr(found, "call_func", None), "__self__", None)
+    return getattr(schema, "function", None)
 
 
 def _refuse(reason: str) -> NoReturn:
