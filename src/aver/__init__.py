@@ -33,6 +33,7 @@ _HOMES = {
     "aver.gate.action": ("Action",),
     "aver.gate.ask": ("Answer", "ask"),
     "aver.gate.decision": ("Decision",),
+    "aver.gate.own_tools": ("tool",),
     "aver.actions.action": ("AgentAction",),
     "aver.files.user_dirs": ("UserEnvironment",),
     "aver.ingest.contract": (
@@ -133,6 +134,7 @@ __all__ = [
     "parse_uri",
     "resolve_fragment",
     "seal",
+    "tool",
     "unfinished_intents",
     "validate",
     "verify",
@@ -185,6 +187,7 @@ if TYPE_CHECKING:
     from aver.gate.action import Action
     from aver.gate.ask import Answer, ask
     from aver.gate.decision import Decision
+    from aver.gate.own_tools import tool
     from aver.ingest.contract import (
         Adapter,
         AgentCall,

@@ -14,8 +14,16 @@ from support.workplace import Workplace
 
 pytest.importorskip("claude_agent_sdk", reason="needs the extra `claude-agent-sdk`")
 
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, HookMatcher, query
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    HookMatcher,
+    create_sdk_mcp_server,
+    query,
+    tool,
+)
 
+import aver
 from aver import NotRecorded, Refused
 from aver.actions.action import value_hash
 from aver.adapters.claude_agent_sdk import AverHooks
@@ -161,3 +169,32 @@ def test_a_call_that_other_permissions_deny_has_no_outcome(work: Workplace, tmp_
     assert (action.success, action.gate_decision) == (False, "pass")
     assert action.metadata is not None
     assert action.metadata["error"]["type"] == "OUTCOME_UNKNOWN"
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_declared_tool_of_an_own_server(work: Workplace, tmp_path: Path, is_given: bool) -> None:
+    @tool("lookup_order", "Look an order up.", {"order": str})
+    @aver.tool(effects=["read"])
+    async def lookup_order(given: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": work.lookup_order(given["order"])}]}
+
+    name = "mcp__shop__lookup_order"
+    server = create_sdk_mcp_server("shop", tools=[lookup_order])
+    own = {"shop": [lookup_order]} if is_given else None
+    with serving([(name, {"order": "17"})]) as api, AverHooks(work.run, own_tools=own) as gated:
+        options = options_for(
+            work, api.url, tmp_path / "user", gated.hooks, allowed_tools=[name], mcp_servers={"shop": server}
+        )
+        asyncio.run(messages_of(options))
+        (told,) = Told(api.told).texts
+    assert work.decisions == ["pass" if is_given else "human_review"]
+    assert work.made == (["lookup 17"] if is_given else [])
+    assert ("order 17" if is_given else f"[gate.tools] {name}") in told
+
+
+def test_hooks_that_only_observe_hold_nothing_back(work: Workplace, tmp_path: Path) -> None:
+    with serving([("Bash", {"command": f"rm {work.notes}"})]) as api, AverHooks(work.run, enforce=False) as gated:
+        asyncio.run(messages_of(options_for(work, api.url, tmp_path / "user", gated.hooks)))
+    assert not Path(work.notes).exists()
+    work.made.append(f"delete {work.notes}")  # The SDK's own shell did it.
+    work.hold_to_one_observed_deletion()

@@ -17,10 +17,11 @@ from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolCallChunk, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk
-from langchain_core.tools import tool
+from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
+import aver
 from aver import NotRecorded
 from aver.adapters.langchain import AverMiddleware
 
@@ -168,3 +169,50 @@ def test_such_a_graph_makes_no_further_call_after_a_gap(work: Workplace) -> None
         done = graph.invoke({"messages": [calling((name, given))]})
         assert "NotRecorded" in str(told(done["messages"])[-1].content)
     assert work.made == ["think x"]
+
+
+@pytest.mark.parametrize("go", [invoked, invoked_async])
+def test_a_declared_tool_passes_and_another_asks(work: Workplace, go: Any) -> None:
+    def mystery(order: str) -> str:
+        """Do something."""
+        raise AssertionError("this must not be called")
+
+    model = Scripted(
+        messages=iter([calling(("lookup_order", {"order": "17"}), ("mystery", {"order": "17"})), AIMessage("done")])
+    )
+    agent = create_agent(model, [tool(work.lookup_order), tool(mystery)], middleware=[AverMiddleware(work.run)])
+    first, second = told(go(agent))
+    assert (first.content, first.status) == ("order 17", "success")
+    assert "[gate.tools] mystery" in str(second.content)
+    assert sorted(work.decisions) == ["human_review", "pass"]
+    work.hold_to_a_sound_run()
+
+
+def test_the_declaration_of_an_async_tool_and_of_a_subclass_is_found(work: Workplace) -> None:
+    @tool
+    @aver.tool(effects=[])
+    async def roll_dice(sides: int) -> str:
+        """Roll a die."""
+        return str(sides)
+
+    class Dice(BaseTool):
+        name: str = "dice"
+        description: str = "Roll a die."
+
+        @aver.tool(effects=[])
+        def _run(self, sides: int) -> str:
+            return str(sides)
+
+    model = Scripted(messages=iter([calling(("roll_dice", {"sides": 6}), ("dice", {"sides": 4})), AIMessage("done")]))
+    agent = create_agent(model, [roll_dice, Dice()], middleware=[AverMiddleware(work.run)])
+    assert [answer.content for answer in told(invoked_async(agent))] == ["6", "4"]
+    assert work.decisions == ["pass", "pass"]
+
+
+@pytest.mark.parametrize("go", WAYS)
+def test_a_middleware_that_only_observes_holds_nothing_back(work: Workplace, go: Any) -> None:
+    model = Scripted(messages=iter([calling(("delete_file", {"path": work.notes})), AIMessage(content="done")]))
+    agent = create_agent(model, tools_of(work), middleware=[AverMiddleware(work.run, enforce=False)])
+    (answer,) = told(go(agent))
+    assert (answer.content, answer.status) == ("deleted", "success")
+    work.hold_to_one_observed_deletion()

@@ -172,3 +172,46 @@ def test_as_a_decorator_with_options(work: Workplace) -> None:
 
     assert (look.name, look.description) == ("read_file", "reads")
     assert run_at_once(agent_for(work, ("read_file", {"path": work.notes}), tools=[look])) == ["buy milk"]
+
+
+@pytest.mark.parametrize("go", WAYS)
+def test_a_declared_tool_passes_and_another_asks(work: Workplace, go: Any) -> None:
+    def mystery(order: str) -> str:
+        raise AssertionError("this must not be called")
+
+    made = AverTools(work.run)
+    tools = [made.function_tool(work.lookup_order), made.function_tool(mystery)]
+    given = {"order": "17"}
+    first, second = go(agent_for(work, ("lookup_order", given), ("mystery", given), tools=tools))
+    assert first == "order 17"
+    assert "[gate.tools] mystery" in second
+    assert sorted(work.decisions) == ["human_review", "pass"]
+
+
+def test_a_tool_that_was_made_elsewhere_is_given_with_its_function(work: Workplace) -> None:
+    made = AverTools(work.run)
+    elsewhere = function_tool(work.lookup_order)
+    agent = agent_for(work, ("lookup_order", {"order": "17"}), tools=[made.gate_tool(elsewhere, work.lookup_order)])
+    assert run_at_once(agent, hooks=made.hooks) == ["order 17"]
+    (told,) = run_at_once(agent_for(work, ("lookup_order", {"order": "18"}), tools=[made.gate_tool(elsewhere)]))
+    assert "unknown tool lookup_order" in told
+
+
+@pytest.mark.parametrize("go", WAYS)
+def test_tools_that_only_observe_hold_nothing_back(work: Workplace, go: Any) -> None:
+    made = AverTools(work.run, enforce=False)
+    agent = agent_for(work, ("delete_file", {"path": work.notes}), tools=[made.function_tool(work.delete_file)])
+    assert go(agent, hooks=made.hooks) == ["deleted"]
+    work.hold_to_one_observed_deletion()
+
+
+def test_hooks_that_only_observe_let_an_ungated_tool_go_on(work: Workplace) -> None:
+    tools = [function_tool(work.lookup_order)]
+    for enforce in (False, True):
+        agent = agent_for(work, ("lookup_order", {"order": "17"}), tools=tools)
+        hooks = AverTools(work.run, enforce=enforce).hooks
+        if enforce:
+            with pytest.raises((Refused, UserError)):
+                run_at_once(agent, hooks=hooks)
+        else:
+            assert run_at_once(agent, hooks=hooks) == ["order 17"]

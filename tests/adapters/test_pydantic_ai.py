@@ -198,3 +198,38 @@ def test_outputs_of_any_kind_are_recorded(work: Workplace, output: Any) -> None:
 
 class Context:
     tool_call_id = "c1"
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_declared_tool_passes_and_another_asks(work: Workplace, renamed: bool) -> None:
+    def mystery(order: str) -> str:
+        raise AssertionError("this must not be called")
+
+    prefix = "shop_" if renamed else ""
+    tools = FunctionToolset([work.lookup_order, mystery])
+    agent = Agent(
+        model_for([(f"{prefix}lookup_order", {"order": "17"}), (f"{prefix}mystery", {"order": "17"})]),
+        toolsets=[tools.prefixed("shop") if renamed else tools],
+        capabilities=[AverCapability(work.run)],
+    )
+    first, second = answers_in(run_at_once(agent))
+    assert first.content == "order 17"
+    assert f"[gate.tools] {prefix}mystery" in str(second.content)
+    assert sorted(work.decisions) == ["human_review", "pass"]
+
+
+def test_a_capability_that_only_observes_holds_nothing_back(work: Workplace) -> None:
+    agent = Agent(
+        model_for([("delete_file", {"path": work.notes})]),
+        tools=[work.delete_file],
+        capabilities=[AverCapability(work.run, enforce=False)],
+    )
+    (answer,) = answers_in(run_at_once(agent))
+    assert answer.content == "deleted"
+    work.hold_to_one_observed_deletion()
+
+
+def test_a_toolset_that_only_observes_holds_nothing_back(work: Workplace) -> None:
+    toolset = gate_toolset(FunctionToolset([work.delete_file]), work.run, enforce=False)
+    run_at_once(Agent(model_for([("delete_file", {"path": work.notes})]), toolsets=[toolset]))
+    work.hold_to_one_observed_deletion()

@@ -17,6 +17,13 @@ SHOWN = {
     "seal_and_verify.py": ["chain demo.refactoring: verified, 2 records", "HASH_MISMATCH at "],
     "signer_in_another_process.py": ["without the key: qualified", "with the key: verified"],
     "audit_an_export.py": ["tools used: {'kubectl': 2, 'psql': 1}", "failed: HASH_MISMATCH at "],
+    "declare_own_tools.py": [
+        "lookup_order: pass: two lamps",
+        "lookup_order: human_review: ",
+        "send_mail: human_review: this talks to another machine",
+        "close_order: human_review: unknown tool close_order: tell Aver what it does: [gate.tools] close_order",
+        "run: verified",
+    ],
     "gate_langchain.py": ["read_file: success: buy milk", f"delete_file: error: {REFUSED}", *GATED],
     "gate_pydantic_ai.py": ["read_file: success: buy milk", f"delete_file: failed: {REFUSED}", *GATED],
     "gate_openai_agents.py": ["read_file: buy milk", f"delete_file: {REFUSED}", *GATED],

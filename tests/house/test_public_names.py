@@ -25,7 +25,7 @@ Signature Signer Tokens ToolCall TranscriptFollower TranscriptParser TranscriptS
 UserEnvironment Verdict
 __version__ ascii_json ask audit audit_scope build_unknown_event canonical_bytes carry chain_name current dropped_count
 export_bundle line_key mask of_kind open_ledger open_ledger_async parse_json parse_uri resolve_fragment seal
-unfinished_intents validate verify verify_with_key
+tool unfinished_intents validate verify verify_with_key
 """
 
 

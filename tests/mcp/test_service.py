@@ -405,3 +405,42 @@ def test_well_formed_arguments_with_any_text_are_recorded_or_refused(
 
 def _has_half(text: str) -> bool:
     return any("\ud800" <= one <= "\udfff" for one in text)
+
+
+# --- the mode `observe`
+
+
+@pytest.fixture
+def observing(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    home = tmp_path / "observing"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text('[gate]\nmode = "observe"\n')
+    monkeypatch.setenv("AVER_HOME", str(home))
+    made = Service(Workspace(workspace))
+    yield made
+    made.close()
+
+
+def test_a_server_that_only_observes_keeps_its_words_and_says_that_nothing_was_held_back(observing: Service) -> None:
+    given = {"action_type": "file_delete", "description": "clear", "files_affected": ["/etc/x"]}
+    gate = ask(observing, "capseal_gate", **given)
+    assert gate["decision"] == "flag"
+    assert gate["reason"].startswith("only observed, nothing is held back, go on: ")
+    assert "only observed, nothing is held back" in gate["human_summary"]
+    record = ask(observing, "capseal_record", **given, tool_name="rm", success=True, receipt_id=gate["receipt_id"])
+    assert "would not have allowed it (human_review): only observed" in record["human_summary"]
+    action, _ = last_action(record)
+    assert (action.gate_decision, action.policy_verdict) == ("human_review", None)
+    sealed = ask(observing, "capseal_seal")
+    assert sealed["verification"] == "passed"
+    [gated, *_] = events(observing.workspace.root)
+    assert gated["summary"].startswith("flag (observed): clear")
+
+
+def test_such_a_server_asks_nobody_and_says_nothing_where_the_gate_allows(observing: Service) -> None:
+    told = ask(observing, "capseal_gate", **edit())
+    assert told["decision"] == "approve"
+    assert "observed" not in told["reason"]
+    ask(observing, "capseal_gate", action_type="command", description="x", tool_name="mystery", arguments={"a": 1})
+    with open_ledger() as ledger:
+        assert ledger.head("approvals.default").count == 0

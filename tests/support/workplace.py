@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import aver
 from aver import AgentRuntime, Ledger
 from aver.actions.action import text_hash, value_hash
 from aver.gate.approvals import approve, recent_requests
@@ -47,6 +48,12 @@ class Workplace:
         self.made.append(f"think {about}")
         self.run.finalize()
         return "sealed"
+
+    @aver.tool(effects=["read"])
+    def lookup_order(self, order: str) -> str:
+        """Look an order up. The gate knows this tool by its declaration alone."""
+        self.made.append(f"lookup {order}")
+        return f"order {order}"
 
     # --- a human
 
@@ -92,6 +99,17 @@ class Workplace:
         assert self.run.actions == []
         assert self.decisions == ["human_review"]
         assert "deletes files" in told
+
+    def hold_to_one_observed_deletion(self) -> None:
+        """The deletion was made though the gate would have asked; its record and the verdict on the run say so."""
+        assert self.made == [f"delete {self.notes}"]
+        (action,) = self.run.actions
+        assert (action.success, action.gate_decision, action.policy_verdict) == (True, "human_review", None)
+        assert self.decisions == ["human_review"]
+        self.run.finalize()
+        verdict = self.run.verify()
+        assert verdict.status == "verified", verdict.to_dict()
+        assert verdict.check("gates").reason == "1 checked, 1 in the mode observe: nothing was held back"
 
     def hold_to_a_failure(self, kind: str, text: str) -> None:
         (action,) = self.run.actions

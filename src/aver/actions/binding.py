@@ -12,8 +12,8 @@ Where none of the last four can be compared, only its type ties the action to wh
 policy was enforced.
 
 The decision's record has the hashes of what was judged, also where secrets were masked or a long text moved into a
-blob. A decision is good for one action. The first action that names it is sealed under a key that the ledger gives out
-once, whatever the run.
+blob. A decision in the mode `observe` enforces nothing, even one that passes. A decision is good for one action. The
+first action that names it is sealed under a key that the ledger gives out once, whatever the run.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def apply_decision(
             raise BadInput(words, advice="leave gate_decision and gate_score out: Aver takes them from gate_id")
         action = replace(action, gate_decision=decided.decision, gate_score=decided.score)
         compared = compare_with_decision(action, mark, decided)
-        enforced = decided.allows and is_first_use and compared.is_conclusive and compared.mismatch is None
+        enforced = decided.enforces and is_first_use and compared.is_conclusive and compared.mismatch is None
     claimed = action.policy_verdict
     if claimed == "FULLY_VERIFIED" or (claimed == "POLICY_ENFORCED" and not enforced):
         raise BadInput(

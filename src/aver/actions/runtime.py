@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from aver import clock
 from aver.actions.action import AgentAction, text_hash, value_hash
@@ -37,9 +37,12 @@ from aver.capsule.masking.mask import mask
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
 from aver.files.atomic import make_directory
 from aver.gate.action import Action
-from aver.gate.decision_record import RecordedDecision
+from aver.gate.decision_record import NOT_HELD_BACK, RecordedDecision
 from aver.ledger import Ledger, open_ledger
 from aver.verdict import Examiner, Verdict
+
+if TYPE_CHECKING:
+    from aver.gate.settings import GateMode
 
 TRIES = 100
 """How often Aver tries to append an action while other processes write to the same run."""
@@ -164,6 +167,13 @@ class AgentRuntime:
         return None if self._run.seal_record is None else self._run.seal_record.to_sealed_dict()
 
     @property
+    def mode(self) -> GateMode:
+        """The mode of the gate by the settings: `enforce`, or `observe`, which holds nothing back."""
+        from aver.gate.settings import read_gate_mode
+
+        return read_gate_mode(self._ledger.config)
+
+    @property
     def trouble(self) -> AverError | None:
         """Why `actions.jsonl` does not match the ledger; None if it does.
 
@@ -180,9 +190,11 @@ class AgentRuntime:
         *,
         action_type: str | None = None,
         description: str = "",
-        tool: str = "",
+        tool: str | Callable[..., Any] = "",
         arguments: Mapping[str, Any] | None = None,
         files: Sequence[str] = (),
+        declared: Iterable[str] | None = None,
+        mode: GateMode | None = None,
         wait: float = 0.0,
     ) -> dict[str, Any]:
         """Ask the gate whether the agent may do an action. Aver seals every decision before this returns.
@@ -190,9 +202,18 @@ class AgentRuntime:
         In the result, `allows` says whether the agent may continue, `q` is the risk, and `uncertainty` is half the
         width of its interval. Pass `gate_id` to `record` to bind the action to this decision. `wait` is the number of
         seconds to wait for a human approval.
+
+        `tool` is the name of a tool, or the function itself. `declared` are its effects, if they are not those that
+        `aver.tool` declares for the function. With the `mode` `observe` nothing is held back: `allows` is true whatever
+        `decision` says, and the record says so. Without a `mode`, that of the settings holds.
         """
         from aver.gate.ask import ask
+        from aver.gate.own_tools import find_declared_effects
 
+        if not isinstance(tool, str):
+            declared = find_declared_effects(tool) if declared is None else declared
+            tool = getattr(tool, "__name__", "")
+        mode = mode or self.mode
         given = dict(arguments or {})
         if findings is not None:
             given["findings"] = [dict(finding) for finding in findings]
@@ -207,7 +228,10 @@ class AgentRuntime:
             session=self._run.identity.run_id,
             workspace=self._workspace,
         )
-        answer = ask(self._ledger, asked, wait=wait)
+        answer = ask(self._ledger, asked, declared=declared, wait=wait, mode=mode)
+        reason = "; ".join(answer.reasons)
+        if mode == "observe" and not answer.allows:
+            reason = f"{NOT_HELD_BACK}: {reason}"
         decided = RecordedDecision.from_record(answer.record)
         with self._lock:
             self._decided[decided.gate_id] = decided
@@ -217,8 +241,9 @@ class AgentRuntime:
             "uncertainty": None if interval is None else (interval[1] - interval[0]) / 2,
             "decision": decided.decision,
             "grid_idx": None,
-            "reason": "; ".join(answer.reasons),
-            "allows": answer.allows,
+            "reason": reason,
+            "allows": answer.allows or mode == "observe",
+            "mode": mode,
             "gate_id": decided.gate_id,
             "digest": decided.digest,
             "observations": answer.decision.observations,

@@ -3,7 +3,8 @@
     sealed   each line is, to the byte, the action in its capsule; none is missing and none is added (TRUNCATED); the
              seal has the same count, head, last receipt and verdict
     gates    each decision that an action names is there, is signed, and is about this action; no refused action was
-             done; no decision was used twice; and the gate's records hold no decision that no action names
+             done, unless the gate only observed, which is counted; no decision was used twice; and the gate's records
+             hold no decision that no action names
     proof    the statement in the seal follows from the actions: every equation of the trace, and its root
 
 `RunJudge` makes these checks, `ReceiptJudge` the four steps of the protocol on the raw lines, in order:
@@ -43,7 +44,7 @@ from aver.capsule.aver_block import read_block, read_kind
 from aver.capsule.canonical import canonical_json
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
-from aver.gate.decision_record import RecordedDecision
+from aver.gate.decision_record import OBSERVE, RecordedDecision
 from aver.ledger import Head
 from aver.ledger.foreign.seal_checks import unreadable_code
 from aver.verdict import ChainJudge, Finding, Place, Rules, Tally
@@ -274,7 +275,8 @@ class RunJudge:
                 if self._can_keep(decided.action, "files", len(self._gates.decided)):
                     # No more than is compared: a record may have 256 KiB.
                     action = {key: decided.action.get(key) for key in ("type", "diff_sha256", "files")}
-                    slim = replace(decided, action=action, authority={}, result={}, reasons=(), rules=())
+                    mode = {"mode": OBSERVE} if decided.is_observed else {}
+                    slim = replace(decided, action=action, authority={}, result=mode, reasons=(), rules=())
                     self._gates.decided[record.hash] = slim
         except BadInput:
             return  # Some other record of that chain, such as one that was put there by hand.
@@ -287,21 +289,25 @@ class RunJudge:
         """
         unproven: set[int] = set()
         used: set[str] = set()
+        observed = 0
         for index, action, mark, is_first_use in self._gated:
             decided = self._gates.decided.get(mark.record)
             is_first_use = is_first_use and mark.record not in used
             problem = _gate_problem(action, mark, decided, is_first_use=is_first_use)
             used.add(mark.record)
-            if problem is not None or decided is None or not decided.allows:
+            if problem is not None or decided is None or not decided.enforces:
                 unproven.add(index)
+            observed += decided is not None and decided.is_observed
             if problem is not None:
                 self._fail("gates", problem[0], f"{action.action_id}: {problem[1]}", index + 1)
         count, chain = len(self._gated), self._name
         if count:
             self.tally.count_done("gates", count)
         approved = sum(gated.mark.decision == "human_approved" for gated in self._gated)
-        if approved:
-            self.tally.notes["gates"] = f"{count} checked, {approved} approved by a human"
+        notes = [f"{approved} approved by a human"] if approved else []
+        notes += [f"{observed} in the mode observe: nothing was held back"] if observed else []
+        if notes:
+            self.tally.notes["gates"] = f"{count} checked, {', '.join(notes)}"
         missing = len(self.wanted)
         if missing and complete:
             words = f"{missing} decisions that actions name are not here"
@@ -383,6 +389,10 @@ def _gate_problem(
         return "EVIDENCE_INVALID", f"it differs from the gated action: {compared.mismatch}"
     if not is_first_use:
         return "REPLAY", "the decision that it names was used by an action before"
+    if decided.is_observed and action.policy_verdict == "POLICY_ENFORCED":
+        return "CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"
+    if decided.is_observed:
+        return None
     if decided.allows and (compared.is_conclusive or action.policy_verdict != "POLICY_ENFORCED"):
         return None
     if decided.allows:

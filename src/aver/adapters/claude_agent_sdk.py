@@ -8,6 +8,14 @@
 The hooks deny a refused call, and the model gets the reason. They never allow a call: the permissions of the SDK still
 apply to a call that passes. A hook that fails blocks the call (`on_failure`), so that no call runs without a decision.
 
+Tools of your own run in a server of your own. Give the hooks the same list, and they find what `aver.tool` declares:
+
+    @tool("lookup_order", "Look an order up.", {"order": str})
+    @aver.tool(effects=["read"])
+    async def lookup_order(arguments): ...
+
+    AverHooks(run, own_tools={"shop": [lookup_order]})
+
 Aver records the result or the error of a tool when the SDK reports it; the SDK reports an exception as text. Other
 hooks can change a call after the gate judged it. Aver compares both, and the record shows a difference.
 
@@ -20,13 +28,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 import anyio.to_thread
-from claude_agent_sdk import HookContext, HookMatcher
+from claude_agent_sdk import HookContext, HookMatcher, SdkMcpTool
 from claude_agent_sdk.types import HookEvent, HookInput, HookJSONOutput, SyncHookJSONOutput
 
 from aver.actions.runtime import AgentRuntime
@@ -38,10 +46,24 @@ HOOK_SECONDS = 60.0
 
 
 class AverHooks:
-    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval."""
+    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval.
 
-    def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
-        self._calls = ToolCallGate(run, library="claude-agent-sdk", wait=wait)
+    With `enforce=False` it holds nothing back: it only judges and records. `own_tools` are the tools of the caller's
+    own servers, by the names of these: the hooks see only names, and the declarations of `aver.tool` are on the tools.
+    """
+
+    def __init__(
+        self,
+        run: AgentRuntime,
+        *,
+        wait: float = 0.0,
+        enforce: bool = True,
+        own_tools: Mapping[str, Iterable[SdkMcpTool[Any]]] | None = None,
+    ) -> None:
+        self._calls = ToolCallGate(run, library="claude-agent-sdk", wait=wait, enforce=enforce)
+        self._functions = {
+            f"mcp__{server}__{tool.name}": tool.handler for server, tools in (own_tools or {}).items() for tool in tools
+        }
         self._open: dict[str, GatedCall] = {}
         self._lock = threading.Lock()
         self._trouble: AverError | None = None
@@ -64,7 +86,8 @@ class AverHooks:
 
     def _ask_gate(self, given: Mapping[str, Any], call_id: str) -> SyncHookJSONOutput:
         try:
-            call = self._calls.ask(given["tool_name"], given["tool_input"], call_id)
+            function = self._functions.get(given["tool_name"])
+            call = self._calls.ask(given["tool_name"], given["tool_input"], call_id, function)
         except AverError as error:
             return {**_denial(str(error)), **self._stop_agent(error)}
         if call.refusal:

@@ -26,16 +26,20 @@ from langgraph.types import Command
 
 from aver.actions.runtime import AgentRuntime
 from aver.adapters.tool_calls import Failure, ToolCallGate
+from aver.gate.own_tools import find_declared_effects
 
 ToolResult = ToolMessage | Command[Any]
 
 
 class AverMiddleware(AgentMiddleware[Any, Any, Any]):
-    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval."""
+    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval.
 
-    def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
+    With `enforce=False` it holds nothing back: it only judges and records.
+    """
+
+    def __init__(self, run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True) -> None:
         super().__init__()
-        self._calls = ToolCallGate(run, library="langchain", wait=wait)
+        self._calls = ToolCallGate(run, library="langchain", wait=wait, enforce=enforce)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
         call = request.tool_call
@@ -43,6 +47,7 @@ class AverMiddleware(AgentMiddleware[Any, Any, Any]):
             call["name"],
             call["args"],
             call["id"] or "",
+            function=_find_function(request, "func", "coroutine", "_run"),
             execute=lambda: handler(request),
             refuse=lambda reason: _refusal_message(request, reason),
             failure_in=_find_failure,
@@ -57,11 +62,18 @@ class AverMiddleware(AgentMiddleware[Any, Any, Any]):
             call["name"],
             call["args"],
             call["id"] or "",
+            function=_find_function(request, "coroutine", "func", "_arun", "_run"),
             execute=lambda: handler(request),
             refuse=lambda reason: _refusal_message(request, reason),
             failure_in=_find_failure,
             output_of=_tool_output,
         )
+
+
+def _find_function(request: ToolCallRequest, *names: str) -> object:
+    """Return the function of a tool that `aver.tool` declares, under the first of these names that has one."""
+    found = (getattr(request.tool, name, None) for name in names)
+    return next((function for function in found if find_declared_effects(function) is not None), None)
 
 
 def _refusal_message(request: ToolCallRequest, reason: str) -> ToolResult:

@@ -16,6 +16,9 @@ the model, as usual; if that function is None, the exception is raised. A call t
 `gate_tool` gates a tool that was made elsewhere. If such a tool catches an exception itself and returns a text, Aver
 can only record this text as its output.
 
+Put `aver.tool` below `tools.function_tool`: it declares the function. `gate_tool(tool, function)` takes the function
+that a tool was made of, because the SDK does not show it.
+
 The `hooks` end a run before the SDK starts any other tool on this machine: tools of MCP servers, shells, computers,
 editors, and function tools that are not gated. They cannot stop tools that run at the provider of the model.
 """
@@ -39,11 +42,14 @@ from aver.errors import AverError, Refused
 
 
 class AverTools:
-    """Makes tools that are gated and recorded. `wait` is the number of seconds to wait for a human approval."""
+    """Makes tools that are gated and recorded. `wait` is the number of seconds to wait for a human approval.
 
-    def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
-        self._calls = ToolCallGate(run, library="openai-agents", wait=wait)
-        self.hooks: agents.RunHooks[Any] = _UngatedToolGuard()
+    With `enforce=False` it holds nothing back: it only judges and records.
+    """
+
+    def __init__(self, run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True) -> None:
+        self._calls = ToolCallGate(run, library="openai-agents", wait=wait, enforce=enforce)
+        self.hooks: agents.RunHooks[Any] = _UngatedToolGuard(self._calls)
 
     def function_tool(
         self,
@@ -57,17 +63,22 @@ class AverTools:
         def make(function: Callable[..., Any]) -> agents.FunctionTool:
             # Without its own error function the tool raises, and Aver can record the exception itself.
             tool = agents.function_tool(function, failure_error_function=None, **options)
-            return self._wrap_tool(tool, failure_error_function)
+            return self._wrap_tool(tool, failure_error_function, function)
 
         return make if function is None else make(function)
 
-    def gate_tool(self, tool: agents.FunctionTool) -> agents.FunctionTool:
-        """Return a gated copy of a tool. Exceptions of the tool are raised."""
-        return self._wrap_tool(tool, None)
+    def gate_tool(self, tool: agents.FunctionTool, function: Callable[..., Any] | None = None) -> agents.FunctionTool:
+        """Return a gated copy of a tool. Exceptions of the tool are raised.
 
-    def _wrap_tool(self, tool: agents.FunctionTool, tell: ToolErrorFunction | None) -> agents.FunctionTool:
+        The SDK does not show which function a tool was made of. `function` is the one that `aver.tool` declares.
+        """
+        return self._wrap_tool(tool, None, function)
+
+    def _wrap_tool(
+        self, tool: agents.FunctionTool, tell: ToolErrorFunction | None, function: Callable[..., Any] | None
+    ) -> agents.FunctionTool:
         made = copy.copy(tool)
-        made.on_invoke_tool = _GatedInvoker(tool, self._calls, tell)
+        made.on_invoke_tool = _GatedInvoker(tool, self._calls, tell, function)
         return made
 
 
@@ -83,12 +94,14 @@ class _GatedInvoker:
     tool: agents.FunctionTool
     calls: ToolCallGate
     tell: ToolErrorFunction | None
+    function: Callable[..., Any] | None
 
     async def __call__(self, context: ToolContext[Any], arguments: str) -> Any:
         result = await self.calls.run_gated_async(
             self.tool.qualified_name,
             _parse_arguments(arguments),
             context.tool_call_id,
+            function=self.function,
             execute=lambda: self._invoke(context, arguments),
             refuse=lambda reason: reason,
             failure_in=lambda result: Failure.of(result.error) if isinstance(result, _ToolException) else None,
@@ -108,10 +121,14 @@ class _GatedInvoker:
 
 
 class _UngatedToolGuard(agents.RunHooks[Any]):
-    """Ends a run before the SDK starts a tool that is not gated."""
+    """Ends a run before the SDK starts a tool that is not gated. In the mode `observe` it does nothing."""
+
+    def __init__(self, calls: ToolCallGate) -> None:
+        self._calls = calls
 
     async def on_tool_start(self, context: agents.RunContextWrapper[Any], agent: Any, tool: agents.Tool) -> None:
-        if not isinstance(getattr(tool, "on_invoke_tool", None), _GatedInvoker):
+        is_gated = isinstance(getattr(tool, "on_invoke_tool", None), _GatedInvoker)
+        if not is_gated and self._calls.mode == "enforce":
             raise Refused("NOT_GATED", f"the tool {tool.name} is not gated", advice="make it with AverTools")
 
 

@@ -26,6 +26,9 @@ from aver.actions.runtime import AgentRuntime
 from aver.adapters.tool_calls import ToolCallGate
 from aver.recording.render import render_value
 
+LAYERS_MAX = 16
+"""Toolsets around a tool that are looked through to find its function."""
+
 
 @dataclass
 class GatedToolset(WrapperToolset[Any]):
@@ -40,6 +43,7 @@ class GatedToolset(WrapperToolset[Any]):
             name,
             _to_json_value(tool_args),
             ctx.tool_call_id or "",
+            function=_find_function(tool),
             execute=lambda: self.wrapped.call_tool(name, tool_args, ctx, tool),
             refuse=_refuse,
             output_of=_to_json_value,
@@ -47,10 +51,13 @@ class GatedToolset(WrapperToolset[Any]):
 
 
 class AverCapability(AbstractCapability[Any]):
-    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval."""
+    """Gates and records the tool calls of an agent. `wait` is the number of seconds to wait for a human approval.
 
-    def __init__(self, run: AgentRuntime, *, wait: float = 0.0) -> None:
-        self._calls = ToolCallGate(run, library="pydantic-ai", wait=wait)
+    With `enforce=False` it holds nothing back: it only judges and records.
+    """
+
+    def __init__(self, run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True) -> None:
+        self._calls = ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce)
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="innermost")
@@ -59,9 +66,21 @@ class AverCapability(AbstractCapability[Any]):
         return GatedToolset(toolset, self._calls)
 
 
-def gate_toolset(toolset: AbstractToolset[Any], run: AgentRuntime, *, wait: float = 0.0) -> GatedToolset:
+def gate_toolset(
+    toolset: AbstractToolset[Any], run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True
+) -> GatedToolset:
     """Return a gated copy of one toolset, for an agent whose other toolsets are not gated."""
-    return GatedToolset(toolset, ToolCallGate(run, library="pydantic-ai", wait=wait))
+    return GatedToolset(toolset, ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce))
+
+
+def _find_function(tool: ToolsetTool[Any]) -> object:
+    """Return the function of a tool; None where it is not one of a `FunctionToolset`."""
+    # Toolsets may hold others, and may rename a tool. The method that calls the function stays the same.
+    found: object = tool
+    for _ in range(LAYERS_MAX):
+        found = getattr(found, "source_tool", found)
+    schema = getattr(getattr(found, "call_func", None), "__self__", None)
+    return getattr(schema, "function", None)
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -7,6 +7,8 @@
   has then sealed its decision. `wait` is the number of seconds to wait for a human approval. After the approval, the
   same call passes when the agent repeats it.
 * If the arguments are not JSON, the gate cannot judge the call. Aver refuses it and records it as failed.
+* The gate knows an own tool by the declaration of its function (`aver.tool`), which the adapter finds and passes on.
+* With `enforce=False`, or with `mode = "observe"` in the settings, no call is held back. Aver judges and records all.
 * Aver records the output of a tool by its hash, and an exception by its type and text. It records each call once, with
   its duration.
 * If Aver cannot record a call, it raises `NotRecorded` and refuses all further calls, because the run has a gap.
@@ -25,6 +27,8 @@ from aver.actions.runtime import AgentRuntime
 from aver.capsule.canonical import canonical_json
 from aver.capsule.masking.mask import mask
 from aver.errors import BadInput, NotRecorded, Refused
+from aver.gate.own_tools import find_declared_effects
+from aver.gate.settings import GateMode
 from aver.recording.render import clean_text, exception_text, render_value, type_name
 
 ACTION_TYPE = "tool_call"
@@ -69,11 +73,17 @@ class GatedCall:
 class ToolCallGate:
     """Gates and records the tool calls of one run, for any library. Safe for threads and tasks."""
 
-    def __init__(self, run: AgentRuntime, *, library: str, wait: float = 0.0) -> None:
+    def __init__(self, run: AgentRuntime, *, library: str, wait: float = 0.0, enforce: bool = True) -> None:
         self._run = run
         self._library = library
         self._wait = wait
+        self._mode: GateMode | None = None if enforce else "observe"
         self._gap: NotRecorded | None = None
+
+    @property
+    def mode(self) -> GateMode:
+        """The mode of the gate for these calls."""
+        return self._mode or self._run.mode
 
     # --- ask, run and record
 
@@ -83,6 +93,7 @@ class ToolCallGate:
         arguments: Any,
         call_id: str,
         *,
+        function: object = None,
         execute: Callable[[], T],
         refuse: Callable[[str], T],
         failure_in: Callable[[T], Failure | None] = lambda _: None,
@@ -90,10 +101,10 @@ class ToolCallGate:
     ) -> T:
         """Run the call if the gate allows it, and record the result.
 
-        `failure_in` finds an error that the library returned as a result; `output_of` gives the value to record.
-        Raises what the call raises, and `NotRecorded`.
+        `function` is the tool's own function, if the library shows it. `failure_in` finds an error that the library
+        returned as a result; `output_of` gives the value to record. Raises what the call raises, and `NotRecorded`.
         """
-        call = self.ask(tool, arguments, call_id)
+        call = self.ask(tool, arguments, call_id, function)
         if call.refusal:
             return refuse(call.refusal)
         try:
@@ -110,6 +121,7 @@ class ToolCallGate:
         arguments: Any,
         call_id: str,
         *,
+        function: object = None,
         execute: Callable[[], Awaitable[T]],
         refuse: Callable[[str], T],
         failure_in: Callable[[T], Failure | None] = lambda _: None,
@@ -119,7 +131,7 @@ class ToolCallGate:
 
         The gate and the ledger run in a thread, to keep the loop free.
         """
-        call = await asyncio.to_thread(self.ask, tool, arguments, call_id)
+        call = await asyncio.to_thread(self.ask, tool, arguments, call_id, function)
         if call.refusal:
             return refuse(call.refusal)
         try:
@@ -132,8 +144,11 @@ class ToolCallGate:
 
     # --- before a call
 
-    def ask(self, tool: str, arguments: Any, call_id: str) -> GatedCall:
-        """Ask the gate. When this returns, the decision is sealed; if it cannot be sealed, this raises."""
+    def ask(self, tool: str, arguments: Any, call_id: str, function: object = None) -> GatedCall:
+        """Ask the gate. When this returns, the decision is sealed; if it cannot be sealed, this raises.
+
+        `function` is the tool's own function, whose declaration counts.
+        """
         if self._gap is not None:
             raise NotRecorded(
                 "an earlier call could not be recorded", ran=False, advice="open a new run"
@@ -151,10 +166,19 @@ class ToolCallGate:
             # A tool may change its arguments. Keep a copy, so that the record has what the gate judged.
             judged = copy.deepcopy(dict(arguments))
             answer = self._run.gate(
-                action_type=ACTION_TYPE, description=f"call {tool}", tool=tool, arguments=judged, wait=self._wait
+                action_type=ACTION_TYPE,
+                description=f"call {tool}",
+                tool=tool,
+                arguments=judged,
+                declared=find_declared_effects(function),
+                mode=self.mode,
+                wait=self._wait,
             )
         except BadInput as error:
             name = clean_text(tool[:NAME_MAX])
+            if self.mode == "observe":
+                # Nothing is held back. The record names no decision, and so shows that the gate did not judge it.
+                return GatedCall(name, call_id, render_value(arguments), None, "", time.monotonic())
             call = GatedCall(name, call_id, render_value(arguments), None, str(error), started)
             self.record_failure(call, Failure("BadInput", call.refusal))
             return call

@@ -87,7 +87,8 @@ def _summarize_gate(record: Sealed, content: Mapping[str, Any]) -> tuple[str, st
     decision = RecordedDecision.from_record(record, content)
     words = decision.action["description"] or f"{decision.action['type']} {decision.tool}"
     risk = "" if decision.score is None else f" (p_fail={decision.score:.2f})"
-    return "gate", f"{decision_word(decision.decision)}: {_to_one_line(words)[: SUMMARY_MAX - 40]}{risk}"
+    observed = " (observed)" if decision.is_observed else ""
+    return "gate", f"{decision_word(decision.decision)}{observed}: {_to_one_line(words)[: SUMMARY_MAX - 40]}{risk}"
 
 
 _SUMMARIZERS: dict[str, Callable[[Sealed, Mapping[str, Any]], tuple[str, str]]] = {

@@ -191,6 +191,8 @@ class Facts:
     """Who approved it, where that is known."""
     annotations: Mapping[str, Any] = field(default_factory=dict)
     """The annotations of an MCP tool. They can only make the action count as worse, unless its server is trusted."""
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    """What the user or the author of an own tool says that it does: see `aver.gate.own_tools`. Empty if nobody has."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """HOME, AVER_HOME and AVER_LEDGER of the process that would act, as far as they are known."""
     links: Mapping[str, str] = field(default_factory=dict)

@@ -60,6 +60,7 @@ from aver.gate.effects.workspace_code import (
     refuse_look,
 )
 from aver.gate.large_action import bound_action
+from aver.gate.own_tools import add_code_declaration, find_declaration
 from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
@@ -129,13 +130,15 @@ def ask(
     *,
     gate: Gate | None = None,
     annotations: Mapping[str, Any] | None = None,
+    declared: Iterable[str] | None = None,
     wait: float = 0.0,
     mode: GateMode = "enforce",
     answer_with: Callable[[Decision], str] | None = None,
 ) -> Answer:
     """Decide whether an action may happen, and seal the decision before this returns.
 
-    `gate` replaces the rules and settings in force. `annotations` are those of an MCP tool. `wait` is for how many
+    `gate` replaces the rules and settings in force. `annotations` are those of an MCP tool. `declared` are the effects
+    that the caller's own code declares for its tool (`aver.tool`); the user's settings win. `wait` is for how many
     seconds to wait for a person, if one must approve. With the mode `observe` the caller holds nothing back, whatever
     is decided: the record says so, and no person is asked. `answer_with` gives the answer of a hook to a decision, for
     the record. Raises where the decision cannot be sealed: `Unavailable`,
@@ -148,6 +151,8 @@ def ask(
             gate = load_gate(ledger.config, action.workspace, ledger)
         with log.log_time("gate", "changes looked for"):
             seal_change(ledger, gate)
+    if declared is not None:
+        gate = replace(gate, tools=add_code_declaration(gate.tools, action.tool, declared))
     consequence = _Consequence(mode, answer_with or (lambda decision: ""))
     answer = _decide_and_seal(ledger, action, gate, annotations or {}, consequence)
     if answer.decision.decision != "human_review" or mode == "observe":
@@ -268,6 +273,7 @@ def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> G
         caution=settings.caution,
         groups=settings.groups,
         trusted=settings.trusted,
+        tools=settings.tools,
         history=load_recent_fixes(place, config.home),
     )
 
@@ -293,7 +299,8 @@ def gather_facts(
     environment["AVER_HOME"] = str(ledger.config.home)
     if gate.rules_at:
         environment[POLICY_ENV] = gate.rules_at
-    facts = replace(past, annotations=annotations, environment=environment)
+    declared = find_declaration(gate.tools, action.tool, gate.known)
+    facts = replace(past, annotations=annotations, declared=declared, environment=environment)
     if not os.path.isabs(action.workspace):  # No path of it can be followed.
         return KnownFacts(facts, None)
     environment.update(find_workspace_names(action.workspace))

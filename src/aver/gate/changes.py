@@ -260,7 +260,9 @@ def _find_loosening(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[
     known, settings = old.get("settings") or {}, new["settings"]
     for name, value in settings.items():
         last = name.rpartition(".")[2]
-        if known.get(name) != value and _LOOSENING_VALUES.get(last) == value:
+        # A declared tool is no longer unknown, and may be declared to do less than before.
+        loosens = _LOOSENING_VALUES.get(last) == value or name.startswith("gate.tools.")
+        if known.get(name) != value and loosens:
             yield f"{name} is {value} now"
     if _to_number(settings.get("gate.pass_below")) > _to_number(known.get("gate.pass_below")):
         yield f"gate.pass_below is {settings['gate.pass_below']} now"

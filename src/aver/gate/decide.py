@@ -27,8 +27,9 @@ from aver.gate.decision import UNCLEAR_REASON, Caution, Decision, DecisionWord, 
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.effects.workspace_code import judge_workspace_code
+from aver.gate.own_tools import ToolDeclaration, explain_unknown_tool
 from aver.gate.policy.bundle import PolicyBundle
-from aver.gate.policy.query import PolicyQuestion, Target, ask_policy, flatten_arguments
+from aver.gate.policy.query import NO_PERMIT, PolicyQuestion, Target, ask_policy, flatten_arguments
 from aver.gate.risk.estimate import FixHistory, estimate
 from aver.gate.risk.estimate import explain_estimate as risk_reasons
 from aver.gate.risk.model import RiskState
@@ -57,6 +58,8 @@ class Gate:
     """Names of agents, by group."""
     trusted: frozenset[str] = frozenset()
     """MCP servers whose annotations of their own tools are believed."""
+    tools: Mapping[str, ToolDeclaration] = field(default_factory=dict)
+    """Declarations of own tools, by name."""
     history: FixHistory | None = None
     known: KnownAgents = field(default_factory=default_known_agents)
     """The names of coding agents' tools, and of the files that steer them."""
@@ -92,6 +95,9 @@ def decide(
         word: DecisionWord = "pass"
         unclear = effects.unclear[0].why[:UNCLEAR_WORDS_MAX] if effects.unclear else UNCLEAR_REASON
         reasons = [unclear if reason == UNCLEAR_REASON else reason for reason in (*answer.reasons, *answer.errors)]
+        if answer.outcome != "allow" and "unknown" in effects.classes:
+            hint = explain_unknown_tool(action, facts.environment.get("AVER_HOME", ""))
+            reasons = [hint, *(reason for reason in reasons if reason != NO_PERMIT)]
         if answer.outcome == "deny" or question.risk == "high":
             word = "skipped" if facts.denials >= gate.max_retries else "skip"
             if answer.outcome != "deny":

@@ -162,6 +162,7 @@ def build_decision_draft(
         "approved": facts.approved,
         "approved_by": facts.approved_by,
         "annotations": dict(facts.annotations),
+        **({"declared": dict(facts.declared)} if facts.declared else {}),
         "environment": dict(facts.environment),
         "links": dict(facts.links),
         "absent": list(facts.absent),
@@ -239,7 +240,7 @@ def build_decision_draft(
         ),
         outcome=Outcome(
             status=_STATUS_BY_DECISION.get(decision.decision, "blocked"),
-            summary=f"{decision.decision}: {summary}",
+            summary=f"{decision.decision}: {summary}" + (f" ({NOT_HELD_BACK})" if mode == OBSERVE else ""),
             result=result,
         ),
     )
@@ -349,6 +350,11 @@ class RecordedDecision:
     def refuses(self) -> bool:
         """Whether it refused. A decision that leaves it to a person neither allows nor refuses."""
         return self.decision in REFUSING_DECISIONS
+
+    @property
+    def enforces(self) -> bool:
+        """Whether the action may be done, and would have been held back otherwise."""
+        return self.allows and not self.is_observed
 
     @property
     def is_observed(self) -> bool:
@@ -475,6 +481,8 @@ def bind(action: DoneAction, decisions: Iterable[RecordedDecision]) -> RecordedD
 ASKED_AND_DONE = "client: asked, then done"
 ASKED_AND_REFUSED = "client: asked, then refused"
 OBSERVED_AND_DONE = "observed, not held back"
+NOT_HELD_BACK = "only observed, nothing is held back"
+"""For people and agents: a decision that does not allow an action had no consequence."""
 
 
 def authorize_call(decision: RecordedDecision, *, refused: bool = False, approved: bool = False) -> Authority:

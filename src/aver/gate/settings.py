@@ -12,6 +12,9 @@
     [gate.groups]
     reviewers = ["agent:lint"]         names of agents, by group: policies ask `principal in Aver::Group::"reviewers"`
 
+    [gate.tools]
+    lookup_order = ["read"]            the effects of own tools, by name: see `aver.gate.own_tools`
+
 They come from `config.toml` in `AVER_HOME` alone: a repository that an agent works in cannot bring rules of its own.
 `aver.gate.rules_source` says which other directories `policy` may name. An unknown setting is an error, which names the
 file.
@@ -25,11 +28,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from aver.capsule.json_document import check_object, int_field
 from aver.config import Config
-from aver.errors import BadInput
+from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
 from aver.gate.decide import MAX_RETRIES
 from aver.gate.decision import CAUTIONS, Caution, Thresholds
@@ -47,7 +50,9 @@ RETRIES_MAX = 1000
 NAMES_MAX = 1000
 """Most groups, and most names in a group."""
 
-_KEYS = frozenset({"mode", "policy", "pass_below", "skip_above", "max_retries", "caution", "trusted_servers", "groups"})
+_KEYS = frozenset(
+    {"mode", "policy", "pass_below", "skip_above", "max_retries", "caution", "trusted_servers", "groups", "tools"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +67,8 @@ class GateSettings:
     caution: Caution = "balanced"
     trusted: frozenset[str] = frozenset()
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Declarations of own tools, by name."""
 
 
 def read_gate_settings(config: Config) -> GateSettings:
@@ -107,4 +114,21 @@ def read_gate_settings(config: Config) -> GateSettings:
         max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{section} max_retries", low=1, high=RETRIES_MAX),
         trusted=names["trusted_servers"],
         groups={group: names[f"groups.{group}"] for group in groups},
+        tools=_read_tools(table, section),
     )
+
+
+def _read_tools(table: Mapping[str, Any], section: str) -> Mapping[str, Mapping[str, Any]]:
+    if "tools" not in table:
+        return {}
+    from aver.gate.own_tools import read_tool_settings  # Not above: most homes declare no tools.
+
+    return read_tool_settings(table["tools"], f"{section} tools")
+
+
+def read_gate_mode(config: Config) -> GateMode:
+    """Read whether decisions hold anything back. Settings that cannot be read hold back: nothing passes by them."""
+    try:
+        return read_gate_settings(config).mode
+    except AverError:
+        return "enforce"

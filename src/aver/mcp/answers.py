@@ -11,7 +11,7 @@ from aver.config import hide_password
 from aver.errors import AverError
 from aver.events.event import decision_word
 from aver.gate.ask import Answer
-from aver.gate.decision_record import RecordedDecision
+from aver.gate.decision_record import NOT_HELD_BACK, RecordedDecision
 from aver.mcp.history import PastSession
 from aver.mcp.session import RecordedAction, SealedRun, SessionCounts
 from aver.mcp.tools import decision_label, to_action_type
@@ -85,13 +85,19 @@ def gate_answer(
         "description": given["description"],
         "files_affected": files,
         "model_loaded": decision.estimate is not None,
-        "reason": "; ".join(answer.reasons),
+        "reason": _gate_reason(answer, recorded),
         "similar_patches": list(similar),
     }
     risk = "unknown" if score is None else f"{score:.2f}"
     named = ", ".join(files) or "none"
     summary = f"GATE: {_DECISION_LABELS[word]} | p_fail={risk} | {label} | files={named} | {content['reason']}"
     return _build_answer("capseal_gate", session, content, summary)
+
+
+def _gate_reason(answer: Answer, recorded: RecordedDecision) -> str:
+    """Return why, in words. An agent that reads `deny` must know if it may go on nevertheless."""
+    reasons = "; ".join(answer.reasons)
+    return f"{NOT_HELD_BACK}, go on: {reasons}" if recorded.is_observed and not answer.allows else reasons
 
 
 def record_answer(session: str, given: Mapping[str, Any], recorded: RecordedAction) -> ToolAnswer:
@@ -117,6 +123,8 @@ def _gate_warning(recorded: RecordedAction) -> str:
         return "; the receipt_id is about other files or another tool, so this action counts as not gated"
     if recorded.gate is None:
         return "; no answer of the gate fits it, so it counts as not gated"
+    if recorded.gate.is_observed and not recorded.gate.allows:
+        return f"; the gate would not have allowed it ({recorded.gate.decision}): {NOT_HELD_BACK}"
     if not recorded.gate.allows:
         return f"; the gate did not allow it ({recorded.gate.decision}), and the record says so"
     return ""

@@ -34,6 +34,7 @@ from aver.events.log import EventProjection
 from aver.gate.action import Action
 from aver.gate.ask import Answer, ask
 from aver.gate.decision_record import DECISION_KIND, DoneAction, RecordedDecision, bind, decision_chain
+from aver.gate.settings import read_gate_mode
 from aver.ledger import Ledger
 from aver.mcp.tools import decision_label, to_action_type
 from aver.mcp.workspace import RESUME_WITHIN, SessionSlot, Workspace
@@ -215,7 +216,7 @@ class McpSession:
             session=run_id,
             workspace=str(self._workspace.root),
         )
-        answer = ask(self._ledger, action, wait=wait)
+        answer = ask(self._ledger, action, wait=wait, mode=read_gate_mode(self._ledger.config))
         self._emit_events(run_id)
         return run_id, answer
 

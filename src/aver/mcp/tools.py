@@ -136,6 +136,8 @@ tool_name with arguments for a command or a request: what is not shown cannot be
    - approve: go on, with exactly this.
    - flag: do not go on. A human must approve it first; say so, then ask again with the very same arguments.
    - deny: do not do it, and do not try it in another way. Tell the user why.
+   - A reason that begins with "only observed, nothing is held back": go on. The user only wants to see what the gate \
+would say.
 3. capseal_record after every action, once per file, with the same action_type, description and files_affected, and \
 the receipt_id that the gate gave. Record failures too.
 4. capseal_seal when the work is done. The user can then verify it: aver verify FILE.cap

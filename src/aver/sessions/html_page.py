@@ -17,7 +17,7 @@ from typing import Any
 
 from aver import __version__
 from aver.clock import now
-from aver.gate.decision_record import RecordedDecision
+from aver.gate.decision_record import NOT_HELD_BACK, RecordedDecision
 from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE
 from aver.ingest.diffs import classify_diff_lines
 from aver.sessions.labels import (
@@ -345,7 +345,8 @@ def _render_diff(diff: str) -> str:
 
 def _render_gate_line(decision: RecordedDecision) -> str:
     by = f" by {', '.join(decision.rules)}" if decision.rules else ""
-    words = f"{decision_label(decision.decision)}{by}: {'; '.join(decision.shown_reasons)}"
+    observed = f" ({NOT_HELD_BACK})" if decision.is_observed else ""
+    words = f"{decision_label(decision.decision)}{observed}{by}: {'; '.join(decision.shown_reasons)}"
     seal = f"<code>{_escape_text(decision.record[:16])}</code>"
     denies = " denies" if decision.refuses else ""
     return f'<p class="gate{denies}"><strong>gate</strong> {_escape_text(words)} {seal}</p>\n'

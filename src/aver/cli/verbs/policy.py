@@ -345,6 +345,7 @@ def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.action import Facts
     from aver.gate.ask import load_gate
     from aver.gate.decide import build_policy_question, decide
+    from aver.gate.own_tools import find_declaration
     from aver.gate.policy.cases import thresholds_for_risk
     from aver.gate.policy.lint import explain_answer
 
@@ -357,6 +358,7 @@ def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
         now=clock.now(),
         labels=frozenset(given.session_label),
         approved=given.approved,
+        declared=find_declaration(usual.tools, action.tool, usual.known),
         environment={name: value for name in ("HOME", "AVER_LEDGER") if (value := os.environ.get(name))}
         | {"AVER_HOME": str(config.home)},
     )

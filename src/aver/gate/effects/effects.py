@@ -5,7 +5,7 @@ Aver looks at four things, and adds up their effects:
 1. the type of the action;
 2. the tool, if the tables know it;
 3. the paths, URLs and commands in the arguments (`effects.arguments`);
-4. the annotations of an MCP tool.
+4. the annotations of an MCP tool, or the declaration of an own tool (`gate.own_tools`).
 
 `gate.shell.understand` analyses a shell command. `effects.routine_commands` then names its routine effects. A tool that
 is not in the tables has the effect `unknown`, whatever the type of the action. Annotations of an MCP server can make an
@@ -46,6 +46,7 @@ from aver.gate.effects.arguments import (
 )
 from aver.gate.effects.file_writes import WRITING_PROGRAMS, FileWrite
 from aver.gate.effects.findings import (
+    PATH_MAX,
     UNKNOWN_LOCATION,
     WORKSPACE_ENV,
     Effect,
@@ -53,11 +54,13 @@ from aver.gate.effects.findings import (
     PathLocation,
     UnclearPart,
     build_path_roots,
+    has_glob,
     locate_path,
 )
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.effects.routine_commands import mark_routine_effects, mark_scratch_files
 from aver.gate.effects.shown_changes import mark_creations
+from aver.gate.own_tools import read_declaration
 from aver.gate.shell.invocation import parse_host
 from aver.gate.shell.model import CommandAnalysis
 from aver.lazy_pattern import lazy_pattern
@@ -92,6 +95,16 @@ _HARMLESS_VALUES = {
     "shell": frozenset(("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/zsh")),
     "sandboxpermissions": frozenset(("use_default",)),
 }
+NESTED_MAX = 64 * 1024
+"""Characters of a text in the arguments of an own tool that are searched for paths, if it looks like JSON."""
+
+_DECLARED_ON_PATHS = frozenset({"read", "write", "delete", "execute"})
+_DECLARED_ON_HOSTS = frozenset({"network", "egress"})
+_NEVER_DECLARED = frozenset({"secret", "aver"})
+"""Classes of paths that count whatever an own tool is declared to do."""
+_NESTED_WORDS = lazy_pattern(r"[\s=,;|\"'{}()\[\]<>]+")
+_FILE_URL = lazy_pattern(r"^file:(?://[^/]*)?", re.IGNORECASE)
+_PATH_MARK = lazy_pattern(r"[/.~]")
 _BODY_ARGUMENTS = ("body", "data", "payload", "json", "form", "content", "files")
 _FILE_FILTER_ARGUMENTS = normalise_keys("glob", "include", "include_pattern", "file_pattern")
 """Arguments of searches that select files."""
@@ -163,11 +176,16 @@ def find_effects(
         finder.add_diff(action.diff)
     if by_type is not None and by_tool is not None and by_tool.works_here and by_tool.on_paths == by_type.on_paths:
         by_type = None  # The profile of the tool says more: it also acts on the current directory.
+    declared = read_declaration(facts.declared)
+    if declared is not None and by_tool is not None and not by_tool.takes_command:
+        by_tool = None  # The user's own tool has the name of a known one.
     # The caller names the type, so the type alone never makes an action better: the effects of both add up.
     profiles = [profile for profile in (by_type, by_tool) if profile is not None]
     for profile in profiles:
         finder.add_profile(profile)
-    if server:
+    if declared is not None:
+        finder.add_declared_tool(declared)
+    elif server:
         finder.add_mcp_tool(server in trusted and known.is_tool_of_server(action.tool, server), facts.annotations)
     elif by_tool is None and (action.tool or by_type is None or facts.annotations):
         finder.add_unknown_tool()
@@ -304,6 +322,47 @@ class _EffectFinder:
         self._add_hosts(self._find_urls())
         if any(name in COMMAND_ARGUMENTS for name, _ in self._named):
             self._analyse_commands()
+
+    def add_declared_tool(self, effects: tuple[str, ...]) -> None:
+        """Add the effects that an own tool is declared to have, on all that its arguments name.
+
+        No declaration makes a guarded path harmless: whatever names one reads it, at least.
+        """
+        for effect in effects:
+            self.report.add_effect(effect, (self._action.tool,))
+        on_paths = tuple(effect for effect in effects if effect in _DECLARED_ON_PATHS)
+        for path in dict.fromkeys(self._limit_items(self._find_paths())) if on_paths else ():
+            self._add_path(path, ToolProfile(on_paths))
+        changes = any(effect != "read" for effect in on_paths)
+        for path in dict.fromkeys(self._limit_items(self._find_guarded_paths(None if changes else _NEVER_DECLARED))):
+            self._add_path(path, ToolProfile(on_paths or ("read",)))
+        if not _DECLARED_ON_HOSTS.isdisjoint(effects):
+            self._add_hosts(self._find_urls())
+        elif on_paths:
+            self._add_hosts(value.text for value in self._texts if URL_PATTERN.match(value.text) and not value.is_prose)
+        if "execute" in effects and any(name in COMMAND_ARGUMENTS for name, _ in self._named):
+            self._analyse_commands()
+
+    def _find_guarded_paths(self, classes: frozenset[str] | None) -> Iterator[str]:
+        """Yield the texts that are paths of these guarded classes, or of any, whatever their arguments are called.
+
+        An own tool may open any text. In one that looks like JSON, each word is looked at.
+        """
+        for text in (*(value.text for value in self._texts), *self._action.files):
+            words = [text.strip()]
+            if words[0].startswith(("{", "[", '"')):
+                words = _NESTED_WORDS.split(text[:NESTED_MAX])
+                if len(text) > NESTED_MAX:
+                    self.report.add_unclear("too-much", "a text in its arguments is too long to look for paths in it")
+            for word in words:
+                path = _FILE_URL.sub("", word)
+                # Most texts are no paths. A bare name such as `credentials` is more often a word than a path, and so is
+                # a sentence with a question mark, which would count as a pattern.
+                is_path = 0 < len(path) <= PATH_MAX and _PATH_MARK.search(path) is not None and "\n" not in path
+                if is_path and not (" " in path and has_glob(path)):
+                    found = locate_path(path, self._cwd, self._path_roots).classes
+                    if found if classes is None else found & classes:
+                        yield path
 
     def add_remaining(self, profiles: Iterable[ToolProfile]) -> None:
         """Add commands and files that the arguments name, but that the known profiles do not use."""

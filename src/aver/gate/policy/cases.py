@@ -18,6 +18,7 @@
     groups = ["trusted"]                  the groups of the caller
     trusted_servers = ["files"]           MCP servers whose annotations count
     annotations = { readOnlyHint = true } the annotations of an MCP tool
+    declared = ["read"]                   the effects that an own tool is declared to have
     recent = { network = 9 }              actions of the session in the last minute, by effect
     home = "/home/me"                     the home of the user who runs the agent
     caution = "strict"                    balanced or strict; default: balanced
@@ -43,6 +44,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import CAUTIONS, Caution, Decision, Thresholds
+from aver.gate.own_tools import ToolDeclaration, check_effects
 from aver.gate.policy.bundle import PolicyBundle
 
 CASES_NAME = "cases.toml"
@@ -66,7 +68,7 @@ _ACTION_KEYS = frozenset((*_TEXT_KEYS, "command", "arguments", "files"))
 _FACT_KEYS = frozenset(
     (
         *("labels", "risk", "weekday", "hour", "approved", "groups", "trusted_servers", "annotations", "recent"),
-        *("home", "caution", "absent", "written"),
+        *("home", "caution", "absent", "written", "declared"),
     )
 )
 _COMMAND_ACTION = {"type": "shell_exec", "tool": "Bash"}
@@ -209,10 +211,17 @@ def _parse_facts(table: Mapping[str, Any], where: str) -> Facts:
         recent={name: int_field(count, f"{where}: recent", low=0, high=10**9) for name, count in recent.items()},
         approved=approved,
         annotations=_parse_table(table.get("annotations", {}), f"{where}: annotations"),
+        declared=_parse_declaration(table, where),
         environment={"HOME": home} if home else {},
         written=_parse_text(table["written"], f"{where}: written") if "written" in table else None,
         absent=tuple(_parse_text_list(table.get("absent", []), f"{where}: absent")),
     )
+
+
+def _parse_declaration(table: Mapping[str, Any], where: str) -> ToolDeclaration:
+    if "declared" not in table:
+        return {}
+    return {"effects": list(check_effects(table["declared"], f"{where}: declared")), "by": "settings"}
 
 
 def _parse_table(value: Any, where: str) -> dict[str, Any]:

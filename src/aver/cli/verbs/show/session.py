@@ -24,6 +24,7 @@ from aver.config import home_dir
 from aver.errors import NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.new_file import check_new_path, open_new_file
+from aver.gate.decision_record import NOT_HELD_BACK
 from aver.ingest.diffs import classify_diff_lines
 from aver.ingest.foreign_json import to_utc
 from aver.ledger.lookup import LedgerSource
@@ -185,7 +186,8 @@ class StoryPrinter:
 
     def _print_decision(self, decision: RecordedDecision, margin: str) -> None:
         by = f" by {', '.join(map(to_one_line, decision.rules))}" if decision.rules else ""
-        words = f"gate: {decision_label(decision.decision)}{by}: {'; '.join(decision.shown_reasons)}"
+        observed = f" ({NOT_HELD_BACK})" if decision.is_observed else ""
+        words = f"gate: {decision_label(decision.decision)}{observed}{by}: {'; '.join(decision.shown_reasons)}"
         indent = " " * _CLOCK_WIDTH + margin + "  "
         self._screen.print_hanging(indent, text=words, style="bad" if decision.refuses else "dim")
 
@@ -263,6 +265,7 @@ def story_to_dict(session: SessionTotals, entries: Iterator[StoryEntry], verdict
             decision = entry.decision
             step["gate"] = {
                 "word": decision.decision,
+                "mode": decision.result.get("mode", "enforce"),
                 "reasons": decision.reasons,
                 "rules": decision.rules,
                 "score": decision.score,
