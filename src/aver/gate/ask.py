@@ -36,7 +36,7 @@ from aver.gate.action import Action, Facts
 from aver.gate.changes import seal_change
 from aver.gate.decide import Gate, build_refusal, decide
 from aver.gate.decision import Decision
-from aver.gate.decision_record import decision_chain, gate_id_for, next_gate_id, seal_decision
+from aver.gate.decision_record import CallerAnswer, decision_chain, gate_id_for, next_gate_id, seal_decision
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.file_writes import TEXT_MAX
 from aver.gate.effects.findings import (
@@ -133,7 +133,7 @@ def ask(
     declared: Iterable[str] | None = None,
     wait: float = 0.0,
     mode: GateMode = "enforce",
-    answer_with: Callable[[Decision], str] | None = None,
+    answer_with: Callable[[Decision], CallerAnswer | None] | None = None,
 ) -> Answer:
     """Decide whether an action may happen, and seal the decision before this returns.
 
@@ -153,7 +153,7 @@ def ask(
             seal_change(ledger, gate)
     if declared is not None:
         gate = replace(gate, tools=add_code_declaration(gate.tools, action.tool, declared))
-    consequence = _Consequence(mode, answer_with or (lambda decision: ""))
+    consequence = _Consequence(mode, answer_with or (lambda decision: None))
     answer = _decide_and_seal(ledger, action, gate, annotations or {}, consequence)
     if answer.decision.decision != "human_review" or mode == "observe":
         return answer
@@ -168,7 +168,7 @@ class _Consequence(NamedTuple):
     """What the caller does with a decision."""
 
     mode: GateMode
-    answer_with: Callable[[Decision], str]
+    answer_with: Callable[[Decision], CallerAnswer | None]
 
 
 def _decide_and_seal(

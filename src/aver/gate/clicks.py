@@ -73,7 +73,7 @@ def _find_asked(ledger: Ledger, call_id: str, arguments: Mapping[str, Any]) -> R
     if len(found) > 1:
         # Some clients use an id again. The arguments tell the calls apart; where they do not, no click is counted.
         digest = hashlib.sha256(ascii_json(dict(arguments))).hexdigest() if arguments else None
-        decided = bind(DoneAction(call_id=call_id, is_like=lambda decision: decision.input_hash == digest), found)
+        decided = bind(DoneAction(call_id=call_id, is_like=lambda decision: decision.has_input(digest)), found)
     # A call that Aver only observes is not held back, so nobody was asked.
     if decided is None or decided.decision != "human_review" or decided.result.get("mode", "enforce") != "enforce":
         return None

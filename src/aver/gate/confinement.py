@@ -23,6 +23,7 @@ from __future__ import annotations
 import os
 import shlex
 import stat
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -91,6 +92,14 @@ def find_wrapper() -> str | None:
         if stat.S_ISREG(found.st_mode) and found.st_mode & 0o111 and found.st_uid == 0 and not found.st_mode & 0o022:
             return path
     return None
+
+
+def find_aver() -> str:
+    """Return the path of the `aver` program that runs now, or else of the one beside this Python."""
+    running = os.path.abspath(sys.argv[0])
+    if os.path.basename(running) == "aver" and os.access(running, os.X_OK):
+        return running
+    return os.path.join(os.path.dirname(sys.executable), "aver")
 
 
 def confined_text(command: str, aver: str, workspace: str) -> str:

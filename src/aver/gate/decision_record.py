@@ -26,6 +26,8 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     reasons      why, in words
     mode         enforce, or observe: then nothing was held back. Old decisions have none, and enforced
     answer       the answer that a hook gave to its agent: allow, leave, ask or deny; only in decisions for a hook
+    confined     {command, input_sha256}: the command that the agent was given instead, and the hash of the arguments
+                 with it; only where a hook had the command confined
 
 Records from before `call_id` lack that key and read as an empty one.
 
@@ -43,6 +45,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aver.capsule.aver_block import chain_name, of_kind, read_block, read_kind
@@ -97,6 +100,23 @@ def decision_chain(session: str) -> str:
     return chain_name(DOMAIN, session)
 
 
+class CallerAnswer(NamedTuple):
+    """The answer that a caller of the gate, such as a hook, gives to its agent after a decision."""
+
+    word: str
+    command: str = ""
+    """The command that the agent is to run instead: the same one, confined."""
+    arguments: Mapping[str, Any] = MappingProxyType({})
+    """The arguments of the call with that command."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys of the decision's record. A secret in the command is masked, as in the action itself."""
+        if not self.command:
+            return {"answer": self.word}
+        digest = hashlib.sha256(ascii_json(dict(self.arguments))).hexdigest()
+        return {"answer": self.word, "confined": {"command": mask(self.command).value, "input_sha256": digest}}
+
+
 def seal_decision(
     ledger: Ledger,
     action: Action,
@@ -107,7 +127,7 @@ def seal_decision(
     after: Head | None = None,
     approval: Sealed | None = None,
     mode: str = "enforce",
-    answer: str = "",
+    answer: CallerAnswer | None = None,
 ) -> Sealed:
     """Seal a decision durably. The caller lets nothing through before this has returned.
 
@@ -132,7 +152,7 @@ def build_decision_draft(
     approval: Sealed | None = None,
     *,
     mode: str = "enforce",
-    answer: str = "",
+    answer: CallerAnswer | None = None,
 ) -> tuple[Capsule, list[Blob]]:
     """Return the capsule of a decision, before sealing, and the blobs that go with it."""
     from aver.gate.action import DIGEST_VERSION
@@ -218,7 +238,7 @@ def build_decision_draft(
         "session": next_session_state(facts, decision),
         "reasons": told["reasons"],
         "mode": mode,
-        **({"answer": answer} if answer else {}),
+        **({} if answer is None else answer.to_dict()),
     }
     draft = Capsule(
         type="system",
@@ -341,6 +361,15 @@ class RecordedDecision:
         if not isinstance(found.action, dict) or not all(isinstance(text, str) for text in texts):
             raise BadInput("the record of a gate's decision is not well formed")
         return found
+
+    def has_input(self, digest: str | None) -> bool:
+        """Whether arguments with this hash are those that were judged, or those with the command confined.
+
+        None is the hash of no arguments.
+        """
+        confined = self.result.get("confined")
+        known = [self.input_hash, *([confined.get("input_sha256")] if isinstance(confined, dict) else [])]
+        return digest in known
 
     @property
     def allows(self) -> bool:

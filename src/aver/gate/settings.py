@@ -6,6 +6,7 @@
     pass_below = 0.05                  risk passes when the upper end of its interval is at most this
     skip_above = 0.9                   risk denies when the lower end is above this; left out, it denies nothing
     max_retries = 3                    after so many denials of the same action, the agent is to give up
+    confine = "off"                    or "build": hooks have tests and builds run confined (`gate.confinement`)
     caution = "balanced"               or "strict": more is asked about; see docs/gate/policy.md
     trusted_servers = ["files"]        MCP servers whose annotations of their own tools are believed
 
@@ -44,6 +45,9 @@ GateMode = Literal["enforce", "observe"]
 
 MODES: tuple[str, ...] = get_args(GateMode)
 
+Confine = Literal["off", "build"]
+CONFINEMENTS: tuple[str, ...] = get_args(Confine)
+
 RETRIES_MAX = 1000
 """Upper bound of `max_retries`."""
 
@@ -51,7 +55,10 @@ NAMES_MAX = 1000
 """Most groups, and most names in a group."""
 
 _KEYS = frozenset(
-    {"mode", "policy", "pass_below", "skip_above", "max_retries", "caution", "trusted_servers", "groups", "tools"}
+    (
+        *("mode", "confine", "policy", "pass_below", "skip_above", "max_retries", "caution", "trusted_servers"),
+        *("groups", "tools"),
+    )
 )
 
 
@@ -60,6 +67,7 @@ class GateSettings:
     """The settings in force."""
 
     mode: GateMode = "enforce"
+    confine: Confine = "off"
     policy: Path | None = None
     """A directory; None for the starter set."""
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -79,6 +87,8 @@ def read_gate_settings(config: Config) -> GateSettings:
     mode = table.get("mode", "enforce")
     if mode not in MODES:
         raise BadInput(f"{section} mode must be one of {', '.join(MODES)}")
+    if table.get("confine", "off") not in CONFINEMENTS:
+        raise BadInput(f"{section} confine must be one of {', '.join(CONFINEMENTS)}")
     policy = table.get("policy")
     if policy is not None and (not isinstance(policy, str) or not policy or "\0" in policy):
         raise BadInput(f"{section} policy must be the name of a directory")
@@ -108,6 +118,7 @@ def read_gate_settings(config: Config) -> GateSettings:
         names[name] = frozenset(value)
     return GateSettings(
         mode=mode,
+        confine=table.get("confine", "off"),
         policy=None if policy is None else config.home / Path(policy).expanduser(),
         thresholds=thresholds,
         caution=caution,

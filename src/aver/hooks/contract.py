@@ -41,6 +41,8 @@ class HookDecision(NamedTuple):
 
     word: HookChoice
     reason: str = ""
+    arguments: Mapping[str, Any] | None = None
+    """The arguments that the call is to have instead of its own; only for an agent whose `can_rewrite` is true."""
 
 
 class HookReply(NamedTuple):
@@ -75,6 +77,8 @@ class Hook(NamedTuple):
     """Writes the answer that ends the agent's work, where the agent has one. Gets the event and the reason."""
     can_allow: bool = True
     """Whether the agent skips its own prompt where a hook allows a call."""
+    can_rewrite: bool = False
+    """Whether a hook can give a call other arguments, also where it leaves the decision to the agent."""
 
 
 def event_from_payload(

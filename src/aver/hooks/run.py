@@ -44,10 +44,12 @@ from aver.files.locks import lock
 from aver.files.regular import open_descriptor
 from aver.hooks.contract import Hook, HookChoice, HookDecision, HookReply, ParsedPayload, get_text
 from aver.hooks.selftest import CANARY_FIELD, open_throwaway_ledger, success_message
-from aver.hooks.settings import HookSettings, choose_answer, read_hook_settings
+from aver.hooks.settings import ConfinedCall, HookSettings, choose_answer, confine_call, read_hook_settings
 
 if TYPE_CHECKING:
     from aver.gate.action import Action
+    from aver.gate.decision import Decision
+    from aver.gate.decision_record import CallerAnswer
     from aver.ledger import Ledger
 
 PAYLOAD_MAX = 64 * 1024 * 1024
@@ -154,25 +156,33 @@ class _HookRun:
             settings = settings._replace(mode=mode)
             if not self._hook.can_allow:
                 settings = settings._replace(on_pass="leave")  # noqa: S106 - no password
+            if not self._hook.can_rewrite or mode == "observe":
+                settings = settings._replace(confines=False)
             answer = ask(
                 ledger,
                 action,
                 annotations=annotations,
                 mode=mode,
-                answer_with=lambda decision: choose_answer(decision, settings),
+                answer_with=lambda decision: _describe_answer(decision, action, settings),
             )
             reason = "; ".join(answer.reasons) or answer.decision.decision
             word = choose_answer(answer.decision, settings)
+            confined: ConfinedCall | None = None
+            try:
+                confined = confine_call(answer.decision, action, settings)
+            except Unavailable as error:  # It must not run unconfined without a person's word.
+                word, reason = "ask", f"{error.message} ({error.advice})"
             # A person has denied it, or let it expire: the agent need not ask the one who sits in front of it.
             if word == "ask" and answer.outcome is not None and answer.outcome.state != "timeout":
                 word = "deny"
-            elif word == "ask":
+            elif word == "ask" and answer.decision.decision == "human_review":
                 reason = answer.prompt or reason
         denial = "Permission denied by hook: Aver does not allow this, and it was not done"
         reason = f"{denial if word == 'deny' else 'Aver'}: {reason}"
         log.debug("hooks", "%s: %s for call %s: %s", self._event, word, answer.call_id, reason)
         self._forbidden = word in ("ask", "deny")
-        return HookDecision(word, f"{canary}: {reason}" if canary else reason)
+        arguments = None if confined is None else confined.arguments
+        return HookDecision(word, f"{canary}: {reason}" if canary else reason, arguments)
 
     def on_failure(self) -> str:
         """The setting `on_failure`, also where the failure came before it was read; empty where it cannot be read."""
@@ -201,6 +211,18 @@ class _HookRun:
         if not asks and self.on_failure() == "closed" and not observes:
             return hook.stop(event, f"Aver cannot record this: {why}")._replace(err=words)
         return hook.failed(event, words)._replace(err=words)
+
+
+def _describe_answer(decision: Decision, action: Action, settings: HookSettings) -> CallerAnswer:
+    """Return the hook's answer to a decision, for its record."""
+    from aver.gate.decision_record import CallerAnswer
+
+    try:
+        confined = confine_call(decision, action, settings)
+    except Unavailable:
+        return CallerAnswer("ask")
+    word = choose_answer(decision, settings)
+    return CallerAnswer(word) if confined is None else CallerAnswer(word, confined.command, confined.arguments)
 
 
 class _PayloadError(BadInput):

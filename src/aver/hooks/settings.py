@@ -18,9 +18,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from aver.config import Config
-from aver.errors import BadInput
+from aver.errors import BadInput, Unavailable
 
 if TYPE_CHECKING:
+    from aver.gate.action import Action
     from aver.gate.decision import Decision
     from aver.hooks.contract import HookChoice
 
@@ -44,6 +45,8 @@ class HookSettings(NamedTuple):
     """Empty where it is not set: see the table in `aver.hooks.run`."""
     on_pass: OnPass = "leave"  # noqa: S105 - no password
     mode: HookMode = "enforce"
+    confines: bool = False
+    """Whether tests and builds are to run confined."""
 
 
 def read_hook_settings(config: Config, agent: str, agents: Mapping[str, Any] | None = None) -> HookSettings:
@@ -62,6 +65,7 @@ def read_hook_settings(config: Config, agent: str, agents: Mapping[str, Any] | N
     mode = config.gate.get("mode", "enforce")  # The gate checks the value itself: a wrong one lets nothing pass.
     own = config.hooks.get(agent, {})
     values = {"mode": "observe" if mode == "observe" else "enforce", **shared, **own}
+    values["confines"] = config.gate.get("confine") == "build"
     return HookSettings(**cast(dict[str, Any], values))
 
 
@@ -86,6 +90,31 @@ def choose_answer(decision: Decision, settings: HookSettings) -> HookChoice:
         is_chosen = settings.on_pass == "allow"  # noqa: S105 - no password
         return "allow" if is_chosen and is_fully_understood(decision) else "leave"
     return "ask" if decision.decision == "human_review" else "deny"
+
+
+def confine_call(decision: Decision, action: Action, settings: HookSettings) -> ConfinedCall | None:
+    """Return the call that is to be made instead: the same command, confined. None where it is left as it is.
+
+    Raises `Unavailable` where the command is to be confined and cannot be.
+    """
+    from aver.gate.confinement import confined_text, find_aver, find_wrapper, may_confine
+
+    command = action.arguments.get("command")
+    if not settings.confines or decision.decision != "pass" or decision.effects is None:
+        return None
+    if not isinstance(command, str) or command != decision.effects.command or not may_confine(decision.effects.classes):
+        return None
+    if find_wrapper() is None:
+        raise Unavailable("it is to be confined, and bwrap is not installed", advice="install the package bubblewrap")
+    text = confined_text(command, find_aver(), action.workspace)
+    return ConfinedCall(text, {**action.arguments, "command": text})
+
+
+class ConfinedCall(NamedTuple):
+    """A call that is made instead of the one that was asked about."""
+
+    command: str
+    arguments: Mapping[str, Any]
 
 
 _WORKSPACE_EFFECTS = frozenset({"read", "write"})

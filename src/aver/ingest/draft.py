@@ -298,7 +298,7 @@ def link_decision(ledger: Ledger, call_id: str, event: AgentEvent, draft: EventD
             digest = hashlib.sha256(ascii_json(dict(event.call.arguments))).hexdigest()
         except AverError:
             digest = ""
-        action = DoneAction(call_id=call_id, is_like=lambda decision: decision.input_hash == digest)
+        action = DoneAction(call_id=call_id, is_like=lambda decision: decision.has_input(digest))
         decision = bind(action, found) or bind(DoneAction(call_id=call_id), found)
     if decision is None:
         return draft

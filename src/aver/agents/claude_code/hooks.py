@@ -135,9 +135,13 @@ def _build_call_event(event: str, payload: Mapping[str, Any], agent: str) -> Age
 
 def write_reply(event: str, decision: HookDecision) -> HookReply:
     """Write the answer to `PreToolUse`."""
-    if decision.word == "leave":
+    answer: dict[str, Any] = {"hookEventName": event}
+    if decision.word != "leave":
+        answer |= {"permissionDecision": decision.word, "permissionDecisionReason": decision.reason}
+    elif decision.arguments is None:
         return HookReply()
-    answer = {"hookEventName": event, "permissionDecision": decision.word, "permissionDecisionReason": decision.reason}
+    if decision.arguments is not None:
+        answer["updatedInput"] = dict(decision.arguments)
     return HookReply(encode_answer({"hookSpecificOutput": answer}))
 
 
@@ -155,4 +159,5 @@ HOOK = Hook(
     done=lambda event: HookReply(),
     failed=write_failed,
     stop=lambda event, why: HookReply(encode_answer({"continue": False, "stopReason": why})),
+    can_rewrite=True,
 )
