@@ -80,4 +80,11 @@ def _next_steps(given: argparse.Namespace) -> Iterator[str]:
         if client.after_hooks:
             yield f"{client.name}: {client.after_hooks}"
         yield from (f"{client.name}: {one.why}" for one in read_hooks_state(client, around) if one.why)
+    from aver.gate.confinement import find_wrapper
+
+    rewriters = [
+        name for name in dict.fromkeys(given.clients) if name in AGENTS and load_agent(name).load_hook().can_rewrite
+    ]
+    if rewriters and find_wrapper() is not None:
+        yield 'to run tests and builds without network, set confine = "build" under [gate] in config.toml'
     yield "run aver doctor to test the hooks"
