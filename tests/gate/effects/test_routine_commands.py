@@ -32,7 +32,7 @@ timeout 60 pytest
 uv run pytest
 poetry run pytest -q
 cd sub && pytest
-FOO=1 pytest
+CI=1 pytest
 pytest 2>&1 | tail -5
 pytest > /dev/null
 if pytest; then echo ok; fi

@@ -80,7 +80,7 @@ def _logins(call: Invocation, word: Word) -> None:
         call.report_path("read", word)
 
 
-def _cached(call: Invocation, word: Word) -> None:
+def _bat_operand(call: Invocation, word: Word) -> None:
     """Judge the first operand of `bat`: a file, or `cache`, which builds what bat loads later."""
     if word.value == "cache":
         call.report_effect("write", word)
@@ -102,7 +102,7 @@ def _sockets(call: Invocation, word: Word) -> None:
         call.report_path("read", word)
 
 
-def _counted(call: Invocation, word: Word) -> None:
+def _history_operand(call: Invocation, word: Word) -> None:
     """Judge an operand that must be a number, as of `history 20`."""
     if word.value is None or not word.value.isdigit():
         call.report_unclear("unknown-option", f"{word.short_text} of {call.program} is not looked into", word)
@@ -626,9 +626,9 @@ VERBS: Mapping[str, Verb] = {
     "template": _template,
     "manual": _manual,
     "logins": _logins,
-    "cached": _cached,
+    "cached": _bat_operand,
     "archive": _archive_keys,
-    "counted": _counted,
+    "counted": _history_operand,
     "sockets": _sockets,
     "stamp": _stamp,
     "filterfile": _filter_file,

@@ -11,6 +11,7 @@ from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_options
 from aver.gate.shell.programs.spec import parse_spec, read_arguments
+from aver.lazy_pattern import lazy_pattern
 
 _COPY = (
     "-[dDrRafinuvpTLPHsxlbcCXNSU] -S= -t= -Z? -m= -o= -g= --suffix= --target-directory= --backup? --reflink?"
@@ -25,7 +26,7 @@ _CHMOD = (
     "-[RvcfhHLP] --reference=read --from= --preserve-root --no-preserve-root --recursive --verbose --changes --silent"
     " --quiet --dereference --no-dereference gnu"
 )
-_HYPHEN_MODE = re.compile(r"-[rwxXstugoa,+=0-7]")
+_HYPHEN_MODE = lazy_pattern(r"-[rwxXstugoa,+=0-7]")
 _WHOLE_CONTENTS = re.compile(r"[.*?]*")
 
 

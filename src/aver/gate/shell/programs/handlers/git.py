@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from aver.gate.effects.findings import locate_path
@@ -11,6 +10,7 @@ from aver.gate.shell.model import Word, change_directory
 from aver.gate.shell.programs.apply import apply_options, is_careless_directory, judge_subcommand
 from aver.gate.shell.programs.spec import parse_spec
 from aver.gate.shell.programs.verbs import VERBS, is_harmless_setting
+from aver.lazy_pattern import lazy_pattern
 
 _GIT = (
     "posix (-p -P -v -h --paginate --no-pager --bare --no-replace-objects --literal-pathspecs"
@@ -36,8 +36,8 @@ _FETCH = (
 )
 _USUAL_REMOTES = frozenset(("origin", "upstream"))
 """Names that are remotes in practice. Another name may be a directory, whose settings would count."""
-_PLAIN_REF = re.compile(r"(?:tag|[A-Za-z0-9_][\w./@-]*)")
-_BARE_REPOSITORY = re.compile(r"/[^/]+\.git(?:/|$)")
+_PLAIN_REF = lazy_pattern(r"(?:tag|[A-Za-z0-9_][\w./@-]*)")
+_BARE_REPOSITORY = lazy_pattern(r"/[^/]+\.git(?:/|$)")
 _HOOK_RUNNERS = frozenset(
     (
         *("commit", "merge", "push", "pull", "rebase", "checkout", "switch", "cherry-pick", "revert", "am", "worktree"),

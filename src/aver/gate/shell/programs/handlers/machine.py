@@ -11,6 +11,7 @@ from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_options, apply_spec, judge_subcommand
 from aver.gate.shell.programs.spec import parse_spec, read_arguments
 from aver.gate.shell.programs.tables import ROWS
+from aver.lazy_pattern import lazy_pattern
 
 _START_SUBCOMMANDS = frozenset(("run", "create", "exec"))
 _DOCKER_RUN = (
@@ -46,7 +47,7 @@ _OPENSSL = (
     " -algorithm= -pkeyopt= -rand= -addext= -set_serial= -CAcreateserial -purpose -ext= -r -c -untrusted=read"
     " -crl_check -p12 -legacy -v -verbose *read"
 )
-_LOOPBACK_PROBE = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|::1|-[cwWiqn46]|[0-9]+")
+_LOOPBACK_PROBE = lazy_pattern(r"localhost|127(?:\.[0-9]{1,3}){3}|::1|-[cwWiqn46]|[0-9]+")
 _OPENSSL_NETWORK = frozenset(("s_client", "s_server", "s_time", "ocsp", "cmp", "ts"))
 
 

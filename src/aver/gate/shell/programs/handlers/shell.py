@@ -11,6 +11,7 @@ from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import StatesAfter, Word, change_directory
 from aver.gate.shell.programs.apply import apply_options, is_tool_directory, report_unlisted_options
 from aver.gate.shell.programs.spec import ParsedArguments, parse_spec, read_arguments
+from aver.lazy_pattern import lazy_pattern
 
 _CHANGES_DIRECTORY = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
 _OTHER_SYNTAX = frozenset(("fish", "csh", "tcsh", "nu", "xonsh", "elvish", "pwsh", "powershell", "cmd"))
@@ -22,7 +23,7 @@ _VARIABLE_BUILTIN_SPECS = {
     "getopts": "posix",
 }
 _ACTIVATE_SCRIPT = re.compile(r".*/bin/activate(?:\.fish|\.csh)?")
-_SHELL_LETTERS = re.compile(r"[-+][abefhiklmnprstuvxBCDEHPT]*[cs]?[abefhiklmnprstuvxBCDEHPToO]*")
+_SHELL_LETTERS = lazy_pattern(r"[-+][abefhiklmnprstuvxBCDEHPT]*[cs]?[abefhiklmnprstuvxBCDEHPToO]*")
 _SHELL_WORDS = frozenset(
     (
         *("--login", "--norc", "--noprofile", "--posix", "--noediting", "--restricted", "--verbose", "--debugger"),

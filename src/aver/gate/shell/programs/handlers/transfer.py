@@ -10,6 +10,7 @@ from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_options
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec, read_arguments
 from aver.gate.shell.programs.tables import ROWS
+from aver.lazy_pattern import lazy_pattern
 
 _REMOTE_PATH = re.compile(r"(?:[^/:\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/:\s]+):|(?:rsync|ssh|scp|sftp)://")
 _SSH = (
@@ -103,10 +104,10 @@ def _judge_copy(call: Invocation, operands: Sequence[Word]) -> None:
         call.report_path("write", target)
 
 
-_LOOPBACK_ADDRESS = re.compile(
+_LOOPBACK_ADDRESS = lazy_pattern(
     r"(?:https?://)?(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]{1,5})?(?:[/?][^\s\\{}\[\]]*)?", re.IGNORECASE
 )
-_LOOPBACK_HOST = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|::1", re.IGNORECASE)
+_LOOPBACK_HOST = lazy_pattern(r"localhost|127(?:\.[0-9]{1,3}){3}|::1", re.IGNORECASE)
 _ELSEWHERE = {
     "curl": (
         *("-L", "--location", "--location-trusted", "-x", "--proxy", "--preproxy", "-K", "--config", "--unix-socket"),
