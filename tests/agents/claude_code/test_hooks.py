@@ -130,6 +130,7 @@ def test_a_small_edit_passes_because_the_gate_sees_it(workspace: Path) -> None:
 
 def test_a_large_file_is_not_simply_written(workspace: Path) -> None:
     text = "".join(f"if x{number}:\n    y{number} = {number}\n" for number in range(2000))
+    (workspace / "a.py").write_text("x = 1\n")
     write = asked(workspace, "Write", file_path=f"{workspace}/a.py", content=text)
     assert decision(fire("claude-code", "PreToolUse", write))["permissionDecision"] == "ask"
 
@@ -144,7 +145,7 @@ def test_the_project_counts_and_not_the_directory_that_the_session_went_to(
     assert decision(fire("claude-code", "PreToolUse", question))["permissionDecision"] == "leave"
     question = asked(inner, "Bash", command="cat ../notes.txt")
     assert decision(fire("claude-code", "PreToolUse", question))["permissionDecision"] == "leave"
-    question = asked(inner, "Bash", command=f"cat {'../' * 30}etc/hostname")
+    question = asked(inner, "Bash", command=f"cat {'../' * 30}etc/shadow")
     assert decision(fire("claude-code", "PreToolUse", question))["permissionDecision"] == "ask"
 
 

@@ -77,7 +77,7 @@ def test_a_command_that_does_more_than_patch_is_a_command(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("told_by", ["payload", "rollout"])
 @pytest.mark.parametrize(
-    "command", ["cat notes.txt", "touch notes.txt", f"apply_patch <<'EOF'\n{PATCH}\nEOF\n", "sed -i s/a/b/ notes.txt"]
+    "command", ["cat .env", "touch notes.txt", f"apply_patch <<'EOF'\n{PATCH}\nEOF\n", "sed -i s/a/b/ notes.txt"]
 )
 def test_the_model_cannot_choose_the_workspace(tmp_path: Path, told_by: str, command: str) -> None:
     """It chooses where a command runs. Earlier versions tell that in the rollout alone."""

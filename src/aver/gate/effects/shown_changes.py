@@ -71,7 +71,8 @@ def gather_change_facts(effects: Effects, workspace: str, look: Callable[[str], 
     if not targets or len(targets) > LOOKED_AT_MAX or effects.unclear:
         return ChangeFacts()
     states = {path: look(path) for path in targets}
-    absent = tuple(path for path, state in states.items() if not state.is_there)
+    # No record can hold a name that is not text.
+    absent = tuple(path for path, state in states.items() if not state.is_there and path.isprintable())
     texts: Mapping[str, str | None] = {
         path: state.text for path, state in states.items() if state.text is not None or not state.is_there
     }
