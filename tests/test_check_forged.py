@@ -70,7 +70,7 @@ def forge_decision(ledger: Ledger, at: Path) -> Place:
 def forge_approval(ledger: Ledger, at: Path) -> Place:
     """The use of an approval is sealed once more, for another time."""
     records = list(ledger.read("approvals.default"))
-    used = next(one for one in records if one.to_dict()["outcome"]["result"].get("decision") == "used")
+    used = next(one for one in records if one.kind == "approval.use")
     return reseal(ledger, used, lambda result: None)
 
 
