@@ -54,7 +54,7 @@ from aver.gate.effects.workspace_code import (
     CODE_SIZE_MAX,
     CODE_TOTAL_MAX,
     CodeQuestion,
-    Workspace,
+    CodeSurroundings,
     list_code,
     look_into,
     refuse_look,
@@ -384,7 +384,7 @@ def _look_into_code(
 
         return explain_script(text, cwd, action.workspace, environment, gate.known)
 
-    workspace = Workspace(roots, judge_script)
+    workspace = CodeSurroundings(roots, judge_script)
     found: dict[str, Mapping[str, Any]] = {}
     room = CODE_TOTAL_MAX
     for question in questions:

@@ -129,7 +129,7 @@ def diff_for_replacement(path: str, pairs: Iterable[tuple[str, str]], workspace:
 def diff_for_write(path: str, content: str, workspace: str) -> str | None:
     """Return the diff of a file that is written whole; None if there is a file that Aver cannot compare with."""
     before = _read_current(path, workspace)
-    if before is UNREADABLE:
+    if before is UNCOMPARABLE:
         return None
     return unified_diff(_workspace_path(path, workspace), before if isinstance(before, str) else None, content)
 
@@ -153,14 +153,14 @@ def _workspace_path(path: str, workspace: str) -> str:
     return path
 
 
-class _Unreadable:
+class _UncomparableFile:
     """Stands for the text of a file that is there and that Aver cannot read, or must not."""
 
 
-UNREADABLE = _Unreadable()
+UNCOMPARABLE = _UncomparableFile()
 
 
-def _read_current(path: str, workspace: str) -> str | _Unreadable | None:
+def _read_current(path: str, workspace: str) -> str | _UncomparableFile | None:
     """The text of a file of the workspace now; None where there is none."""
     if not os.path.isabs(workspace):
         return None
@@ -175,7 +175,7 @@ def _read_current(path: str, workspace: str) -> str | _Unreadable | None:
     except (FileNotFoundError, NotADirectoryError, ValueError):  # There is none, or no system has one of this name.
         return None
     except OSError:
-        return UNREADABLE
+        return UNCOMPARABLE
     with file:
         raw = file.read(BEFORE_MAX + 1)  # One byte more shows that the file is too large.
-    return UNREADABLE if len(raw) > BEFORE_MAX else raw.decode("utf-8", "replace")
+    return UNCOMPARABLE if len(raw) > BEFORE_MAX else raw.decode("utf-8", "replace")

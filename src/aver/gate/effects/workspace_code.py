@@ -137,7 +137,7 @@ def _find_interpreter(word: str) -> ProgramLanguage | Literal[""]:
 # --- looking into a text
 
 
-class Workspace(NamedTuple):
+class CodeSurroundings(NamedTuple):
     """Where code would run, and how Aver judges a shell script."""
 
     roots: PathRoots
@@ -154,7 +154,7 @@ def refuse_look(why: str) -> dict[str, Any]:
     return {"sha256": None, "found": [why]}
 
 
-def look_into(question: CodeQuestion, raw: bytes, workspace: Workspace) -> dict[str, Any]:
+def look_into(question: CodeQuestion, raw: bytes, workspace: CodeSurroundings) -> dict[str, Any]:
     """Return the fact about a text: its digest, and the places at which it reaches out."""
     try:
         found = tuple(_find_reaches(question, raw.decode("utf-8"), workspace))
@@ -164,7 +164,7 @@ def look_into(question: CodeQuestion, raw: bytes, workspace: Workspace) -> dict[
     return {"sha256": hashlib.sha256(raw).hexdigest(), "found": list(found)}
 
 
-def _find_reaches(question: CodeQuestion, text: str, workspace: Workspace) -> Iterator[str]:
+def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings) -> Iterator[str]:
     from aver.gate.effects.code_scan import scan_javascript_program, scan_text
 
     language: CodeLanguage | str = question.program or find_language(question.path)
