@@ -330,7 +330,7 @@ def gather_facts(
     questions = list_code(effects, facts.unseen)
     if questions:
         with log.log_time("gate", "code looked into"):
-            facts = replace(facts, code=_look_into_code(questions, action, environment, gate, roots))
+            facts = replace(facts, code=look_into_code(questions, action, environment, gate, roots))
     return KnownFacts(facts, effects)
 
 
@@ -374,7 +374,7 @@ def look_at_file(path: str, roots: PathRoots) -> FileState:
         return FileState(is_there=True)
 
 
-def _look_into_code(
+def look_into_code(
     questions: Iterable[CodeQuestion], action: Action, environment: Mapping[str, str], gate: Gate, roots: PathRoots
 ) -> dict[str, Mapping[str, Any]]:
     """Read the code that an action would run, and return what it was found to do, by key."""

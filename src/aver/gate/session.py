@@ -195,7 +195,8 @@ def next_unseen(facts: Facts, decision: Decision) -> list[str]:
         unseen = {path: None for path in unseen if path not in own.created}
     for effect in decision.effects.effects:
         is_seen = effect.target in seen or (is_approved and own is None and not _is_code(effect.target))
-        if effect.name in _WRITING_EFFECTS and effect.where and not is_seen and _may_run(effect):
+        writes = effect.name in _WRITING_EFFECTS or (effect.name == "scratch" and effect.where == "temporary")
+        if writes and effect.where and not is_seen and _may_run(effect):
             unseen[effect.target or ALL_FILES] = None
     return [ALL_FILES] if ALL_FILES in unseen or len(unseen) > UNSEEN_MAX else list(unseen)
 
@@ -221,10 +222,12 @@ def state_after_click(state: Mapping[str, Any], decided: Mapping[str, Any]) -> d
     anew after a change, and the files that the person was asked about are seen.
     """
     facts, after = decided.get("facts") or {}, decided.get("session") or {}
-    is_change = (decided.get("basis") or {}).get("diff") is not None
+    basis = decided.get("basis") or {}
+    # A person saw the diff of an edit, and the text that a command shows while it writes it.
+    is_change = basis.get("diff") is not None or basis.get("written") is not None
     before = facts.get("unseen") or []
     shown = set(before) if facts.get("code") else set()
-    # The files that this decision added to the list. The content that a command writes was not shown.
+    # The files that this decision added to the list. Content that a command writes and does not show was not seen.
     added = [path for path in after.get("unseen") or [] if path not in before]
     shown |= {path for path in added if is_change or not _is_code(path)}
     return {
