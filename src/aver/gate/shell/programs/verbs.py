@@ -211,6 +211,13 @@ def _form_field(call: Invocation, word: Word) -> None:
         call.report_unclear("unknown-target", "what is sent depends on what cannot be seen", word)
 
 
+def _cookie(call: Invocation, word: Word) -> None:
+    """Judge cookies to send: `name=value`, or the file that holds them."""
+    _egress(call, word)
+    if word.value is None or "=" not in word.value:
+        call.report_path("read", word)
+
+
 def _upload(call: Invocation, word: Word) -> None:
     _egress(call, word)
     if word.value not in ("-", "."):
@@ -647,6 +654,7 @@ VERBS: Mapping[str, Verb] = {
     "goformat": _cluster_format,
     "form": _form_field,
     "upload": _upload,
+    "cookie": _cookie,
     "method": _method,
     "config": _options_file,
     "secretfile": _secret_file,

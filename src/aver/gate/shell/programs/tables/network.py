@@ -4,23 +4,24 @@ from __future__ import annotations
 
 TABLE = r"""
 curl :: -O!write (-f -s -S -L -k -i -I -v -g -n -N -J -R -q -Z -0 -1 -2 -3 -4 -6 -a -j -l -p -B -M -#) -o=write \
-  -D=write -c=write -b=raw -w=writeout -m= -y= -Y= -z= -t= -H=header -A=header -e=header -r= -C= -x=send -U=header \
-  -u=header -E=secretfile -P= -Q= -h? -d=body -F=form -T=upload -X=method -K=config --url=url --data=body \
+  -D=write -c=write -b=cookie -w=writeout -m= -y= -Y= -z= -t= -H=header -A=header -e=header -r= -C= -x=send \
+  -U=header -u=header -E=secretfile -P= -Q= -h? -d=body -F=form -T=upload -X=method -K=config --url=url --data=body \
   --data-ascii=body --data-binary=body --data-raw=raw --data-urlencode=body --json=body --form=form \
   --form-string=raw --upload-file=upload --request=method --config=config --output=write --output-dir=write \
-  --dump-header=write --cookie-jar=write --cookie=raw --write-out=writeout --max-time= --connect-timeout= --retry= \
-  --retry-delay= --retry-max-time= --header=header --user-agent=header --referer=header --range= --continue-at= \
-  --proxy=send --preproxy=send --proxy-user= --user=header --oauth2-bearer=header --cert=secretfile --key=secretfile \
-  --cacert=read --capath=read --crlfile=read --ciphers= --tls-max= --interface= --resolve=!egress,?unknown-target \
-  --connect-to=!egress,?unknown-target --dns-servers=send --doh-url=send --unix-socket=socket \
-  --abstract-unix-socket=socket --limit-rate= --max-redirs= --max-filesize= --noproxy= --proto= --proto-default= \
-  --netrc-file=secretfile --trace=write --trace-ascii=write --stderr=write --etag-save=write --etag-compare=read \
-  --hsts=write --alt-svc=write --libcurl=write --parallel-max= --variable=raw --expand-data=raw --expand-url=url \
-  --url-query=raw --mail-from= --mail-rcpt=raw --get -G (--fail --fail-with-body --silent --show-error --location \
-  --location-trusted --insecure --include --head --verbose --globoff --netrc --no-buffer) --remote-name!write \
-  --remote-name-all!write (--remote-header-name --compressed --http1.1 --http2 --http3 --ipv4 --ipv6 --progress-bar \
-  --no-progress-meter --retry-all-errors --retry-connrefused --create-dirs --parallel --tlsv1.2 --tlsv1.3 --ssl-reqd \
-  --tcp-nodelay --path-as-is --raw --anyauth --basic --digest --next --create-file-mode= --version) *url
+  --dump-header=write --cookie-jar=write --cookie=cookie --write-out=writeout --max-time= --connect-timeout= \
+  --retry= --retry-delay= --retry-max-time= --header=header --user-agent=header --referer=header --range= \
+  --continue-at= --proxy=send --preproxy=send --proxy-user= --user=header --oauth2-bearer=header --cert=secretfile \
+  --key=secretfile --cacert=read --capath=read --crlfile=read --ciphers= --tls-max= --interface= \
+  --resolve=!egress,?unknown-target --connect-to=!egress,?unknown-target --dns-servers=send --doh-url=send \
+  --unix-socket=socket --abstract-unix-socket=socket --limit-rate= --max-redirs= --max-filesize= --noproxy= --proto= \
+  --proto-default= --netrc-file=secretfile --trace=write --trace-ascii=write --stderr=write --etag-save=write \
+  --etag-compare=read --hsts=write --alt-svc=write --libcurl=write --parallel-max= --variable=raw --expand-data=raw \
+  --expand-url=url --url-query=raw --mail-from= --mail-rcpt=raw --get -G (--fail --fail-with-body --silent \
+  --show-error --location --location-trusted --insecure --include --head --verbose --globoff --netrc --no-buffer) \
+  --remote-name!write --remote-name-all!write (--remote-header-name --compressed --http1.1 --http2 --http3 --ipv4 \
+  --ipv6 --progress-bar --no-progress-meter --retry-all-errors --retry-connrefused --create-dirs --parallel \
+  --tlsv1.2 --tlsv1.3 --ssl-reqd --tcp-nodelay --path-as-is --raw --anyauth --basic --digest --next \
+  --create-file-mode= --version) *url
 wget :: (-q -v -d -c -N -r -k -p -m -x -S -E -H -L -4 -6 -F -K -b -h -V) -o=write -a=write -O=write -P=write -i=read \
   -t= -T= -w= -Q= -l= -A= -R= -D= -I= -X= -U= -B= -e=config --output-file=write --append-output=write \
   --output-document=write --directory-prefix=write --input-file=read --tries= --timeout= --wait= --header=header \
@@ -56,15 +57,15 @@ gh pr {view list diff checks status}, gh issue {view list status}, gh run {list 
   gh repo {view list}, gh workflow {list view}, gh label list, gh {search status}, gh search {code commits issues \
   prs repos}, gh gist {list view}, gh cache list, gh ruleset {list view check}, gh project {list view item-list \
   field-list}, gh org list, gh pr list :: -R=hostless --repo=hostless -w!network --web!network --json= -q= --jq= -L= \
-  --limit= -s= --state= -t= --template= -a= --assignee= -A= --author= -B= --base= -H= --head= -l= --label= -S= \
-  --search= -m= --milestone= --mention= --app= --draft -d -c --comments --patch --name-only --color= --required \
-  --watch --fail-fast -i= --interval= --log --log-failed --exit-status -j= --job= --attempt= -v --verbose --user= \
-  -u= --branch= -b= -e= --event= --commit= --created= --status= --workflow= --all --exclude-drafts \
-  --exclude-pre-releases -O= --order= --sort= --owner= --language= --archived --no-archived --fork --source \
-  --visibility= --topic= --ref= -y --yaml -r --raw -f= --filename= --files --public --secret --format= --closed \
-  --org= -o= --conflict-status --compact --repo-owner= --match= --updated= --closed --merged --merged-at= --review= \
-  --reviewed-by= --review-requested= --checks= --involves= --team= --extension= --size= --stars= --license= \
-  --parents --default -p +service-read *service
+  --limit= -s= --state= -t= --template= -a= --assignee= -A=service --author=service -B= --base= -H=service \
+  --head=service -l=service --label=service -S=service --search=service -m= --milestone= --mention= --app= --draft \
+  -d -c --comments --patch --name-only --color= --required --watch --fail-fast -i= --interval= --log --log-failed \
+  --exit-status -j= --job= --attempt= -v --verbose --user= -u= --branch= -b= -e= --event= --commit= --created= \
+  --status= --workflow= --all --exclude-drafts --exclude-pre-releases -O= --order= --sort= --owner= --language= \
+  --archived --no-archived --fork --source --visibility= --topic= --ref= -y --yaml -r --raw -f= --filename= --files \
+  --public --secret --format= --closed --org= -o= --conflict-status --compact --repo-owner= --match= --updated= \
+  --closed --merged --merged-at= --review= --reviewed-by= --review-requested= --checks= --involves= --team= \
+  --extension= --size= --stars= --license= --parents --default -p +service-read *service
 gh auth status :: -a --active --json= -h=hostless --hostname=hostless -t!secret --show-token!secret +service-read
 # It shows or changes what signs in; a rule asks.
 gh auth :: lax +secret +network

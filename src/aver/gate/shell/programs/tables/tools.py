@@ -6,8 +6,8 @@ that a report does not overwrite a source unseen.
 
 from __future__ import annotations
 
-_CARGO = r"""-[vqrh] -p= -F= -j= -Z=code --package= --workspace --exclude= --all --lib --bins --bin= --examples \
-  --example= \
+_CARGO = r"""-[vqrh] -p= -F= -j= -Z=code --package= --workspace --exclude= --all --lib --bins --bin= \
+  --examples --example= \
   --tests --test= --benches --bench= --all-targets --features= --all-features --no-default-features --release \
   --profile= --jobs= --keep-going --target= --target-dir=write --artifact-dir=write --out-dir=write --unit-graph \
   --timings? --manifest-path=project --ignore-rust-version --locked --offline --frozen --message-format= --verbose \
