@@ -26,7 +26,6 @@ from aver.actions.runtime import AgentRuntime
 from aver.adapters.tool_calls import ToolCallGate
 from aver.recording.render import render_value
 
-
 LAYERS_MAX = 16
 """Toolsets around a tool that are looked through to find its function."""
 
