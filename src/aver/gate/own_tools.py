@@ -24,7 +24,6 @@ secrets in the arguments.
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -59,6 +58,8 @@ def tool(*, effects: Iterable[str]) -> Callable[[_Function], _Function]:
     decorator right above the function, below decorators that make another object of it. Raises `BadInput` for a name
     that is no effect.
     """
+    import inspect  # Not above: hooks load this module.
+
     declared = check_effects(effects, "@aver.tool: effects")
 
     def declare(function: _Function) -> _Function:
