@@ -182,7 +182,7 @@ class Settings(Target):
         config = call_parser(lambda: load_config(home=home))
         if config is not None:
             call_parser(lambda: read_gate_settings(config))
-            call_parser(lambda: read_hook_settings(config.hooks))
+            call_parser(lambda: read_hook_settings(config, "claude-code"))
             call_parser(lambda: read_approval_rules(config.approvals, "config.toml: approvals"))
         call_parser(lambda: read_system_file(path))
         call_parser(lambda: read_cases(path))

@@ -88,7 +88,7 @@ def test_a_file_gets_the_lines_of_each_hook(tmp_path: Path) -> None:
     for _ in range(2):
         assert run_hook(tmp_path, AVER_LOG="debug", AVER_LOG_FILE=str(path)).stderr == b""
     lines = path.read_text().splitlines()
-    assert len([line for line in lines if "aver.hooks: PreToolUse: allow for call " in line]) == 2
+    assert len([line for line in lines if "aver.hooks: PreToolUse: leave for call " in line]) == 2
     assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ \d+ aver\.", line) for line in lines)
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_opened_stops_no_hook(tmp_path: Path, sort: str) -
     words = done.stderr.decode()
     assert words.startswith("aver: AVER_LOG_FILE: the log goes to standard error, because ")
     assert "aver.gate: pass by " in words
-    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "allow"
+    assert done.stdout in ("", b"")
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

@@ -94,7 +94,7 @@ def of_chain(name: str) -> Callable[[bytes], bool]:
 
 
 def is_use(line: bytes) -> bool:
-    return of_chain("approvals.")(line) and b'\\"decision\\":\\"used\\"' in line
+    return of_chain("approvals.")(line) and b'\\"kind\\":\\"approval.use\\"' in line
 
 
 def swap(one: int, other: int) -> Change:

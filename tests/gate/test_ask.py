@@ -17,8 +17,8 @@ from aver.gate.ask import Answer, ask
 from aver.gate.decide import MAX_RETRIES
 from aver.gate.decision import NO_OUTCOMES_REASON
 from aver.gate.decision_record import RecordedDecision
+from aver.gate.policy.rules_source import pin_rules
 from aver.gate.replay import replay_decision
-from aver.gate.rules_source import pin_rules
 from aver.gate.session import LOOK_BACK
 from support.approvals import enrolled, somebody
 

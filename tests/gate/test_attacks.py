@@ -17,7 +17,7 @@ from aver.gate.action import Action
 from aver.gate.approvals import approve
 from aver.gate.ask import Answer, ask
 from aver.gate.decision_record import decision_chain
-from aver.gate.outcomes import record_outcome
+from aver.gate.outcomes.reports import record_outcome
 from aver.gate.session import LOOK_BACK
 from support.approvals import enrolled, somebody
 

@@ -45,6 +45,7 @@ def test_a_click_begins_the_counting_anew(workspace: Path) -> None:
     words = [agent.edit("src/app.py", f"x{number} = {number}\n", f"x{number} = 0\n") for number in range(1, 10)]
     assert words[0] == "pass"
     assert words[-1] == "ask"
+    agent.put("src/other.py", "y = 1\n")
     assert write_and_click(agent, "src/other.py", TEXT) == "ask"
     assert agent.edit("src/app.py", "x20 = 20\n", "x20 = 0\n") == "pass"
     [click] = clicks(agent)

@@ -10,7 +10,7 @@ from aver import open_ledger
 from aver.config import load_config
 from aver.errors import BadInput
 from aver.gate.approvals import recent_requests
-from aver.gate.observation import report_observed
+from aver.gate.outcomes.observation import report_observed
 from aver.hooks.settings import read_hook_settings
 from support.approvals import enrolled, somebody
 from support.hook_calls import fire, sealed, settings

@@ -24,7 +24,7 @@ from aver.gate.approvals.roster import Person
 from aver.gate.ask import load_gate
 from aver.gate.changes import find_newest_change
 from aver.gate.decision_record import SETTINGS_CHAIN
-from aver.gate.rules_source import PIN_FILE, PIN_PURPOSE, pin_rules, require_trusted_source
+from aver.gate.policy.rules_source import PIN_FILE, PIN_PURPOSE, pin_rules, require_trusted_source
 from aver.install.client import hook_command
 from aver.keys import SeedSigner, sign_statement
 from support.approvals import enrolled, somebody

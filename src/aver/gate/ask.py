@@ -257,7 +257,9 @@ def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> G
     try:
         settings = read_gate_settings(config)
         if settings.policy is not None:
-            from aver.gate.rules_source import require_trusted_source  # Not above: most homes use the starter set.
+            from aver.gate.policy.rules_source import (
+                require_trusted_source,  # Not above: most homes use the starter set.
+            )
 
             require_trusted_source(settings.policy, config, ledger)
         bundle = load_policy_bundle(settings.policy, config.home / ALLOWED_FILE)

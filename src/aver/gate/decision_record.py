@@ -235,7 +235,7 @@ def build_decision_draft(
         "trusted": sorted(gate.trusted),
         "fixes": told["fixes"],
         "basis": {name: None if blob is None else blob.reference for name, blob in basis.items()},
-        "session": next_session_state(facts, decision),
+        "session": _mask_state(next_session_state(facts, decision), has_secrets=masked.count > 0),
         "reasons": told["reasons"],
         "mode": mode,
         **({} if answer is None else answer.to_dict()),
@@ -266,6 +266,20 @@ def build_decision_draft(
     )
     refs = None if approval is None else {"approval": approval.id}
     return of_kind(draft, DECISION_KIND, refs), [blob for blob in basis.values() if blob is not None]
+
+
+def _mask_state(state: Mapping[str, Any] | None, *, has_secrets: bool) -> Mapping[str, Any] | None:
+    """Return the session's state without secrets. `has_secrets`: some were masked in the action.
+
+    A path may hold a secret in a form that no rule finds, such as the address in it without one of its slashes. A file
+    whose name is masked cannot be found again. So where there are secrets, all files count as unseen.
+    """
+    from aver.gate.effects.workspace_code import ALL_FILES
+
+    if state is None or not has_secrets:
+        return state
+    unseen = [ALL_FILES] if state["unseen"] else []
+    return {**state, "changed_files": mask(list(state["changed_files"])).value, "unseen": unseen}
 
 
 HASH_NAMES = ("instruction_sha256", "input_sha256")

@@ -261,7 +261,7 @@ def _seal_events(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
 
 def _seal_clicks(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
     """Seal which of the calls were made after the person at the agent had allowed them."""
-    from aver.gate.clicks import record_click
+    from aver.gate.outcomes.clicks import record_click
     from aver.ingest.draft import event_key
 
     for event in parsed.events:

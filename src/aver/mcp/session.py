@@ -234,7 +234,7 @@ class McpSession:
                 continue
             action, gate = recorded.action, recorded.gate
             if gate is not None and gate.allows and not action.success and action.action_type in _CHANGE_TYPES:
-                from aver.gate.outcomes import record_outcome
+                from aver.gate.outcomes.reports import record_outcome
 
                 # The gate learns from a change that it allowed and that failed. An error here loses no action.
                 with suppress(AverError):

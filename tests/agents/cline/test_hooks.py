@@ -46,6 +46,7 @@ def test_edits_are_judged_by_what_they_change(tmp_path: Path) -> None:
     assert asked(tmp_path, "replace_in_file", path="a.py", diff=blocks) == {"cancel": False}
     assert asked(tmp_path, "write_to_file", path="b.py", content="x = 1\n") == {"cancel": False}
     large = "".join(f"if x{number}:\n    y = {number}\n" for number in range(2000))
+    (tmp_path / "c.py").write_text("x = 1\n")
     assert asked(tmp_path, "write_to_file", path="c.py", content=large)["cancel"] is True
 
 
@@ -131,7 +132,7 @@ def called(tool: str, given: Any, output: Any, **more: Any) -> dict[str, Any]:
         ("editor", {"path": "a.py", "old_text": None, "new_text": "y\n", "insert_line": 2}, True),
         ("editor", {"path": "/etc/hosts", "new_text": "x"}, False),
         ("editor", {"path": "a.py", "new_text": LONG}, False),
-        ("editor", {"path": "a.py", "old_text": LONG, "new_text": f"{LONG}z = 1\n"}, False),
+        ("editor", {"path": "a.py", "old_text": LONG, "new_text": f"{LONG}z = 1\n"}, True),
         ("run_commands", {"commands": ["rm -rf build"], "shell": ["bash"]}, False),
         ("text_editor", {"command": ["create"], "path": "/etc/hosts"}, False),
         ("search_codebase", {"queries": ["x"]}, True),
@@ -142,6 +143,8 @@ def called(tool: str, given: Any, output: Any, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_a_session_is_judged_by_the_call_itself(tmp_path: Path, tool: str, given: Any, passes: bool) -> None:
+    if given == {"path": "a.py", "new_text": LONG}:
+        (tmp_path / "a.py").write_text("x\n")  # A new file would pass at any size.
     assert asked_by_session(tmp_path, tool, given)["cancel"] is not passes
 
 

@@ -15,13 +15,13 @@ from aver.gate.action import Action, Facts
 from aver.gate.ask import ask, load_gate
 from aver.gate.decide import Gate, decide
 from aver.gate.policy.bundle import ALLOWED_FILE, build_policy_bundle, load_policy_bundle, read_starter_files
+from aver.gate.policy.rule_changes import allow_for_good, forget_rules
 from aver.gate.policy.standing_rules import add_rule, build_command_rule, build_tool_rule, remove_rule, shape_command
-from aver.gate.rule_changes import allow_for_good, forget_rules
 
 provide_known_agents()
 
 WORKSPACE = "/work/shop"
-COMMAND = "npm ci"
+COMMAND = "make deploy"
 
 
 def decided(home: Path, command: str, workspace: str = WORKSPACE, labels: tuple[str, ...] = (), **more: Any) -> str:
@@ -43,10 +43,45 @@ def home(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "command",
     [
-        *("npm ci --force", "npm ci x", "npm", "npm install", "npm ci;", "npm ci; id", "npm ci && id", "npm ci | sh"),
-        *("npm ci > x", "npm ci < x", "npm ci &", "FOO=1 npm ci", "npm ci $X", "npm ci `id`", "npm ci $(id)"),
-        *("npm ci\nid", "npm ci \\\nid", "sudo npm ci", "./npm ci", "NPM ci", "npm  ci --x", "npm ci #x", "(npm ci)"),
-        *("npm ci *", "npm ci ~", "npm 'ci' x", "npm\u00a0ci", "npm ci\r", "! npm ci", "time npm ci", "npm ci {a,b}"),
+        *(
+            "make deploy --force",
+            "make deploy x",
+            "make",
+            "make install",
+            "make deploy;",
+            "make deploy; id",
+            "make deploy && id",
+            "make deploy | sh",
+        ),
+        *(
+            "make deploy > x",
+            "make deploy < x",
+            "make deploy &",
+            "FOO=1 make deploy",
+            "make deploy $X",
+            "make deploy `id`",
+            "make deploy $(id)",
+        ),
+        *(
+            "make deploy\nid",
+            "make deploy \\\nid",
+            "sudo make deploy",
+            "./make deploy",
+            "MAKE deploy",
+            "make  deploy --x",
+            "make deploy #x",
+            "(make deploy)",
+        ),
+        *(
+            "make deploy *",
+            "make deploy ~",
+            "make 'deploy' x",
+            "make\u00a0deploy",
+            "make deploy\r",
+            "! make deploy",
+            "time make deploy",
+            "make deploy {a,b}",
+        ),
     ],
 )
 def test_only_the_whole_command_is_allowed(home: Path, command: str) -> None:
@@ -60,7 +95,7 @@ def test_only_the_whole_command_is_allowed(home: Path, command: str) -> None:
     assert decided(home, command) == bare != "human_approved"
 
 
-@pytest.mark.parametrize("command", ["npm ci", "npm   ci", " npm ci ", "npm\tci"])
+@pytest.mark.parametrize("command", ["make deploy", "make   deploy", " make deploy ", "make\tdeploy"])
 def test_blanks_do_not_count(home: Path, command: str) -> None:
     assert decided(home, command) == "pass"
 
@@ -107,10 +142,10 @@ def test_a_command_of_several_parts_is_allowed_as_a_whole(home: Path) -> None:
 
 
 def test_the_form_of_a_plain_command_is_its_own_form() -> None:
-    for command in ("npm  ci", "git log --oneline", "a=b c", "a'b'  c", "ls  -l\n"):
+    for command in ("make  deploy", "git log --oneline", "a=b c", "a'b'  c", "ls  -l\n"):
         assert shape_command(shape_command(command)) == shape_command(command)
     assert shape_command("a=b  c") == "a=b  c"
-    assert shape_command("npm  ci") == "npm ci"
+    assert shape_command("make  deploy") == "make deploy"
 
 
 def test_joined_to_the_starter_set_the_rules_are_those_of_all_files(home: Path) -> None:
@@ -160,11 +195,13 @@ def test_both_changes_are_sealed_and_decisions_are_made_again(ledger: Ledger, tm
     assert answer.decision.decision == "pass"
     assert answer.decision.policy is not None
     assert answer.decision.policy.rules == (rule.id,)
-    assert answer.reasons == ("allowed for good by person:ada: npm ci",)
-    assert [gone.id for gone in forget_rules(ledger, "npm  ci", str(tmp_path), "person:ada")] == [rule.id]
+    assert answer.reasons == ("allowed for good by person:ada: make deploy",)
+    assert [gone.id for gone in forget_rules(ledger, "make  deploy", str(tmp_path), "person:ada")] == [rule.id]
     assert ask(ledger, action).decision.decision == "human_review"
-    assert [record.kind for record in ledger.read("gate.settings")] == ["policy.allow", "policy.forget"]
-    sealed = next(ledger.read("gate.settings")).to_dict()["outcome"]["result"]
+    # Beside them are the changes of the rules in force, which the next decisions met.
+    changes = [record for record in ledger.read("gate.settings") if record.kind != "gate.change"]
+    assert [record.kind for record in changes] == ["policy.allow", "policy.forget"]
+    sealed = changes[0].to_dict()["outcome"]["result"]
     assert (sealed["rule"], sealed["about"], sealed["text"]) == (rule.id, COMMAND, rule.text)
     verdict = aver.verify(ledger)
     assert verdict.check("decisions").status == "passed"

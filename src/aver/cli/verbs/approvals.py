@@ -323,7 +323,7 @@ def _answer_request(given: argparse.Namespace, screen: Screen) -> int:
         state = answer(ledger, request, person, shown=shown.text, comment=given.because, **chosen)
         is_written = False
         if rule is not None and state.state == "approved":
-            from aver.gate.rule_changes import allow_for_good
+            from aver.gate.policy.rule_changes import allow_for_good
 
             allow_for_good(ledger, rule, str(_read_action(ledger, request)["workspace"]), identity, request)
             is_written = True

@@ -204,7 +204,7 @@ CALLS_SHOWN = 50
 
 
 def _print_observed(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.observation import report_observed
+    from aver.gate.outcomes.observation import report_observed
     from aver.ledger import open_ledger
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
@@ -246,7 +246,7 @@ def _print_risk_report(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _record_outcome(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.outcomes import record_outcome
+    from aver.gate.outcomes.reports import record_outcome
     from aver.ledger import open_ledger
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:

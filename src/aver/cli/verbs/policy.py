@@ -210,7 +210,7 @@ def _check_rules(given: argparse.Namespace, screen: Screen) -> int:
 def _require_trusted(directory: Path, config: Config) -> None:
     """Raise `Refused` for rules that the gate would not use, because of where they are."""
     from aver.errors import NotFound
-    from aver.gate.rules_source import require_trusted_source
+    from aver.gate.policy.rules_source import require_trusted_source
     from aver.ledger import open_ledger
 
     try:
@@ -224,7 +224,7 @@ def _pin_rules(given: argparse.Namespace, screen: Screen) -> int:
     from aver.cli.terminal import ask_passphrase
     from aver.gate.approvals import find_person
     from aver.gate.policy.bundle import load_policy_bundle
-    from aver.gate.rules_source import pin_rules
+    from aver.gate.policy.rules_source import pin_rules
     from aver.ledger import open_ledger
 
     directory = Path(given.directory).absolute()
@@ -438,8 +438,8 @@ def _print_decision(
 
 def _allow_for_good(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.effects.known_agents import default_known_agents
+    from aver.gate.policy.rule_changes import allow_for_good
     from aver.gate.policy.standing_rules import build_command_rule, build_tool_rule
-    from aver.gate.rule_changes import allow_for_good
     from aver.ledger import open_ledger
 
     if (given.command is None) == (given.tool is None):
@@ -464,7 +464,7 @@ def _allow_for_good(given: argparse.Namespace, screen: Screen) -> int:
 
 
 def _forget_rule(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.rule_changes import forget_rules
+    from aver.gate.policy.rule_changes import forget_rules
     from aver.ledger import open_ledger
 
     workspace = _workspace_of(given)

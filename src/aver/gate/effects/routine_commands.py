@@ -57,6 +57,9 @@ _OUTPUT_TOOLS = frozenset(
 )
 """Tools whose only writes are those of their output options: programs, objects, reports."""
 
+_PROGRAM_MAKERS = frozenset(("go build", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "ld"))
+"""Tools whose output is one program. For the others, a name without an ending is a directory, such as `src`."""
+
 _REPORT_ENDINGS = frozenset(["out", "prof", "cov", "coverage", "log", "lcov", "info", "sarif"])
 """Endings of reports, which no source and no setting has."""
 
@@ -222,14 +225,14 @@ def mark_scratch_files(effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
     )
 
 
-def _is_build_output(path: str, roots: PathRoots) -> bool:
-    """Whether a file of the workspace is no source, text or setting by its name, so that a build may replace it."""
+def _is_build_output(tool: str, path: str, roots: PathRoots) -> bool:
+    """Whether what a tool writes is no source, text or setting by its name, so that a build may replace it."""
     from aver.gate.risk.features import file_kind
 
     inner = path.removeprefix(roots.workspace.rstrip("/") + "/")
     name = inner.rpartition("/")[2].lower()
     return (
-        file_kind(inner) in ("unknown", "vendored")
+        (file_kind(inner) in ("unknown", "vendored") and ("." in name or tool in _PROGRAM_MAKERS))
         or name.rpartition(".")[2] in _REPORT_ENDINGS
         or name in _REPORT_NAMES
         or inner.partition("/")[0] in _OUTPUT_DIRECTORIES
@@ -244,7 +247,7 @@ def _name_effect(
         tool = effect.words[0].rpartition("/")[2]
         if tool in _ARRANGE_PLACES and effect.where in _ARRANGE_PLACES[tool]:
             return replace(effect, name="arrange")
-        if tool in _OUTPUT_TOOLS and effect.where == "workspace" and _is_build_output(effect.target, roots):
+        if tool in _OUTPUT_TOOLS and effect.where == "workspace" and _is_build_output(tool, effect.target, roots):
             return replace(effect, name="scratch")
         if tool in _FORMATTERS and effect.where == "workspace" and _are_calls_contained(tool, commands, roots, outputs):
             return replace(effect, name="build")

@@ -10,8 +10,9 @@ what it saw:
     written    the change that a command makes, as a unified diff
 
 The effect `create` is found if it holds for all that the action writes: each file lies in the workspace, is not
-there, is not guarded, its content is shown, and it is a source or a text by its name. Names that a tool loads by itself
-(`conftest.py`, `build.rs`, `vite.config.ts`), configuration, and everything in `bin` are none of these.
+there, is not guarded, its content is shown and reaches nowhere (`effects.code_scan`), and it is a source or a text by
+its name. Names that a tool loads by itself (`conftest.py`, `build.rs`, `vite.config.ts`), configuration, and everything
+in `bin` are none of these.
 """
 
 from __future__ import annotations
@@ -100,27 +101,34 @@ def mark_creations(effects: Effects, action: Action, facts: Facts) -> Effects:
     from aver.gate.risk.diff import read_diff
     from aver.gate.risk.diff_model import FileChange, Hunk
 
-    # The new files of the diff, and whether it shows their lines.
+    # The new files of the diff, with the lines that it shows.
     inside = action.workspace.rstrip("/") + "/"
-    shown: dict[str, bool] = {}
+    shown: dict[str, list[str]] = {}
     path = ""
     for part in read_diff(diff):
         if isinstance(part, FileChange):
             path = part.path if part.path.startswith("/") else inside + part.path
             if part.old is not None or part.new is None or part.binary or part.new_mode not in ("", "100644"):
                 return effects
-            shown[path] = False
+            shown[path] = []
         elif isinstance(part, Hunk):
-            shown[path] = True
+            shown[path] += [line[1:] for line in part.lines if line.startswith("+")]
         else:
             return effects
     for effect in writes:
         target = effect.target
         is_new = effect.where == "workspace" and not effect.classes and target in absent and target in shown
-        if not is_new or not (is_inert(target) or (shown[target] and is_unused_when_new(target.removeprefix(inside)))):
+        if not is_new or not (is_inert(target) or _is_harmless(shown[target], target, inside)):
             return effects
     made = tuple(replace(effect, name=CREATE_EFFECT) for effect in writes)
     return replace(effects, effects=(*effects.effects, *made))
+
+
+def _is_harmless(lines: list[str], path: str, inside: str) -> bool:
+    """Whether the lines of a new file are shown, nothing loads the file by itself, and its code reaches nowhere."""
+    from aver.gate.effects.code_scan import scan_code
+
+    return bool(lines) and is_unused_when_new(path.removeprefix(inside)) and not scan_code("\n".join(lines), path)
 
 
 def is_unused_when_new(path: str) -> bool:
