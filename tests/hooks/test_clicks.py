@@ -168,7 +168,7 @@ def test_a_click_that_says_more_than_follows_from_its_decision_is_found(workspac
     from dataclasses import replace
 
     from aver.check import verify
-    from aver.gate import clicks as module
+    from aver.gate.outcomes import clicks as module
 
     agent = AgentSession(workspace)
     assert agent.write("tests/test_x.py", EVIL) == "pass"

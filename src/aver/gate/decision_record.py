@@ -260,7 +260,7 @@ def build_decision_draft(
         ),
         outcome=Outcome(
             status=_STATUS_BY_DECISION.get(decision.decision, "blocked"),
-            summary=f"{decision.decision}: {summary}" + (f" ({NOT_HELD_BACK})" if mode == OBSERVE else ""),
+            summary=f"{decision.decision}{f' ({NOT_HELD_BACK})' if mode == OBSERVE else ''}: {summary}",
             result=result,
         ),
     )

@@ -13,10 +13,9 @@ their names, so they are seen, too. The list is bounded (`effects.workspace_code
 count as unseen.
 
 Each decision's record carries this state as it is after the decision, so the next decision reads one record, however
-long the session is. So does the record of a click (`gate.outcomes.clicks`). A decision that was refused without being judged
-carries none; then the one before it counts. A
-person who approves a change looks at it, so the counting begins anew there. Between two looks, a session gets through
-no more than risk would pass at once, in however many pieces.
+long the session is. So does the record of a click (`gate.outcomes.clicks`). A decision that was refused without being
+judged carries none; then the one before it counts. A person who approves a change looks at it, so the counting begins
+anew there. Between two looks, a session gets through no more than risk would pass at once, in however many pieces.
 
 Three counts come from the newest records: how often the same action was denied, what was tried within the last minute,
 and how the tool has fared. Only records count that this ledger's own ring has sealed (`aver.gate.own_records`). Without

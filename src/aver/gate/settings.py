@@ -17,8 +17,8 @@
     lookup_order = ["read"]            the effects of own tools, by name: see `aver.gate.own_tools`
 
 They come from `config.toml` in `AVER_HOME` alone: a repository that an agent works in cannot bring rules of its own.
-`aver.gate.policy.rules_source` says which other directories `policy` may name. An unknown setting is an error, which names the
-file.
+`aver.gate.policy.rules_source` says which other directories `policy` may name. An unknown setting is an error, which
+names the file.
 
 `mode` is for callers whose agent goes on by its own rules: hooks, adapters, the runtime and the MCP tools. They read it
 and pass it to `ask`. Callers that carry an action out themselves always enforce.

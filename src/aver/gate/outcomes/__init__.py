@@ -1,1 +1,1 @@
-"""What became of decisions: outcomes that people and tests report, clicks in the client, and calls that were observed."""
+"""The outcomes of decisions: reported ones, clicks in the client, and calls that were only observed."""
