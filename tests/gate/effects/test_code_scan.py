@@ -332,6 +332,73 @@ def test_a_program_that_reaches_nowhere_has_no_finding(text: str) -> None:
     assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", ".."))) == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os\nx = os.path.os\nx.system('id')",
+        "import random\nrandom._os.system('id')",
+        "from glob import (os as o)\no.system('id')",
+        "import app\nx = app._os\nx.system('id')",
+        "import sys as s\ns.modules['o' 's'].system('id')",
+        "import typing\ns = typing.sys\ns.modules",
+        "import os\na, b = 1, os\nb.system('id')",
+        "import os\nm = 0 or os\nm.system('id')",
+        "import os\n(lambda m=os: m.system('id'))()",
+        "import os\nmatch os:\n  case object(system=f): f('id')",
+        "import operator, random\noperator.attrgetter('_os.system')(random)('id')",
+        "import random\ngetattr(random, '_os')",
+        "import unittest.mock\nunittest.mock._importer('o' 's').system('id')",
+        "import unittest.mock\nunittest.mock.pkgutil",
+        "g = (x for x in ())\ng.gi_frame.f_builtins['eval']('1')",
+        "import inspect\ninspect.currentframe()",
+        "import gc\ngc.get_objects()",
+        "import typing\ndef f(x: 'print(1)'): ...\ntyping.get_type_hints(f)",
+        "import inspect\ninspect.signature(print, eval_str=True)",
+        "loop.subprocess_shell(p, 'id')",
+        "loop.create_datagram_endpoint(p, remote_addr=('evil.example', 1))",
+        "import logging\nlogging.FileHandler('conftest.py')",
+        "import logging\nlogging.basicConfig(filename='conftest.py')",
+        "import argparse\nargparse.FileType('w')('conftest.py')",
+        "import argparse\nargparse.ArgumentParser(fromfile_prefix_chars='@')",
+        "o = open\no('conftest.py', 'w')",
+        "print(*map(open, names))",
+        "from io import open as o\no('conftest.py', 'w')",
+        "import io\no = io.open\no('conftest.py', 'w')",
+        "import io\nio.open_code(name)",
+        "from pathlib import Path as P\nP(name).read_text()",
+        "from pathlib import Path\nprint(Path('a').absolute().parents[3])",
+        "from pathlib import Path\nprint((Path.cwd().parent / 'a').read_text())",
+        "from pathlib import Path\nprint((Path('a') / name).read_text())",
+        "import traceback\ntraceback.linecache.getlines(name)",
+        "import pip\npip.main(['install', 'evil'])",
+        "from aver.cli import main\nmain(['policy', 'allow'])",
+        "import pandas as pd\npd.eval(text)",
+        "import pandas as pd\npd.read_csv(name)",
+        "import numpy\nnumpy.load('x.npy', allow_pickle=True)",
+        "import sys\nsys.breakpointhook()",
+        "from os.path import *",
+    ],
+)
+def test_a_program_that_goes_a_detour_is_found(text: str) -> None:
+    assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", "..")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from pathlib import Path\ndef f(p: Path) -> Path:\n    assert isinstance(p, Path)\n    return p",
+        "from pathlib import Path\nprint((Path(__file__).resolve().parent / 'a.json').read_text())",
+        "import app\nprint(app._parse('1'), app.model.eval(), app.node.parent, 3 / app.x)",
+        "import logging\nlogging.basicConfig(level=logging.DEBUG)",
+        "import asyncio\nasyncio.run(main())",
+        "import inspect, app\nprint(inspect.getsource(app.f), inspect.signature(app.f))",
+        "import sys\nprint(sys.version, sys.argv[1:], sys.getsizeof(1))",
+    ],
+)
+def test_a_program_that_goes_none_has_no_finding(text: str) -> None:
+    assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", ".."))) == ()
+
+
 def test_lines_of_a_program_are_counted() -> None:
     found = scan_python_program("x = 1\n\nimport shutil\n", is_inside=lambda path: True)
     assert [reach.line for reach in found] == [3]
