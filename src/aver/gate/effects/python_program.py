@@ -110,9 +110,9 @@ _POWERS: dict[str, ReachKind] = {
     ),
     **dict.fromkeys(
         _word_set(
-            "get_type_hints ForwardRef get_annotations evaluate_forward_ref LambdaType FunctionType CodeType MethodType",
-            "resolve_name loadTestsFromName loadTestsFromNames discover read_pickle load_module exec_module exec_",
-            "find_spec spec_from_file_location addsitedir",
+            "get_type_hints ForwardRef get_annotations evaluate_forward_ref LambdaType FunctionType CodeType",
+            "MethodType resolve_name loadTestsFromName loadTestsFromNames discover read_pickle load_module exec_module",
+            "exec_ find_spec spec_from_file_location addsitedir",
         ),
         "code",
     ),
@@ -142,10 +142,10 @@ _POWERFUL_KEYWORDS: dict[str, ReachKind] = {
 }
 _REACHING_PACKAGES = _word_set(
     "aver pip setuptools pkg_resources distutils _distutils_hack six git docker psutil trio anyio execnet nox tox",
-    "IPython ipykernel jupyter_client selenium playwright pyppeteer curl_cffi treq ansible fsspec s3fs gcsfs smart_open",
-    "celery ray huggingface_hub py virtualenv build poetry conda uv",
+    "IPython ipykernel jupyter_client selenium playwright pyppeteer curl_cffi treq ansible fsspec s3fs gcsfs",
+    "smart_open celery ray huggingface_hub py virtualenv build poetry conda uv",
 )
-"""Packages of others whose purpose is to start programs, open connections or load code; and Aver, which has the keys."""
+"""Packages that start programs, open connections or load code by purpose, and Aver, which has the keys."""
 _MODULE_LIKE = _HARMLESS_MODULES | _DETOURS
 
 
@@ -282,15 +282,12 @@ def _judge_path_step(node: ast.AST) -> Iterator[tuple[ReachKind, str]]:
 
 def _is_own_directory(node: ast.expr) -> bool:
     """Whether this is the program's own file: `Path(__file__)` or `Path(__file__).resolve()`."""
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("resolve", "absolute")
-    ):
-        node = node.func.value
-    return isinstance(node, ast.Call) and any(
-        isinstance(word, ast.Name) and word.id == "__file__" for word in node.args
-    )
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="resolve" | "absolute")):
+            return _is_own_directory(inner)
+        case ast.Call(args=[ast.Name(id="__file__")]):
+            return True
+    return False
 
 
 def _judge_attribute(node: ast.Attribute, plain: _PlainUses) -> Iterator[tuple[ReachKind, str]]:
