@@ -20,7 +20,7 @@ SHOWN = {
     "declare_own_tools.py": [
         "lookup_order: pass: two lamps",
         "lookup_order: human_review: ",
-        "send_mail: human_review: this talks to another machine",
+        "send_mail: human_review: talks to another machine",
         "close_order: human_review: unknown tool close_order: tell Aver what it does: [gate.tools] close_order",
         "run: verified",
     ],
