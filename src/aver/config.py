@@ -213,4 +213,4 @@ def read_toml(path: Path, check: Callable[[os.stat_result], None] | None = None)
     try:
         return tomllib.loads(raw.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(f"{path} is not valid TOML: {error}") from error
+        raise BadInput(f"{path} is not valid TOML: {error}", advice="mend that line, or move the file away") from error

@@ -394,6 +394,6 @@ def test_a_prompt_is_one_sentence(ledger: Ledger, tmp_path: Path) -> None:
         return answer.prompt
 
     assert prompt("curl https://example.org") == "talks to another machine"
-    assert prompt("rm -r build") == "deletes files"
+    assert prompt("rm -r build") == "deletes files, or discards changes in them"
     # What is unclear is named, in the place of the words that something is.
     assert prompt("cat $X") == "which file cat reads depends on what cannot be seen; reaches outside the workspace"

@@ -221,7 +221,7 @@ def test_what_would_pass_exits_with_0(aver: Aver) -> None:
 def test_what_would_not_pass_exits_with_5_and_says_what_would_change_it(aver: Aver) -> None:
     ran = aver("policy", "explain", "--command", "rm -r build")
     assert ran.code == 5
-    assert "NEEDS APPROVAL\n  deletes files\n" in ran.out
+    assert "NEEDS APPROVAL\n  deletes files, or discards changes in them\n" in ran.out
     assert f"target   path {aver.directory}/build: needs approval (deletion)" in ran.out
     assert "it would be allowed if it did not have the effect 'delete'" in ran.out
     assert "it would be allowed if a human approved it" in ran.out

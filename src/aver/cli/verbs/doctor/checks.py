@@ -497,9 +497,8 @@ def check_unsealed_failures(home: Path) -> Iterator[HookFinding]:
         newest = left[-1]
         words = f"{newest['tool']} {newest['event']} at {newest['at']}: {newest['why'][:WORDS_MAX]}"
         count = plural(len(left), "failure")
-        yield HookFinding(
-            "warning", "hooks", f"{count} of hooks, not sealed yet; {words}", "the next hook that works does"
-        )
+        advice = "mend the cause, if it lasts; the next hook that works seals them"
+        yield HookFinding("warning", "hooks", f"{count} of hooks, not sealed yet; {words}", advice)
 
 
 def _find_failures(client: str, commands: list[tuple[str, list[str]]]) -> dict[str, str]:

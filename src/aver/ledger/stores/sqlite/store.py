@@ -80,7 +80,9 @@ class SqliteStore:
             raise Unavailable(f"cannot look at {path}: {error.strerror}", advice="choose another --ledger") from error
         if not exists:
             if not create:
-                raise NotFound(f"there is no ledger at {path}", advice="aver seal and aver ingest create it")
+                raise NotFound(
+                    f"there is no ledger at {path}", advice="the first hook, aver seal or aver ingest makes it"
+                )
             directory = file.parent
             if not directory.is_dir():
                 raise NotFound(f"there is no directory {directory}", advice="make it, or choose another --ledger")
