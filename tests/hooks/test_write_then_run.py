@@ -540,3 +540,16 @@ def test_a_file_that_was_put_aside_for_a_while_is_still_unseen(agent: AgentSessi
 def test_a_test_run_does_not_empty_a_directory_of_the_workspace_unasked(agent: AgentSession) -> None:
     assert agent.bash("pytest --basetemp=src") == "ask"
     assert agent.bash("pytest --basetemp src") == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'x=AWS_SECRET_ACCESS_KEY; echo "${!x}"',
+        "x=AWS_SECRET_ACCESS_KEY; printf %s ${!x:-a}",
+        "python -x src/app.py",
+    ],
+)
+def test_a_detour_to_a_variable_or_a_program_is_asked_about(agent: AgentSession, command: str) -> None:
+    agent.put("src/app.py", "x = 1\n")
+    assert agent.bash(command) == "ask"
