@@ -504,3 +504,54 @@ def test_a_marked_session_is_asked_before_builds_as_before(agent: AgentSession) 
     agent.ask("Read", file_path=str(agent.workspace / ".env"))
     assert agent.bash("pytest") == "ask"
     assert agent.bash("python3 -c 'print(1)'") == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mocha notes.txt",
+        "mocha -r ./notes.txt",
+        "jest --setupFiles ./notes.txt",
+        "jest --globalSetup=./notes.txt",
+        """jest --config='{"globalSetup":"./notes.txt"}'""",
+        "rspec notes.txt",
+        "rspec -r ./notes.txt",
+        "rubocop -r ./notes.txt",
+        "phpunit --bootstrap notes.txt",
+        "stylelint --custom-syntax ./notes.txt src",
+        "prettier --plugin=./notes.txt --check src",
+    ],
+)
+def test_a_text_does_not_run_as_code_unasked(agent: AgentSession, command: str) -> None:
+    assert agent.write("notes.txt", "require('child_process').execSync('id')\n") == "pass"
+    assert agent.bash(command) == "ask"
+
+
+def test_a_file_that_was_put_aside_for_a_while_is_still_unseen(agent: AgentSession) -> None:
+    assert agent.write("tests/test_x.py", EVIL["subprocess"]) == "pass"
+    file = agent.workspace / "tests/test_x.py"
+    assert agent.bash("git stash -u") == "pass"
+    file.unlink()
+    assert agent.bash("pytest") == "pass"
+    assert agent.bash("git stash pop") == "pass"
+    agent.put("tests/test_x.py", EVIL["subprocess"])
+    assert agent.bash("pytest") == "ask"
+    assert "tests/test_x.py" in agent.reason
+
+
+def test_a_test_run_does_not_empty_a_directory_of_the_workspace_unasked(agent: AgentSession) -> None:
+    assert agent.bash("pytest --basetemp=src") == "ask"
+    assert agent.bash("pytest --basetemp src") == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'x=AWS_SECRET_ACCESS_KEY; echo "${!x}"',
+        "x=AWS_SECRET_ACCESS_KEY; printf %s ${!x:-a}",
+        "python -x src/app.py",
+    ],
+)
+def test_a_detour_to_a_variable_or_a_program_is_asked_about(agent: AgentSession, command: str) -> None:
+    agent.put("src/app.py", "x = 1\n")
+    assert agent.bash(command) == "ask"

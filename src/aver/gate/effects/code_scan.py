@@ -152,6 +152,8 @@ def scan_text(text: str, language: CodeLanguage) -> tuple[Reach, ...]:
 
 def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
     found: dict[Reach, None] = {}
+    if language == "python" and (coded := _CODING.search("\n".join(lines))):
+        found[Reach("hidden", 0, " ".join(coded[0].split())[:WORD_MAX])] = None
     comment, marks = _COMMENT_STARTS.get(language, ()), _MARKS_IN_COMMENTS.get(language, ())
     for number, line in enumerate(lines, 1):
         if len(line) > LINE_MAX:
@@ -172,6 +174,13 @@ def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
 
 _LINE_END = lazy_pattern(r"\r\n?|[\u2028\u2029]")
 """Ends of lines besides a newline: a comment ends there in Python and JavaScript, and code follows."""
+
+_CODING = lazy_pattern(
+    r"^[ \t\f]{0,40}#[^\n]{0,400}?coding[:=][ \t]{0,40}"
+    r"(?!(?:utf-?8|ascii|us-ascii|latin-?1|iso-8859-1)(?![\w.-]))[\w.-]",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A file of Python that says how its letters are to be read: in `utf-7`, a comment may hold the end of its line."""
 
 _MARKS_IN_COMMENTS: Mapping[str, tuple[str, ...]] = {
     "python": ("{",),
@@ -498,6 +507,19 @@ _OTHER_SOURCES = (
     ),
 )
 
+_TEXT_ENDINGS = (
+    r"(?:txt|md|markdown|rst|log|out|bak|orig|csv|tsv|svg|png|jpe?g|gif|webp|ico|pdf|diff|patch|org|tex|adoc)"
+)
+_LOADED_TEXTS = (
+    # A file that is no code by its name, and is run as code.
+    _rule(
+        "code",
+        "load require include do source path",
+        r"\b(?:load|load-file|require\w{0,9}|include\w{0,9}|do|dofile|source|path)\b[^\n;]{0,120}"
+        rf"[\"'./\w]\.{_TEXT_ENDINGS}[\"'\s)\]]",
+    ),
+)
+
 _SCRIPT = (
     # Calls without brackets, pipes, and functions by their name: Ruby, Perl, Tcl, awk, Lua, R, Julia, PHP.
     _rule(
@@ -525,8 +547,8 @@ _BACKQUOTES = (_rule("process", "` %x qx", r"`[^`\n]{1,200}`|%x[\[{(|]|\bqx\s{0,
 _RULES_BY_LANGUAGE: Mapping[str, tuple[ReachRule, ...]] = {
     "python": (*_PYTHON, *_ANY_LANGUAGE),
     "javascript": (*_JAVASCRIPT, *_ANY_LANGUAGE),
-    "source": (*_SOURCE, *_OTHER_SOURCES, *_ANY_LANGUAGE),
-    "script": (*_SOURCE, *_SCRIPT, *_BACKQUOTES, *_ANY_LANGUAGE),
+    "source": (*_SOURCE, *_OTHER_SOURCES, *_LOADED_TEXTS, *_ANY_LANGUAGE),
+    "script": (*_SOURCE, *_SCRIPT, *_LOADED_TEXTS, *_BACKQUOTES, *_ANY_LANGUAGE),
 }
 
 _STRICT_JAVASCRIPT = (
@@ -545,7 +567,12 @@ _STRICT_JAVASCRIPT = (
         r"|arguments|[gs]etPrototypeOf|getOwnProperty\w{1,20})\b"
         r"|\bthis\s{0,9}\[",
     ),
-    # Names that are put together from pieces.
+    # Names that are put together from pieces, or found in a variable: `f[name]` may be the maker of functions.
+    _rule(
+        "reflection",
+        "[",
+        r"[\w$)\]}]\s{0,9}\[\s{0,9}[A-Za-z_$]|[{,]\s{0,9}\[\s{0,9}[A-Za-z_$][\w$]{0,60}\s{0,9}\]\s{0,9}:",
+    ),
     _rule("reflection", "[ + \\", r"\[\s{0,9}[\"'`(+!\[]|[\"'`]\s{0,9}\+\s{0,9}[\"'`]|\\[xu0-7]"),
     _rule("network", "://", r"\w{1,12}://"),
     _rule("files", ". / ~", r"[\"'`](?:/|~|[^\"'`\n]{0,200}\.\./)"),

@@ -21,6 +21,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from aver.gate.effects.code_scan import find_language
 from aver.gate.effects.findings import Effect, PathRoots, locate_path
 from aver.gate.shell.model import CommandAnalysis, ResolvedCommand
 from aver.lazy_pattern import lazy_pattern
@@ -144,19 +145,28 @@ _QUALIFIERS = frozenset(
 """Further parts of the name of a task, as in `test:fast` and `build-prod`."""
 
 _RISKY_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("pytest", "py.test"), ("--past", "--tx", "--px", "--rsync")),
+    **dict.fromkeys(("pytest", "py.test"), ("--past", "--tx", "--px", "--rsync", "--baset")),
     **dict.fromkeys(("gofmt", "gofumpt", "goimports"), ("-r", "-c", "--r", "--c")),
     "dotnet": ("-t", "--t"),
     "isort": ("-a", "--a"),
     "meson": ("--n", "--v", "--x"),
     "nx": ("--runner",),
     "playwright": ("--ui",),
+    "prettier": ("--plugin",),
     "rails": ("-e", "--e"),
     "ruff": ("-o", "--o", "--cache"),
     "vitest": ("--api", "--ui", "--browser", "--open"),
 }
 """Beginnings of options that make a tool publish, serve, run or write something else. A single letter counts anywhere
 in a group such as `-xvo`."""
+
+_READ_TEXTS = frozenset(
+    (
+        *("pytest", "py.test", "python", "unittest", "coverage", "mypy", "dmypy", "pylint", "flake8", "prettier"),
+        *("ruff", "black", "isort", "autopep8", "yapf", "biome", "mkdocs", "git"),
+    )
+)
+"""Tools that read a text that they are given. Others run it, such as `mocha notes.txt` and `rspec -r ./notes.txt`."""
 
 _GOAL_OPTIONS: Mapping[str, str] = {
     **dict.fromkeys(
@@ -296,6 +306,8 @@ def _are_calls_contained(
                     return False
                 # An option may have a path attached to it, as in `-C/tmp` and `--root=/tmp`.
                 pieces = _PATH_SEPARATORS.split(value) + (_PATH_SEPARATORS.split(value[2:]) if is_group else [])
+                if program not in _READ_TEXTS and any(find_language(piece) in ("prose", "data") for piece in pieces):
+                    return False  # What such a file holds was never looked into as code.
                 for piece in pieces:
                     # Only these can be paths. One must not lead out of the workspace, or to something guarded.
                     if "/" not in piece and "." not in piece and not piece.startswith("~"):

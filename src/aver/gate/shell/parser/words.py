@@ -292,9 +292,11 @@ class WordReader:
         parameter = _PARAMETER.match(self.text, self.at)
         if parameter is None:
             raise UnreadableCommand("syntax", "an expansion ${…} of a kind that is not read")
-        # `${#x}`, `${!x}` and `${x[1]}` have a name, but another value than the variable.
+        # `${#x}`, `${!x[@]}` and `${x[1]}` have a name, but another value than the variable.
         whole_name = parameter[0] == parameter["name"] and _NAME.fullmatch(parameter["name"])
         self.at = parameter.end()
+        if parameter[0] == f"!{parameter['name']}" and not self.text.startswith(("@", "*"), self.at):
+            raise UnreadableCommand("dynamic-code", "${!name} is a variable that another one names")
         if self.text.startswith("}", self.at):
             self.at += 1
             self.depth -= 1

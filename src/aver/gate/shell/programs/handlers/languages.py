@@ -14,8 +14,8 @@ from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS, tools
 from aver.gate.shell.programs.verbs import VERBS
 
 _PYTHON = (
-    "posix -[bBdEhIOPqsSuvVxt] -? -i!execute,?dynamic-code -c=code -m= -W= -X=pythonsetting --check-hash-based-pycs="
-    " --help-env --help-xoptions --help-all"
+    "posix -[bBdEhIOPqsSuvVt] -? -x!?dynamic-code -i!execute,?dynamic-code -c=code -m= -W= -X=pythonsetting"
+    " --check-hash-based-pycs= --help-env --help-xoptions --help-all"
 )
 _NODE = (
     "posix (-v -h --test --watch --no-warnings --trace-warnings --enable-source-maps"
