@@ -148,7 +148,7 @@ def test_it_judges_what_other_capabilities_have_made_of_a_call(work: Workplace, 
 
     @hooks.on.before_tool_execute
     async def elsewhere(ctx: Any, *, call: Any, tool_def: Any, args: dict[str, Any]) -> dict[str, Any]:
-        return {"path": "/etc/hostname"}
+        return {"path": "/etc/shadow"}
 
     capabilities = [AverCapability(work.run), hooks]
     agent = Agent(
@@ -158,7 +158,7 @@ def test_it_judges_what_other_capabilities_have_made_of_a_call(work: Workplace, 
     )
     (answer,) = answers_in(run_at_once(agent))
     assert answer.outcome == "failed"
-    assert "outside the workspace" in str(answer.content)
+    assert "a secret" in str(answer.content)
     assert work.made == []
 
 
