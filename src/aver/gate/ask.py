@@ -165,7 +165,7 @@ def ask(
 
 
 class _Consequence(NamedTuple):
-    """What the caller does with a decision."""
+    """The caller's answer to a decision, and the mode in which it asks."""
 
     mode: GateMode
     answer_with: Callable[[Decision], CallerAnswer | None]

@@ -97,11 +97,11 @@ def confine_call(decision: Decision, action: Action, settings: HookSettings) -> 
 
     Raises `Unavailable` where the command is to be confined and cannot be.
     """
-    from aver.gate.confinement import confined_text, find_aver, find_wrapper, may_confine
-
-    command = action.arguments.get("command")
     if not settings.confines or decision.decision != "pass" or decision.effects is None:
         return None
+    from aver.gate.confinement import confined_text, find_aver, find_wrapper, may_confine  # Most homes confine nothing.
+
+    command = action.arguments.get("command")
     if not isinstance(command, str) or command != decision.effects.command or not may_confine(decision.effects.classes):
         return None
     if find_wrapper() is None:

@@ -1,4 +1,4 @@
-r"""What a command writes into files, where the command itself shows it.
+r"""The writes of a command into files, where the command itself shows their text.
 
     cat > f <<EOF        echo text >> f        printf 'a\n' > f        tee f <<EOF        sed -i 's/a/b/' f
 

@@ -60,7 +60,7 @@ class FileState(NamedTuple):
 
 
 class ChangeFacts(NamedTuple):
-    """What the caller saw of the files that an action writes."""
+    """The files that an action writes, as the caller saw them."""
 
     absent: tuple[str, ...] = ()
     written: str | None = None

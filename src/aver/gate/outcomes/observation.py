@@ -1,4 +1,4 @@
-"""What the gate would have held back: a report on decisions in the mode `observe`."""
+"""A report on decisions in the mode `observe`: the calls that the gate would have held back."""
 
 from __future__ import annotations
 
