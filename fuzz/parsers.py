@@ -21,7 +21,7 @@ from aver.gate.policy.cases import read_cases
 from aver.gate.risk.features import measure_diff
 from aver.gate.settings import read_gate_settings
 from aver.hooks.run import read_hook_settings
-from aver.ingest.diffs import count_changed_lines
+from aver.diffs import count_changed_lines
 from aver.ingest.patches import diff_from_blocks, patch_from_changes, read_patch
 from aver.install import edit
 from aver.keys import Statement, check_statement, load_seed_signer, read_public_keys, sign_statement

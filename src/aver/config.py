@@ -70,6 +70,8 @@ class Config:
     """The table `[gate]` as written; `aver.gate.settings` reads it."""
     hooks: Mapping[str, Any]
     """The table `[hooks]` as written; `aver.hooks.settings` reads it."""
+    gateway: Mapping[str, Any]
+    """The table `[gateway]` as written; `aver.gateway.settings` reads it."""
     source: Mapping[str, str]
 
     @property
@@ -112,6 +114,7 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
         "approvals": {},
         "gate": {},
         "hooks": {},
+        "gateway": {},
     }
     source = dict.fromkeys(values, "default")
     path = home / CONFIG_NAME
@@ -187,6 +190,7 @@ _SETTING_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "approvals": dict,
     "gate": dict,
     "hooks": dict,
+    "gateway": dict,
 }
 
 

@@ -23,7 +23,7 @@ from aver.gate.effects.workspace_code import (
     list_code,
 )
 from aver.gate.replay import replay_decision
-from aver.ingest.diffs import unified_diff
+from aver.diffs import unified_diff
 from support.approvals import enrolled, somebody
 
 EVIL = "import subprocess\n"

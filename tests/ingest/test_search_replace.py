@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aver.ingest.diffs import count_changed_lines
+from aver.diffs import count_changed_lines
 from aver.ingest.patches import SearchReplaceBlock, diff_from_blocks, parse_blocks
 
 DASHES = ("------- SEARCH", "=======", "+++++++ REPLACE")

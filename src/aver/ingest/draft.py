@@ -47,7 +47,7 @@ from aver.clock import now
 from aver.errors import AverError
 from aver.gate.decision_record import DoneAction, RecordedDecision, authorize_call, bind, find_decisions
 from aver.ingest.contract import SAID_BY_WORDS, AgentEvent
-from aver.ingest.diffs import count_changed_lines
+from aver.diffs import count_changed_lines
 from aver.ingest.foreign_json import to_utc
 from aver.lazy_pattern import lazy_pattern
 from aver.ledger import Ledger

@@ -19,7 +19,7 @@ from aver import __version__
 from aver.clock import now
 from aver.gate.decision_record import NOT_HELD_BACK, RecordedDecision
 from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE
-from aver.ingest.diffs import classify_diff_lines
+from aver.diffs import classify_diff_lines
 from aver.sessions.labels import (
     LabelledText,
     decision_label,

@@ -21,7 +21,7 @@ from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.known_agents import default_known_agents
 from aver.ingest.contract import SESSION_COST
-from aver.ingest.diffs import count_changed_lines
+from aver.diffs import count_changed_lines
 from aver.ingest.foreign_json import parse_cost, parse_count, to_utc
 
 

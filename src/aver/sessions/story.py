@@ -22,7 +22,7 @@ from typing import NamedTuple
 from aver.capsule.sealed import Sealed
 from aver.fast_dataclass import dataclass
 from aver.gate.decision_record import RecordedDecision
-from aver.ingest.diffs import count_changed_lines
+from aver.diffs import count_changed_lines
 from aver.ledger import Ledger
 from aver.sessions.decisions import DecisionMatcher, read_decisions
 from aver.sessions.sessions import SessionChains

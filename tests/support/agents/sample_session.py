@@ -19,7 +19,7 @@ from aver.ingest.contract import (
     TranscriptSource,
     build_unknown_event,
 )
-from aver.ingest.diffs import unified_diff
+from aver.diffs import unified_diff
 from aver.ingest.json_lines import LineReader
 from aver.ingest.seal import TranscriptFollower
 from aver.ledger import Ledger

@@ -28,7 +28,7 @@ from typing import Any, Literal
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import digest_reference, replace_attachments
 from aver.ingest.contract import Permission
-from aver.ingest.diffs import diff_from_hunks, format_line_counts, unified_diff
+from aver.diffs import diff_from_hunks, format_line_counts, unified_diff
 from aver.ingest.foreign_json import content_text
 from aver.text import plural, summary_line
 

@@ -174,7 +174,7 @@ def _build_diff(tool: str, arguments: Mapping[str, Any], workspace: str) -> str 
 def _build_call_event(payload: Mapping[str, Any], result: Mapping[str, Any], agent: str) -> AgentEvent:
     """Build the event of a session's call, as the adapter builds it from the session's messages."""
     from aver.agents.cline.results import finish_call, start_call
-    from aver.ingest.diffs import format_line_counts
+    from aver.diffs import format_line_counts
 
     started, summary = start_call(get_text(result, "name") or "unnamed", get_text(result, "id"), result.get("input"))
     call, effects = finish_call(started, result.get("output"), failed=bool(result.get("error")))

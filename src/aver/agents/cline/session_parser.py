@@ -50,7 +50,7 @@ from aver.ingest.contract import (
     build_unknown_event,
     record_from_bytes,
 )
-from aver.ingest.diffs import format_line_counts
+from aver.diffs import format_line_counts
 from aver.ingest.foreign_json import UNREADABLE, ms_between, parse_json, split_array, split_object
 from aver.ingest.json_lines import FileStatus, is_settled, read_file_status
 

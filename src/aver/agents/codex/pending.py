@@ -19,7 +19,7 @@ from aver.agents.codex.records import LINE_MAX, CodexLine, first_line, read_thou
 from aver.ingest.attachments import digest_reference, replace_images
 from aver.ingest.command_line import command_line
 from aver.ingest.contract import SAID_BY_WORDS, AgentCall, AgentEvent, Permission, Tokens
-from aver.ingest.diffs import format_line_counts
+from aver.diffs import format_line_counts
 from aver.ingest.foreign_json import content_text, first_text, ms_between, parse_embedded_json
 from aver.ingest.patches import read_patch
 

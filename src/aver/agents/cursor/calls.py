@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.ingest.contract import Permission
-from aver.ingest.diffs import diff_from_hunks, format_line_counts, unified_diff
+from aver.diffs import diff_from_hunks, format_line_counts, unified_diff
 from aver.ingest.foreign_json import first_text
 from aver.ingest.patches import Patch, read_patch
 from aver.text import plural, summary_line

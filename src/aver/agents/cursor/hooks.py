@@ -83,7 +83,7 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
     }.get(event, f"hook event: {event}")
     if event == "afterFileEdit":
         from aver.agents.cursor.calls import build_diff
-        from aver.ingest.diffs import format_line_counts
+        from aver.diffs import format_line_counts
 
         path = get_text(payload, "file_path")
         diff = build_diff("multiedit", {"edits": payload.get("edits")}, None, {}, path) or ""

@@ -25,7 +25,7 @@ from aver.errors import NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.new_file import check_new_path, open_new_file
 from aver.gate.decision_record import NOT_HELD_BACK
-from aver.ingest.diffs import classify_diff_lines
+from aver.diffs import classify_diff_lines
 from aver.ingest.foreign_json import to_utc
 from aver.ledger.lookup import LedgerSource
 from aver.sessions.html_page import render_page

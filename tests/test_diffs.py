@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aver.ingest.diffs import PAIRS_MAX, count_changed_lines, unified_diff
+from aver.diffs import PAIRS_MAX, count_changed_lines, unified_diff
 
 HARD = [str(line % 100) for line in range(10_000)]
 """Each line comes a hundred times: too seldom for `difflib` to pass it over, too often to compare all pairs."""

@@ -1,0 +1,218 @@
+"""The gateway's settings: the table `[gateway]` of `config.toml`, and four variables of the environment.
+
+    [gateway]
+    tx_ttl = 120                       seconds in which a PREVIEW can be committed; the variable TX_TTL_S wins
+    mac_ttl = 30                       seconds for which a policy share is good; POLICY_MAC_TTL_S wins
+    confirm = "approval"               a person approves with a key; "flag": `user_confirm: true` is enough
+    inputs = "keep"                    records keep an act's inputs; "digest": only their SHA-256
+    policy0 = "run/policy0.sock"       where the parts listen, if they are not in this process
+    policy1 = "run/policy1.sock"
+    executor = "run/executor.sock"
+
+    [gateway.clients.build-bot]        who may use `aver gateway serve`, besides the user who runs it
+    token_sha256 = "9f86..."           SHA-256 of the client's token; or  uid = 1001
+    sessions = ["build-*"]             which sessions and callers it may name; left out, any
+    callers = ["agent:build"]
+
+    [gateway.capabilities.callers]     which intents a caller may use; with this table, only what it lists
+    "agent:build" = ["ReadWorkspaceFile", "Write*"]
+
+    [gateway.capabilities.principals]  the same for the principal on whose behalf a caller acts
+    "partner" = ["SendMessage"]
+
+    [gateway.principals.partner]       principals of others, by name, and their Ed25519 keys
+    key = "64 hex digits"
+
+`EXECUTOR_INSECURE_ALLOW=1` lets the executor act without evidence. Every answer and record says so, and no verdict on
+them is better than `qualified`. `EXECUTOR_REPLAY_TTL_S` is accepted and has no effect: marks of used acts last for good.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Any, Literal, get_args
+
+from aver.capsule.json_document import check_object, int_field, text_field
+from aver.config import Config
+from aver.errors import BadInput
+from aver.fast_dataclass import dataclass
+from aver.keys.public_key import PublicKey
+from aver.lazy_pattern import lazy_pattern
+
+SECTION = "[gateway]"
+
+TX_TTL = 120
+MAC_TTL = 30
+TTL_MAX = 24 * 3600
+"""Upper bound of both times, in seconds. A decision about yesterday's state is none about today's."""
+
+NAMES_MAX = 1000
+"""Most clients, principals, patterns, and names in one list."""
+
+NAME_MAX = 256
+"""Longest name or pattern, in characters."""
+
+UID_MAX = 2**32 - 2
+
+Confirm = Literal["approval", "flag"]
+KeptInputs = Literal["keep", "digest"]
+
+_SHA256 = lazy_pattern(r"[0-9a-f]{64}")
+_CLIENT = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_KEYS = frozenset(
+    (
+        *("tx_ttl", "mac_ttl", "confirm", "inputs", "policy0", "policy1", "executor"),
+        *("clients", "capabilities", "principals"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client of the gateway's HTTP door: how it is known, and which sessions and callers it may name."""
+
+    name: str
+    token_sha256: str = ""
+    uid: int | None = None
+    sessions: tuple[str, ...] = ("*",)
+    callers: tuple[str, ...] = ("*",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings:
+    """The settings in force."""
+
+    tx_ttl: int = TX_TTL
+    mac_ttl: int = MAC_TTL
+    confirm: Confirm = "approval"
+    inputs: KeptInputs = "keep"
+    policy0: str = ""
+    """Where policy server 0 listens; empty for one in this process. The next two are alike."""
+    policy1: str = ""
+    executor: str = ""
+    clients: tuple[Client, ...] = ()
+    callers: Mapping[str, frozenset[str]] | None = None
+    """The intents that a caller may use, by pattern; None where nothing is restricted."""
+    principals: Mapping[str, frozenset[str]] | None = None
+    keys: Mapping[str, PublicKey] = field(default_factory=dict)
+    """Public keys of principals, by name."""
+    is_insecure: bool = False
+    """Whether the executor acts without evidence."""
+
+
+def read_gateway_settings(config: Config, environment: Mapping[str, str] = os.environ) -> GatewaySettings:
+    """Read the settings. Raises `BadInput`, which names the setting that is wrong."""
+    table, where = config.gateway, f"{config.file}: {SECTION}"
+    check_object(dict(table), where, frozenset(), _KEYS)
+    confirm, inputs = table.get("confirm", "approval"), table.get("inputs", "keep")
+    for name, value, words in (("confirm", confirm, Confirm), ("inputs", inputs, KeptInputs)):
+        if value not in get_args(words):
+            raise BadInput(f"{where} {name} must be one of {', '.join(get_args(words))}")
+    places = {name: table.get(name, "") for name in ("policy0", "policy1", "executor")}
+    for name, value in places.items():
+        if not isinstance(value, str) or "\0" in value:
+            raise BadInput(f"{where} {name} must be the path of a socket, or http://127.0.0.1:PORT")
+    capabilities = check_object(
+        _table(table, "capabilities", where), f"{where} capabilities", frozenset(), frozenset({"callers", "principals"})
+    )
+    return GatewaySettings(
+        tx_ttl=_read_seconds(table, "tx_ttl", TX_TTL, where, environment, "TX_TTL_S"),
+        mac_ttl=_read_seconds(table, "mac_ttl", MAC_TTL, where, environment, "POLICY_MAC_TTL_S"),
+        confirm=confirm,
+        inputs=inputs,
+        clients=_read_clients(_table(table, "clients", where), f"{where} clients"),
+        callers=_read_capabilities(capabilities, "callers", where),
+        principals=_read_capabilities(capabilities, "principals", where),
+        keys={
+            name: _read_principal(value, f"{where} principals.{name}")
+            for name, value in _table(table, "principals", where).items()
+        },
+        is_insecure=environment.get("EXECUTOR_INSECURE_ALLOW", "") == "1",
+        **places,
+    )
+
+
+def may_name(patterns: Iterable[str], name: str) -> bool:
+    """Whether a name is one of the patterns: the name itself, or its beginning with a `*` behind it."""
+    return any(
+        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern for pattern in patterns
+    )
+
+
+def find_capabilities(table: Mapping[str, frozenset[str]] | None, name: str) -> frozenset[str] | None:
+    """Return the patterns of intents for a name: by the name itself, else by the longest pattern. None: all intents."""
+    if table is None:
+        return None
+    if name in table:
+        return table[name]
+    fitting = [pattern for pattern in table if pattern.endswith("*") and name.startswith(pattern[:-1])]
+    return table[max(fitting, key=len)] if fitting else frozenset()
+
+
+def _read_seconds(
+    table: Mapping[str, Any], name: str, default: int, where: str, environment: Mapping[str, str], variable: str
+) -> int:
+    given = environment.get(variable, "")
+    if given:
+        # A wrong or negative number in the environment must not make evidence last longer than the default.
+        value = int(given) if given.isascii() and given.isdecimal() and len(given) < 9 else 0
+        return min(value, TTL_MAX) if value > 0 else default
+    return int_field(table.get(name, default), f"{where} {name}", low=1, high=TTL_MAX)
+
+
+def _table(table: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    found = table.get(name, {})
+    if not isinstance(found, dict) or len(found) > NAMES_MAX:
+        raise BadInput(f"{where} {name} must be a table of at most {NAMES_MAX} entries")
+    return found
+
+
+def _read_names(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > NAMES_MAX:
+        raise BadInput(f"{where} must be a list of at most {NAMES_MAX} names")
+    for name in value:
+        if not isinstance(name, str) or not 0 < len(name) <= NAME_MAX or "*" in name[:-1]:
+            raise BadInput(f"{where}: {name!r} is no name; a `*` may stand at the end only")
+    return tuple(value)
+
+
+def _read_clients(table: Mapping[str, Any], where: str) -> tuple[Client, ...]:
+    clients = []
+    for name, value in table.items():
+        place = f"{where}.{name}"
+        text_field(name, where, _CLIENT)
+        check_object(value, place, frozenset(), frozenset({"token_sha256", "uid", "sessions", "callers"}))
+        if ("token_sha256" in value) == ("uid" in value):
+            raise BadInput(f"{place} must have either token_sha256 or uid")
+        clients.append(
+            Client(
+                name,
+                token_sha256=text_field(value["token_sha256"], place, _SHA256) if "token_sha256" in value else "",
+                uid=int_field(value["uid"], f"{place} uid", low=0, high=UID_MAX) if "uid" in value else None,
+                sessions=_read_names(value.get("sessions", ["*"]), f"{place} sessions"),
+                callers=_read_names(value.get("callers", ["*"]), f"{place} callers"),
+            )
+        )
+    for kind in ("token_sha256", "uid"):
+        known = [found for client in clients if (found := getattr(client, kind)) not in ("", None)]
+        if len(set(known)) < len(known):
+            raise BadInput(f"{where}: two clients have the same {kind}, so Aver cannot tell them apart")
+    return tuple(clients)
+
+
+def _read_capabilities(table: Mapping[str, Any], name: str, where: str) -> Mapping[str, frozenset[str]] | None:
+    if name not in table:
+        return None
+    found = _table(table, name, f"{where} capabilities")
+    _read_names(list(found), f"{where} capabilities.{name}")
+    return {
+        pattern: frozenset(_read_names(intents, f"{where} capabilities.{name}.{pattern}"))
+        for pattern, intents in found.items()
+    }
+
+
+def _read_principal(value: Any, where: str) -> PublicKey:
+    check_object(value, where, frozenset({"key"}))
+    return PublicKey(text_field(value["key"], f"{where} key", _SHA256)).check_usable()
