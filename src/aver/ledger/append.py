@@ -94,6 +94,22 @@ class AppendRequest(WriteRequest[list[Sealed]]):
         return ", ".join(dict.fromkeys(part.chain for part in self.parts))
 
 
+_NewRecord = tuple[Sealed, tuple[Any, ...]]
+"""A sealed record and its columns, as `Transaction.add_records` takes them."""
+
+
+class _SealedRequest(NamedTuple):
+    """A request that nothing refuses, ready to be inserted."""
+
+    results: list[Sealed]
+    """One record for each draft: a new one, or the one that existed."""
+    found: Mapping[str, ChainRow | None]
+    """The head rows of its chains before it."""
+    blobs: Mapping[str, Blob]
+    new: Sequence[tuple[str, Sequence[_NewRecord]]]
+    """The chain and the new records of each part that has any."""
+
+
 _KnownKey = tuple[object, str]
 """(ring stamp, fingerprint) of a signer that the `keys` chain is known to have recorded."""
 
@@ -129,7 +145,9 @@ class Appender(GroupCommit[list[Sealed]]):
 
                 def append(chain: str, draft: PreparedDraft) -> Sealed:
                     request = AppendRequest([AppendPart(chain, [draft])], locked, refuse_existing=True)
-                    return self._write_request(transaction, request, locked, rows)[0]
+                    sealed = self._seal_request(transaction, request, locked, rows)
+                    self._insert_request(transaction, sealed, rows)
+                    return sealed.results[0]
 
                 yield transaction, append
                 for row in rows.values():
@@ -220,41 +238,45 @@ class Appender(GroupCommit[list[Sealed]]):
                     locked = KEYS_CHAIN in expected.chains
                     self._record_keys(transaction, signer, rows, keys_locked=locked, given=request.signer)
                     recorded.add(known)
-                results.append((request, self._write_request(transaction, request, signer, rows)))
+                sealed = self._seal_request(transaction, request, signer, rows)
             except AverError as refusal:
                 debug("ledger", "chain %s: nothing was appended: %s", request, refusal)
                 results.append((request, refusal))
             except _SignerError as failed:
                 results.append((request, failed.__cause__ or failed))
+            else:
+                # Outside the `try`: a request that fails halfway through its inserts must fail the whole commit.
+                self._insert_request(transaction, sealed, rows)
+                results.append((request, sealed.results))
         # 6. Once per chain, however many requests wrote to it.
         for row in rows.values():
             transaction.update_head(row)
         return results, recorded
 
-    def _write_request(
-        self, transaction: Transaction, request: AppendRequest, signer: Signer, rows: dict[str, ChainRow]
-    ) -> list[Sealed]:
-        """Seal and insert one request. Everything that can refuse it happens before the first insert.
+    def _seal_request(
+        self, transaction: Transaction, request: AppendRequest, signer: Signer, rows: Mapping[str, ChainRow]
+    ) -> _SealedRequest:
+        """4. Check a request and seal its records. Everything that can refuse it happens here; nothing is inserted.
 
-        `rows` has the head rows that this transaction has already moved; those of this request are added.
+        `rows` has the head rows that this transaction has already moved.
         """
-        # 4. Check all parts before any is sealed, and seal all of them before any is inserted.
         found = self._check_places(transaction, request.parts, rows)
         blobs = self._check_blobs(transaction, request.drafts)
         taken = transaction.taken_ids(self._tenant, [draft.id for draft in request.drafts])
         used = self._find_used_keys(transaction, request.drafts)
-        results: list[Sealed] = []
+        if used and request.refuse_existing:
+            first = next(draft.key for draft in request.drafts if draft.key in used)
+            raise Exists(str(first), used[first])
         ends = {chain: (row.count, row.head) if row else (0, None) for chain, row in found.items()}
-        new: list[tuple[str, list[tuple[Sealed, tuple[Any, ...]]]]] = []
+        results: list[Sealed] = []
+        new: list[tuple[str, list[_NewRecord]]] = []
         for chain, drafts, _ in request.parts:
             identity = {"ledger": self._store.ledger_id, "tenant": self._tenant, "name": chain}
             count, head = ends[chain]
-            added: list[tuple[Sealed, tuple[Any, ...]]] = []
+            added: list[_NewRecord] = []
             for draft in drafts:
                 existing = used.get(draft.key)
                 if existing is not None:
-                    if request.refuse_existing:
-                        raise Exists(str(draft.key), existing)
                     seal = (existing.canonical, existing.hash, existing.signature, existing.signature_pq)
                     stamp = (existing.signed_at, existing.signed_by)
                     results.append(Sealed(*seal, *stamp, chain=existing.chain, existed=True))
@@ -262,7 +284,6 @@ class Appender(GroupCommit[list[Sealed]]):
                 if draft.id in taken:
                     raise Refused("ID_TAKEN", f"another record has the id {draft.id}", advice=_NEW_ID_ADVICE)
                 taken.add(draft.id)
-                # A signer may still fail here, but nothing of this request has been inserted yet.
                 try:
                     sealed = draft.seal(signer, at=now(), sequence=count, previous_hash=head, chain=identity)
                 except Exception as error:
@@ -278,14 +299,17 @@ class Appender(GroupCommit[list[Sealed]]):
             ends[chain] = count, head
             if added:
                 new.append((chain, added))
-        # 5. Insert part by part: rows stand in the order in which the caller gave the drafts.
-        if new and blobs:
-            transaction.add_blobs(self._tenant, blobs.items())
-        for chain, added in new:
+        return _SealedRequest(results, found, blobs, new)
+
+    def _insert_request(self, transaction: Transaction, sealed: _SealedRequest, rows: dict[str, ChainRow]) -> None:
+        """5. Insert the new records of a request and its blobs. The chains that it moved are noted in `rows`."""
+        if sealed.new and sealed.blobs:
+            transaction.add_blobs(self._tenant, sealed.blobs.items())
+        # Part by part: the store's rows have the order in which the caller gave the drafts.
+        for chain, records in sealed.new:
             if chain not in rows:
-                rows[chain] = found[chain] or transaction.add_chain(self._tenant, chain)
-            transaction.add_records(rows[chain], added)
-        return results
+                rows[chain] = sealed.found[chain] or transaction.add_chain(self._tenant, chain)
+            transaction.add_records(rows[chain], records)
 
     def _check_places(
         self, transaction: Transaction, parts: Sequence[AppendPart], rows: Mapping[str, ChainRow]
@@ -372,7 +396,7 @@ class Appender(GroupCommit[list[Sealed]]):
             draft, blobs = build_key_draft(event, heads)
             prepared = prepare_draft(draft, key=event.key, blobs=blobs)
             request = AppendRequest([AppendPart(KEYS_CHAIN, [prepared])], signer, refuse_existing=True)
-            self._write_request(transaction, request, signer, rows)
+            self._insert_request(transaction, self._seal_request(transaction, request, signer, rows), rows)
 
     def _remember_keys(self) -> None:
         """Remember the `keys` chain on this machine, if the end of a key was recorded in it just now."""
