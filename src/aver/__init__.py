@@ -20,7 +20,7 @@ _HOMES = {
     "aver.capsule.masking.mask": ("Masked", "mask"),
     "aver.keys": ("KeyStore", "PublicKey", "Ring", "SeedSigner"),
     "aver.verdict": ("Check", "Finding", "Place", "Verdict"),
-    "aver.ledger": ("Head", "Ledger"),
+    "aver.ledger": ("Entry", "Head", "Ledger"),
     "aver.ledger.async_ledger": ("AsyncLedger",),
     "aver.ledger.bundle.export": ("export_bundle",),
     "aver.recording.asgi": ("AuditMiddleware",),
@@ -73,6 +73,7 @@ __all__ = [
     "Check",
     "Context",
     "Decision",
+    "Entry",
     "Execution",
     "Exists",
     "Finding",
@@ -206,7 +207,7 @@ if TYPE_CHECKING:
     from aver.ingest.json_lines import LineReader
     from aver.ingest.seal import TranscriptFollower
     from aver.keys import KeyStore, PublicKey, Ring, SeedSigner
-    from aver.ledger import Head, Ledger
+    from aver.ledger import Entry, Head, Ledger
     from aver.ledger.async_ledger import AsyncLedger
     from aver.ledger.bundle.export import export_bundle
     from aver.recording.asgi import AuditMiddleware

@@ -25,9 +25,8 @@ from support.approvals import enrolled, somebody
 from support.forks import exit_of, in_child
 from support.many_cases import first_now
 
-APPENDS = 4
-"""What the door writes where an approval is there: that a human must look, the request (which is there already), that
-the approval is used, and the decision."""
+APPENDS = 2
+"""What the door writes where an approval is there: that the approval is used, and the decision."""
 
 
 def deletion(workspace: Path, session: str = "s1") -> Action:

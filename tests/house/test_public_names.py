@@ -18,9 +18,9 @@ SOURCE = Path(aver.__file__).parent
 
 PUBLIC = """
 Action Adapter AgentAction AgentCall AgentEvent AgentRuntime Answer AsyncLedger AuditMiddleware AuditedCall Authority
-AverError BadInput Blob Capsule CapsuleURI Check Context Decision Execution Exists Finding Head HeadMoved IntegrityError
-InvalidCapsule KeyStore Ledger LedgerHandler LineReader Masked NotCanonical NotFound NotRecorded Option Outcome
-OutcomeUnknown Permission Place Prompt PublicKey RawRecord Reasoning RecordReader Refused Ring Sealed SeedSigner
+AverError BadInput Blob Capsule CapsuleURI Check Context Decision Entry Execution Exists Finding Head HeadMoved
+IntegrityError InvalidCapsule KeyStore Ledger LedgerHandler LineReader Masked NotCanonical NotFound NotRecorded Option
+Outcome OutcomeUnknown Permission Place Prompt PublicKey RawRecord Reasoning RecordReader Refused Ring Sealed SeedSigner
 Signature Signer Tokens ToolCall TranscriptFollower TranscriptParser TranscriptSource Trigger Unavailable
 UserEnvironment Verdict
 __version__ ascii_json ask audit audit_scope build_unknown_event canonical_bytes carry chain_name current dropped_count

@@ -8,10 +8,13 @@
 
     1. read the settings, the rules in force and the learned state; seal what changed of them since the last decision
     2. gather the facts: the session's past, where paths lead, what the action does
-    3. decide
+    3. decide. Where a person must approve, and has approved the same action before: use that approval, and decide anew
     4. seal the decision, before the caller gets it
     5. where a person must approve: open a request, or find the one for the same action; with `wait`, wait for the
        answer, use it, and decide and seal once more
+
+A caller may bring its own `decide`, which asks others, and records that are sealed in one commit with the decision
+(`beside`). All else is the same for every caller.
 
 An action that cannot be judged is refused, and the refusal is sealed: rules that do not load, a damaged past. Where the
 decision cannot be sealed, `ask` raises, and the caller must not go on.
@@ -34,9 +37,16 @@ from aver.fast_dataclass import dataclass
 from aver.files.regular import open_regular
 from aver.gate.action import Action, Facts
 from aver.gate.changes import seal_change
-from aver.gate.decide import Gate, build_refusal, decide
+from aver.gate.decide import Decider, Gate, build_refusal, decide
 from aver.gate.decision import Decision
-from aver.gate.decision_record import CallerAnswer, decision_chain, gate_id_for, next_gate_id, seal_decision
+from aver.gate.decision_record import (
+    CallerAnswer,
+    decision_chain,
+    decision_key,
+    gate_id_for,
+    next_gate_id,
+    seal_decision,
+)
 from aver.gate.effects.effects import Effects, find_effects
 from aver.gate.effects.file_writes import TEXT_MAX
 from aver.gate.effects.findings import (
@@ -70,6 +80,7 @@ from aver.ledger import Head, Ledger
 
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, WaitOutcome
+    from aver.gate.decision_record import Beside
 
 ATTEMPTS_MAX = 100
 """How often a decision is made anew because another decision of its session was sealed first."""
@@ -95,6 +106,8 @@ class Answer:
     """The call that was asked about: `Action.call_id`, or the id that `ask` made."""
     request: ApprovalRequest | None = None
     """The request for approval, where a person must approve."""
+    approval: Sealed | None = None
+    """The record by which a person's approval was used; None where none was."""
     outcome: WaitOutcome | None = None
     """How waiting for the person ended; None where Aver did not wait."""
     trouble: str = ""
@@ -134,6 +147,8 @@ def ask(
     wait: float = 0.0,
     mode: GateMode = "enforce",
     answer_with: Callable[[Decision], CallerAnswer | None] | None = None,
+    decide: Decider = decide,
+    beside: Beside | None = None,
 ) -> Answer:
     """Decide whether an action may happen, and seal the decision before this returns.
 
@@ -141,7 +156,9 @@ def ask(
     that the caller's own code declares for its tool (`aver.tool`); the user's settings win. `wait` is for how many
     seconds to wait for a person, if one must approve. With the mode `observe` the caller holds nothing back, whatever
     is decided: the record says so, and no person is asked. `answer_with` gives the answer of a hook to a decision, for
-    the record. Raises where the decision cannot be sealed: `Unavailable`,
+    the record. `decide` is who decides: it gets what `aver.gate.decide.decide` gets. `beside` gets a decision and the
+    id of its record, and returns the records that are sealed in the same commit; both may be called several times,
+    because another decision of the session may come first. Raises where the decision cannot be sealed: `Unavailable`,
     `IntegrityError` or another `AverError`. The action must not happen then.
     """
     action = bound_action(action if action.call_id else replace(action, call_id=clock.new_id()))
@@ -153,50 +170,61 @@ def ask(
             seal_change(ledger, gate)
     if declared is not None:
         gate = replace(gate, tools=add_code_declaration(gate.tools, action.tool, declared))
-    consequence = _Consequence(mode, answer_with or (lambda decision: None))
-    answer = _decide_and_seal(ledger, action, gate, annotations or {}, consequence)
+    caller = _Caller(annotations or {}, mode, answer_with or (lambda decision: None), decide, beside)
+    answer, known = _decide_and_seal(ledger, action, gate, caller)
     if answer.decision.decision != "human_review" or mode == "observe":
         return answer
-    answer, approval = _open_or_use_approval(ledger, action, answer, wait)
+    answer, approval = _open_or_use_approval(ledger, action, answer, known, wait)
     if approval is None:
         return answer
-    decided = _decide_and_seal(ledger, action, gate, annotations or {}, consequence, approval)
+    decided, _ = _decide_and_seal(ledger, action, gate, caller, approval)
     return replace(decided, request=answer.request, outcome=answer.outcome)
 
 
-class _Consequence(NamedTuple):
-    """The caller's answer to a decision, and the mode in which it asks."""
+class _Caller(NamedTuple):
+    """What the caller of `ask` brings along besides the action."""
 
+    annotations: Mapping[str, Any]
     mode: GateMode
     answer_with: Callable[[Decision], CallerAnswer | None]
+    decide: Decider
+    beside: Beside | None
+
+
+class _KnownRequest(NamedTuple):
+    """The request for the same action that an approval may come from; None where there is none."""
+
+    request: ApprovalRequest | None
+    is_approved: bool = False
 
 
 def _decide_and_seal(
-    ledger: Ledger,
-    action: Action,
-    gate: Gate,
-    annotations: Mapping[str, Any],
-    consequence: _Consequence,
-    approval: Sealed | None = None,
-) -> Answer:
+    ledger: Ledger, action: Action, gate: Gate, caller: _Caller, approval: Sealed | None = None
+) -> tuple[Answer, _KnownRequest | None]:
     """Decide, and seal the decision: steps 2 to 4. `approval` is the record by which a person's approval was used.
 
-    Another decision of the session may be sealed in the meantime. It counts for this one, so Aver decides anew.
+    Another decision of the session may be sealed in the meantime. It counts for this one, so Aver decides anew. Returns
+    the request for the same action, too, where a person must approve and Aver has looked for one.
     """
     gate_id = gate_id_for(action.call_id, 0)
+    known: _KnownRequest | None = None
     for _ in range(ATTEMPTS_MAX):
         basis, head = gate, ledger.head(decision_chain(action.session))
         # 2. Gather the facts. A past that is damaged refuses the action, as a gate without rules does.
         try:
             with log.log_time("gate", "facts gathered"):
-                facts, effects = gather_facts(ledger, action, gate, annotations, head=head)
+                facts, effects = gather_facts(ledger, action, gate, caller.annotations, head=head)
             if approval is not None:
                 facts = replace(facts, approved=True, approved_by=approval.to_dict()["authority"]["approver"] or "")
         except AverError as error:
             facts, effects, basis = Facts(now=clock.now()), None, Gate(bundle=None, trouble=error.message)
         # 3. Decide.
         with log.log_time("gate", "decided"):
-            decision = decide(action, facts, basis, gate_id=gate_id, effects=effects)
+            decision = _call_decider(caller.decide, action, facts, basis, gate_id, effects)
+        if decision.decision == "human_review" and caller.mode != "observe" and approval is None and known is None:
+            known = _find_known_request(ledger, action, decision.digest)
+            if known is not None and (approval := _use_known_approval(ledger, action, known)) is not None:
+                continue  # A person has approved the same before: decide with that fact.
         # 4. Seal the decision. `after` makes this fail if the session has got another decision since step 2. Actions
         # without a session share a chain and have no past, so they may be sealed in any order.
         after = head if action.session else None
@@ -210,13 +238,16 @@ def _decide_and_seal(
                     decision,
                     after=after,
                     approval=approval,
-                    mode=consequence.mode,
-                    answer=consequence.answer_with(decision),
+                    mode=caller.mode,
+                    answer=caller.answer_with(decision),
+                    beside=caller.beside,
                 )
         except HeadMoved as error:
             overtaken: AverError = error
             continue
         except Exists as error:  # An earlier decision about the same call has this id.
+            if error.key != decision_key(gate_id):
+                raise  # Another id of the decision would not help a record of the caller.
             overtaken = error
             gate_id = next_gate_id(ledger, action.call_id)
             log.debug("gate", "decided before: call %s has a decision; this one gets another id", action.call_id)
@@ -225,13 +256,38 @@ def _decide_and_seal(
             # No record can hold the action. Refuse it, and seal the refusal with as much of the action as fits.
             basis, reason = gate, f"the action cannot be sealed: {error.message}"
             decision = build_refusal("", basis, clock.new_id(), reason)
-            said = consequence.answer_with(decision)
-            now = Facts(now=clock.now())
-            record = seal_decision(ledger, action, now, basis, decision, mode=consequence.mode, answer=said)
+            said, now = caller.answer_with(decision), Facts(now=clock.now())
+            record = seal_decision(
+                ledger, action, now, basis, decision, mode=caller.mode, answer=said, beside=caller.beside
+            )
         if log.is_logged("gate"):
             _log_decision(decision, record, basis)
-        return Answer(decision=decision, record=record, call_id=action.call_id)
+        used = approval if decision.decision == "human_approved" else None
+        request = known.request if known is not None and used is not None else None
+        return Answer(decision=decision, record=record, call_id=action.call_id, approval=used, request=request), known
     raise overtaken
+
+
+def _call_decider(
+    decide: Decider, action: Action, facts: Facts, gate: Gate, gate_id: str, effects: Effects | None
+) -> Decision:
+    """Have someone decide. A decision that does not answer the question, or an error, becomes a refusal."""
+    try:
+        decision = decide(action, facts, gate, gate_id=gate_id, effects=effects)
+        if decision.gate_id != gate_id or (decision.digest and decision.digest != action.digest):
+            trouble = "the decision is about another action"
+        elif decision.decision == "human_approved" and not facts.approved:
+            trouble = "the decision says that a person has approved this, and nobody has"
+        else:
+            return decision
+    except Exception as error:  # noqa: BLE001 - a decider that fails must not let through
+        trouble = error.message if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
+    log.debug("gate", "refused, because no decision can be used: %s", trouble)
+    try:
+        digest = action.digest
+    except AverError:
+        digest = ""
+    return build_refusal(digest, gate, gate_id, f"nobody could decide this: {trouble[:500]}")
 
 
 def _log_decision(decision: Decision, record: Sealed, gate: Gate) -> None:
@@ -460,19 +516,20 @@ def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:
 # --- asking a human
 
 
-def _open_or_use_approval(ledger: Ledger, action: Action, answer: Answer, wait: float) -> tuple[Answer, Sealed | None]:
-    """Open a request, or go on with the one that is open for the same action. This is step 5.
+def _find_known_request(ledger: Ledger, action: Action, digest: str) -> _KnownRequest | None:
+    """Find an approval of the same action that covers it, or an open request of its session.
 
-    Returns the answer with the request in it, and the record of the approval that was used; None where there is none.
+    None where the requests cannot be read. Then the decision is sealed first, and step 5 says why.
     """
-    from aver.gate.approvals import (
-        consume,
-        load_request_states,
-        open_request,
-        recent_requests,
-        take_up_request,
-        wait_for_answer,
-    )
+    try:
+        return _look_for_request(ledger, action, digest)
+    except AverError as error:
+        log.debug("gate", "requests for approval cannot be read: %s", error.message)
+        return None
+
+
+def _look_for_request(ledger: Ledger, action: Action, digest: str) -> _KnownRequest:
+    from aver.gate.approvals import load_request_states, recent_requests
     from aver.gate.approvals.request import STATEMENT_VERSION, session_scope
 
     # An agent that repeats a call must not open a second request for a person to look at. A request that wants a
@@ -480,18 +537,49 @@ def _open_or_use_approval(ledger: Ledger, action: Action, answer: Answer, wait: 
     same = [
         request
         for request in recent_requests(ledger)
-        if request.digest == answer.decision.digest and request.statement == STATEMENT_VERSION
+        if request.digest == digest and request.statement == STATEMENT_VERSION
     ]
     states = list(zip(same, load_request_states(ledger, same), strict=True))
     # An approval whose scope holds this session comes first, then an open request of this session.
     approved = [request for request, at in states if at.state == "approved" and at.covers(action.session)]
+    if approved:
+        return _KnownRequest(approved[-1], is_approved=True)
     own = session_scope(action.session)
     waiting = [request for request, at in states if at.state == "pending" and request.scope == own]
-    known = next(reversed([*waiting, *approved]), None)
+    return _KnownRequest(waiting[-1] if waiting else None)
+
+
+def _use_known_approval(ledger: Ledger, action: Action, known: _KnownRequest) -> Sealed | None:
+    """Use an approval that is there already. None where there is none, or where it is not good any more."""
+    from aver.gate.approvals import consume, take_up_request
+
+    if known.request is None or not known.is_approved:
+        return None
     try:
-        if known is not None:
-            take_up_request(ledger, known, action)
-        request = known or open_request(
+        take_up_request(ledger, known.request, action)
+        return consume(ledger, known.request, action.digest, by=action.call_id, session=action.session)
+    except AverError as error:  # Another caller used it first, or a person denied it after all.
+        log.debug("gate", "the approval of request %s is not used: %s", known.request.id, error.message)
+        return None
+
+
+def _open_or_use_approval(
+    ledger: Ledger, action: Action, answer: Answer, known: _KnownRequest | None, wait: float
+) -> tuple[Answer, Sealed | None]:
+    """Open a request, or go on with the one that is open for the same action. This is step 5.
+
+    `known` is the request that was found before the decision was sealed. Returns the answer with the request in it, and
+    the record of the approval that was used; None where there is none.
+    """
+    from aver.gate.approvals import consume, open_request, take_up_request, wait_for_answer
+
+    # An approval that was found before, and could not be used, may be spent by now: look again.
+    if known is None or known.is_approved:
+        known = _look_for_request(ledger, action, answer.decision.digest)
+    try:
+        if known.request is not None:
+            take_up_request(ledger, known.request, action)
+        request = known.request or open_request(
             ledger, action, answer.decision, parent=answer.record, correlation=action.call_id
         )
     except Refused as refusal:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 from aver.clock import new_id
 from aver.errors import AverError
@@ -63,6 +63,14 @@ class Gate:
     history: FixHistory | None = None
     known: KnownAgents = field(default_factory=default_known_agents)
     """The names of coding agents' tools, and of the files that steer them."""
+
+
+class Decider(Protocol):
+    """Who decides: `decide` itself, or a function like it, such as one that asks policy servers."""
+
+    def __call__(
+        self, action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = None, effects: Effects | None = None
+    ) -> Decision: ...
 
 
 def decide(

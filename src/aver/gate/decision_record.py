@@ -24,6 +24,7 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     session      what the session's next decision must know: {labels, changed, changed_files, unseen}; null where the
                  action was refused without being judged: then the state of the decision before it holds
     reasons      why, in words
+    state_note   why a stored state of the risk model was not used; only in decisions for which there is such a reason
     mode         enforce, or observe: then nothing was held back. Old decisions have none, and enforced
     answer       the answer that a hook gave to its agent: allow, leave, ask or deny; only in decisions for a hook
     confined     {command, input_sha256}: the command that the agent was given instead, and the hash of the arguments
@@ -61,7 +62,10 @@ if TYPE_CHECKING:
     from aver.gate.action import Action, Facts
     from aver.gate.decide import Gate
     from aver.gate.decision import Decision
-    from aver.ledger import Head, Ledger
+    from aver.ledger import Entry, Head, Ledger
+
+    Beside = Callable[[Decision, str], list[Entry]]
+    """Gets a decision and the id of its record, and returns the records that are sealed with it."""
 
 DECISION_KIND = "gate.decision"
 OUTCOME_KIND = "gate.outcome"
@@ -128,16 +132,28 @@ def seal_decision(
     approval: Sealed | None = None,
     mode: str = "enforce",
     answer: CallerAnswer | None = None,
+    beside: Beside | None = None,
 ) -> Sealed:
     """Seal a decision durably. The caller lets nothing through before this has returned.
 
     `after` is the head up to which the facts cover the session's past; `approval` is the record of the approval that
-    was used. `mode` and `answer` say what follows from the decision; they are no part of it. Raises `HeadMoved` if
-    the chain has grown since, and `Exists` if there is a decision of this gate id.
+    was used. `mode` and `answer` say what follows from the decision; they are no part of it. `beside` returns the
+    records that are sealed in the same durable commit: all of them and the decision, or none. Raises `HeadMoved` if a
+    chain has grown since, and `Exists` if there is a decision of this gate id, or a record with a key of `beside`.
     """
     draft, blobs = build_decision_draft(action, facts, gate, decision, approval, mode=mode, answer=answer)
-    key = f"gate:{decision.gate_id}"
-    return ledger.append(decision_chain(action.session), draft, key=key, after=after, blobs=blobs)
+    chain, key = decision_chain(action.session), decision_key(decision.gate_id)
+    if beside is None:
+        return ledger.append(chain, draft, key=key, after=after, blobs=blobs)
+    from aver.ledger import Entry  # Not above: readers of decisions append nothing.
+
+    own = Entry(chain, draft, key=key, after=after, blobs=blobs)
+    return ledger.append_together([own, *beside(decision, draft.id)])[0]
+
+
+def decision_key(gate_id: str) -> str:
+    """Return the idempotency key of a decision's record."""
+    return f"gate:{gate_id}"
 
 
 _FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links", "absent", "unseen", "code")
@@ -157,6 +173,7 @@ def build_decision_draft(
     """Return the capsule of a decision, before sealing, and the blobs that go with it."""
     from aver.gate.action import DIGEST_VERSION
     from aver.gate.action_text import summarise_action
+    from aver.gate.decision_inputs import facts_to_dict
     from aver.gate.session import next_session_state  # Not above: readers of decisions need no risk model.
 
     # Mask before anything is stored: the record, its texts and its blobs hold no secret of the action. The digest and
@@ -170,25 +187,8 @@ def build_decision_draft(
         "diff": None if diff is None else Blob(diff.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
         "written": None if written is None else Blob(written.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
     }
-    known = {
-        "now": facts.now,
-        "changed": dict(facts.changed),
-        "changed_files": list(facts.changed_files),
-        "labels": sorted(facts.labels),
-        "denials": facts.denials,
-        "recent": dict(facts.recent),
-        "failures": facts.failures,
-        "uses": facts.uses,
-        "approved": facts.approved,
-        "approved_by": facts.approved_by,
-        "annotations": dict(facts.annotations),
-        **({"declared": dict(facts.declared)} if facts.declared else {}),
-        "environment": dict(facts.environment),
-        "links": dict(facts.links),
-        "absent": list(facts.absent),
-        "unseen": list(facts.unseen),
-        "code": {name: dict(found) for name, found in facts.code.items()},
-    }
+    # The change that a command makes may be long, so it is a blob.
+    known = {name: value for name, value in facts_to_dict(facts).items() if name != "written"}
     # `asdict` keeps tuples, and JSON has only lists.
     policy_lists = {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors") if policy is not None}
     # All that quotes the action is masked together: a reason may repeat a secret that only the arguments show.
@@ -200,6 +200,7 @@ def build_decision_draft(
             "policy": policy_lists,
             "fixes": [] if found is None else list(found.fixes),
             "reasons": list(decision.reasons),
+            "state_note": gate.state.note,
         }
     )
     told = masked.value
@@ -237,6 +238,7 @@ def build_decision_draft(
         "basis": {name: None if blob is None else blob.reference for name, blob in basis.items()},
         "session": _mask_state(next_session_state(facts, decision), has_secrets=masked.count > 0),
         "reasons": told["reasons"],
+        **({"state_note": told["state_note"]} if gate.state.note else {}),
         "mode": mode,
         **({} if answer is None else answer.to_dict()),
     }
@@ -462,7 +464,7 @@ def _count_decisions(ledger: Ledger, call_id: str) -> int:
     low, high = -1, None  # `low` is taken, `high` is free, as soon as one is known.
     while high is None or high - low > 1:
         number = max(2 * low, low + 1) if high is None else (low + high) // 2
-        if ledger.get(f"gate:{gate_id_for(call_id, number)}") is not None:
+        if ledger.get(decision_key(gate_id_for(call_id, number))) is not None:
             low = number
         else:
             high = number
@@ -488,7 +490,7 @@ def find_decision_records(ledger: Ledger, call_id: str) -> list[Sealed]:
     """Return the records of the newest decisions about a call, newest first, whoever sealed them: to show them."""
     count = _count_decisions(ledger, call_id) if call_id else 0
     records = (
-        ledger.get(f"gate:{gate_id_for(call_id, number)}")
+        ledger.get(decision_key(gate_id_for(call_id, number)))
         for number in range(count - 1, max(count - CANDIDATES_MAX, 0) - 1, -1)
     )
     return [record for record in records if record is not None]

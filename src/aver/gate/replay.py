@@ -10,7 +10,7 @@ Someone who has the ledger's key can seal a decision that was never made. They c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -22,10 +22,10 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import DIGEST_VERSION, FIRST_DIGEST_VERSION, Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
+from aver.gate.decision_inputs import read_recorded_inputs
 from aver.gate.decision_record import HASH_NAMES, protocol_hashes
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
-from aver.gate.risk.state import state_from_dict
 from aver.gate.session import next_session_state
 
 OTHER_VERSION = "another version of Aver's tables of effects decided it"
@@ -77,18 +77,8 @@ def replay_decision(
             return ReplayResult("other", "it says that secrets were masked in it, and none are")
         if not is_masked and digest_of(action) != result["digest"]:
             return ReplayResult("other", "the digest is not that of the action in it")
-        written = basis.get("written")
-        facts = Facts(
-            **{
-                **result["facts"],
-                "labels": frozenset(result["facts"]["labels"]),
-                "changed_files": tuple(result["facts"]["changed_files"]),
-                "absent": tuple(result["facts"].get("absent", ())),
-                "written": None if written is None else written.decode("utf-8", "surrogatepass"),
-                "unseen": tuple(result["facts"].get("unseen", ())),
-            }
-        )
-        gate = _gate_from_record(result, basis, known)
+        inputs = read_recorded_inputs(result, basis)
+        gate = inputs.apply_to(_gate_from_record(result, basis, known))
         named = result["policy"] and result["policy"]["bundle"]
         if named is not None and (gate.bundle is None or gate.bundle.digest != named):
             return ReplayResult("other", "the policy in it is not the one that it names")
@@ -98,14 +88,14 @@ def replay_decision(
         descriptive = known.find_descriptive(action.tool)
         if not descriptive.issuperset(result.get("left_out", ())):
             return ReplayResult("other", "its digest leaves out arguments that count")
-        decision = decide(action, facts, gate, gate_id=str(result["gate_id"]))
+        decision = decide(action, inputs.facts, gate, gate_id=str(result["gate_id"]))
         if is_masked:
             # Compare with the decision that is made without the secrets. A difference may come from them.
             if decision.decision == result["decision"]:
                 return ReplayResult("unrepeatable", "secrets were masked in it")
             words = f"without the masked secrets the answer is {decision.decision}, not {result['decision']!r}"
             return ReplayResult("not_checked", words)
-        return _compare_exactly(decision, facts, action, result)
+        return _compare_exactly(decision, inputs.facts, action, result)
     except (NotFound, Unavailable) as error:
         return ReplayResult("not_checked", f"the basis of the decision is not here: {error.message}")
     except (AverError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -169,29 +159,18 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
     return ReplayResult("same", "decided again, the answer is the same")
 
 
-@dataclass(frozen=True, slots=True)
-class _RecordedFixes:
-    """The answers of the repository's history that the record holds, in their order."""
-
-    answers: Iterator[int]
-
-    def fixes_before(self, paths: object, now: str) -> int:
-        return int(next(self.answers, 0))
-
-
 def _gate_from_record(result: Mapping[str, Any], basis: Mapping[str, bytes | None], known: KnownAgents) -> Gate:
-    rules, state = basis["rules"], basis["state"]
-    if rules is None or state is None:
-        raise BadInput("the rules or the state are not here")
+    """Return the gate that the record names. Its state and history are those of the record's inputs."""
+    rules = basis["rules"]
+    if rules is None:
+        raise BadInput("the rules are not here")
     return Gate(
         bundle=_parse_bundle(rules),
-        state=state_from_dict(read_json(state)),
         thresholds=Thresholds(**result["thresholds"]),
         max_retries=int(result["max_retries"]),
         caution=result.get("caution", "strict"),  # Older decisions were as cautious as this one is.
         groups={group: frozenset(members) for group, members in result["groups"].items()},
         trusted=frozenset(result["trusted"]),
-        history=_RecordedFixes(iter(result["fixes"])),
         known=known,
     )
 

@@ -2,7 +2,8 @@
 
 ledger.py            the API: `Ledger`, `open_ledger`
 read_only.py         a bundle or `.cap` file, opened to read: `ReadOnlyLedger`
-append.py            group commit, sealing, inserting
+append.py            entries, sealing, inserting
+group_commit.py      appends that wait at the same time share one commit
 keys_chain.py        the chain `keys`: our keys and until where they are valid
 meta_chain.py        the chain `meta`: the heads of all chains
 seen_heads.py, verified_heads.py, checkpoint.py, checkpoint_files.py
@@ -13,7 +14,8 @@ bundle/              directories of JSON to send to a verifier
 foreign/             other tools' files and databases
 """
 
+from aver.ledger.append import Entry
 from aver.ledger.head import Head
 from aver.ledger.ledger import Ledger, list_tenants, open_configured_ledger, open_ledger
 
-__all__ = ["Head", "Ledger", "list_tenants", "open_configured_ledger", "open_ledger"]
+__all__ = ["Entry", "Head", "Ledger", "list_tenants", "open_configured_ledger", "open_ledger"]

@@ -1,39 +1,41 @@
 """Appending: the way from a prepared draft to a durable record.
 
-Group commit (`GroupCommit`): appends that wait at the same time share one durable commit. The first caller becomes
-the leader. It takes every waiting request, writes them in one transaction and wakes their callers. Later requests
-wait; the first of them leads the next commit. So a lone caller pays only for its own commit, and there is no
-background thread.
+A request (`AppendRequest`) has one part for each place that it appends to: a chain, and drafts for its end. `append`
+makes one part with one draft, `append_many` one part with many drafts, `append_together` one part for each entry.
+Requests that wait at the same time share one durable commit (`group_commit`).
 
 One commit (`Appender`) does these steps, always in this order:
 
 1. lock the keys of all signers, so that no rotation can happen meanwhile;
 2. begin the transaction and lock the chains;
 3. check that the keys are made for this, and record them in the `keys` chain, if they seal here for the first time;
-4. check each request: everything that can refuse it comes before its first insert;
-5. seal and insert its records;
+4. check each request, and seal its records: everything that can refuse it comes before its first insert;
+5. insert its records;
 6. update the heads, commit, and only then give every caller its result.
 
-A refused request (its key exists, its head moved) fails its own caller only and leaves nothing behind. A failed
-commit fails every request in it: none of them was recorded, or the error is `OutcomeUnknown`. A store may repeat steps
-3 to 5 when another writer came first; this is why results are handed out in step 6.
+A refused request (a key exists, a head moved) fails its own caller only, and leaves nothing of any of its parts. A
+failed commit fails every request in it: none of them was recorded, or the error is `OutcomeUnknown`. A store may repeat
+steps 3 to 5 when another writer came first; this is why results are handed out in step 6.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple
 
 from aver.capsule.aver_block import RESERVED_CHAINS, read_block
+from aver.capsule.blobs import Blob
 from aver.capsule.draft import PreparedDraft, prepare_draft
+from aver.capsule.model import Capsule
 from aver.capsule.sealed import HoldableSigner, Sealed, Signer, content_hash, hold_signer
 from aver.clock import now
-from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, OutcomeUnknown, Refused, Unavailable
+from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused
+from aver.fast_dataclass import dataclass
 from aver.keys import LEDGER, KeyStore, PublicKey, Ring, RingEntry
+from aver.ledger.group_commit import GroupCommit, WriteRequest
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import (
     KEYS_CHAIN,
@@ -43,168 +45,69 @@ from aver.ledger.keys_chain import (
     key_events,
     unrecorded_events,
 )
-from aver.ledger.stores.forks import register_for_forks
 from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, RecordRow, Store, Transaction
 from aver.log import debug
 from aver.verdict import ChainJudge, Rules
 
-GROUP_MAX = 256
-"""Most requests in one commit. A limit, so that the first request does not wait for ever."""
-
-SIGNALS_MAX = 100
-"""Signals in a row during which a caller still tries to wake the others."""
-
-Result = TypeVar("Result")
-
-
-class WakeUp:
-    """Lets one thread wait until another calls `set`.
-
-    It is one lock, whose methods a signal cannot interrupt halfway. `threading.Event` is written in Python: if a signal
-    raises an exception inside it, its inner lock may stay taken for ever.
-    """
-
-    __slots__ = ("_lock",)
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._lock.acquire()
-
-    def wait(self) -> None:
-        """Return after `set` was called. Only one thread may wait, and only once."""
-        self._lock.acquire()
-
-    def set(self) -> None:
-        """Wake the thread that waits. It may be called any number of times."""
-        try:
-            self._lock.release()
-        except RuntimeError:
-            return  # It was set before.
-
-
-class WriteRequest(Generic[Result]):
-    """A request to write something. The leader of its batch sets `result` or `failure`, and then wakes the caller."""
-
-    __slots__ = ("failure", "result", "woken")
-
-    def __init__(self) -> None:
-        self.result: Result | None = None
-        self.failure: BaseException | None = None
-        self.woken = WakeUp()
-
-
-class GroupCommit(Generic[Result]):
-    """`write` gets a batch, writes it durably and sets each request's result or failure; or raises for all."""
-
-    def __init__(self, write: Callable[[Sequence[Any]], None]) -> None:
-        self._write = write
-        self._reset()
-        register_for_forks(self)
-
-    def _reset(self) -> None:
-        self._guard = threading.Lock()  # Guards the two below; never taken while writing.
-        self._waiting: list[WriteRequest[Result]] = []
-        self._leader: WriteRequest[Result] | None = None
-
-    def before_fork(self) -> None:
-        self._guard.acquire()
-
-    def after_fork_in_parent(self) -> None:
-        self._guard.release()
-
-    def after_fork_in_child(self) -> None:
-        self._reset()  # All waiting and leading threads belong to the parent.
-
-    def submit(self, request: WriteRequest[Result]) -> Result:
-        """Return the request's result when it is durable. Raises its failure if it was not written.
-
-        A signal may raise an exception at any line here. The request then leaves the queue, the other callers learn
-        what is known about theirs, and the next of them leads.
-        """
-        batch: list[WriteRequest[Result]] = []
-        try:
-            with self._guard:
-                self._waiting.append(request)
-                self._leader = self._leader or request
-            if self._leader is not request:
-                # A leader wakes us either because our request is written, or to make us the next leader.
-                request.woken.wait()
-            if self._leader is request:
-                self._commit_batch(batch)
-        finally:
-            interrupt: BaseException | None = None
-            for _ in range(SIGNALS_MAX):
-                try:
-                    self._hand_on(request, batch)
-                    break
-                except BaseException as signal:  # noqa: BLE001 - raised again below
-                    interrupt = signal
-            if interrupt is not None:
-                raise interrupt
-        if request.failure is not None:
-            raise request.failure
-        if request.result is None:
-            raise Unavailable("the record was not written")
-        return request.result
-
-    def _commit_batch(self, batch: list[WriteRequest[Result]]) -> None:
-        """Lead: move all waiting requests into `batch` and write them in one commit."""
-        with self._guard:
-            batch += self._waiting[:GROUP_MAX]
-            del self._waiting[:GROUP_MAX]
-        try:
-            self._write(batch)
-        except AverError as failure:
-            debug("ledger", "a commit of %d requests failed: %s", len(batch), failure)
-            for request in batch:
-                request.failure = failure
-
-    def _hand_on(self, request: WriteRequest[Result], batch: list[WriteRequest[Result]]) -> None:
-        """Leave the queue, make the next request the leader if this one led, and wake the callers of its batch.
-
-        It may be called again after a signal has ended it.
-        """
-        # Under the guard: a request that comes now must find either a leader or none, never a gap.
-        with self._guard:
-            if request in self._waiting:
-                self._waiting.remove(request)
-            if self._leader is request:
-                self._leader = self._waiting[0] if self._waiting else None
-            leader = self._leader
-        for each in batch:
-            if each.result is None and each.failure is None:
-                # A signal or a defect has ended the commit. This thread gets its exception, the others learn of it.
-                each.failure = OutcomeUnknown("the commit was interrupted")
-            each.woken.set()
-        # The successor leads on its own thread: this caller returns now, and no caller leads for ever.
-        if leader is not None:
-            leader.woken.set()
-
-
 AnySigner = Signer | HoldableSigner
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record that `Ledger.append_together` appends with others: a draft for the end of a chain.
+
+    `key` is its idempotency key. `after` is the head that the caller has seen; it means the head before the call, also
+    where an earlier entry of the call goes to the same chain. `blobs` are stored with the record.
+    """
+
+    chain: str
+    draft: Capsule | Mapping[str, Any]
+    key: str | None = None
+    after: Head | None = None
+    blobs: Sequence[Blob] = ()
+
+
+class AppendPart(NamedTuple):
+    """Drafts for the end of one chain. `after` is the chain's head before the request, if the caller has named it."""
+
+    chain: str
+    drafts: Sequence[PreparedDraft]
+    after: Head | None = None
+
+
 class AppendRequest(WriteRequest[list[Sealed]]):
-    """Drafts to append to one chain together."""
+    """Parts to append together: all of them or none. Several parts may have the same chain."""
 
-    __slots__ = ("after", "chain", "drafts", "refuse_existing", "signer")
+    __slots__ = ("drafts", "parts", "refuse_existing", "signer")
 
-    def __init__(
-        self,
-        chain: str,
-        drafts: Sequence[PreparedDraft],
-        signer: AnySigner,
-        after: Head | None,
-        *,
-        refuse_existing: bool,
-    ) -> None:
+    def __init__(self, parts: Sequence[AppendPart], signer: AnySigner, *, refuse_existing: bool) -> None:
         super().__init__()
-        self.chain = chain
-        self.drafts = drafts
+        self.parts = parts
+        self.drafts = parts[0].drafts if len(parts) == 1 else [draft for part in parts for draft in part.drafts]
+        """The drafts of all parts, in order."""
         self.signer = signer
-        self.after = after
         self.refuse_existing = refuse_existing
         """Refuse the request if a draft's key was used before. Otherwise the existing record takes its place."""
+
+    def __str__(self) -> str:
+        """The chains of the parts, for debug lines."""
+        return ", ".join(dict.fromkeys(part.chain for part in self.parts))
+
+
+_NewRecord = tuple[Sealed, tuple[Any, ...]]
+"""A sealed record and its columns, as `Transaction.add_records` takes them."""
+
+
+class _SealedRequest(NamedTuple):
+    """A request that nothing refuses, ready to be inserted."""
+
+    results: list[Sealed]
+    """One record for each draft: a new one, or the one that existed."""
+    found: Mapping[str, ChainRow | None]
+    """The head rows of its chains before it."""
+    blobs: Mapping[str, Blob]
+    new: Sequence[tuple[str, Sequence[_NewRecord]]]
+    """The chain and the new records of each part that has any."""
 
 
 _KnownKey = tuple[object, str]
@@ -241,8 +144,10 @@ class Appender(GroupCommit[list[Sealed]]):
                 self._record_keys(transaction, locked, rows, keys_locked=True, given=signer)
 
                 def append(chain: str, draft: PreparedDraft) -> Sealed:
-                    request = AppendRequest(chain, [draft], locked, None, refuse_existing=True)
-                    return self._write_request(transaction, request, locked, rows)[0]
+                    request = AppendRequest([AppendPart(chain, [draft])], locked, refuse_existing=True)
+                    sealed = self._seal_request(transaction, request, locked, rows)
+                    self._insert_request(transaction, sealed, rows)
+                    return sealed.results[0]
 
                 yield transaction, append
                 for row in rows.values():
@@ -261,7 +166,7 @@ class Appender(GroupCommit[list[Sealed]]):
                     if id(request.signer) not in signers:
                         signers[id(request.signer)] = key_locks.enter_context(hold_signer(request.signer))
                 except (AverError, OSError) as error:
-                    debug("ledger", "chain %s: the signer cannot be used: %s", request.chain, error)
+                    debug("ledger", "chain %s: the signer cannot be used: %s", request, error)
                     request.failure = error
             todo = [(request, signers[id(request.signer)]) for request in batch if request.failure is None]
             if not todo:
@@ -277,7 +182,7 @@ class Appender(GroupCommit[list[Sealed]]):
                     new = True
             expected = ExpectedWrites(
                 self._tenant,
-                frozenset([request.chain for request, _ in todo]),
+                frozenset([part.chain for request, _ in todo for part in request.parts]),
                 todo[0][0].drafts if len(todo) == 1 else [draft for request, _ in todo for draft in request.drafts],
                 [event.key for event in key_events(self._keys.ring())] if new else (),
             )
@@ -326,93 +231,129 @@ class Appender(GroupCommit[list[Sealed]]):
                 except Exception as error:
                     raise _SignerError from error
                 is_new = known not in self._recorded_keys and known not in recorded
-                if is_new or request.chain in RESERVED_CHAINS:
-                    check_purpose(self._keys.ring(), signer, request.chain)
+                for part in request.parts:
+                    if is_new or part.chain in RESERVED_CHAINS:
+                        check_purpose(self._keys.ring(), signer, part.chain)
                 if is_new:
                     locked = KEYS_CHAIN in expected.chains
                     self._record_keys(transaction, signer, rows, keys_locked=locked, given=request.signer)
                     recorded.add(known)
-                results.append((request, self._write_request(transaction, request, signer, rows)))
+                sealed = self._seal_request(transaction, request, signer, rows)
             except AverError as refusal:
-                debug("ledger", "chain %s: nothing was appended: %s", request.chain, refusal)
+                debug("ledger", "chain %s: nothing was appended: %s", request, refusal)
                 results.append((request, refusal))
             except _SignerError as failed:
                 results.append((request, failed.__cause__ or failed))
+            else:
+                # Outside the `try`: a request that fails halfway through its inserts must fail the whole commit.
+                self._insert_request(transaction, sealed, rows)
+                results.append((request, sealed.results))
         # 6. Once per chain, however many requests wrote to it.
         for row in rows.values():
             transaction.update_head(row)
         return results, recorded
 
-    def _write_request(
-        self, transaction: Transaction, request: AppendRequest, signer: Signer, chains: dict[str, ChainRow]
-    ) -> list[Sealed]:
-        """Seal and insert one request. Everything that can refuse it happens before the first insert."""
-        # 4. Check the request. `chains` has the head rows that this transaction has already moved.
-        row = chains.get(request.chain) or transaction.chain(self._tenant, request.chain)
-        count, head, frozen = (row.count, row.head, row.frozen) if row else (0, None, False)
-        if frozen:
-            raise Refused(
-                "FROZEN",
-                f"{request.chain} was imported and does not grow here",
-                advice=f"aver import --drop {request.chain} removes that import with all its chains",
-            )
-        if request.after is not None and (request.after.count, request.after.hash) != (count, head):
-            raise HeadMoved(request.after, Head(self._store.ledger_id, self._tenant, request.chain, count, head))
-        blobs = {blob.digest: blob for draft in request.drafts for blob in draft.blobs}
-        # Every blob that a draft refers to must come with the request or be stored already.
-        for draft in request.drafts:
+    def _seal_request(
+        self, transaction: Transaction, request: AppendRequest, signer: Signer, rows: Mapping[str, ChainRow]
+    ) -> _SealedRequest:
+        """4. Check a request and seal its records. Everything that can refuse it happens here; nothing is inserted.
+
+        `rows` has the head rows that this transaction has already moved.
+        """
+        found = self._check_places(transaction, request.parts, rows)
+        blobs = self._check_blobs(transaction, request.drafts)
+        taken = transaction.taken_ids(self._tenant, [draft.id for draft in request.drafts])
+        used = self._find_used_keys(transaction, request.drafts)
+        if used and request.refuse_existing:
+            first = next(draft.key for draft in request.drafts if draft.key in used)
+            raise Exists(str(first), used[first])
+        ends = {chain: (row.count, row.head) if row else (0, None) for chain, row in found.items()}
+        results: list[Sealed] = []
+        new: list[tuple[str, list[_NewRecord]]] = []
+        for chain, drafts, _ in request.parts:
+            identity = {"ledger": self._store.ledger_id, "tenant": self._tenant, "name": chain}
+            count, head = ends[chain]
+            added: list[_NewRecord] = []
+            for draft in drafts:
+                existing = used.get(draft.key)
+                if existing is not None:
+                    seal = (existing.canonical, existing.hash, existing.signature, existing.signature_pq)
+                    stamp = (existing.signed_at, existing.signed_by)
+                    results.append(Sealed(*seal, *stamp, chain=existing.chain, existed=True))
+                    continue
+                if draft.id in taken:
+                    raise Refused("ID_TAKEN", f"another record has the id {draft.id}", advice=_NEW_ID_ADVICE)
+                taken.add(draft.id)
+                try:
+                    sealed = draft.seal(signer, at=now(), sequence=count, previous_hash=head, chain=identity)
+                except Exception as error:
+                    raise _SignerError from error
+                sealed.chain = chain
+                count, head = count + 1, sealed.hash  # The next record of this request links to this one.
+                results.append(sealed)
+                added.append(
+                    (sealed, (draft.id, draft.type, draft.block["kind"], draft.key, draft.session, sealed.signed_at))
+                )
+                if draft.key is not None:
+                    used[draft.key] = sealed  # A repeated key within one request counts as used.
+            ends[chain] = count, head
+            if added:
+                new.append((chain, added))
+        return _SealedRequest(results, found, blobs, new)
+
+    def _insert_request(self, transaction: Transaction, sealed: _SealedRequest, rows: dict[str, ChainRow]) -> None:
+        """5. Insert the new records of a request and its blobs. The chains that it moved are noted in `rows`."""
+        if sealed.new and sealed.blobs:
+            transaction.add_blobs(self._tenant, sealed.blobs.items())
+        # Part by part: the store's rows have the order in which the caller gave the drafts.
+        for chain, records in sealed.new:
+            if chain not in rows:
+                rows[chain] = sealed.found[chain] or transaction.add_chain(self._tenant, chain)
+            transaction.add_records(rows[chain], records)
+
+    def _check_places(
+        self, transaction: Transaction, parts: Sequence[AppendPart], rows: Mapping[str, ChainRow]
+    ) -> dict[str, ChainRow | None]:
+        """Raise a refusal if a part cannot be added to its chain. Returns the chains' head rows before the request."""
+        found: dict[str, ChainRow | None] = {}
+        for chain, drafts, after in parts:
+            if chain not in found:
+                found[chain] = rows.get(chain) or transaction.chain(self._tenant, chain)
+            row = found[chain]
+            if row is not None and row.frozen:
+                raise Refused(
+                    "FROZEN",
+                    f"{chain} was imported and does not grow here",
+                    advice=f"aver import --drop {chain} removes that import with all its chains",
+                )
+            end = (row.count, row.head) if row else (0, None)
+            if after is not None and (after.count, after.hash) != end:
+                raise HeadMoved(after, Head(self._store.ledger_id, self._tenant, chain, *end))
+            for draft in drafts:
+                if draft.key is not None and chain != KEYS_CHAIN and is_event_key(draft.key):
+                    words = f"the key {draft.key!r} stands for a record of the chain {KEYS_CHAIN!r}"
+                    raise BadInput(words, advice="give the record another key")
+        return found
+
+    def _check_blobs(self, transaction: Transaction, drafts: Sequence[PreparedDraft]) -> dict[str, Blob]:
+        """The blobs of all drafts. Raises `BadInput` if a draft refers to one that is neither there nor stored."""
+        blobs = {blob.digest: blob for draft in drafts for blob in draft.blobs}
+        for draft in drafts:
             for digest in draft.blob_digests:
                 if digest not in blobs and not transaction.has_blob(self._tenant, digest):
                     words = f"the draft refers to the blob {digest}, which is not here"
                     raise BadInput(words, advice="pass it in blobs=")
-        identity = {"ledger": self._store.ledger_id, "tenant": self._tenant, "name": request.chain}
-        results: list[Sealed] = []
-        taken = transaction.taken_ids(self._tenant, [draft.id for draft in request.drafts])
-        keys = [draft.key for draft in request.drafts if draft.key is not None]
-        if request.chain != KEYS_CHAIN and (reserved := next(filter(is_event_key, keys), None)) is not None:
-            words = f"the key {reserved!r} stands for a record of the chain {KEYS_CHAIN!r}"
-            raise BadInput(words, advice="give the record another key")
-        used: dict[str | None, Sealed] = {}
-        if keys and (found := transaction.find_by_keys(self._tenant, keys)):
-            # A column led to these records, and columns are not signed: verify each before a caller gets it.
-            ring = self._keys.ring()
-            used = {key: verify_lookup(*record, "key", key, ring) for key, record in found.items()}
-        new: list[tuple[Sealed, tuple[Any, ...]]] = []
-        for draft in request.drafts:
-            existing = used.get(draft.key)
-            if existing is not None:
-                if request.refuse_existing:
-                    raise Exists(str(draft.key), existing)
-                seal = (existing.canonical, existing.hash, existing.signature, existing.signature_pq)
-                stamp = (existing.signed_at, existing.signed_by)
-                results.append(Sealed(*seal, *stamp, chain=existing.chain, existed=True))
-                continue
-            if draft.id in taken:
-                raise Refused(
-                    "ID_TAKEN", f"a record with the id {draft.id} is already in the ledger", advice=_NEW_ID_ADVICE
-                )
-            taken.add(draft.id)
-            # 5. Seal. A signer may still fail here, but nothing of this request has been inserted yet.
-            try:
-                sealed = draft.seal(signer, at=now(), sequence=count, previous_hash=head, chain=identity)
-            except Exception as error:
-                raise _SignerError from error
-            sealed.chain = request.chain
-            count, head = count + 1, sealed.hash  # The next record of this request links to this one.
-            results.append(sealed)
-            new.append(
-                (sealed, (draft.id, draft.type, draft.block["kind"], draft.key, draft.session, sealed.signed_at))
-            )
-            if draft.key is not None:
-                used[draft.key] = sealed  # A repeated key within one request counts as used.
-        if new:
-            if row is None:
-                row = transaction.add_chain(self._tenant, request.chain)
-            chains[request.chain] = row
-            if blobs:
-                transaction.add_blobs(self._tenant, blobs.items())
-            transaction.add_records(row, new)
-        return results
+        return blobs
+
+    def _find_used_keys(self, transaction: Transaction, drafts: Sequence[PreparedDraft]) -> dict[str | None, Sealed]:
+        """The records that have the keys of these drafts already, by key."""
+        keys = [draft.key for draft in drafts if draft.key is not None]
+        found = transaction.find_by_keys(self._tenant, keys) if keys else {}
+        if not found:
+            return {}
+        # A column led to these records, and columns are not signed: verify each before a caller gets it.
+        ring = self._keys.ring()
+        return {key: verify_lookup(*record, "key", key, ring) for key, record in found.items()}
 
     def _record_keys(
         self,
@@ -454,8 +395,8 @@ class Appender(GroupCommit[list[Sealed]]):
             self._has_recorded_end = self._has_recorded_end or event.kind != "key.create"
             draft, blobs = build_key_draft(event, heads)
             prepared = prepare_draft(draft, key=event.key, blobs=blobs)
-            request = AppendRequest(KEYS_CHAIN, [prepared], signer, None, refuse_existing=True)
-            self._write_request(transaction, request, signer, rows)
+            request = AppendRequest([AppendPart(KEYS_CHAIN, [prepared])], signer, refuse_existing=True)
+            self._insert_request(transaction, self._seal_request(transaction, request, signer, rows), rows)
 
     def _remember_keys(self) -> None:
         """Remember the `keys` chain on this machine, if the end of a key was recorded in it just now."""

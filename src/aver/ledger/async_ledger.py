@@ -61,6 +61,9 @@ class AsyncLedger:
     async def append_many(self, *args: Any, **options: Any) -> list[Sealed]:
         return await self._call(self.ledger.append_many, *args, **options)
 
+    async def append_together(self, *args: Any, **options: Any) -> list[Sealed]:
+        return await self._call(self.ledger.append_together, *args, **options)
+
     async def close_chain(self, chain: str) -> Sealed:
         return await self._call(self.ledger.close_chain, chain)
 

@@ -30,7 +30,7 @@ from aver.capsule.uri import parse_uri
 from aver.config import Config, ensure_home, load_config
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.keys import LEDGER, KeyLike, KeyStore, Ring, StoreSigner
-from aver.ledger.append import AnySigner, Appender, AppendRequest, verify_lookup
+from aver.ledger.append import AnySigner, Appender, AppendPart, AppendRequest, Entry, verify_lookup
 from aver.ledger.head import Head
 from aver.ledger.stores.protocol import ChainRow, LookupColumn, Search, Store, Transaction
 from aver.ledger.stores.urls import is_on_server, open_store, path_from_url
@@ -111,11 +111,7 @@ class Ledger:
         `key` is an idempotency key, unique in the tenant. If it was used before, this raises `Exists` with that record.
         `after` is the head that the caller has seen. If the chain has moved on, this raises `HeadMoved`.
         """
-        self._check_place(chain, after)
-        # All slow work that can fail comes first, before this request waits for its turn to be written.
-        prepared = [prepare_draft(draft, key=key, blobs=blobs)]
-        request = AppendRequest(chain, prepared, signer or self.signer(), after, refuse_existing=True)
-        return self._appender.submit(request)[0]
+        return self.append_together([Entry(chain, draft, key, after, blobs)], signer=signer)[0]
 
     def append_many(
         self,
@@ -141,13 +137,37 @@ class Ledger:
         ]
         if not prepared:
             return []
-        request = AppendRequest(chain, prepared, signer or self.signer(), after, refuse_existing=False)
+        request = AppendRequest([AppendPart(chain, prepared, after)], signer or self.signer(), refuse_existing=False)
+        return self._appender.submit(request)
+
+    def append_together(self, entries: Sequence[Entry], *, signer: AnySigner | None = None) -> list[Sealed]:
+        """Seal entries at the ends of their chains in one durable commit: all of them or none.
+
+        The records are sealed in the order of the entries. They may refer to each other by id, and to each other's
+        blobs. An entry that would be refused alone refuses the call, by the same error: `Exists`, `HeadMoved` and so
+        on. A key that occurs twice in the call is `BadInput`.
+        `after` of an entry is the head of its chain before the call, also in the second entry for a chain.
+        """
+        parts: list[AppendPart] = []
+        # All slow work that can fail comes first, before this request waits for its turn to be written.
+        for entry in entries:
+            self._check_place(entry.chain, entry.after)
+            prepared = prepare_draft(entry.draft, key=entry.key, blobs=entry.blobs)
+            parts.append(AppendPart(entry.chain, [prepared], entry.after))
+        keys = [draft.key for part in parts for draft in part.drafts if draft.key is not None]
+        if len(set(keys)) < len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise BadInput(f"two entries of one call have the key {twice!r}", advice="give each record its own key")
+        if not parts:
+            return []
+        request = AppendRequest(parts, signer or self.signer(), refuse_existing=True)
         return self._appender.submit(request)
 
     def append_reserved(self, chain: str, draft: Capsule, *, key: str | None, after: Head | None = None) -> Sealed:
         """Append to `meta` or `keys`, which only the ledger itself may write."""
         signer = self.attesting_signer()
-        request = AppendRequest(chain, [prepare_draft(draft, key=key)], signer, after, refuse_existing=True)
+        part = AppendPart(chain, [prepare_draft(draft, key=key)], after)
+        request = AppendRequest([part], signer, refuse_existing=True)
         return self._appender.submit(request)[0]
 
     def close_chain(self, chain: str) -> Sealed:

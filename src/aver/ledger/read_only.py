@@ -27,7 +27,7 @@ from aver.config import Config
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
 from aver.keys import KeyLike, KeyStore, Ring
-from aver.ledger.append import AnySigner
+from aver.ledger.append import AnySigner, Entry
 from aver.ledger.head import Head
 from aver.ledger.ledger import ROWS_MAX, Ledger
 from aver.ledger.stores.protocol import Transaction
@@ -147,6 +147,9 @@ class ReadOnlyLedger(Ledger):
         self._refuse()
 
     def append_many(self, chain: str, drafts: Iterable[Capsule | Mapping[str, Any]], **options: Any) -> list[Sealed]:
+        self._refuse()
+
+    def append_together(self, entries: Sequence[Entry], **options: Any) -> list[Sealed]:
         self._refuse()
 
     def append_reserved(self, chain: str, draft: Capsule, **options: Any) -> Sealed:

@@ -18,7 +18,8 @@ from typing import Literal, Protocol, get_args
 from aver.errors import BadInput
 from aver.gate.action import Action, Facts
 from aver.gate.decision import NO_OUTCOMES_REASON, Estimate
-from aver.gate.risk.features import Features, MeasuredChange, measure_diff
+from aver.gate.risk.diff import read_diff
+from aver.gate.risk.features import Features, MeasuredChange, measure_diff, measure_parts
 from aver.gate.risk.model import (
     CHANGE,
     CHANGE_TYPES,
@@ -64,15 +65,10 @@ def estimate(
     `effects` are the names of its effects, `places` the zones and classes that it touches, as `gate.effects` names
     them. None means that the effects are not known. If the diff shows all effects, both are ignored.
     """
-    # A command has no diff of its own. The facts have one where it shows all that it writes.
-    diff = action.diff if action.diff is not None else facts.written
-    own = measure_diff(diff, workspace=action.workspace) if diff and not diff.isspace() else None
-    # 1. The action's own change, and that together with the session's earlier changes. Those do not matter for an
-    #    action that only reads or runs something.
-    changes = [] if own is None else [own]
-    if facts.changed and (own is not None or action.type in CHANGE_TYPES):
-        before = MeasuredChange(Features.from_dict(facts.changed), facts.changed_files)
-        changes.append(before if own is None else own.plus(before))
+    # 1. The action's own change, and that together with the session's earlier changes.
+    diff = _find_diff(action, facts)
+    own = None if diff is None else measure_diff(diff, workspace=action.workspace)
+    changes = _list_changes(own, action, facts)
     fixes: list[int] = []
     candidates: list[Mapping[str, float]] = []
     for change in changes:
@@ -90,6 +86,33 @@ def estimate(
     )
     # The decision's record keeps the counts of fixes: the repository cannot be asked for them later.
     return replace(found, fixes=tuple(fixes), change=own)
+
+
+def find_fixes(action: Action, facts: Facts, history: FixHistory | None) -> tuple[int, ...]:
+    """Return the answers of a history that `estimate` asks for about this action, in its order."""
+    diff = _find_diff(action, facts)
+    # Not `measure_diff`: the names of the files are enough, so no line is looked into.
+    own = None if diff is None else measure_parts(read_diff(diff), workspace=action.workspace)
+    changes = _list_changes(own, action, facts)
+    return tuple(0 if history is None else history.fixes_before(change.sources, facts.now) for change in changes)
+
+
+def _find_diff(action: Action, facts: Facts) -> str | None:
+    """Return the diff of an action. A command has none of its own; the facts have one where it shows what it writes."""
+    diff = action.diff if action.diff is not None else facts.written
+    return diff if diff and not diff.isspace() else None
+
+
+def _list_changes(own: MeasuredChange | None, action: Action, facts: Facts) -> list[MeasuredChange]:
+    """Return an action's own change, and that together with the session's earlier changes.
+
+    The earlier changes do not matter for an action that only reads or runs something.
+    """
+    changes = [] if own is None else [own]
+    if facts.changed and (own is not None or action.type in CHANGE_TYPES):
+        before = MeasuredChange(Features.from_dict(facts.changed), facts.changed_files)
+        changes.append(before if own is None else own.plus(before))
+    return changes
 
 
 def estimate_from_features(features: Mapping[str, float], state: RiskState) -> Estimate:

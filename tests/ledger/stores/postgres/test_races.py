@@ -15,7 +15,7 @@ import pytest
 from aver import Capsule, Exists, Ledger, Refused, Unavailable, open_ledger
 from aver.capsule.draft import prepare_draft
 from aver.clock import new_id
-from aver.ledger.append import AppendRequest
+from aver.ledger.append import AppendPart, AppendRequest
 from aver.ledger.stores.protocol import ExpectedWrites
 
 ALL_OVER = """
@@ -185,7 +185,8 @@ def test_a_taken_id_refuses_its_own_caller_alone(ledger: Ledger) -> None:
     """The server refuses the whole transaction; done again with ids looked up, all others of the group are written."""
     taken = ledger.append("demo.a", Capsule(type="tool"))
     drafts = {name: prepare_draft(Capsule(type="tool", id=name)) for name in (new_id(), taken.id, new_id())}
-    group = [AppendRequest("demo.b", [draft], ledger.signer(), None, refuse_existing=True) for draft in drafts.values()]
+    parts = [AppendPart("demo.b", [draft]) for draft in drafts.values()]
+    group = [AppendRequest([part], ledger.signer(), refuse_existing=True) for part in parts]
     ledger._appender._write_batch(group)
     assert [request.failure and request.failure.code for request in group] == [None, "ID_TAKEN", None]
     written = [request.result[0].hash for request in group if request.result]
