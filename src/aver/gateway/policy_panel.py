@@ -1,0 +1,188 @@
+"""Asking both policy servers, and making one decision of their answers.
+
+The gate's `ask` takes anyone as the one who decides. For an act that is the panel: it puts the same question to both
+servers, and their answers must agree. Otherwise the decision is a refusal, with the reason:
+
+    a server is down, slow, or gives an answer that cannot be used    POLICY_UNAVAILABLE
+    a server runs another program                                     POLICY_UNAVAILABLE
+    one allows and the other refuses, or they want different things   POLICY_DENY, servers_disagree
+    both refuse                                                       POLICY_DENY, or the code of the deciding rule
+
+A refusal of both is also the gate's own decision. So its record can be made again by anyone, as every other decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from aver.errors import AverError, Unavailable
+from aver.fast_dataclass import dataclass
+from aver.gate.action import Action, Facts
+from aver.gate.decide import Gate, build_refusal, decide
+from aver.gate.decision import Decision
+from aver.gate.decision_inputs import DecisionInputs
+from aver.gate.effects.effects import Effects
+from aver.gateway.attestation import Attestation, PolicyKeys, check_attestation, read_attestation
+from aver.gateway.codes import POLICY_DENY, load_reason_codes
+from aver.gateway.evidence import PolicyBits, Share
+from aver.gateway.patch import NOOP, SanitizePatch
+from aver.gateway.policy_server import Evaluation, EvaluationQuestion, Evaluator, name_program, read_bits, read_patch
+from aver.gateway.request import BoundRequest
+from aver.keys.statement import Statement
+from aver.log import debug
+from aver.serving.part_client import PartClient
+
+POLICY_UNAVAILABLE = "POLICY_UNAVAILABLE"
+
+UNSET_FACTS = "0" * 64
+"""Stands for facts that could not be gathered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelAnswer:
+    """The joint answer of both servers. With `shares`, both allowed the request."""
+
+    reason_code: str
+    detail: str = ""
+    program_id: str = ""
+    facts_sha256: str = UNSET_FACTS
+    shares: tuple[Share, Share] | None = None
+    bits: PolicyBits = PolicyBits(0, 0, 0)
+    patch: SanitizePatch = NOOP
+    attestations: tuple[Statement, ...] = ()
+    """Those that were given, refusals too."""
+
+    @property
+    def commit(self) -> dict[str, Any] | None:
+        """The evidence as the wire carries it."""
+        return None if self.shares is None else {f"policy{share.server_id}": share.to_dict() for share in self.shares}
+
+
+class RemotePolicyServer:
+    """A policy server in another process. Its answers count only with a valid signature by its key."""
+
+    def __init__(self, server_id: int, client: PartClient, keys: PolicyKeys) -> None:
+        self._server_id = server_id
+        self._client = client
+        self._keys = keys
+
+    def evaluate(
+        self, question: EvaluationQuestion, *, gate: Gate | None = None, effects: Effects | None = None
+    ) -> Evaluation:
+        answer = self._client.post("/evaluate", question.to_dict())
+        if answer.keys() != {"share", "attestation"}:
+            raise Unavailable(f"policy server {self._server_id} gave no answer that can be used")
+        check_attestation(answer["attestation"], self._server_id, self._keys.of(self._server_id))
+        share = None if answer["share"] is None else Share.parse(answer["share"])
+        return Evaluation(share, Statement.from_dict(answer["attestation"]))
+
+
+class PolicyPanel:
+    """One act's question to both servers. It is the `decide` of `gate.ask`; `answer` is there after each call.
+
+    A panel serves one act: `ask` may have it decide several times, and the last answer counts.
+    """
+
+    def __init__(self, servers: Sequence[Evaluator], request: BoundRequest, action_id: str) -> None:
+        self._servers = servers
+        self._request = request
+        self._action_id = action_id
+        self.answer = PanelAnswer(reason_code=POLICY_UNAVAILABLE, detail="nobody was asked")
+
+    def decide(
+        self, action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = None, effects: Effects | None = None
+    ) -> Decision:
+        """Ask both servers, and return the one decision."""
+        if gate.bundle is None:
+            # The rules do not load, or the session's past is damaged: nobody can decide.
+            decision = decide(action, facts, gate, gate_id=gate_id)
+            self.answer = PanelAnswer(reason_code=POLICY_UNAVAILABLE, detail="; ".join(decision.reasons))
+            return decision
+        inputs = DecisionInputs.gather(action, facts, gate)
+        program_id = name_program(gate)
+        question = EvaluationQuestion(
+            action_id=self._action_id, program_id=program_id, request=self._request, action=action, inputs=inputs
+        )
+        known = {"program_id": program_id, "facts_sha256": inputs.digest}
+        answers = self._ask_servers(question, gate, effects)
+        attestations = tuple(answer.attestation for answer in answers if isinstance(answer, Evaluation))
+        try:
+            first, second = (_require_answer(answer, question) for answer in answers)
+        except AverError as error:
+            self.answer = PanelAnswer(
+                reason_code=POLICY_UNAVAILABLE, detail=error.message, attestations=attestations, **known
+            )
+            return build_refusal(action.digest, gate, gate_id or "", f"no policy decision: {error.message}")
+        own = answers[0].decision if isinstance(answers[0], Evaluation) else None
+        decision = own or decide(action, facts, inputs.apply_to(gate), gate_id=gate_id, effects=effects)
+        if gate_id and decision.gate_id != gate_id:
+            decision = replace(decision, gate_id=gate_id)  # A policy server does not know the decision's id.
+        self.answer = self._join(decision, first, second, answers, PanelAnswer(
+            reason_code=POLICY_DENY, attestations=attestations, **known
+        ))
+        if self.answer.shares is None and decision.decision in ("pass", "human_review", "human_approved"):
+            return build_refusal(action.digest, gate, decision.gate_id, self.answer.detail)
+        return decision
+
+    def _ask_servers(
+        self, question: EvaluationQuestion, gate: Gate, effects: Effects | None
+    ) -> list[Evaluation | AverError]:
+        def ask(server: Evaluator) -> Evaluation | AverError:
+            try:
+                return server.evaluate(question, gate=gate, effects=effects)
+            except AverError as error:
+                debug("gateway", "a policy server gave no answer: %s", error.message)
+                return error
+
+        if not any(isinstance(server, RemotePolicyServer) for server in self._servers):
+            return [ask(server) for server in self._servers]
+        with ThreadPoolExecutor(len(self._servers)) as pool:  # Both at once: each answer takes a round trip.
+            return list(pool.map(ask, self._servers))
+
+    def _join(
+        self,
+        decision: Decision,
+        first: Attestation,
+        second: Attestation,
+        answers: Sequence[Evaluation | AverError],
+        refusal: PanelAnswer,
+    ) -> PanelAnswer:
+        """Make one answer of two that can be used. `refusal` is the answer if they do not both allow the same."""
+        shares = [answer.share for answer in answers if isinstance(answer, Evaluation)]
+        if first.bits != second.bits:
+            return replace(refusal, detail="servers_disagree: the two policy servers decided differently")
+        bits = read_bits(decision, self._request.intent_id)
+        if shares[0] is None or shares[1] is None or bits is None:
+            wanted = "" if decision.policy is None else decision.policy.code
+            code = wanted if wanted in load_reason_codes() else POLICY_DENY
+            reasons = "; ".join(decision.shown_reasons) or "; ".join(first.reasons)
+            return replace(refusal, reason_code=code, detail=reasons)
+        if bits != first.bits:
+            return replace(refusal, detail="servers_disagree: the gateway decided differently from both policy servers")
+        code = "REQUIRE_CONFIRM" if bits.need_confirm else "ALLOW"
+        return replace(
+            refusal, reason_code=code, shares=(shares[0], shares[1]), bits=bits, patch=read_patch(decision)
+        )
+
+
+def _require_answer(answer: Evaluation | AverError, question: EvaluationQuestion) -> Attestation:
+    """Return the attestation in an answer that fits the question. Raises `Unavailable` or what the server raised."""
+    if isinstance(answer, AverError):
+        raise answer
+    statement_by = answer.attestation.content.get("server_id")
+    _, attestation = read_attestation(answer.attestation, statement_by if statement_by in (0, 1) else 0)
+    wanted = (question.action_id, question.request.sha256, question.inputs.digest)
+    if (attestation.action_id, attestation.request_sha256, attestation.facts_sha256) != wanted:
+        raise Unavailable(f"policy server {attestation.server_id} answered another question")
+    if attestation.program_id != question.program_id:
+        raise Unavailable(
+            f"policy server {attestation.server_id} runs another program",
+            advice="run: aver gateway pin, and give both servers the same rules",
+        )
+    if (answer.share is None) != (attestation.allow_pre == 0):
+        raise Unavailable(f"policy server {attestation.server_id} contradicts itself")
+    return attestation
+
