@@ -540,11 +540,16 @@ def _look_for_request(ledger: Ledger, action: Action, digest: str) -> _KnownRequ
         if request.digest == digest and request.statement == STATEMENT_VERSION
     ]
     states = list(zip(same, load_request_states(ledger, same), strict=True))
-    # An approval whose scope holds this session comes first, then an open request of this session.
-    approved = [request for request, at in states if at.state == "approved" and at.covers(action.session)]
+    # An approval whose scope holds this session comes first, then an open request of this session. An action that
+    # carries out one request of its session is approved for that session alone.
+    own = session_scope(action.session)
+    approved = [
+        request
+        for request, at in states
+        if at.state == "approved" and at.covers(action.session) and (not action.request_sha256 or at.scope == own)
+    ]
     if approved:
         return _KnownRequest(approved[-1], is_approved=True)
-    own = session_scope(action.session)
     waiting = [request for request, at in states if at.state == "pending" and request.scope == own]
     return _KnownRequest(waiting[-1] if waiting else None)
 

@@ -6,7 +6,8 @@
 `decisions`: each decision is made again from the inputs in its record, and must come out the same. The session's past
 in its record must be the one that the decision before has left. A decision that claims a human's approval must have
 used an approval of exactly its action, in its session, that no other decision has used. A decision cannot be made again
-where its record holds masked secrets, or where it was refused because there were no rules; the verdict counts these.
+where its record holds masked secrets, or where it was refused without being judged: there were no rules, or those who
+were to decide could not, or disagreed. The verdict counts these. Only a refusal can be of that kind.
 
 `changes`: the records of changed rules, settings and keys (`aver.gate.changes`). The newest change is named. A warning
 says so where harmful actions pass since a change that did not pass before, or where rules ask nobody about anything.

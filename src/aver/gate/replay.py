@@ -31,6 +31,9 @@ from aver.gate.session import next_session_state
 OTHER_VERSION = "another version of Aver's tables of effects decided it"
 """Why a decision of an earlier or later version is not made again. It says nothing about forgery."""
 
+NOT_JUDGED = "it was refused without being judged"
+"""Why a refusal is not made again. Nothing else follows from such a refusal, and no other decision can claim this."""
+
 MASK_MARK = b"[masked:"
 """How the text begins that masking puts in the place of a secret."""
 
@@ -58,7 +61,7 @@ def replay_decision(
     known = known or default_known_agents()
     try:
         result = content["outcome"]["result"]
-        if (unrepeatable := _check_repeatable(result)) is not None:
+        if (unrepeatable := _check_repeatable(result, known)) is not None:
             return unrepeatable
         basis = {name: _fetch_blob(reference, blob) for name, reference in result["basis"].items()}
         is_masked = bool(result["masked"]["count"])
@@ -89,6 +92,9 @@ def replay_decision(
         if not descriptive.issuperset(result.get("left_out", ())):
             return ReplayResult("other", "its digest leaves out arguments that count")
         decision = decide(action, inputs.facts, gate, gate_id=str(result["gate_id"]))
+        if result["policy"] is None and decision.policy is not None:
+            # Someone else was to decide, and could not: a policy server was down, or two of them disagreed.
+            return ReplayResult("unrepeatable", NOT_JUDGED)
         if is_masked:
             # Compare with the decision that is made without the secrets. A difference may come from them.
             if decision.decision == result["decision"]:
@@ -119,7 +125,11 @@ _DECISIONS_BY_OUTCOME = {
 """The decisions that can follow from each answer of policy; None where policy was not asked."""
 
 
-def _check_repeatable(result: Mapping[str, Any]) -> ReplayResult | None:
+_RESULTS_OF_JUDGING = ("score", "interval", "features", "model", "effects", "session")
+"""The parts of a record that only an action has which was judged."""
+
+
+def _check_repeatable(result: Mapping[str, Any], known: KnownAgents) -> ReplayResult | None:
     """Say why a decision cannot be made again; None where it can. Even then its word must fit the policy's answer."""
     policy = result["policy"]
     word, outcome = result["decision"], None if policy is None else policy["outcome"]
@@ -127,9 +137,13 @@ def _check_repeatable(result: Mapping[str, Any]) -> ReplayResult | None:
         return ReplayResult("other", f"policy says {outcome}, and the decision is {word}")
     if result.get("digest_version", FIRST_DIGEST_VERSION) not in (FIRST_DIGEST_VERSION, DIGEST_VERSION):
         return ReplayResult("unrepeatable", OTHER_VERSION)
-    if policy is None and (result["basis"]["rules"] is None or not result["digest"]):
-        return ReplayResult("unrepeatable", "it was refused without being judged")
-    return None
+    if policy is not None:
+        return None
+    # Without this, a refusal that claims not to be judged could change the session's state, such as its labels.
+    judged = [name for name in _RESULTS_OF_JUDGING if result[name] is not None]
+    if judged and result.get("effects_version") == known.effects_version:
+        return ReplayResult("other", f"it was refused without being judged, and has a {judged[0]}")
+    return ReplayResult("unrepeatable", NOT_JUDGED) if result["basis"]["rules"] is None or not result["digest"] else None
 
 
 def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: Mapping[str, Any]) -> ReplayResult:

@@ -12,7 +12,8 @@ refused with a code, and not recorded:
     ALREADY_DECIDED      the same person voted so before
     DECIDED, DENIED, EXPIRED, REPLAY                       the request has ended: approved, denied, too late, used
     NOT_APPROVED         used before enough people approved
-    SCOPE_MISMATCH       used in another session than the one that it is good for
+    SCOPE_MISMATCH       used in another session than the one that it is good for; or given for the workspace, where
+                         the action carries out one request of its session
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def approve(
     """Sign and record an approval of what was `shown` to a person. Returns the state after it.
 
     `scope` may be `workspace`, and `uses` up to `USES_MAX`; without them the request's own count: its session, once.
+    An action with a `request_sha256` can be approved for its session alone.
     """
     if scope not in ("", request.scope, WORKSPACE_SCOPE) or not 0 <= uses <= USES_MAX:
         raise BadInput(f"an approval is good in its session or the workspace, and at most {USES_MAX} times")
@@ -132,6 +134,10 @@ def record_vote(
     """Record a signed vote, if it counts. Raises Refused if not."""
     blob = _build_shown_blob(shown)
     candidate = _build_vote(request, statement, custody, blob, comment)
+    # Here the action is read, also from a blob. `vote_problem` sees only what the request's record holds.
+    if statement.content.get("scope") == WORKSPACE_SCOPE and request.read_action(ledger.blob).get("request_sha256"):
+        words = "the action belongs to one request of its session, so an approval is good in that session alone"
+        raise Refused("SCOPE_MISMATCH", words, advice="approve it without --scope")
     for _ in range(ATTEMPTS_MAX):
         view = _view_request(ledger, request)
         now = replace(candidate, at=clock.now(), sequence=view.head.count)

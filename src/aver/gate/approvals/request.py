@@ -21,7 +21,8 @@
     anchor      the source of those keys: `ledger` or `system`
     statement   2: the version of the statement that people sign. Requests of earlier versions of Aver lack this field
                 and the next two, and want version 1
-    scope       `session:<id>`: the session in which an approval is good, unless the person says `workspace`
+    scope       `session:<id>`: the session in which an approval is good, unless the person says `workspace`. Nobody
+                can say so of an action with a `request_sha256`
     uses        1: how often it is good, unless the person says more
 
 `aver.gate.approvals.notification` tells people that a request waits for them.
@@ -154,6 +155,15 @@ class ApprovalRequest:
         if bound_content(whole, beside["arguments"].keys()) != bound:
             raise BadInput("the action in the request and the rest of it do not fit")
         return {name: value for name, value in whole.items() if name != "v" and (value or name != "request_sha256")}
+
+    @property
+    def names_request(self) -> bool:
+        """Whether the action carries out a request of another protocol, by its hash. A blob is not looked into.
+
+        Such a hash covers the session. So an approval of the action is good in its session alone.
+        """
+        action = self.content["action"]
+        return isinstance(action, dict) and bool(action.get("request_sha256"))
 
     def read_beside(self, fetch: Callable[[str], bytes]) -> Any:
         """Return the part of the action that the digest leaves out, as the record has it."""

@@ -6,7 +6,7 @@ A person's vote (`approve`, `deny`, `escalate`) is a statement with the purpose 
 
 `request` is the id of the request's record, so a vote is good in one ledger, one tenant and for one request only.
 `scope` and `uses` are those of the request, or what the person chose in an approval: the scope `workspace`, and up to
-`USES_MAX` uses. Where several people must approve, the narrowest of their choices counts. `shown` is the SHA-256 of the
+`USES_MAX` uses. An action with a `request_sha256` is approved for its session alone. Where several people must approve, the narrowest of their choices counts. `shown` is the SHA-256 of the
 exact text that the person saw. The ledger keeps that text as a blob. Version 1 was {digest, decision, approver,
 expires, shown}. It counts only for a request that wants it, which no version of Aver opens any more. `expired` comes
 from Aver and has no signature. A vote is recorded as an `approval.decision`, with `outcome.result`: {v, request,
@@ -149,7 +149,7 @@ def _read_choice(request: ApprovalRequest, statement: Statement, word: str) -> t
         return request.scope, request.uses
     is_count = isinstance(uses, int) and not isinstance(uses, bool) and 1 <= uses <= USES_MAX
     return (
-        WORKSPACE_SCOPE if scope == WORKSPACE_SCOPE else request.scope,
+        WORKSPACE_SCOPE if scope == WORKSPACE_SCOPE and not request.names_request else request.scope,
         uses if is_count and isinstance(uses, int) else request.uses,
     )
 
