@@ -20,25 +20,28 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from urllib.parse import urlsplit
 
 from aver.errors import BadInput, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import make_directory
-from aver.files.locks import find_lock_holder, open_lock_file, try_lock
+from aver.files.locks import Pace, find_lock_holder, open_lock_file, try_lock, wait_until
 from aver.files.regular import require_safe_directory
+from aver.lazy_pattern import lazy_pattern
 from aver.log import debug
 
 HOST = "127.0.0.1"
 """The only TCP address at which Aver listens, and the only one that its clients connect to."""
 
 PORT_MAX = 65535
+
+_LOOPBACK = lazy_pattern(r"http://(?:127\.0\.0\.1|localhost):([1-9][0-9]{0,4})/?", re.ASCII)
 
 UNIX_PATH_MAX = 103
 """Longest path of a Unix socket, in bytes. The kernel's field has 104 on macOS and 108 on Linux, with a final zero."""
@@ -48,6 +51,8 @@ UNIX_MODES = (0o600, 0o660)
 
 BACKLOG = 128
 """Connections that the kernel keeps until the server accepts them."""
+
+_BACKLOG_PACE = Pace(0.002, 0.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +72,20 @@ class UnixAddress:
     def connect(self, timeout: float) -> socket.socket:
         """Connect a socket. Raises `OSError`."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connection.settimeout(timeout)
-            connection.connect(os.fspath(self.path))
-        except BaseException:
+        connection.settimeout(timeout)
+        answer = 0
+
+        def is_settled() -> bool:
+            nonlocal answer
+            answer = connection.connect_ex(os.fspath(self.path))
+            return answer != errno.EAGAIN
+
+        # Linux does not wait for a server whose backlog is full, so the client tries again.
+        if not wait_until(is_settled, timeout, _BACKLOG_PACE):
+            answer = errno.ETIMEDOUT
+        if answer:
             connection.close()
-            raise
+            raise OSError(answer, os.strerror(answer))
         return connection
 
 
@@ -103,19 +116,14 @@ PartAddress = UnixAddress | LoopbackAddress
 def parse_address(text: str) -> PartAddress:
     """Read an address as the module's docstring shows it. `BadInput` for any other, and for other machines."""
     if text.startswith("unix:"):
-        return UnixAddress(_check_unix_path(Path(text.removeprefix("unix:").replace("//", "/"))))
-    try:
-        url = urlsplit(text)
-        host, port = url.hostname, url.port
-    except ValueError:
-        host = port = None
-    plain = port and text.rstrip("/") in (f"http://{host}:{port}", f"{host}:{port}")
-    if host not in (HOST, "localhost") or not plain or not port:
+        return UnixAddress(_check_unix_path(Path(text.removeprefix("unix:").removeprefix("//"))))
+    match = _LOOPBACK.fullmatch(text)
+    if match is None or int(match[1]) > PORT_MAX:
         raise BadInput(
-            f"{ascii(text)[:120]} is not the address of a part on this machine",
+            f"{ascii(text)[:120]} is not the address of a server on this machine",
             advice=f"use unix:/PATH or http://{HOST}:PORT",
         )
-    return LoopbackAddress(port)
+    return LoopbackAddress(int(match[1]))
 
 
 def _check_unix_path(path: Path) -> Path:
@@ -132,7 +140,9 @@ def _check_unix_path(path: Path) -> Path:
 class Listener:
     """A socket that listens. Closing it also removes the file of a Unix socket."""
 
-    def __init__(self, listening: socket.socket, address: PartAddress, release: Callable[[], None] | None = None):
+    def __init__(
+        self, listening: socket.socket, address: PartAddress, release: Callable[[], None] | None = None
+    ) -> None:
         self.socket = listening
         self.address = address
         self._release = release
