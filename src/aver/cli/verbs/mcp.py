@@ -55,14 +55,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     server = build_server(lambda: _open_service(given, opened))
     try:
         if given.http:
-            from aver.mcp.http import HOST, PATH, bind_socket, read_token, serve_http
+            from aver.mcp.http import PATH, read_mcp_token, serve_http
+            from aver.serving.sockets import bind_loopback
 
-            token, path = read_token()
-            listening = bind_socket(given.port or 0)
-            StderrScreen().print_note(
-                f"listening on http://{HOST}:{listening.getsockname()[1]}{PATH}; the token is in {path}"
-            )
-            anyio.run(serve_http, server, listening, token)
+            token, path = read_mcp_token()
+            listener = bind_loopback(given.port or 0)
+            StderrScreen().print_note(f"listening on {listener.address}{PATH}; the token is in {path}")
+            anyio.run(serve_http, server, listener, token)
         else:
             from aver.mcp.stdio import serve_stdio
 
