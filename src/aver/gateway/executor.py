@@ -1,0 +1,311 @@
+"""The executor: the only part that causes effects. It acts once, and only on evidence that it has checked itself.
+
+For each COMMIT it makes the checks of `aver.gateway.predicate`, in that order. Then:
+
+1. mark   it appends `act.commit` with the key `act:<action_id>`. The ledger takes each key once, in any process and for
+          good. So a second COMMIT of the same act is `REPLAY_DENY`.
+2. act    it applies the patch to the inputs itself, and carries the effect out.
+3. tell   it appends `act.outcome` with the key `outcome:<action_id>`, and answers.
+
+If the executor dies between the mark and the outcome, nobody knows whether the effect happened. The next executor on
+this machine closes the act as `OUTCOME_UNKNOWN` and does not try again. To know which executors have died, each holds
+the lock on a file of its own, as long as it lives.
+
+A refused COMMIT leaves an `act.outcome` without a key, and burns nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from aver.capsule.sealed import Sealed
+from aver.errors import AverError, Exists, Refused
+from aver.gate.decision_record import RecordedDecision
+from aver.gate.own_records import OwnRecords
+from aver.gateway.act_records import (
+    CommitBasis,
+    EffectReport,
+    Ingress,
+    Preview,
+    Surroundings,
+    act_chain,
+    build_commit_draft,
+    build_outcome_draft,
+    mark_key,
+    outcome_key,
+    read_preview,
+)
+from aver.gateway.codes import (
+    ALLOW,
+    ALLOW_INSECURE,
+    BAD_COMMIT_PROOF,
+    REPLAY_DENY,
+    build_envelope,
+)
+from aver.gateway.commit_order import CommitOrder
+from aver.gateway.confirmation import Confirmation, check_confirmation
+from aver.gateway.executor_life import ExecutorLife
+from aver.gateway.patch import NOOP, PatchedInputs, SanitizePatch, apply_patch
+from aver.gateway.predicate import EvidenceTrust, KnownCommit, judge_commit
+from aver.gateway.request import BoundRequest
+from aver.gateway.settings import GatewaySettings
+from aver.keys.statement import Statement
+from aver.ledger import Ledger
+from aver.log import debug
+
+EXECUTOR_UNAVAILABLE = "EXECUTOR_UNAVAILABLE"
+EFFECT_FAILED = "EFFECT_FAILED"
+OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
+TX_INVALID = "TX_INVALID"
+
+class EffectOrder(NamedTuple):
+    """An effect to carry out, after all checks."""
+
+    request: BoundRequest
+    inputs: Mapping[str, Any]
+    """The inputs that go out, after the patch."""
+    preview: Preview
+    workspace: str
+    """The workspace that the decision was about."""
+    action_id: str
+
+
+class EffectDone(NamedTuple):
+    """The result of an effect: words, and the data for the caller and for the record."""
+
+    summary: str
+    data: Mapping[str, Any]
+    recorded: Mapping[str, Any] | None = None
+    """The data for the record, where it is not the same: the content of a file is not copied into the ledger."""
+
+
+class Effect(Protocol):
+    """Carries out one intent. Raises `Refused` with a code, or any `AverError`, where it cannot."""
+
+    def __call__(self, order: EffectOrder) -> EffectDone: ...
+
+
+class Executor:
+    """Carries out acts of one ledger. `close` it, or use it as a context, so that its lock file goes."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        effects: Mapping[str, Effect],
+        *,
+        trust: Callable[[], EvidenceTrust],
+        program_id: Callable[[], str],
+        settings: GatewaySettings,
+        deployment: Any = "embedded",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._ledger = ledger
+        self._effects = effects
+        self._trust = trust
+        self._program_id = program_id
+        self._settings = settings
+        self._deployment = deployment
+        self._clock = clock
+        self._life = ExecutorLife(ledger)
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End this executor. All its acts have an outcome by now."""
+        self._life.end()
+
+    def recover(self) -> int:
+        """Close the acts that executors on this machine left without an outcome when they died. Returns how many."""
+        closed = 0
+        for dead in self._life.find_dead():
+            closed += sum(self._close_act(record) for record in dead.open_marks(self._ledger))
+            dead.forget()
+        return closed
+
+    def _close_act(self, mark: Sealed) -> bool:
+        """Record that the outcome of an act is not known, unless it has one."""
+        result = mark.to_dict()["outcome"]["result"]
+        preview = self._load_preview(str(result["tx_id"]), str(result["action_id"]))
+        report = EffectReport(OUTCOME_UNKNOWN, "the executor ended between the mark and the outcome")
+        surroundings = Surroundings(Ingress("recovery"), self._deployment, self._settings.is_insecure)
+        draft = build_outcome_draft(preview, surroundings, report, parent=mark.id, sent=None)
+        try:
+            self._ledger.append(act_chain(preview.session), draft, key=outcome_key(preview.action_id))
+        except Exists:
+            return False
+        debug("gateway", "closed the act %s, whose executor has died", preview.action_id)
+        return True
+
+    def execute(self, order: CommitOrder) -> dict[str, Any]:
+        """Carry out a COMMIT, or refuse it. Returns the envelope; raises only where a defect of Aver is at work."""
+        try:
+            return self._execute(order)
+        except Refused as refusal:
+            return build_envelope(refusal.code, str(refusal), data={"action_id": order.action_id})
+        except AverError as error:
+            debug("gateway", "cannot carry out %s: %s", order.action_id, error.message)
+            return build_envelope(EXECUTOR_UNAVAILABLE, str(error), data={"action_id": order.action_id})
+
+    def _execute(self, order: CommitOrder) -> dict[str, Any]:
+        request = BoundRequest.bind(
+            order.intent_id,
+            caller=order.caller,
+            session=order.session,
+            inputs=order.inputs,
+            external_principal=order.external_principal,
+            delegation_jti=order.delegation_jti,
+        )
+        preview = self._load_preview(order.tx_id, order.action_id)
+        surroundings = Surroundings(order.ingress, self._deployment, self._settings.is_insecure)
+        try:
+            basis, patch = self._accept(order, request, preview)
+            effect = self._effects.get(request.intent_id)
+            if effect is None:
+                raise Refused(EXECUTOR_UNAVAILABLE, f"this executor cannot carry out {request.intent_id}")
+            decision = self._load_decision(basis.decision_id, request)
+            # Applied before the mark: a patch that cannot be applied must not burn the act.
+            sent = apply_patch(patch, request.intent_id, request.inputs)
+        except _Rejected as rejected:
+            return self._refuse(preview, surroundings, rejected)
+        except Refused as refusal:
+            return self._refuse(preview, surroundings, _Rejected(refusal.code, "", str(refusal)))
+        # 1. Mark. From here on the act cannot happen again.
+        self._life.begin()
+        draft = build_commit_draft(basis, surroundings, self._life.describe(), patch.to_dict())
+        try:
+            mark = self._ledger.append(act_chain(request.session), draft, key=mark_key(order.action_id))
+        except Exists:
+            return self._refuse(preview, surroundings, _Rejected(REPLAY_DENY, "", "this act was carried out before"))
+        order_ = EffectOrder(request, sent.inputs, preview, str(decision.action.get("workspace", "")), order.action_id)
+        return self._act(effect, order_, sent, mark, surroundings)
+
+    def _act(
+        self, effect: Effect, order: EffectOrder, sent: PatchedInputs, mark: Sealed, surroundings: Surroundings
+    ) -> dict[str, Any]:
+        """Steps 2 and 3: cause the effect, and record what became of it."""
+        began, data, summary = time.monotonic(), dict[str, Any](), ""
+        try:
+            done = effect(order)
+            code = ALLOW_INSECURE if surroundings.is_insecure else ALLOW
+            data, summary = dict(done.data), done.summary
+            result = dict(done.data if done.recorded is None else done.recorded)
+            report = EffectReport(code, "", sent.sha256, result)
+        except Refused as refusal:
+            report = EffectReport(refusal.code, str(refusal), sent.sha256)
+        except Exception as error:  # noqa: BLE001 - the mark is there: whatever happened must be recorded
+            words = str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
+            report = EffectReport(EFFECT_FAILED, words, sent.sha256)
+        report = report._replace(duration_ms=int((time.monotonic() - began) * 1000))
+        draft = build_outcome_draft(order.preview, surroundings, report, parent=mark.id, sent=sent.inputs)
+        known = {"tx_id": order.preview.tx_id, "action_id": order.action_id, "request_sha256": order.request.sha256}
+        try:
+            self._ledger.append(act_chain(order.request.session), draft, key=outcome_key(order.action_id))
+        except AverError as error:
+            words = f"the effect is done, and its outcome could not be sealed: {error.message}" if report.is_done else (
+                f"{report.reason_code}, which could not be sealed: {error.message}"
+            )
+            return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known)
+        return build_envelope(report.reason_code, summary or report.detail, data={**known, **data})
+
+    def _accept(
+        self, order: CommitOrder, request: BoundRequest, preview: Preview
+    ) -> tuple[CommitBasis, SanitizePatch]:
+        """Check the evidence. Returns the basis of the mark and the patch to apply, or raises `_Rejected`."""
+        patch = NOOP if preview.patch is None else SanitizePatch.from_dict(preview.patch)
+        seen = self._ledger.get(mark_key(order.action_id)) is not None
+        if self._settings.is_insecure:
+            if seen:
+                raise _Rejected(REPLAY_DENY, "", "this act was carried out before")
+            return CommitBasis(preview, order.commit, decision_id=order.decision), patch
+        confirmation = self._confirm(order, request)
+        acceptance = judge_commit(
+            order.commit,
+            list(order.attestations) or None,
+            KnownCommit(
+                action_id=order.action_id,
+                request_sha256=request.sha256,
+                program_id=self._program_id(),
+                now=self._clock(),
+                replay_seen=seen,
+                confirmed=confirmation is not None or (self._settings.confirm == "flag" and order.user_confirm),
+                intent_id=request.intent_id,
+                patch=patch,
+            ),
+            replace(self._trust(), mac_ttl=self._settings.mac_ttl),
+        )
+        if not acceptance.accepted:
+            raise _Rejected(acceptance.reason_code, acceptance.detail, acceptance.words)
+        if preview.request_sha256 != request.sha256:
+            raise _Rejected(BAD_COMMIT_PROOF, "bad_request_sha256", "the PREVIEW was of another request")
+        return (
+            CommitBasis(
+                preview,
+                order.commit,
+                attestations=tuple(Statement.from_dict(item) for item in order.attestations),
+                approvals=() if confirmation is None else confirmation.statements,
+                approval_use="" if confirmation is None else confirmation.use_id,
+                approver="" if confirmation is None else confirmation.approver,
+                decision_id=order.decision,
+            ),
+            patch,
+        )
+
+    def _confirm(self, order: CommitOrder, request: BoundRequest) -> Confirmation | None:
+        if not order.approval:
+            return None
+        try:
+            return check_confirmation(self._ledger, order.approval, request, order.action_id)
+        except Refused as refusal:
+            raise _Rejected(refusal.code, "", str(refusal)) from refusal
+
+    def _load_preview(self, tx_id: str, action_id: str) -> Preview:
+        """Load the PREVIEW of a tx, verified and sealed by this ledger's own ring."""
+        record = self._ledger.get(tx_id.removeprefix("tx_")) if tx_id.startswith("tx_") else None
+        if record is None:
+            raise Refused(TX_INVALID, "no PREVIEW has this tx_id")
+        preview = read_preview(OwnRecords(self._ledger).require(record), self._ledger.blob)
+        if preview.action_id != action_id:
+            raise Refused(TX_INVALID, "the PREVIEW is of another act")
+        return preview
+
+    def _load_decision(self, decision_id: str, request: BoundRequest) -> RecordedDecision:
+        """Load the gate's decision that the evidence belongs to. It must be about this request, and allow it."""
+        record = self._ledger.get(decision_id) if decision_id else None
+        if record is None:
+            raise Refused("MISSING_EVIDENCE", "the gate's decision about this act is not in the ledger")
+        decision = RecordedDecision.from_record(OwnRecords(self._ledger).require(record))
+        if decision.action.get("request_sha256") != request.sha256 or not decision.allows:
+            if self._settings.is_insecure or (self._settings.confirm == "flag" and decision.decision == "human_review"):
+                return decision
+            raise Refused("POLICY_DENY", "the gate's decision does not allow this request")
+        return decision
+
+    def _refuse(self, preview: Preview, surroundings: Surroundings, rejected: _Rejected) -> dict[str, Any]:
+        """Record a refused COMMIT. It burns nothing: the record has no key."""
+        debug("gateway", "refused %s: %s %s", preview.action_id, rejected.code, rejected.detail)
+        detail = f"{rejected.detail}: {rejected.words}".removeprefix(": ")
+        draft = build_outcome_draft(
+            preview, surroundings, EffectReport(rejected.code, detail), parent=preview.record_id, sent=None
+        )
+        self._ledger.append(act_chain(preview.session), draft)
+        data = {"tx_id": preview.tx_id, "action_id": preview.action_id, "request_sha256": preview.request_sha256}
+        if rejected.detail:
+            data["detail"] = rejected.detail
+        return build_envelope(rejected.code, rejected.words, data=data)
+
+
+class _Rejected(Exception):
+    """A COMMIT that is refused: the code, the detail and the words of the answer."""
+
+    def __init__(self, code: str, detail: str, words: str) -> None:
+        super().__init__(words)
+        self.code = code
+        self.detail = detail
+        self.words = words

@@ -1,0 +1,521 @@
+"""The gateway: `act`, PREVIEW and COMMIT.
+
+    with aver.open_gateway() as gateway:
+        answer = gateway.act({"intent_id": "WriteWorkspaceFile", "inputs": {"relpath": "a.txt", "content": "hi\\n"},
+                              "constraints": {}, "caller": "agent:writer"})
+
+An act is one request for one effect. It goes through these steps; the first that fails gives the answer:
+
+1. read      exactly four fields, and an intent that the table knows
+2. allow     caller and session fit the door; the delegation holds; capabilities of caller and principal
+3. PREVIEW   bind the inputs, build the action, have both policy servers decide, seal decision and PREVIEW together.
+             Where a person must approve, open the gate's own request for approval
+4. COMMIT    find the PREVIEW, compare session, caller and context, get fresh shares or the approval where needed, and
+             hand it to the executor, which checks everything again
+
+The second name of an intent, such as `CheckMessagePolicy`, stops after the PREVIEW. The first name with `inputs.tx_id`
+begins with COMMIT. All state is in records, so any process of this ledger can carry out the COMMIT of a PREVIEW.
+
+Every answer is an envelope (`aver.gateway.codes`). A refusal is recorded like everything else.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol
+
+from aver import clock
+from aver.errors import AverError, Refused
+from aver.fast_dataclass import dataclass
+from aver.gate.ask import Answer, ask
+from aver.gate.decision import Decision
+from aver.gate.own_records import OwnRecords
+from aver.gateway.act_records import (
+    ACTION_PREFIX,
+    Deployment,
+    EffectReport,
+    Ingress,
+    Preview,
+    Surroundings,
+    act_chain,
+    build_outcome_draft,
+    build_preview_draft,
+    check_session,
+    digest_inputs,
+    read_preview,
+)
+from aver.gateway.codes import BAD_REQUEST, build_envelope, load_reason_codes
+from aver.gateway.commit_order import CommitOrder
+from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
+from aver.gateway.intents import ActInputs, IntentCall, read_inputs
+from aver.gateway.patch import NOOP
+from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
+from aver.gateway.policy_server import Evaluator
+from aver.gateway.request import ActRequest, BoundRequest
+from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
+from aver.gateway.workspace_files import WorkspaceFiles
+from aver.keys.statement import Statement
+from aver.ledger import Entry, Ledger
+from aver.log import debug
+
+ACTION_ID_BYTES = 12
+"""Random bytes of an act's id: 16 characters in base64url."""
+
+CLOSED_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "intent_id": {"type": "string", "description": "the action to take, such as WriteWorkspaceFile"},
+        "inputs": {"type": "object", "description": "the inputs of the intent; tx_id commits an earlier PREVIEW"},
+        "constraints": {
+            "type": "object",
+            "properties": {
+                "external_principal": {"type": "string"},
+                "delegation_token": {"type": "string"},
+                "user_confirm": {"type": "boolean"},
+                "workload_token": {"type": "string"},
+            },
+            "additionalProperties": False,
+        },
+        "caller": {"type": "string", "description": "the name of the agent that asks"},
+    },
+    "required": ["intent_id", "inputs", "constraints", "caller"],
+    "additionalProperties": False,
+}
+"""The JSON Schema of an act, for the door that shows one."""
+
+
+class Commits(Protocol):
+    """The executor in this process, or the way to one elsewhere."""
+
+    def execute(self, order: CommitOrder) -> dict[str, Any]: ...
+
+
+class Delegation(NamedTuple):
+    """A delegation that holds: whose it is, its id, and the statements that prove it."""
+
+    principal: str
+    jti: str
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """The door that acts come through: the session they belong to, and whom the door lets speak."""
+
+    session: str
+    ingress: Ingress = Ingress("embedded")
+    callers: tuple[str, ...] = ("*",)
+    """Patterns of the callers that may act through this door."""
+    principal: str | None = None
+    """The principal whose signature the door has checked; None where there is none."""
+    delegation_token: str | None = None
+    """The token that came with that signature."""
+
+
+DelegationCheck = Callable[[str, str, str, str], Delegation]
+"""(token, session, caller, intent) → the delegation. Raises `Refused`."""
+
+
+class Gateway:
+    """Answers acts in one ledger. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        servers: Sequence[Evaluator],
+        executor: Commits,
+        workspace: str,
+        settings: GatewaySettings,
+        check_delegation: DelegationCheck,
+        deployment: Deployment = "embedded",
+        session: str = "",
+        clock: Callable[[], float] = time.time,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.ledger = ledger
+        self.workspace = workspace
+        self.settings = settings
+        self._servers = servers
+        self._executor = executor
+        self._check_delegation = check_delegation
+        self._deployment = deployment
+        self._clock = clock
+        self._close = close
+        self.door = Door(session=check_session(session or new_session()))
+        """The door of this process itself: for callers of `act` that name no other."""
+
+    def __enter__(self) -> Gateway:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._close()
+
+    def act(self, document: Any, *, door: Door | None = None) -> dict[str, Any]:
+        """Answer an act: an object of four fields, or the bytes of one. Returns the envelope and raises nothing.
+
+        A ledger that cannot record anything denies everything: the answer is `EXECUTOR_UNAVAILABLE`.
+        """
+        door = door or self.door
+        try:
+            return self._act(document, door)
+        except AverError as error:
+            debug("gateway", "an act could not be answered: %s", error.message)
+            return build_envelope("EXECUTOR_UNAVAILABLE", f"nothing was done: {error}")
+
+    def _act(self, document: Any, door: Door) -> dict[str, Any]:
+        intent_id, caller = "", ""
+        try:
+            # 1. Read.
+            act = ActRequest.parse(document)
+            intent_id, caller = act.intent_id, act.caller
+            call = act.find_intent()
+            # 2. Is it allowed to ask?
+            visit = self._admit(act, call, door)
+            given = read_inputs(call, act.inputs)
+            if given.tx_id is not None:
+                return self._commit(call, given, visit)
+            request = BoundRequest.bind(
+                call.intent.name,
+                caller=act.caller,
+                session=door.session,
+                inputs=given.bound or {},
+                external_principal=visit.principal,
+                delegation_jti=visit.jti,
+            )
+        except Refused as refusal:
+            return self._refuse(refusal, intent_id, caller, door)
+        # 3. and 4.
+        preview, envelope, evidence = self._preview(request, visit, uses_approval=not call.preview_only)
+        if call.preview_only or evidence is None:
+            return envelope
+        return self._hand_over(preview, request, evidence, visit)
+
+    # --- may it ask?
+
+    def _admit(self, act: ActRequest, call: IntentCall, door: Door) -> _Visit:
+        """Check who asks on whose behalf. Raises `Refused`."""
+        if not may_name(door.callers, act.caller):
+            raise Refused("INGRESS_CONFLICT", f"this door does not admit the caller {act.caller!r}")
+        constraints, name = act.constraints, call.intent.name
+        token = constraints.delegation_token
+        if door.ingress.kind == "federated":
+            if constraints.external_principal not in (None, door.principal):
+                raise Refused("INGRESS_CONFLICT", "the act names another principal than its signed headers")
+            if token not in (None, door.delegation_token):
+                raise Refused("INGRESS_CONFLICT", "the act brings another delegation than its signed headers")
+            token = door.delegation_token
+        principal = door.principal or constraints.external_principal
+        if constraints.workload_token is not None:
+            raise Refused("WORKLOAD_TOKEN_INVALID", "no skill is installed here, so there are no workload tokens")
+        allowed = find_capabilities(self.settings.callers, act.caller)
+        if allowed is not None and not may_name(allowed, name):
+            raise Refused("CAPABILITY_DENY", f"{act.caller} may not use {name}")
+        delegation: Delegation | None = None
+        if token is not None:
+            delegation = self._check_delegation(token, door.session, act.caller, name)
+            if principal is not None and delegation.principal != principal:
+                raise Refused("EXTERNAL_PRINCIPAL_MISMATCH", "the delegation is by another principal than the act names")
+            principal = delegation.principal
+        elif principal is not None:
+            raise Refused("DELEGATION_REQUIRED", f"an act for {principal} needs a delegation token")
+        if principal is not None:
+            allowed = find_capabilities(self.settings.principals, principal)
+            if allowed is not None and not may_name(allowed, name):
+                raise Refused("PRINCIPAL_CAPABILITY_DENY", f"{principal} may not use {name}")
+        surroundings = Surroundings(door.ingress, self._deployment, self.settings.is_insecure)
+        return _Visit(door, act.caller, principal, delegation, surroundings, bool(constraints.user_confirm))
+
+    def _refuse(self, refusal: Refused, intent_id: str, caller: str, door: Door) -> dict[str, Any]:
+        """Record a refusal that came before any decision, and answer with it."""
+        code = refusal.code if refusal.code in load_reason_codes() else BAD_REQUEST
+        preview = Preview(
+            reason_code=code,
+            detail=str(refusal),
+            intent_id=intent_id,
+            caller=caller,
+            session=door.session,
+            action_id=new_action_id(),
+        )
+        draft, _ = build_preview_draft(
+            preview, Surroundings(door.ingress, self._deployment, self.settings.is_insecure), keeps_inputs=False
+        )
+        self.ledger.append(act_chain(door.session), draft)
+        return build_envelope(code, str(refusal))
+
+    # --- PREVIEW
+
+    def _preview(
+        self, request: BoundRequest, visit: _Visit, *, uses_approval: bool
+    ) -> tuple[Preview, dict[str, Any], _Evidence | None]:
+        """Have both servers decide, seal it, and answer. The evidence is None where nothing can be committed now."""
+        action_id = new_action_id()
+        base, diff = None, None
+        if request.intent_id in CHANGING_INTENTS:
+            look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
+            base, diff = {"sha256": look.base.sha256}, build_change(request, self.workspace, look)
+        begun = Preview(
+            reason_code="POLICY_DENY",
+            intent_id=request.intent_id,
+            caller=request.caller,
+            session=request.session,
+            inputs=request.inputs,
+            context=request.context,
+            action_id=action_id,
+            request_sha256=request.sha256,
+            patch=NOOP.to_dict(),
+            base=base,
+            delegation=visit.jti or "",
+            delegations=() if visit.delegation is None else visit.delegation.statements,
+        )
+        act = _PreviewedAct(self, begun, visit.surroundings)
+        action = build_action(request, action_id=action_id, workspace=self.workspace, diff=diff)
+        panel = PolicyPanel(self._servers, request, action_id)
+        answer = ask(
+            self.ledger,
+            action,
+            decide=panel.decide,
+            beside=lambda decision, record_id: act.build_entries(panel.answer, decision, record_id),
+            approvals="use" if uses_approval else "find",
+        )
+        preview = act.finish(panel.answer, answer)
+        evidence = _Evidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
+        data = {
+            "tx_id": preview.tx_id,
+            "action_id": preview.action_id,
+            "request_sha256": preview.request_sha256,
+            "allow_pre": preview.allow_pre,
+            "need_confirm": preview.need_confirm,
+            "patch": preview.patch,
+            "expires": preview.expires or None,
+            "reasons": list(answer.reasons),
+        }
+        if preview.approval:
+            data["approval"] = preview.approval
+        summary = "" if preview.reason_code == "ALLOW" else "; ".join(answer.reasons) or preview.detail
+        return preview, build_envelope(preview.reason_code, summary, data=data), evidence
+
+    # --- COMMIT
+
+    def _commit(self, call: IntentCall, given: ActInputs, visit: _Visit) -> dict[str, Any]:
+        """Commit an earlier PREVIEW. Raises `Refused` where the tx is not this caller's to commit."""
+        preview = self._find_preview(str(given.tx_id), call)
+        if preview.session != visit.door.session:
+            raise Refused("TX_SESSION_MISMATCH", "the PREVIEW belongs to another session")
+        if preview.caller != visit.caller:
+            raise Refused("TX_CALLER_MISMATCH", "the PREVIEW belongs to another caller")
+        # Unset is not equal to set: leaving the principal out must not get around a delegation.
+        known = {"external_principal": visit.principal, "delegation_jti": visit.jti}
+        if dict(preview.context or {}) != {name: value for name, value in known.items() if value is not None}:
+            raise Refused("TX_AUTH_CONTEXT_MISMATCH", "the PREVIEW was made on behalf of another principal or delegation")
+        inputs = given.bound if given.bound is not None else preview.inputs
+        if inputs is None:
+            raise Refused(BAD_REQUEST, "the inputs of this PREVIEW were not kept; send them again beside tx_id")
+        request = BoundRequest.bind(
+            preview.intent_id,
+            caller=preview.caller,
+            session=preview.session,
+            inputs=inputs,
+            external_principal=visit.principal,
+            delegation_jti=visit.jti,
+        )
+        if preview.shares is None:
+            return self._refuse_commit(preview, visit, "POLICY_DENY", preview.detail)
+        if request.sha256 != preview.request_sha256 or not self._needs_evidence(preview):
+            # With other inputs than the PREVIEW had, the executor says so: it compares the hash.
+            return self._hand_over(preview, request, _Evidence.from_preview(preview), visit)
+        return self._renew_and_hand_over(preview, request, visit)
+
+    def _needs_evidence(self, preview: Preview) -> bool:
+        """Whether the shares of a PREVIEW are not enough: too old, of another program, or a person must approve."""
+        shares = preview.shares or ()
+        if preview.need_confirm and self.settings.confirm == "approval":
+            return True
+        return any(self._clock() - share["ts"] >= self.settings.mac_ttl - 1 for share in shares)
+
+    def _renew_and_hand_over(self, preview: Preview, request: BoundRequest, visit: _Visit) -> dict[str, Any]:
+        """Decide once more about the same act: for fresh shares, or to use the approval that has come meanwhile."""
+        diff = None
+        if request.intent_id in CHANGING_INTENTS:
+            look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
+            if {"sha256": look.base.sha256} != preview.base:
+                return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
+            diff = build_change(request, self.workspace, look)
+        action = build_action(request, action_id=preview.action_id, workspace=self.workspace, diff=diff)
+        panel = PolicyPanel(self._servers, request, preview.action_id)
+        answer = ask(self.ledger, action, decide=panel.decide)
+        evidence = _Evidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
+        if evidence is None:
+            code = panel.answer.reason_code
+            return self._refuse_commit(preview, visit, code, "; ".join(answer.reasons) or panel.answer.detail)
+        return self._hand_over(preview, request, evidence, visit)
+
+    def _hand_over(
+        self, preview: Preview, request: BoundRequest, evidence: _Evidence, visit: _Visit
+    ) -> dict[str, Any]:
+        """Give the act to the executor, and return its answer."""
+        order = CommitOrder(
+            intent_id=request.intent_id,
+            tx_id=preview.tx_id,
+            action_id=preview.action_id,
+            caller=request.caller,
+            session=request.session,
+            inputs=request.inputs,
+            commit=evidence.commit,
+            attestations=tuple(statement.to_dict() for statement in evidence.attestations),
+            user_confirm=visit.user_confirm,
+            approval=evidence.approval_use,
+            decision=evidence.decision_id,
+            external_principal=visit.principal,
+            delegation_jti=visit.jti,
+            ingress=visit.surroundings.ingress,
+        )
+        return self._executor.execute(order)
+
+    def _is_confirmed(self, visit: _Visit) -> bool:
+        """Whether the caller's own word counts as a person's confirmation."""
+        return self.settings.confirm == "flag" and visit.user_confirm
+
+    def _find_preview(self, tx_id: str, call: IntentCall) -> Preview:
+        """Return the PREVIEW of a tx that has not expired. Raises `Refused` with `TX_INVALID`."""
+        record_id = tx_id.removeprefix("tx_")
+        try:
+            record = self.ledger.get(record_id) if tx_id.startswith("tx_") and len(record_id) == 36 else None
+            if record is None:
+                raise Refused("TX_INVALID", "no PREVIEW has this tx_id")
+            preview = read_preview(OwnRecords(self.ledger).require(record), self.ledger.blob)
+        except Refused:
+            raise
+        except AverError as error:
+            raise Refused("TX_INVALID", f"the PREVIEW cannot be used: {error.message}") from error
+        if preview.intent_id != call.intent.name:
+            raise Refused("TX_INVALID", f"the PREVIEW was of {preview.intent_id}")
+        if not preview.expires or datetime.fromisoformat(preview.expires).timestamp() <= self._clock():
+            raise Refused("TX_INVALID", "the PREVIEW has expired", advice="send the act again without tx_id")
+        return preview
+
+    def _refuse_commit(self, preview: Preview, visit: _Visit, code: str, detail: str) -> dict[str, Any]:
+        """Record a COMMIT that does not reach the executor, and answer."""
+        draft = build_outcome_draft(
+            preview, visit.surroundings, EffectReport(code, detail), parent=preview.record_id, sent=None
+        )
+        self.ledger.append(act_chain(preview.session), draft)
+        data = {"tx_id": preview.tx_id, "action_id": preview.action_id, "request_sha256": preview.request_sha256}
+        return build_envelope(code, detail, data=data)
+
+
+class _Visit(NamedTuple):
+    """Who asks, through which door, and on whose behalf: all checked."""
+
+    door: Door
+    caller: str
+    principal: str | None
+    delegation: Delegation | None
+    surroundings: Surroundings
+    user_confirm: bool
+
+    @property
+    def jti(self) -> str | None:
+        return None if self.delegation is None else self.delegation.jti
+
+
+class _Evidence(NamedTuple):
+    """The evidence for one COMMIT, as the executor gets it."""
+
+    commit: Mapping[str, Any] | None
+    attestations: tuple[Statement, ...]
+    decision_id: str
+    approval_use: str = ""
+
+    @classmethod
+    def collect(cls, panel: PanelAnswer, answer: Answer, *, is_confirmed: bool) -> _Evidence | None:
+        """Return the evidence of a decision; None where the servers refused, or a person has not approved yet.
+
+        `is_confirmed`: the caller says that a person has confirmed it, and the settings believe that.
+        """
+        word = answer.decision.decision
+        if panel.commit is None or not (answer.allows or (is_confirmed and word == "human_review")):
+            return None
+        use = "" if answer.approval is None else answer.approval.id
+        return cls(panel.commit, panel.attestations, answer.record.id, use)
+
+    @classmethod
+    def from_preview(cls, preview: Preview) -> _Evidence:
+        first, second = preview.shares or (None, None)
+        return cls({"policy0": first, "policy1": second}, preview.attestations, preview.decision_id)
+
+
+class _PreviewedAct:
+    """The PREVIEW of one act while it is made: sealed beside its decision, or after it where a person is asked."""
+
+    def __init__(self, gateway: Gateway, begun: Preview, surroundings: Surroundings) -> None:
+        self._gateway = gateway
+        self._begun = begun
+        self._surroundings = surroundings
+        self._sealed: Preview | None = None
+
+    def build_entries(self, panel: PanelAnswer, decision: Decision, record_id: str) -> list[Entry]:
+        """Return the PREVIEW's entry for the commit of its decision. It may be called several times."""
+        # The request for approval does not exist yet, and its id belongs into the PREVIEW.
+        if decision.decision == "human_review":
+            return []
+        preview, entry = self._build(panel, decision, record_id)
+        self._sealed = preview
+        return [entry]
+
+    def finish(self, panel: PanelAnswer, answer: Answer) -> Preview:
+        """Return the sealed PREVIEW. Where a person is asked, seal it now, with the id of the request."""
+        if answer.decision.decision != "human_review":
+            assert self._sealed is not None  # `ask` has sealed the decision together with it.
+            return self._sealed
+        preview, entry = self._build(panel, answer.decision, answer.record.id, answer)
+        self._gateway.ledger.append(entry.chain, entry.draft, blobs=entry.blobs)
+        return preview
+
+    def _build(
+        self, panel: PanelAnswer, decision: Decision, record_id: str, answer: Answer | None = None
+    ) -> tuple[Preview, Entry]:
+        gateway, asked = self._gateway, "" if answer is None or answer.request is None else answer.request.id
+        expires = datetime.fromtimestamp(gateway._clock() + gateway.settings.tx_ttl, UTC).isoformat()
+        code = "ALLOW" if decision.decision == "human_approved" else panel.reason_code
+        shares = panel.shares
+        preview = replace(
+            self._begun,
+            reason_code=code,
+            detail=panel.detail,
+            program_id=panel.program_id,
+            allow_pre=panel.bits.allow_pre,
+            need_confirm=panel.bits.need_confirm,
+            patch=panel.patch.to_dict(),
+            facts_sha256=panel.facts_sha256,
+            shares=None if shares is None else (shares[0].to_dict(), shares[1].to_dict()),
+            expires=expires if shares is not None else "",
+            approval=asked,
+            decision_id=record_id,
+            attestations=panel.attestations,
+        )
+        draft, blobs = build_preview_draft(
+            preview,
+            self._surroundings,
+            keeps_inputs=gateway.settings.inputs == "keep",
+            reasons=decision.shown_reasons,
+        )
+        preview = replace(preview, record_id=draft.id, inputs_sha256=digest_inputs(preview.inputs or {}))
+        return preview, Entry(act_chain(preview.session), draft, blobs=tuple(blobs))
+
+
+def new_action_id() -> str:
+    """Return a new id of an act: `a_` and 16 characters."""
+    return ACTION_PREFIX + secrets.token_urlsafe(ACTION_ID_BYTES)
+
+
+def new_session() -> str:
+    """Return the name of a new session."""
+    return clock.new_id()
