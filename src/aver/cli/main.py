@@ -28,6 +28,7 @@ VERBS = {
     "gate": ("aver.cli.verbs.gate", "decide whether an action is allowed: check, learn, report, outcome"),
     "approvals": ("aver.cli.verbs.approvals", "answer requests for approval: list, show, approve, deny, watch"),
     "policy": ("aver.cli.verbs.policy", "work with the gate's rules: show, check, test, explain, init"),
+    "gateway": ("aver.cli.verbs.gateway.command", "let two policy servers decide about acts, and check their evidence"),
     "confine": ("aver.cli.verbs.confine", "run a command without network, with writes in its workspace only"),
     "mcp": ("aver.cli.verbs.mcp", "run the MCP server, with which agents gate and record their actions"),
     "events": ("aver.cli.verbs.events", "show the live events of a workspace"),

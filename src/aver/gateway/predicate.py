@@ -256,7 +256,8 @@ def _refuse_unread(problems: list[ProofProblem], schema_error: str) -> Acceptanc
     """The answer about evidence that cannot be read: all later checks are left out."""
     _log_refusal(problems)
     later = PROOF_CHECKS[PROOF_CHECKS.index(problems[0].check) + 1 :]
-    results = [ShareResult(None, "not_checked", _first_detail(problems, n) or NOT_CHECKED) for n in SERVERS]
+    # A problem of both shares together, such as a further key beside them, is one of each.
+    results = [ShareResult(None, "not_checked", _first_detail(problems, n, None) or NOT_CHECKED) for n in SERVERS]
     return Acceptance(tuple(problems), later, (results[0], results[1]), schema_error=schema_error)
 
 
@@ -265,8 +266,8 @@ def _log_refusal(problems: list[ProofProblem]) -> None:
         debug("gateway", "refused as %s %s: %s", first.reason_code, first.detail, first.words)
 
 
-def _first_detail(problems: list[ProofProblem], server_id: int) -> str:
-    return next((problem.detail for problem in problems if problem.server_id in (server_id, None)), "")
+def _first_detail(problems: list[ProofProblem], *server_ids: int | None) -> str:
+    return next((problem.detail for problem in problems if problem.server_id in server_ids), "")
 
 
 def _share_problem(share: Share, check: str, detail: str, words: str) -> ProofProblem:

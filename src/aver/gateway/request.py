@@ -47,7 +47,7 @@ CALLER_MAX = 256
 """Characters of a caller, a principal or a session."""
 
 TOKEN_MAX = 64 * 1024
-"""Characters of a token: a chain of eight delegations, signed with post-quantum keys, has half as many."""
+"""Characters of a token. A chain of four delegations with post-quantum signatures has 62,000, others a tenth."""
 
 HASH_VERSION = 1
 """The version of the request hash. Any change of what is hashed, or how, is another version (RFC §9.2)."""

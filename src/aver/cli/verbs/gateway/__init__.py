@@ -1,0 +1,1 @@
+"""`aver gateway`: one module for each of its subcommands."""

@@ -1,0 +1,37 @@
+"""`aver gateway`: finds the module of a subcommand. To add one, write its module and add a line to `SUBCOMMANDS`.
+
+A module has `EXAMPLES`, `add_arguments(parser)` and `run(given, screen) -> int`, as the module of a verb has. It
+imports the gateway inside of `run`, so that `--help` loads none of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+from aver.cli.options import Parser, add_action_parser
+from aver.cli.terminal import Screen
+
+SUBCOMMANDS = {
+    "verify-evidence": (
+        "aver.cli.verbs.gateway.verify_evidence",
+        "judge the evidence of one act by the RFC's accept predicate",
+    ),
+    "validate-specs": ("aver.cli.verbs.gateway.validate_specs", "check the machine-checkable files of the RFC"),
+}
+"""Each subcommand with its module and its summary."""
+
+EXAMPLES = """\
+  aver gateway verify-evidence --commit commit.json --request request.json
+  aver gateway validate-specs"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    for name, (module_name, summary) in SUBCOMMANDS.items():
+        module = import_module(module_name)
+        module.add_arguments(add_action_parser(actions, name, summary, module.EXAMPLES))
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    return int(import_module(SUBCOMMANDS[given.action][0]).run(given, screen))
