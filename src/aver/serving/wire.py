@@ -86,6 +86,7 @@ class ServerConnection:
         self._limits = limits
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_MAX)
         self._first = True
+        self._wants_body = True
 
     def read_head(self) -> RequestHead | None:
         """Wait for the next request. None if the client has closed the connection, or sends nothing for too long."""
@@ -98,6 +99,7 @@ class ServerConnection:
         event = self._next_event(time.monotonic() + self._limits.head_seconds, RECEIVE_SIZE)
         if not isinstance(event, h11.Request):
             return None
+        self._wants_body = event.method != b"HEAD"
         headers = [(bytes(name), bytes(value)) for name, value in event.headers]
         return RequestHead(event.method.decode("ascii"), event.target.decode("ascii"), headers)
 
@@ -147,12 +149,9 @@ class ServerConnection:
         if last or self._http.their_state is not h11.DONE:
             fields.append((b"connection", b"close"))
         http = self._http
-        self._send(
-            b"".join(
-                http.send(event) or b""
-                for event in (h11.Response(status_code=status, headers=fields), h11.Data(data=body), h11.EndOfMessage())
-            )
-        )
+        response = h11.Response(status_code=status, headers=fields)
+        data = h11.Data(data=body if self._wants_body else b"")
+        self._send(b"".join(http.send(event) or b"" for event in (response, data, h11.EndOfMessage())))
         return bool(http.our_state is h11.DONE and http.their_state is h11.DONE)
 
     def _send(self, data: bytes | None) -> None:
