@@ -33,15 +33,15 @@ def test_the_token_is_its_owners_alone(tmp_path: Path) -> None:
 
 
 def test_servers_that_start_together_agree_on_one_token(tmp_path: Path) -> None:
+    together = threading.Barrier(4)
+
+    def read(path: Path, found: list[str]) -> None:
+        together.wait()
+        found.append(read_token(path))
+
     for number in range(5):
         path, found = tmp_path / f"token-{number}", []
-        together = threading.Barrier(4)
-
-        def read() -> None:
-            together.wait()
-            found.append(read_token(path))  # noqa: B023 - the threads end within this turn
-
-        threads = [threading.Thread(target=read) for _ in range(4)]
+        threads = [threading.Thread(target=read, args=(path, found)) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

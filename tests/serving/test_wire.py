@@ -34,7 +34,10 @@ def assert_serves(address: PartAddress) -> None:
 @pytest.mark.parametrize("tcp", [False, True])
 def test_a_head_that_trickles_is_given_up(tcp: bool) -> None:
     """Each byte comes in time, but the head as a whole does not."""
-    with serving_part(tcp=tcp, limits=limited(head_seconds=SHORT)) as address, address.connect(30) as connection:
+    with (
+        serving_part(tcp=tcp, limits=limited(head_seconds=SHORT, linger_seconds=SHORT)) as address,
+        address.connect(30) as connection,
+    ):
         data = head_of(address, length=2)
         sent = 0
         try:
@@ -50,7 +53,10 @@ def test_a_head_that_trickles_is_given_up(tcp: bool) -> None:
 
 
 def test_a_body_that_trickles_is_given_up() -> None:
-    with serving_part(limits=limited(body_seconds=SHORT)) as address, address.connect(30) as connection:
+    with (
+        serving_part(limits=limited(body_seconds=SHORT, linger_seconds=SHORT)) as address,
+        address.connect(30) as connection,
+    ):
         connection.sendall(head_of(address, length=1000))
         sent = 0
         try:

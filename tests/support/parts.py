@@ -128,7 +128,7 @@ def head_of(
 def exchange(address: PartAddress, *pieces: bytes) -> bytes:
     """Send bytes, say that there are no more, and return all that comes back."""
     with address.connect(30) as connection:
-        with suppress(BrokenPipeError, ConnectionResetError):
+        with suppress(OSError):  # The server may close the connection before it has read everything.
             for piece in pieces:
                 connection.sendall(piece)
             connection.shutdown(socket.SHUT_WR)

@@ -37,9 +37,6 @@ RECEIVE_SIZE = HEAD_MAX
 BODY_RECEIVE_SIZE = 128 * 1024
 """The same while a body is read."""
 
-LINGER_SECONDS = 2.0
-"""How long a server that closes a connection early still reads. Otherwise the system would drop the answer, too."""
-
 
 @dataclass(frozen=True, slots=True)
 class WireLimits:
@@ -52,6 +49,8 @@ class WireLimits:
     idle_seconds: float = 60.0
     """Longer than `aver.serving.part_client.REUSE_SECONDS`: so the client gives up an idle connection first."""
     write_seconds: float = 30.0
+    linger_seconds: float = 2.0
+    """How long a server that closes a connection early still reads. Otherwise the system would drop the answer, too."""
     body_max: int = 4 * 1024 * 1024
     """As the MCP server's. The largest body has the content of a file, a diff and the facts about them."""
 
@@ -160,7 +159,7 @@ class ServerConnection:
 
     def linger(self) -> None:
         """Read and drop what the client still sends, for a while, so that it gets the last answer."""
-        deadline = time.monotonic() + LINGER_SECONDS
+        deadline = time.monotonic() + self._limits.linger_seconds
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
             while (left := deadline - time.monotonic()) > 0:
