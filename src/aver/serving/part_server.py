@@ -315,10 +315,13 @@ class _PartConnection:
             if self.socket.family != socket.AF_UNIX:
                 self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             uid = read_peer_uid(self.socket)
-            while (head := self._wire.read_head()) is not None and self._serve_request(head, uid):
-                pass
-        except BadRequest as error:
-            self._send_refusal(error.refusal)
+            try:
+                while (head := self._wire.read_head()) is not None and self._serve_request(head, uid):
+                    pass
+            except BadRequest as error:
+                status, words, headers = error.refusal
+                self._wire.send_answer(status, self._routes.describe_refusal(status, words), headers, last=True)
+                self._wire.linger()
         except OSError as error:
             debug("serving", "a connection ended: %s", error)
         except Exception:  # noqa: BLE001 - a defect here must not take the server down
@@ -338,12 +341,6 @@ class _PartConnection:
                 return False
             status, answer = self._routes.answer(handler, head, body, peer, headers)
             return self._wire.send_answer(status, answer, last=self._server._stopping)
-
-    def _send_refusal(self, refusal: HttpRefusal) -> None:
-        with suppress(OSError):
-            body = self._routes.describe_refusal(refusal.status, refusal.words)
-            self._wire.send_answer(refusal.status, body, refusal.headers, last=True)
-            self._wire.linger()
 
 
 def serve_until_signal(server: PartServer, listeners: Sequence[Listener]) -> None:

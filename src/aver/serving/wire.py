@@ -37,9 +37,6 @@ RECEIVE_SIZE = HEAD_MAX
 BODY_RECEIVE_SIZE = 128 * 1024
 """The same while a body is read."""
 
-LINGER_SECONDS = 2.0
-"""How long a server that closes a connection early still reads. Otherwise the system would drop the answer, too."""
-
 
 @dataclass(frozen=True, slots=True)
 class WireLimits:
@@ -52,6 +49,8 @@ class WireLimits:
     idle_seconds: float = 60.0
     """Longer than `aver.serving.part_client.REUSE_SECONDS`: so the client gives up an idle connection first."""
     write_seconds: float = 30.0
+    linger_seconds: float = 2.0
+    """How long a server that closes a connection early still reads. Otherwise the system would drop the answer, too."""
     body_max: int = 4 * 1024 * 1024
     """As the MCP server's. The largest body has the content of a file, a diff and the facts about them."""
 
@@ -86,6 +85,7 @@ class ServerConnection:
         self._limits = limits
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_MAX)
         self._first = True
+        self._wants_body = True
 
     def read_head(self) -> RequestHead | None:
         """Wait for the next request. None if the client has closed the connection, or sends nothing for too long."""
@@ -98,6 +98,7 @@ class ServerConnection:
         event = self._next_event(time.monotonic() + self._limits.head_seconds, RECEIVE_SIZE)
         if not isinstance(event, h11.Request):
             return None
+        self._wants_body = event.method != b"HEAD"
         headers = [(bytes(name), bytes(value)) for name, value in event.headers]
         return RequestHead(event.method.decode("ascii"), event.target.decode("ascii"), headers)
 
@@ -147,12 +148,9 @@ class ServerConnection:
         if last or self._http.their_state is not h11.DONE:
             fields.append((b"connection", b"close"))
         http = self._http
-        self._send(
-            b"".join(
-                http.send(event) or b""
-                for event in (h11.Response(status_code=status, headers=fields), h11.Data(data=body), h11.EndOfMessage())
-            )
-        )
+        response = h11.Response(status_code=status, headers=fields)
+        data = h11.Data(data=body if self._wants_body else b"")
+        self._send(b"".join(http.send(event) or b"" for event in (response, data, h11.EndOfMessage())))
         return bool(http.our_state is h11.DONE and http.their_state is h11.DONE)
 
     def _send(self, data: bytes | None) -> None:
@@ -161,7 +159,7 @@ class ServerConnection:
 
     def linger(self) -> None:
         """Read and drop what the client still sends, for a while, so that it gets the last answer."""
-        deadline = time.monotonic() + LINGER_SECONDS
+        deadline = time.monotonic() + self._limits.linger_seconds
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
             while (left := deadline - time.monotonic()) > 0:
