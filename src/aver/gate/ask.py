@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver import clock, log
 from aver.capsule.sealed import Sealed
@@ -92,6 +92,9 @@ GLOB_MATCHES_MAX = 5000
 GLOB_LEVELS_MAX = 3
 """A pattern is expanded up to so many matches, and with so many directories in it that are patterns themselves."""
 
+ApprovalUse = Literal["use", "find"]
+"""Whether `ask` uses an approval that it finds. `find` leaves that to a later call for the same action."""
+
 _ENVIRONMENT_NAMES = ("HOME", "AVER_HOME", "AVER_LEDGER")
 
 
@@ -149,6 +152,7 @@ def ask(
     answer_with: Callable[[Decision], CallerAnswer | None] | None = None,
     decide: Decider = decide,
     beside: Beside | None = None,
+    approvals: ApprovalUse = "use",
 ) -> Answer:
     """Decide whether an action may happen, and seal the decision before this returns.
 
@@ -158,7 +162,8 @@ def ask(
     is decided: the record says so, and no person is asked. `answer_with` gives the answer of a hook to a decision, for
     the record. `decide` is who decides: it gets what `aver.gate.decide.decide` gets. `beside` gets a decision and the
     id of its record, and returns the records that are sealed in the same commit; both may be called several times,
-    because another decision of the session may come first. Raises where the decision cannot be sealed: `Unavailable`,
+    because another decision of the session may come first. With `approvals` as `find`, an approval is looked for, or
+    asked for, and not used: for a caller that acts later, if at all. Raises where the decision cannot be sealed: `Unavailable`,
     `IntegrityError` or another `AverError`. The action must not happen then.
     """
     action = bound_action(action if action.call_id else replace(action, call_id=clock.new_id()))
@@ -170,11 +175,11 @@ def ask(
             seal_change(ledger, gate)
     if declared is not None:
         gate = replace(gate, tools=add_code_declaration(gate.tools, action.tool, declared))
-    caller = _Caller(annotations or {}, mode, answer_with or (lambda decision: None), decide, beside)
+    caller = _Caller(annotations or {}, mode, answer_with or (lambda decision: None), decide, beside, approvals)
     answer, known = _decide_and_seal(ledger, action, gate, caller)
     if answer.decision.decision != "human_review" or mode == "observe":
         return answer
-    answer, approval = _open_or_use_approval(ledger, action, answer, known, wait)
+    answer, approval = _open_or_use_approval(ledger, action, answer, known, wait, approvals)
     if approval is None:
         return answer
     decided, _ = _decide_and_seal(ledger, action, gate, caller, approval)
@@ -189,6 +194,7 @@ class _Caller(NamedTuple):
     answer_with: Callable[[Decision], CallerAnswer | None]
     decide: Decider
     beside: Beside | None
+    approvals: ApprovalUse
 
 
 class _KnownRequest(NamedTuple):
@@ -223,7 +229,9 @@ def _decide_and_seal(
             decision = _call_decider(caller.decide, action, facts, basis, gate_id, effects)
         if decision.decision == "human_review" and caller.mode != "observe" and approval is None and known is None:
             known = _find_known_request(ledger, action, decision.digest)
-            if known is not None and (approval := _use_known_approval(ledger, action, known)) is not None:
+            if known is not None and caller.approvals == "use":
+                approval = _use_known_approval(ledger, action, known)
+            if approval is not None:
                 continue  # A person has approved the same before: decide with that fact.
         # 4. Seal the decision. `after` makes this fail if the session has got another decision since step 2. Actions
         # without a session share a chain and have no past, so they may be sealed in any order.
@@ -569,7 +577,7 @@ def _use_known_approval(ledger: Ledger, action: Action, known: _KnownRequest) ->
 
 
 def _open_or_use_approval(
-    ledger: Ledger, action: Action, answer: Answer, known: _KnownRequest | None, wait: float
+    ledger: Ledger, action: Action, answer: Answer, known: _KnownRequest | None, wait: float, approvals: ApprovalUse
 ) -> tuple[Answer, Sealed | None]:
     """Open a request, or go on with the one that is open for the same action. This is step 5.
 
@@ -579,7 +587,7 @@ def _open_or_use_approval(
     from aver.gate.approvals import consume, open_request, take_up_request, wait_for_answer
 
     # An approval that was found before, and could not be used, may be spent by now: look again.
-    if known is None or known.is_approved:
+    if known is None or (known.is_approved and approvals == "use"):
         known = _look_for_request(ledger, action, answer.decision.digest)
     try:
         if known.request is not None:
@@ -590,6 +598,8 @@ def _open_or_use_approval(
     except Refused as refusal:
         advice = f" ({refusal.advice})" if refusal.advice else ""
         return replace(answer, trouble=f"{refusal.message}{advice}"), None
+    if approvals == "find":
+        return replace(answer, request=request), None
     outcome = wait_for_answer(ledger, request, wait)
     if not outcome.allows:
         waited = wait > 0 or outcome.state != "timeout"

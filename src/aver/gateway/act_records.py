@@ -90,7 +90,12 @@ def outcome_key(action_id: str) -> str:
     return f"outcome:{action_id}"
 
 
-class Ingress(NamedTuple):
+def revocation_key(jti: str) -> str:
+    """Return the idempotency key of the record that revokes a delegation."""
+    return f"delegation-revoked:{jti}"
+
+
+class IngressNote(NamedTuple):
     """The door that an act came through, and who stands behind it as far as the door could tell."""
 
     kind: str

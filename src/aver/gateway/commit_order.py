@@ -43,7 +43,7 @@ class CommitOrder:
     """The id of the decision that the shares belong to."""
     external_principal: str | None = None
     delegation_jti: str | None = None
-    ingress: Ingress = Ingress("embedded")
+    ingress: IngressNote = IngressNote("embedded")
 
     def to_dict(self) -> dict[str, Any]:
         """The body of `POST /exec/…`. Optional fields are left out where they are not set."""
@@ -89,7 +89,7 @@ class CommitOrder:
             commit=found["commit"],
             attestations=tuple(attestations),
             user_confirm=found.get("user_confirm", False),
-            ingress=Ingress(str(door["kind"]), str(door["identity"])),
+            ingress=IngressNote(str(door["kind"]), str(door["identity"])),
             **texts,
             **optional,
         )

@@ -28,7 +28,7 @@ from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     CommitBasis,
     EffectReport,
-    Ingress,
+    IngressNote,
     Preview,
     Surroundings,
     act_chain,
@@ -134,7 +134,7 @@ class Executor:
         result = mark.to_dict()["outcome"]["result"]
         preview = self._load_preview(str(result["tx_id"]), str(result["action_id"]))
         report = EffectReport(OUTCOME_UNKNOWN, "the executor ended between the mark and the outcome")
-        surroundings = Surroundings(Ingress("recovery"), self._deployment, self._settings.is_insecure)
+        surroundings = Surroundings(IngressNote("recovery"), self._deployment, self._settings.is_insecure)
         draft = build_outcome_draft(preview, surroundings, report, parent=mark.id, sent=None)
         try:
             self._ledger.append(act_chain(preview.session), draft, key=outcome_key(preview.action_id))

@@ -38,7 +38,7 @@ from aver.gateway.act_records import (
     ACTION_PREFIX,
     Deployment,
     EffectReport,
-    Ingress,
+    IngressNote,
     Preview,
     Surroundings,
     act_chain,
@@ -47,10 +47,13 @@ from aver.gateway.act_records import (
     check_session,
     digest_inputs,
     read_preview,
+    revocation_key,
 )
 from aver.gateway.codes import BAD_REQUEST, build_envelope, load_reason_codes
 from aver.gateway.commit_order import CommitOrder
+from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
+from aver.gateway.ingress import Ingress, bind_constraints
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
 from aver.gateway.patch import NOOP
 from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
@@ -94,30 +97,16 @@ class Commits(Protocol):
     def execute(self, order: CommitOrder) -> dict[str, Any]: ...
 
 
-class Delegation(NamedTuple):
-    """A delegation that holds: whose it is, its id, and the statements that prove it."""
-
-    principal: str
-    jti: str
-    statements: tuple[Statement, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
     """The door that acts come through: the session they belong to, and whom the door lets speak."""
 
     session: str
-    ingress: Ingress = Ingress("embedded")
+    ingress: IngressNote = IngressNote("embedded")
     callers: tuple[str, ...] = ("*",)
     """Patterns of the callers that may act through this door."""
-    principal: str | None = None
-    """The principal whose signature the door has checked; None where there is none."""
-    delegation_token: str | None = None
-    """The token that came with that signature."""
-
-
-DelegationCheck = Callable[[str, str, str, str], Delegation]
-"""(token, session, caller, intent) → the delegation. Raises `Refused`."""
+    federated: Ingress | None = None
+    """The call of a principal elsewhere, whose signature the door has checked; None for all other doors."""
 
 
 class Gateway:
@@ -131,7 +120,6 @@ class Gateway:
         executor: Commits,
         workspace: str,
         settings: GatewaySettings,
-        check_delegation: DelegationCheck,
         deployment: Deployment = "embedded",
         session: str = "",
         clock: Callable[[], float] = time.time,
@@ -142,7 +130,6 @@ class Gateway:
         self.settings = settings
         self._servers = servers
         self._executor = executor
-        self._check_delegation = check_delegation
         self._deployment = deployment
         self._clock = clock
         self._close = close
@@ -205,33 +192,29 @@ class Gateway:
         if not may_name(door.callers, act.caller):
             raise Refused("INGRESS_CONFLICT", f"this door does not admit the caller {act.caller!r}")
         constraints, name = act.constraints, call.intent.name
-        token = constraints.delegation_token
-        if door.ingress.kind == "federated":
-            if constraints.external_principal not in (None, door.principal):
-                raise Refused("INGRESS_CONFLICT", "the act names another principal than its signed headers")
-            if token not in (None, door.delegation_token):
-                raise Refused("INGRESS_CONFLICT", "the act brings another delegation than its signed headers")
-            token = door.delegation_token
-        principal = door.principal or constraints.external_principal
+        if door.federated is not None:
+            constraints = bind_constraints(door.federated, constraints)
         if constraints.workload_token is not None:
             raise Refused("WORKLOAD_TOKEN_INVALID", "no skill is installed here, so there are no workload tokens")
         allowed = find_capabilities(self.settings.callers, act.caller)
         if allowed is not None and not may_name(allowed, name):
             raise Refused("CAPABILITY_DENY", f"{act.caller} may not use {name}")
-        delegation: Delegation | None = None
-        if token is not None:
-            delegation = self._check_delegation(token, door.session, act.caller, name)
-            if principal is not None and delegation.principal != principal:
-                raise Refused("EXTERNAL_PRINCIPAL_MISMATCH", "the delegation is by another principal than the act names")
-            principal = delegation.principal
-        elif principal is not None:
-            raise Refused("DELEGATION_REQUIRED", f"an act for {principal} needs a delegation token")
-        if principal is not None:
-            allowed = find_capabilities(self.settings.principals, principal)
+        delegation = check_delegation(
+            constraints.delegation_token,
+            intent_id=name,
+            caller=act.caller,
+            session=door.session,
+            external_principal=constraints.external_principal,
+            keys=self.settings.keys,
+            now=self._clock(),
+            is_revoked=lambda jti: self.ledger.get(revocation_key(jti)) is not None,
+        )
+        if delegation is not None:
+            allowed = find_capabilities(self.settings.principals, delegation.principal)
             if allowed is not None and not may_name(allowed, name):
-                raise Refused("PRINCIPAL_CAPABILITY_DENY", f"{principal} may not use {name}")
+                raise Refused("PRINCIPAL_CAPABILITY_DENY", f"{delegation.principal} may not use {name}")
         surroundings = Surroundings(door.ingress, self._deployment, self.settings.is_insecure)
-        return _Visit(door, act.caller, principal, delegation, surroundings, bool(constraints.user_confirm))
+        return _Visit(door, act.caller, delegation, surroundings, bool(constraints.user_confirm))
 
     def _refuse(self, refusal: Refused, intent_id: str, caller: str, door: Door) -> dict[str, Any]:
         """Record a refusal that came before any decision, and answer with it."""
@@ -273,7 +256,7 @@ class Gateway:
             patch=NOOP.to_dict(),
             base=base,
             delegation=visit.jti or "",
-            delegations=() if visit.delegation is None else visit.delegation.statements,
+            delegations=() if visit.delegation is None else (visit.delegation.statement,),
         )
         act = _PreviewedAct(self, begun, visit.surroundings)
         action = build_action(request, action_id=action_id, workspace=self.workspace, diff=diff)
@@ -416,10 +399,13 @@ class _Visit(NamedTuple):
 
     door: Door
     caller: str
-    principal: str | None
     delegation: Delegation | None
     surroundings: Surroundings
     user_confirm: bool
+
+    @property
+    def principal(self) -> str | None:
+        return None if self.delegation is None else self.delegation.principal
 
     @property
     def jti(self) -> str | None:

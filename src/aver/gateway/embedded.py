@@ -1,0 +1,80 @@
+"""The gateway with all its parts in this process: the default.
+
+Both policy servers, the executor and the gateway are objects here. They make and check the same evidence as parts that
+run apart, with the same keys: `policy:0` and `policy:1` in the key store, and MAC keys beside them. One process holds
+all of them, so the evidence shows which rules decided. It does not show that two parties decided. Every record says
+`embedded`, and so does the verdict.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+from aver.gate.ask import load_gate
+from aver.gateway.attestation import PolicyKeys
+from aver.gateway.evidence import SERVERS
+from aver.gateway.executor import Executor
+from aver.gateway.gateway import Gateway
+from aver.gateway.policy_server import PolicyServer, name_program
+from aver.gateway.predicate import EvidenceTrust
+from aver.gateway.settings import GatewaySettings
+from aver.gateway.workspace_effects import WorkspaceEffects
+from aver.keys.mac_keys import MASK_KEYS, MacKeyFile, policy_mac_name
+from aver.ledger import Ledger
+
+
+def open_embedded(
+    ledger: Ledger, settings: GatewaySettings, *, workspace: str, session: str = "", close: Callable[[], None]
+) -> Gateway:
+    """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end."""
+    workspace = os.path.realpath(workspace)
+    home = ledger.config.home
+    load = partial(load_gate, ledger.config, ledger=ledger)
+    macs = [MacKeyFile(home, policy_mac_name(server_id)) for server_id in SERVERS]
+    masks = MacKeyFile(home, MASK_KEYS)
+    known = {f"policy:{server_id}" for server_id in SERVERS}
+    is_new = any(ledger.keys.ring().active(identity) is None for identity in known)
+    servers = [
+        PolicyServer(
+            server_id,
+            signer=ledger.keys.signer(f"policy:{server_id}"),
+            mac_keys=macs[server_id].load,
+            mask_keys=masks.load,
+            load_gate=load,
+        )
+        for server_id in SERVERS
+    ]
+    if is_new:
+        for server_id in SERVERS:
+            ledger.keys.create_if_absent(f"policy:{server_id}", post_quantum=False)
+        ledger.record_keys()
+
+    def trust() -> EvidenceTrust:
+        return EvidenceTrust(
+            mac_keys0=macs[0].load(), mac_keys1=macs[1].load(), policy_keys=PolicyKeys.from_ring(ledger.keys.ring())
+        )
+
+    executor = Executor(
+        ledger,
+        WorkspaceEffects(workspace).by_intent,
+        trust=trust,
+        program_id=lambda: name_program(load(workspace)),
+        settings=settings,
+    )
+    executor.recover()
+
+    def end() -> None:
+        executor.close()
+        close()
+
+    return Gateway(
+        ledger,
+        servers=servers,
+        executor=executor,
+        workspace=workspace,
+        settings=settings,
+        session=session,
+        close=end,
+    )
