@@ -106,7 +106,7 @@ class IngressNote(NamedTuple):
 class Surroundings(NamedTuple):
     """The circumstances of an act that every record of it states."""
 
-    ingress: Ingress
+    ingress: IngressNote
     deployment: Deployment = "embedded"
     is_insecure: bool = False
 

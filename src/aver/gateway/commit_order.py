@@ -15,7 +15,7 @@ from typing import Any
 from aver.capsule.json_document import check_object
 from aver.errors import BadInput, Refused
 from aver.fast_dataclass import dataclass
-from aver.gateway.act_records import Ingress
+from aver.gateway.act_records import IngressNote
 from aver.gateway.codes import BAD_REQUEST
 
 _ORDER_FIELDS = frozenset({"tx_id", "action_id", "caller", "session", "inputs", "commit"})

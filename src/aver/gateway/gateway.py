@@ -68,6 +68,8 @@ from aver.log import debug
 ACTION_ID_BYTES = 12
 """Random bytes of an act's id: 16 characters in base64url."""
 
+PREVIEW_ALLOWED = "it may happen; send tx_id to commit it"
+
 CLOSED_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -282,7 +284,8 @@ class Gateway:
         }
         if preview.approval:
             data["approval"] = preview.approval
-        summary = "" if preview.reason_code == "ALLOW" else "; ".join(answer.reasons) or preview.detail
+        words = "; ".join(answer.reasons) or preview.detail
+        summary = PREVIEW_ALLOWED if preview.reason_code == "ALLOW" else words
         return preview, build_envelope(preview.reason_code, summary, data=data), evidence
 
     # --- COMMIT
