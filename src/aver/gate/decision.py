@@ -69,6 +69,10 @@ class PolicyAnswer:
     """The digest of the policy bundle that was asked."""
     reasons: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
+    patch: str = ""
+    """How the action must be changed before it happens, as `@patch` of the deciding rules says; empty if it need not."""
+    code: str = ""
+    """The reason code that `@code` of the deciding forbid gives; empty if it gives none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
