@@ -63,6 +63,7 @@ class Office:
 
     def enrol(self) -> Person:
         self.person = self.person or somebody("ada")
+        self.ledger.keys.trust(self.person.public)
         enrol_approver(self.ledger, self.person)
         return self.person
 
