@@ -84,7 +84,7 @@ class Office:
 
 @contextmanager
 def open_office(
-    workspace: Path, ledger: Ledger | None = None, *, session: str = "s1", **changes: Any
+    workspace: Path, ledger: Ledger | None = None, *, session: str = "s1", effects: Any = None, **changes: Any
 ) -> Iterator[Office]:
     """Open an embedded gateway. `changes` are settings that differ from those in the home."""
     workspace.mkdir(parents=True, exist_ok=True)
@@ -92,5 +92,7 @@ def open_office(
     clock = SetClock()
     settings: GatewaySettings = replace(read_gateway_settings(own.config), **changes)
     close = (lambda: None) if ledger is not None else own.close
-    with open_embedded(own, settings, workspace=str(workspace), session=session, clock=clock, close=close) as gateway:
+    with open_embedded(
+        own, settings, workspace=str(workspace), session=session, effects=effects, clock=clock, close=close
+    ) as gateway:
         yield Office(gateway, clock)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from aver.gate.ask import load_gate
 from aver.gateway.attestation import PolicyKeys
 from aver.gateway.evidence import SERVERS
-from aver.gateway.executor import Executor
+from aver.gateway.executor import Effect, Executor
 from aver.gateway.gateway import Gateway
 from aver.gateway.policy_server import PolicyServer, name_program
 from aver.gateway.predicate import EvidenceTrust
@@ -32,12 +32,13 @@ def open_embedded(
     *,
     workspace: str,
     session: str = "",
+    effects: Mapping[str, Effect] | None = None,
     clock: Callable[[], float] = time.time,
     close: Callable[[], None],
 ) -> Gateway:
     """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end.
 
-    `clock` is the time by which shares and PREVIEWs expire.
+    `effects` are those that the executor can cause, by intent; without them, those on files of the workspace. `clock` is the time by which shares and PREVIEWs expire.
     """
     workspace = os.path.realpath(workspace)
     home = ledger.config.home
@@ -69,7 +70,7 @@ def open_embedded(
 
     executor = Executor(
         ledger,
-        WorkspaceEffects(workspace).by_intent,
+        WorkspaceEffects(workspace).by_intent if effects is None else effects,
         trust=trust,
         program_id=lambda: name_program(load(workspace)),
         settings=settings,
