@@ -110,9 +110,23 @@ class ActMachine(RuleBasedStateMachine):
         self.bound[data["action_id"]] = (caller, session, {"principal": principal}, data["request_sha256"])
         return data["tx_id"], data["action_id"], caller, session, text, principal
 
-    @rule(made=previews, caller=CALLERS, session=SESSIONS, principal=PRINCIPALS, text=st.none() | TEXTS)
-    def commit(self, made: Any, caller: str, session: str, principal: str | None, text: str | None) -> None:
-        tx_id, action_id, *bound, content, for_principal = made
+    @rule(
+        made=previews,
+        change=st.sampled_from(["nothing", "caller", "session", "principal", "text"]),
+        other=st.data(),
+    )
+    def commit(self, made: Any, change: str, other: st.DataObject) -> None:
+        """Commit a PREVIEW as it was, or with one thing changed."""
+        tx_id, action_id, caller, session, content, principal = made
+        bound, for_principal, text = [caller, session], principal, other.draw(st.sampled_from([None, content]))
+        if change == "caller":
+            caller = other.draw(CALLERS)
+        elif change == "session":
+            session = other.draw(SESSIONS)
+        elif change == "principal":
+            principal = other.draw(PRINCIPALS)
+        elif change == "text":
+            text = other.draw(TEXTS)
         inputs = {"tx_id": tx_id, **({} if text is None else {"relpath": "notes.txt", "content": text})}
         before = len(self.done)
         answer = self.office.act(
