@@ -194,4 +194,4 @@ class ActMachine(RuleBasedStateMachine):
 
 
 TestInvariants = ActMachine.TestCase
-TestInvariants.settings = settings(max_examples=6, stateful_step_count=15, deadline=None)
+TestInvariants.settings = settings(stateful_step_count=12, deadline=None)
