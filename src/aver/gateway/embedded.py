@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 
+from aver.errors import Refused
 from aver.gate.ask import load_gate
 from aver.gateway.attestation import PolicyKeys
 from aver.gateway.evidence import SERVERS
@@ -22,7 +24,7 @@ from aver.gateway.policy_server import PolicyServer, name_program
 from aver.gateway.predicate import EvidenceTrust
 from aver.gateway.settings import GatewaySettings
 from aver.gateway.workspace_effects import WorkspaceEffects
-from aver.keys.mac_keys import MASK_KEYS, MacKeyFile, policy_mac_name
+from aver.keys.mac_keys import SHARED, create_mac_keys, mac_key_path, shared_mac_source, verifier_mac_source
 from aver.ledger import Ledger
 
 
@@ -43,8 +45,11 @@ def open_embedded(
     workspace = os.path.realpath(workspace)
     home = ledger.config.home
     load = partial(load_gate, ledger.config, ledger=ledger)
-    macs = [MacKeyFile(home, policy_mac_name(server_id)) for server_id in SERVERS]
-    masks = MacKeyFile(home, MASK_KEYS)
+    for name in (*SERVERS, SHARED):
+        with suppress(Refused):  # It is there already.
+            create_mac_keys(mac_key_path(home, name))
+    macs = [verifier_mac_source(server_id, mac_key_path(home, server_id)) for server_id in SERVERS]
+    masks = shared_mac_source(mac_key_path(home, SHARED))
     known = {f"policy:{server_id}" for server_id in SERVERS}
     is_new = any(ledger.keys.ring().active(identity) is None for identity in known)
     servers = [
