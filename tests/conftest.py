@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-QUICK_ON_POSTGRES = frozenset({"test_append", "test_tenants"})
+QUICK_ON_POSTGRES = frozenset({"test_append", "test_append_together", "test_tenants"})
 """Modules of tests for both stores that `make test`, too, runs on both."""
 
 for name, examples in (("quick", 20), ("full", 100)):

@@ -1,8 +1,9 @@
 """A fault at every system call that changes a file: it fails with EIO or ENOSPC, or the process is killed at it.
 
-Real children append, rotate a key and make a checkpoint, in a home of their own, under `strace`, which makes the N-th
-`write`, `fsync`, `rename` and so on fail, or kills the process there. Long: N goes from 1 until the child meets no
-fault any more. Otherwise: one N for each call, fault and deed, chosen anew by each of a few seeds.
+Real children append, to one chain and to several at once, rotate a key and make a checkpoint, in a home of their own,
+under `strace`, which makes the N-th `write`, `fsync`, `rename` and so on fail, or kills the process there. Long: N goes
+from 1 until the child meets no fault any more. Otherwise: one N for each call, fault and deed, chosen anew by each of a
+few seeds.
 
 A call that fails here does not take place, and only one fails: a disk that stays full, and what a power cut does to
 writes that were not yet on disk, are other tests' business (`test_disk_full`, `test_power_loss`).
@@ -28,7 +29,7 @@ from support.faults.strace import CHANGING, DeedServer, Trial, fault, need_strac
 pytestmark = pytest.mark.more
 
 FAULTS = ("error=EIO", "error=ENOSPC", "signal=SIGKILL")
-CASES = ("append", "rotate", "checkpoint", "first use")
+CASES = ("append", "together", "rotate", "checkpoint", "first use")
 
 
 class Faults:

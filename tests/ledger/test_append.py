@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,9 +29,10 @@ from aver import (
 from aver.capsule.blobs import INLINE_MAX
 from aver.capsule.draft import prepare_draft
 from aver.clock import new_id
-from aver.ledger.group_commit import GroupCommit, WriteRequest
+from aver.ledger.stores.group_commit import GroupCommit, WriteRequest
 from support.strategies import capsules
 from support.tamper import first_bad
+from support.threads import at_once
 
 pytestmark = pytest.mark.both_stores
 
@@ -41,26 +41,6 @@ CHAIN = "demo.append"
 
 def draft(**outcome: Any) -> Capsule:
     return Capsule(type="tool", outcome=outcome)
-
-
-def together(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """Do it in many threads that start at once; results and errors, by number."""
-    results: list[Any] = [None] * count
-    start = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        start.wait()
-        try:
-            results[number] = work(number)
-        except BaseException as error:
-            results[number] = error
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 @given(capsules())
@@ -106,7 +86,7 @@ def test_a_key_used_before_gives_the_record_it_stands_for(ledger: Ledger) -> Non
 
 def test_threads_racing_for_one_key(ledger: Ledger) -> None:
     for round_ in range(5):
-        results = together(16, lambda number, r=round_: ledger.append(CHAIN, draft(result=number), key=f"race{r}"))
+        results = at_once(16, lambda number, r=round_: ledger.append(CHAIN, draft(result=number), key=f"race{r}"))
         won = [result for result in results if isinstance(result, Sealed)]
         lost = [result for result in results if isinstance(result, Exists)]
         assert len(won) == 1
@@ -123,7 +103,7 @@ def test_ledgers_racing_for_one_key() -> None:
         with open_ledger() as mine:
             return mine.append(CHAIN, draft(result=number), key="race")
 
-    results = together(8, work)
+    results = at_once(8, work)
     assert sum(isinstance(result, Sealed) for result in results) == 1
     assert sum(isinstance(result, Exists) for result in results) == 7
 
@@ -132,7 +112,7 @@ def test_many_threads_lose_nothing(ledger: Ledger) -> None:
     def work(number: int) -> list[str]:
         return [ledger.append(f"demo.{number % 3}", draft(result=[number, i])).hash for i in range(25)]
 
-    hashes = [digest for result in together(12, work) for digest in result]
+    hashes = [digest for result in at_once(12, work) for digest in result]
     assert len(hashes) == len(set(hashes)) == 300
     stored = {record.hash for chain in ("demo.0", "demo.1", "demo.2") for record in ledger.read(chain)}
     assert stored == set(hashes)
@@ -216,7 +196,7 @@ def test_a_head_of_another_place_is_a_mistake(ledger: Ledger, change: dict[str, 
 def test_threads_racing_after_one_head(ledger: Ledger) -> None:
     for round_ in range(5):
         head = ledger.head(CHAIN)
-        results = together(8, lambda number, h=head: ledger.append(CHAIN, draft(result=number), after=h))
+        results = at_once(8, lambda number, h=head: ledger.append(CHAIN, draft(result=number), after=h))
         assert sum(isinstance(result, Sealed) for result in results) == 1
         assert sum(isinstance(result, HeadMoved) for result in results) == 7
         assert ledger.head(CHAIN).count == round_ + 1
@@ -236,7 +216,7 @@ def test_a_counter_built_on_after_counts_right(ledger: Ledger) -> None:
                     continue
                 break
 
-    assert together(6, add) == [None] * 6
+    assert at_once(6, add) == [None] * 6
     assert [record.to_dict()["outcome"]["result"] for record in ledger.read(CHAIN)] == list(range(1, 31))
 
 
@@ -264,7 +244,7 @@ def test_one_refusal_fails_only_its_caller(ledger: Ledger) -> None:
         return ledger.append(CHAIN, draft(result=number), key="taken" if number % 2 else None)
 
     for _ in range(10):
-        results = together(12, work)
+        results = at_once(12, work)
         assert all(isinstance(result, Exists if number % 2 else Sealed) for number, result in enumerate(results))
     assert ledger.head(CHAIN).count == 61
     assert ledger.verify().status == "verified"
@@ -305,7 +285,7 @@ def test_a_failed_commit_fails_its_whole_batch_and_stores_nothing_of_it(ledger: 
 
     acknowledged = set()
     for _ in range(15):
-        results = together(12, work)
+        results = at_once(12, work)
         assert all(isinstance(result, RuntimeError) for result in results[::4])
         acknowledged |= {result.hash for result in results if isinstance(result, Sealed)}
         assert all(isinstance(result, Sealed | RuntimeError) for result in results)

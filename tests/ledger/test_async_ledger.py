@@ -103,6 +103,7 @@ def test_the_same_names_with_the_same_parameters() -> None:
     public = [
         "append",
         "append_many",
+        "append_together",
         "read",
         "head",
         "heads",

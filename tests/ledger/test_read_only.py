@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import aver
-from aver import Ledger, SeedSigner
+from aver import Entry, Ledger, SeedSigner
 from aver.capsule.draft import prepare_draft
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput, IntegrityError, NotFound
@@ -61,6 +61,7 @@ def test_nothing_can_be_appended(bundle: Path) -> None:
         for attempt in (
             lambda: ledger.append("codex.two", draft()),
             lambda: ledger.append_many("codex.two", [draft()]),
+            lambda: ledger.append_together([Entry("codex.two", draft())]),
             lambda: ledger.close_chain("codex.two"),
             lambda: ledger.sweep(),
             lambda: ledger.record_keys(),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from aver import Capsule, KeyStore, Ledger, Verdict, open_ledger
+from aver import Capsule, KeyStore, Ledger, Sealed, Verdict, open_ledger
 from aver.capsule.json_reader import read_json
 from aver.keys import Statement
 from aver.ledger.checkpoint import Checkpoint, check_ledger_checkpoints
@@ -32,17 +32,25 @@ def check(home: Path, acknowledged: Mapping[str, str]) -> None:
 
 
 def by_key(ledger: Ledger) -> dict[str, str]:
-    """Every record by its idempotency key; one that stands twice is an error."""
+    """Every record by its idempotency key; one that stands twice is an error, and so is half a call."""
     stored: dict[str, str] = {}
     ids: set[str] = set()
-    for chain in ledger.chains():
-        for record in ledger.read(chain):
-            assert record.id not in ids, f"{record.id} is there twice"
-            ids.add(record.id)
-            key = record.to_dict()["context"]["environment"]["aver"].get("key")
-            assert key is None or key not in stored, f"{key} was recorded twice"
-            stored[key] = record.hash
+    records = [record for chain in ledger.chains() for record in ledger.read(chain)]
+    for record in records:
+        assert record.id not in ids, f"{record.id} is there twice"
+        ids.add(record.id)
+        key = record.to_dict()["context"]["environment"]["aver"].get("key")
+        assert key is None or key not in stored, f"{key} was recorded twice"
+        stored[key] = record.hash
+    torn = partners(records) - stored.keys()
+    assert not torn, f"of calls that were written in part: {torn}"
     return stored
+
+
+def partners(records: Iterable[Sealed]) -> set[str]:
+    """The keys that records name as those of the records of their call of `append_together`."""
+    named = (record.to_dict()["outcome"]["result"] for record in records)
+    return {key for result in named if isinstance(result, dict) for key in result.get("together", ())}
 
 
 def assert_true(verdict: Verdict) -> None:

@@ -22,10 +22,11 @@ import resource
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aver import AverError, Blob, Capsule, Exists, KeyStore, Ledger, open_ledger
+from aver import AverError, Blob, Capsule, Entry, Exists, KeyStore, Ledger, Sealed, open_ledger
 from aver.files.new_file import write_new_file
 from aver.ledger.checkpoint import make_checkpoint
 from aver.ledger.meta_chain import sweep
@@ -90,6 +91,36 @@ def append(telling: Telling, home: Path) -> None:
     telling.attempt("close", ledger.close)
 
 
+def together(telling: Telling, home: Path) -> None:
+    """Records in three chains at once, in another order each time, with a blob. Each record names the whole call."""
+    ledger = telling.attempt("open", lambda: opened(home))
+    if ledger is None:
+        return
+    for number in range(4):
+        keys = [f"t{number}.{place}" for place in range(3)]
+        blob = Blob(f"{number} {'b' * 10_000}".encode())
+        contents = [{"together": keys, "blob": blob.reference["blob"], "x": "x" * 3000} for _ in keys]
+        entries = [
+            Entry(f"fault.{(number + place) % 3}", Capsule(type="tool", outcome={"result": content}), key=key)
+            for place, (key, content) in enumerate(zip(keys, contents, strict=True))
+        ]
+        entries[-1] = replace(entries[-1], blobs=[blob])
+        records = telling.attempt("together", lambda entries=entries: append_entries(ledger, entries))
+        for key, record in zip(keys, records or (), strict=False):
+            telling.say("ack", f"record:{key}", record.hash)
+    telling.attempt("close", ledger.close)
+
+
+def append_entries(ledger: Ledger, entries: list[Entry]) -> list[Sealed]:
+    """Append them, or find them: an attempt that failed may have been written all the same, but never in part."""
+    try:
+        return ledger.append_together(entries)
+    except Exists:
+        found = [ledger.get(str(entry.key)) for entry in entries]
+        assert None not in found, "a call was written in part"
+        return [record for record in found if record is not None]
+
+
 def rotate(telling: Telling, home: Path) -> None:
     """A new key, and the record that tells of it."""
     ledger = telling.attempt("open", lambda: opened(home))
@@ -123,11 +154,12 @@ def everything(telling: Telling, home: Path) -> None:
 
     aver.ledger.stores.sqlite.connections.LOG_PAGES = 12
     append(telling, home)
+    together(telling, home)
     rotate(telling, home)
     checkpoint(telling, home)
 
 
-DEEDS = {deed.__name__: deed for deed in (append, rotate, checkpoint, everything)}
+DEEDS = {deed.__name__: deed for deed in (append, together, rotate, checkpoint, everything)}
 
 
 def child(trial: dict[str, str], go: int) -> None:

@@ -1,10 +1,12 @@
 """kill -9 under load, for any store: writers that are killed, and what they had acknowledged until then.
 
     storm = rage("sqlite:///…", rounds=20, seed=1)
+    storm = rage("sqlite:///…", rounds=20, seed=1, calls="together")
 
 The store is named by a ledger URL, which the writers get in `AVER_LEDGER`; the keys are in `AVER_HOME`. All of a
 round's writers are killed at once, at some moment after one of them has come so far. Every few rounds, and at the end,
-everything that was acknowledged must be there once, the verdict must be `verified`, and an append must work.
+everything that was acknowledged must be there once, no call may be there in part, the verdict must be `verified`, and
+an append must work.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import time
 from pathlib import Path
 
 from aver import Capsule, Ledger, open_ledger
+from support.faults.aftermath import partners
 
 WRITER = Path(__file__).with_name("writer.py")
 WRITERS = 3
@@ -28,16 +31,19 @@ HEARD_MAX = 40
 class Storm:
     """Rounds of writers to one ledger."""
 
-    def __init__(self, url: str, seed: int) -> None:
+    def __init__(self, url: str, seed: int, calls: str = "single") -> None:
         self.random = random.Random(seed)
         self.acknowledged: dict[str, str] = {}
         self.next = {f"w{number}": 0 for number in range(WRITERS)}
+        self._calls = calls
         self._environment = {**os.environ, "AVER_LEDGER": url}
 
     def verify_once(self) -> None:
         writers = {
             name: subprocess.Popen(
-                [sys.executable, str(WRITER), name, str(first)], stdout=subprocess.PIPE, env=self._environment
+                [sys.executable, str(WRITER), name, str(first), self._calls],
+                stdout=subprocess.PIPE,
+                env=self._environment,
             )
             for name, first in self.next.items()
         }
@@ -76,20 +82,23 @@ class Storm:
 
     def check(self, ledger: Ledger) -> None:
         stored: dict[str, str] = {}
-        for chain in (name for name in ledger.chains() if name.startswith("storm.")):
-            for record in ledger.read(chain):
-                key = record.to_dict()["context"]["environment"]["aver"]["key"]
-                assert key not in stored, f"{key} was recorded twice"
-                stored[key] = record.hash
+        chains = [name for name in ledger.chains() if name.startswith("storm.")]
+        records = [record for chain in chains for record in ledger.read(chain)]
+        for record in records:
+            key = record.to_dict()["context"]["environment"]["aver"]["key"]
+            assert key not in stored, f"{key} was recorded twice"
+            stored[key] = record.hash
+        torn = partners(records) - stored.keys()
+        assert not torn, f"of calls that were written in part: {torn}"
         lost = {key for key, digest in self.acknowledged.items() if stored.get(key) != digest}
         assert not lost
         verdict = ledger.verify()
         assert verdict.status == "verified", verdict.first_bad
 
 
-def rage(url: str, *, rounds: int, seed: int) -> Storm:
-    """So many rounds on the ledger at a URL, which is made if it is not there."""
-    storm = Storm(url, seed)
+def rage(url: str, *, rounds: int, seed: int, calls: str = "single") -> Storm:
+    """So many rounds on the ledger at a URL, which is made if it is not there. `calls` is how the writers append."""
+    storm = Storm(url, seed, calls)
     for number in range(rounds):
         storm.verify_once()
         if number % ROUNDS_UNTIL_CHECK == ROUNDS_UNTIL_CHECK - 1 or number == rounds - 1:
