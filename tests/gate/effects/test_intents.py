@@ -17,7 +17,14 @@ from aver.gate.ask import ask
 from aver.gate.decide import Gate, build_policy_question, decide
 from aver.gate.effects.arguments import quote_words
 from aver.gate.effects.effects import Effects, find_effects
-from aver.gate.effects.intents import INTENTS, Recipient, build_intent_action, find_intent, normalise_domain
+from aver.gate.effects.intents import (
+    INTENTS,
+    Recipient,
+    build_intent_action,
+    find_intent,
+    normalise_authority,
+    normalise_domain,
+)
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.policy.query import Target
 from aver.gate.policy.standing_rules import find_command
@@ -180,7 +187,8 @@ def test_a_message_has_its_recipient_as_the_only_target() -> None:
 
 def test_a_fetch_and_a_webhook_have_their_host_as_the_only_target() -> None:
     for intent, inputs in (("FetchResource", FETCH), ("PostWebhook", HOOK)):
-        assert targets_of(act(intent, {**inputs, "domain": "API.Example.org"})) == (Target("Host", "api.example.org"),)
+        for domain in ("API.Example.org", "api.example.org:8443", "api.example.org:443"):
+            assert targets_of(act(intent, {**inputs, "domain": domain})) == (Target("Host", "api.example.org"),)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +249,22 @@ def test_clear_recipients_keep_their_exact_name(channel: str, recipient: str, do
 )
 def test_what_is_no_plain_domain(text: str) -> None:
     assert normalise_domain(text) is None
-    assert unclear_parts(act("FetchResource", {**FETCH, "domain": text}))
+    assert unclear_parts(act("SendMessage", {**MESSAGE, "recipient": f"bob@{text}", "domain": text}))
+    if text != "example.org:8080":
+        assert unclear_parts(act("FetchResource", {**FETCH, "domain": text}))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A.example:8080", "a.example:8080"),
+        ("a.example:443", "a.example"),
+        *((f"a.example:{port}", None) for port in ("", "0", "080", "65536", "-1", "8080x", "٣", "80:80")),
+        (":80", None),
+    ],
+)
+def test_a_domain_may_have_a_port(text: str, found: str | None) -> None:
+    assert normalise_authority(text) == found
 
 
 @pytest.mark.parametrize(

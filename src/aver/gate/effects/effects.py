@@ -65,7 +65,7 @@ from aver.gate.effects.intents import (
     Recipient,
     find_intent,
     has_secret,
-    normalise_domain,
+    normalise_authority,
     read_recipient,
     split_uri,
 )
@@ -325,9 +325,10 @@ class _EffectFinder:
                 if place.where != "workspace":
                     self.report.add_unclear("unknown-target", f"{path[:80]!r} is no file of the workspace")
         if intent.host:
-            domain = normalise_domain(texts[intent.host])
+            # Rules compare the host alone, as they do for URLs.
+            domain = (normalise_authority(texts[intent.host]) or "").partition(":")[0]
             self.report.add_host("network", domain or texts[intent.host][:200], words)
-            if domain is None:
+            if not domain:
                 why = f"the domain {texts[intent.host][:80]!r} is not in lower-case ASCII, or no name of a host"
                 self.report.add_unclear("unknown-target", why)
         if intent.recipient:

@@ -48,10 +48,14 @@ EMAIL = "email"
 RECIPIENT_MAX = 320
 """Characters of a recipient: the longest address of e-mail."""
 
+PORT_MAX = 65_535
+HTTPS_PORT = "443"
+
 _REQUEST_HASH = lazy_pattern(r"[0-9a-f]{64}")
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN = lazy_pattern(rf"(?=.{{1,253}}\Z)(?:{_LABEL}\.)*({_LABEL})")
 _NUMBER = lazy_pattern(r"[0-9]+|0x[0-9a-f]*")
+_PORT = lazy_pattern(r"[1-9][0-9]{0,4}")
 _ADDRESS = lazy_pattern(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(?:\.|\Z)){4}")
 _REMOTE_URI = lazy_pattern(r"(?i:https?|wss?|ftps?|sftp|ssh|git|s3|gs)://")
 _FILE_URI = lazy_pattern(r"(?i:file):(?://[^/]*)?")
@@ -213,6 +217,15 @@ def normalise_domain(text: str) -> str | None:
     if found is None or (_NUMBER.fullmatch(found[1]) and not _ADDRESS.fullmatch(lower)):
         return None
     return lower
+
+
+def normalise_authority(text: str) -> str | None:
+    """Return a domain and its port in one form; None for anything else. The port of HTTPS is left out."""
+    host, colon, port = text.partition(":")
+    domain = normalise_domain(host)
+    if domain is None or (colon and (not _PORT.fullmatch(port) or int(port) > PORT_MAX)):
+        return None
+    return domain if port in ("", HTTPS_PORT) else f"{domain}:{port}"
 
 
 def read_recipient(profile: IntentProfile, inputs: Mapping[str, Any]) -> tuple[Recipient, str]:

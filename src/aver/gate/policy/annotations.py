@@ -26,18 +26,18 @@ from typing import Literal, get_args
 
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
-from aver.gate.effects.intents import normalise_domain
+from aver.gate.effects.intents import normalise_authority
 
 PatchWord = Literal["REDACT", "CLAMP_LEN", "REWRITE_DOMAIN_TO_PROXY"]
 PATCH_WORDS: tuple[str, ...] = get_args(PatchWord)
 
-LENGTH_MAX = 1024 * 1024
-"""Largest length that a text can be cut to. The gate reads no longer text (`aver.gate.large_action`)."""
+LENGTH_MAX = 999_999
+"""Largest length that a text can be cut to. A longer text is a file."""
 
 CODE_MAX = 64
 """Longest code, in characters."""
 
-_matches_length = re.compile(r"[1-9][0-9]{0,6}").fullmatch
+_matches_length = re.compile(r"[1-9][0-9]{0,5}").fullmatch
 _matches_code = re.compile(rf"[A-Z][A-Z_]{{0,{CODE_MAX - 1}}}").fullmatch
 
 
@@ -62,9 +62,9 @@ def parse_patch(text: str) -> RulePatch:
     word, _, rest = text.partition(" ")
     if word == "REDACT" and text == word:
         return RulePatch("REDACT")
-    if word == "CLAMP_LEN" and _matches_length(rest) and int(rest) <= LENGTH_MAX:
+    if word == "CLAMP_LEN" and _matches_length(rest):
         return RulePatch("CLAMP_LEN", length=int(rest))
-    if word == "REWRITE_DOMAIN_TO_PROXY" and normalise_domain(rest) == rest:
+    if word == "REWRITE_DOMAIN_TO_PROXY" and normalise_authority(rest) == rest:
         return RulePatch("REWRITE_DOMAIN_TO_PROXY", host=rest)
     shown = ascii(text)[:120]
     if word not in PATCH_WORDS:
@@ -72,7 +72,7 @@ def parse_patch(text: str) -> RulePatch:
     wanted = {
         "REDACT": "REDACT stands alone",
         "CLAMP_LEN": f"CLAMP_LEN takes a whole number from 1 to {LENGTH_MAX}",
-        "REWRITE_DOMAIN_TO_PROXY": "REWRITE_DOMAIN_TO_PROXY takes the name of a host, in lower-case ASCII",
+        "REWRITE_DOMAIN_TO_PROXY": "REWRITE_DOMAIN_TO_PROXY takes the name of a host in lower-case ASCII, and a port where it is not that of HTTPS",
     }[word]
     raise BadInput(f"{shown} is not a patch: {wanted}")
 

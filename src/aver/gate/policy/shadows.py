@@ -110,9 +110,11 @@ def _make_questions(policy: Mapping[str, Any]) -> Iterator[PolicyQuestion]:
     groups = frozenset(words.get("group", ()))
     for target, tool in product(_make_targets(words), tools or [""]):
         called = target.name if target.kind == "Tool" else tool
-        own = _effects_of(called) if called else None
+        sets = [_effects_of(called)] if called else _effect_sets(words)
+        if target.kind == "Recipient":
+            sets = list(dict.fromkeys((_EFFECTS_OF_A_MESSAGE, _EFFECTS_OF_A_MESSAGE | words.get("effects", set()))))
         for effects, action, unclear, label, agent in product(
-            [own] if own is not None else _effect_sets(words),
+            sets,
             [name for name in actions if name in ACTION_TYPES],
             (False, True) if _reads(policy, "unclear") else (False,),
             ["", *_words(words, "labels")],
@@ -138,6 +140,9 @@ def _make_questions(policy: Mapping[str, Any]) -> Iterator[PolicyQuestion]:
                 hour=12,
             )
 
+
+_EFFECTS_OF_A_MESSAGE = frozenset({"network", "egress"})
+"""The effects of whatever has a recipient."""
 
 _NAMED_ENTITIES = {
     "Aver::Action": "action",
