@@ -361,9 +361,7 @@ def test_a_workspace_scope_that_was_signed_elsewhere_counts_for_nothing(
     assert ledger.verify().check("approvals").status == "failed"
 
 
-def test_a_caller_may_use_an_approval_itself_and_say_for_which_act(
-    ledger: Ledger, ada: Person, tmp_path: Path
-) -> None:
+def test_a_caller_may_use_an_approval_itself_and_say_for_which_act(ledger: Ledger, ada: Person, tmp_path: Path) -> None:
     first = ask_act(ledger, tmp_path, "a_first")
     assert first.request is not None
     approve(ledger, first.request, ada, shown=SHOWN)

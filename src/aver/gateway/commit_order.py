@@ -75,7 +75,9 @@ class CommitOrder:
             for name, value in (*texts.items(), *((key, text) for key, text in optional.items() if text is not None)):
                 if type(value) is not str:
                     raise BadInput(f"the COMMIT: {name} must be a string")
-            door = check_object(found.get("ingress", {"kind": "", "identity": ""}), "ingress", frozenset({"kind", "identity"}))
+            door = check_object(
+                found.get("ingress", {"kind": "", "identity": ""}), "ingress", frozenset({"kind", "identity"})
+            )
             attestations = found.get("attestations", [])
             if type(found["inputs"]) is not dict or type(attestations) is not list:
                 raise BadInput("the COMMIT: inputs must be an object, and attestations a list")
