@@ -26,8 +26,8 @@ from aver.errors import AverError, Exists, Refused
 from aver.gate.decision_record import RecordedDecision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
-    CommitBasis,
     ActReport,
+    CommitBasis,
     IngressNote,
     Preview,
     Surroundings,

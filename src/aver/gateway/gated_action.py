@@ -32,7 +32,7 @@ CHANGING_INTENTS = frozenset({"WriteWorkspaceFile", "DeleteWorkspaceFile"})
 def build_action(request: BoundRequest, *, action_id: str, workspace: str, diff: str | None = None) -> Action:
     """Build the action of a request. `diff` is that of a file that is written."""
     inputs = request.inputs
-    tool, files = request.intent_id, ()
+    tool, files = request.intent_id, tuple[str, ...]()
     if request.intent_id == "CallTool":
         tool = f"mcp__{inputs['server']}__{inputs['tool']}"
     elif request.intent_id == "ReadResource":

@@ -36,8 +36,8 @@ from aver.gate.decision import Decision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
-    Deployment,
     ActReport,
+    Deployment,
     IngressNote,
     Preview,
     Surroundings,

@@ -30,9 +30,9 @@ from aver.gateway.codes import POLICY_DENY, load_reason_codes
 from aver.gateway.evidence import PolicyBits, Share
 from aver.gateway.patch import NOOP, SanitizePatch
 from aver.gateway.policy_server import (
-    PolicyEvaluation,
     EvaluationQuestion,
     Evaluator,
+    PolicyEvaluation,
     name_program,
     read_bits,
     read_patch,
@@ -113,23 +113,23 @@ class PolicyPanel:
         question = EvaluationQuestion(
             action_id=self._action_id, program_id=program_id, request=self._request, action=action, inputs=inputs
         )
-        known = {"program_id": program_id, "facts_sha256": inputs.digest}
         answers = self._ask_servers(question, gate, effects)
-        attestations = tuple(answer.attestation for answer in answers if isinstance(answer, PolicyEvaluation))
+        refusal = PanelAnswer(
+            reason_code=POLICY_DENY,
+            program_id=program_id,
+            facts_sha256=inputs.digest,
+            attestations=tuple(answer.attestation for answer in answers if isinstance(answer, PolicyEvaluation)),
+        )
         try:
             first, second = (_require_answer(answer, question) for answer in answers)
         except AverError as error:
-            self.answer = PanelAnswer(
-                reason_code=POLICY_UNAVAILABLE, detail=error.message, attestations=attestations, **known
-            )
+            self.answer = replace(refusal, reason_code=POLICY_UNAVAILABLE, detail=error.message)
             return build_refusal(action.digest, gate, gate_id or "", f"no policy decision: {error.message}")
         own = answers[0].decision if isinstance(answers[0], PolicyEvaluation) else None
         decision = own or decide(action, facts, inputs.apply_to(gate), gate_id=gate_id, effects=effects)
         if gate_id and decision.gate_id != gate_id:
             decision = replace(decision, gate_id=gate_id)  # A policy server does not know the decision's id.
-        self.answer = self._join(
-            decision, first, second, answers, PanelAnswer(reason_code=POLICY_DENY, attestations=attestations, **known)
-        )
+        self.answer = self._join(decision, first, second, answers, refusal)
         if self.answer.shares is None and decision.decision in ("pass", "human_review", "human_approved"):
             return build_refusal(action.digest, gate, decision.gate_id, self.answer.detail)
         return decision

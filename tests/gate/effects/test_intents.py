@@ -35,7 +35,7 @@ provide_known_agents()
 GATE = Gate(bundle=load_policy_bundle())
 FACTS = Facts(now="2026-01-05T09:00:00+00:00", environment={"HOME": "/home/me", "AVER_HOME": "/home/me/.aver"})
 REQUEST = "5" * 64
-SECRET = "AKIAIOSFODNN7EXAMPLE"  # noqa: S105 - the example key of the vendor's own documentation
+SECRET = "AKIAIOSFODNN7EXAMPLE"
 SMALL = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
 MESSAGE = {"channel": "email", "recipient": "bob@example.com", "domain": "example.com", "text": "hello"}
 FETCH = {"resource_id": "octocat", "domain": "api.example.org", "recipient": "a@example.com", "text": "hello world"}

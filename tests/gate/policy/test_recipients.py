@@ -33,7 +33,7 @@ def with_starter(*more: str) -> PolicyBundle:
 def outcome(bundle: PolicyBundle, recipient: str = "bob@example.com", **more: Any) -> str:
     facts = Facts(now=NOW.now, labels=more.pop("labels", frozenset()))
     inputs = {
-        **{"channel": "email", "recipient": recipient, "domain": recipient.rpartition("@")[2], "text": "hello"},
+        "channel": "email", "recipient": recipient, "domain": recipient.rpartition("@")[2], "text": "hello",
         **more,
     }
     action = build_intent_action("SendMessage", inputs, request_sha256="5" * 64, caller="alice")
