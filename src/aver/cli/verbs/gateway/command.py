@@ -13,6 +13,8 @@ from aver.cli.options import Parser, add_action_parser
 from aver.cli.terminal import Screen
 
 SUBCOMMANDS = {
+    "act": ("aver.cli.verbs.gateway.act", "send one act through the gateway"),
+    "mcp": ("aver.cli.verbs.gateway.mcp", "serve the gateway to an agent over MCP, with the one tool act"),
     "verify-evidence": (
         "aver.cli.verbs.gateway.verify_evidence",
         "judge the evidence of one act by the RFC's accept predicate",
@@ -22,6 +24,7 @@ SUBCOMMANDS = {
 """Each subcommand with its module and its summary."""
 
 EXAMPLES = """\
+  aver gateway act CheckWriteWorkspaceFile --inputs '{"relpath": "a.txt", "content": "hello"}'
   aver gateway verify-evidence --commit commit.json --request request.json
   aver gateway validate-specs"""
 
