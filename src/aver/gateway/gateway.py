@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from aver import clock
-from aver.errors import AverError, Refused
+from aver.errors import AverError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.gate.ask import Answer, ask
 from aver.gate.decision import Decision
@@ -96,7 +96,8 @@ CLOSED_SCHEMA: Mapping[str, Any] = {
 class Commits(Protocol):
     """The executor in this process, or the way to one elsewhere."""
 
-    def execute(self, order: CommitOrder) -> dict[str, Any]: ...
+    def execute(self, order: CommitOrder) -> dict[str, Any]:
+        """Carry out an order, or refuse it. `Unavailable` only where the order cannot have reached the executor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +133,7 @@ class Gateway:
         self.settings = settings
         self._servers = servers
         self._executor = executor
-        self._deployment = deployment
+        self.deployment = deployment
         self._clock = clock
         self._close = close
         self.door = Door(session=check_session(session or new_session()))
@@ -215,7 +216,7 @@ class Gateway:
             allowed = find_capabilities(self.settings.principals, delegation.principal)
             if allowed is not None and not may_name(allowed, name):
                 raise Refused("PRINCIPAL_CAPABILITY_DENY", f"{delegation.principal} may not use {name}")
-        surroundings = Surroundings(door.ingress, self._deployment, self.settings.is_insecure)
+        surroundings = Surroundings(door.ingress, self.deployment, self.settings.is_insecure)
         return _Visit(door, act.caller, delegation, surroundings, bool(constraints.user_confirm))
 
     def _refuse(self, refusal: Refused, intent_id: str, caller: str, door: Door) -> dict[str, Any]:
@@ -230,7 +231,7 @@ class Gateway:
             action_id=new_action_id(),
         )
         draft, _ = build_preview_draft(
-            preview, Surroundings(door.ingress, self._deployment, self.settings.is_insecure), keeps_inputs=False
+            preview, Surroundings(door.ingress, self.deployment, self.settings.is_insecure), keeps_inputs=False
         )
         self.ledger.append(act_chain(door.session), draft)
         return build_envelope(code, str(refusal))
@@ -365,7 +366,11 @@ class Gateway:
             delegation_jti=visit.jti,
             ingress=visit.surroundings.ingress,
         )
-        return self._executor.execute(order)
+        try:
+            return self._executor.execute(order)
+        except Unavailable as error:
+            # An executor raises this only where the order has not reached it: nothing can have happened.
+            return self._refuse_commit(preview, visit, "EXECUTOR_UNAVAILABLE", str(error))
 
     def _is_confirmed(self, visit: _Visit) -> bool:
         """Whether the caller's own word counts as a person's confirmation."""

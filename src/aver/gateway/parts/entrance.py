@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from aver.gateway.embedded_parts import open_embedded
 from aver.gateway.gateway import Gateway
-from aver.gateway.settings import read_gateway_settings
+from aver.gateway.parts.part_directories import PartDirectories
+from aver.gateway.settings import GatewaySettings, read_gateway_settings
 from aver.ledger import Ledger
 
 
@@ -20,4 +21,14 @@ def open_gateway_of(ledger: Ledger, *, workspace: str, session: str = "", close:
     Raises `BadInput` for settings that are wrong.
     """
     settings = read_gateway_settings(ledger.config)
+    if is_apart(ledger, settings):
+        from aver.gateway.parts.remote_parts import open_apart  # Not above: it needs the extra `gateway`.
+
+        return open_apart(ledger, settings, workspace=workspace, session=session, close=close)
     return open_embedded(ledger, settings, workspace=workspace, session=session, close=close)
+
+
+def is_apart(ledger: Ledger, settings: GatewaySettings) -> bool:
+    """Whether the parts of this home run apart: they were made, or the settings say where one listens."""
+    named = settings.policy0 or settings.policy1 or settings.executor
+    return bool(named) or PartDirectories(ledger.config.home).are_made
