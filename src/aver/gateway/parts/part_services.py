@@ -2,7 +2,7 @@
 
     policy server    POST /evaluate       a question, see `aver.gateway.policy_server`
     executor         POST /exec/...       an order, see `aver.gateway.commit_order`; one path for each intent
-    both             GET /health          {"ok": true, "part": "policy0", "majors": [1], "program_id": "aver-policy-v1..."}
+    both             GET /health          {"ok": true, "part": "policy0", "majors": [1], "program_id": "..."}
 
 Every decision has the status 200, refusals too. A body that is not JSON, or no question, gets 400. A caller must show
 the part's link token. At a Unix socket it must also have the right user id; TCP is on this machine only.
