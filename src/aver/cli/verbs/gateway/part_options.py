@@ -47,7 +47,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 def check_workspace(given: argparse.Namespace) -> str:
     if not os.path.isdir(given.workspace):
         raise Usage(f"the workspace {given.workspace} is not a directory")
-    return os.path.realpath(given.workspace)
+    return str(os.path.realpath(given.workspace))
 
 
 def find_address(given: argparse.Namespace, part: str) -> PartAddress:
