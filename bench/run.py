@@ -73,6 +73,29 @@ def bench_append(directory: Path, rounds: int) -> Line:
     )
 
 
+def bench_together(directory: Path, rounds: int) -> Line:
+    """Two chains in one commit, beside one append and the seal of one more record."""
+    signer = aver.SeedSigner(bytes(range(32)))
+    with aver.open_ledger(directory / "together.db", home=directory / "home") as ledger:
+        chains = (CHAIN, f"{CHAIN}-2")
+        ledger.append_together([aver.Entry(chain, sample()) for chain in chains])
+        seal, single, ours = in_turns(
+            rounds,
+            timed(lambda: aver.seal(sample(), signer), 100),
+            timed(lambda: ledger.append(CHAIN, sample()), 100),
+            timed(lambda: ledger.append_together([aver.Entry(chain, sample()) for chain in chains]), 100),
+        )
+    bare = single + seal
+    return Line(
+        "durable append to two chains",
+        f"{micro(bare)} (append + seal)",
+        micro(ours),
+        "–",
+        f"{ours / bare:.2f} x",
+        "≤ 1.3 x",
+    )
+
+
 def bench_batch(directory: Path, rounds: int) -> Line:
     drafts = [sample() for _ in range(500)]
     content = drafts[0].to_dict()
@@ -239,7 +262,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and 10,000 records to verify")
     parser.add_argument(
         "--only",
-        choices=["seal", "append", "batch", "processes", "verify", "postgres", "gate", "hooks", "ingest", "hostile"],
+        choices=[
+            *("seal", "append", "together", "batch", "processes", "verify"),
+            *("postgres", "gate", "hooks", "ingest", "hostile"),
+        ],
     )
     parser.add_argument("--out", type=Path, help="also write the table to this file")
     options = parser.parse_args()
@@ -250,6 +276,7 @@ def main() -> None:
     rows: dict[str, Callable[[], Line | list[Line]]] = {
         "seal": lambda: bench_seal(directory, rounds),
         "append": lambda: bench_append(directory, rounds),
+        "together": lambda: bench_together(directory, rounds),
         "batch": lambda: bench_batch(directory, rounds),
         "processes": lambda: bench_processes(directory, rounds),
         "verify": lambda: bench_verify(directory, records, 3),

@@ -40,7 +40,16 @@ def test_no_text_names_another_distribution() -> None:
 def test_the_core_can_gate_seal_and_verify() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     names = {re.match(r"[A-Za-z0-9-]+", one)[0] for one in project["dependencies"]}
-    core = {"PyNaCl", "orjson", "cryptography", "cedarpy", "tree-sitter", "tree-sitter-bash", "tomlkit", "jsonschema-rs"}
+    core = {
+        "PyNaCl",
+        "orjson",
+        "cryptography",
+        "cedarpy",
+        "tree-sitter",
+        "tree-sitter-bash",
+        "tomlkit",
+        "jsonschema-rs",
+    }
     assert project["name"] == "aver-ledger"
     assert names == core
     assert "policy" not in project["optional-dependencies"]

@@ -29,7 +29,7 @@ from aver import (
 from aver.capsule.blobs import INLINE_MAX
 from aver.capsule.draft import prepare_draft
 from aver.clock import new_id
-from aver.ledger.group_commit import GroupCommit, WriteRequest
+from aver.ledger.stores.group_commit import GroupCommit, WriteRequest
 from support.strategies import capsules
 from support.tamper import first_bad
 from support.threads import at_once

@@ -499,7 +499,7 @@ def test_four_processes_with_crossed_chains(aver_home: Path) -> None:
 
 @pytest.mark.more
 def test_a_kill_storm_tears_no_call(new_ledger_url: Callable[[], str]) -> None:
-    rounds = rounds_wanted(10)
+    rounds = rounds_wanted(8)
     storm = rage(new_ledger_url(), rounds=rounds, seed=21, calls="together")
     assert len(storm.acknowledged) > 5 * rounds
 

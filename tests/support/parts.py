@@ -74,10 +74,13 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[UnixAddress]:
         listening.bind(str(path))
         listening.listen(8)
 
+        current: list[socket.socket] = []
+
         def accept() -> None:
             with suppress(OSError):
                 while True:
                     connection, _ = listening.accept()
+                    current[:] = [connection]
                     with connection, suppress(OSError):
                         answer(connection)
 
@@ -86,7 +89,9 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[UnixAddress]:
         try:
             yield UnixAddress(path)
         finally:
-            listening.shutdown(socket.SHUT_RDWR)
+            for open_one in (listening, *current):
+                with suppress(OSError):
+                    open_one.shutdown(socket.SHUT_RDWR)
             thread.join()
 
 

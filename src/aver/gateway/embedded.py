@@ -9,6 +9,7 @@ all of them, so the evidence shows which rules decided. It does not show that tw
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -26,9 +27,18 @@ from aver.ledger import Ledger
 
 
 def open_embedded(
-    ledger: Ledger, settings: GatewaySettings, *, workspace: str, session: str = "", close: Callable[[], None]
+    ledger: Ledger,
+    settings: GatewaySettings,
+    *,
+    workspace: str,
+    session: str = "",
+    clock: Callable[[], float] = time.time,
+    close: Callable[[], None],
 ) -> Gateway:
-    """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end."""
+    """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end.
+
+    `clock` is the time by which shares and PREVIEWs expire.
+    """
     workspace = os.path.realpath(workspace)
     home = ledger.config.home
     load = partial(load_gate, ledger.config, ledger=ledger)
@@ -43,6 +53,7 @@ def open_embedded(
             mac_keys=macs[server_id].load,
             mask_keys=masks.load,
             load_gate=load,
+            clock=clock,
         )
         for server_id in SERVERS
     ]
@@ -62,6 +73,7 @@ def open_embedded(
         trust=trust,
         program_id=lambda: name_program(load(workspace)),
         settings=settings,
+        clock=clock,
     )
     executor.recover()
 
@@ -76,5 +88,6 @@ def open_embedded(
         workspace=workspace,
         settings=settings,
         session=session,
+        clock=clock,
         close=end,
     )

@@ -120,7 +120,7 @@ class Share:
 
     def to_dict(self) -> dict[str, Any]:
         """The share as the wire carries it."""
-        return {**_unsigned(self), "mac_b64": _encode(self.mac)}
+        return {**_mac_content(self), "mac_b64": _encode(self.mac)}
 
     @property
     def sha256(self) -> str:
@@ -200,7 +200,7 @@ def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _unsigned(share: Share) -> dict[str, Any]:
+def _mac_content(share: Share) -> dict[str, Any]:
     return {
         "v": share.v,
         "kind": share.kind,
@@ -226,7 +226,7 @@ def compute_mask(mask_key: bytes, *, action_id: str, request_sha256: str, progra
 
 def compute_mac(share: Share, key: bytes) -> bytes:
     """Return the MAC of a share. The one that it carries is not part of it."""
-    return hmac.digest(key, ascii_json(_unsigned(share)), "sha256")
+    return hmac.digest(key, ascii_json(_mac_content(share)), "sha256")
 
 
 def build_share(
@@ -263,7 +263,7 @@ def build_share(
         tag_share=tag_share,
         mac=bytes(MAC_BYTES),
     )
-    return Share.parse({**_unsigned(share), "mac_b64": _encode(compute_mac(share, key))})
+    return Share.parse({**_mac_content(share), "mac_b64": _encode(compute_mac(share, key))})
 
 
 # --- reading shares

@@ -378,7 +378,8 @@ def bind_inputs(intent: Intent, inputs: Mapping[str, Any]) -> dict[str, Any]:
     for name in inputs:
         if name not in intent.inputs:  # Rule 1.
             raise _refuse(
-                f"inputs has an unknown key {ascii(name)[:80]}", advice=f"{intent.name} takes {_listed(intent)}"
+                f"inputs has an unknown key {ascii(name)[:80]}",
+                advice=f"{intent.name} takes {_describe_inputs(intent)}",
             )
     bound: dict[str, Any] = {}
     for rule in intent.rules:
@@ -392,7 +393,7 @@ def bind_inputs(intent: Intent, inputs: Mapping[str, Any]) -> dict[str, Any]:
         elif rule.default is not None:
             bound[rule.name] = rule.read(rule.default, where)
         else:
-            raise _refuse(f"inputs lacks {rule.name!r}", advice=f"{intent.name} takes {_listed(intent)}")
+            raise _refuse(f"inputs lacks {rule.name!r}", advice=f"{intent.name} takes {_describe_inputs(intent)}")
     if intent.name == "SendMessage" and bound["channel"] == "email" and not bound["domain"]:
         raise _refuse("inputs.recipient must be an e-mail address", advice="name another channel for other recipients")
     try:
@@ -424,5 +425,5 @@ def read_inputs(call: IntentCall, inputs: Mapping[str, Any]) -> ActInputs:
     return ActInputs(None if tx_id is not None and not rest else bind_inputs(call.intent, rest), tx_id)
 
 
-def _listed(intent: Intent) -> str:
+def _describe_inputs(intent: Intent) -> str:
     return " ".join(rule.name for rule in intent.rules if rule.fill is None)

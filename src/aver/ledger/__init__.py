@@ -3,13 +3,12 @@
 ledger.py            the API: `Ledger`, `open_ledger`
 read_only.py         a bundle or `.cap` file, opened to read: `ReadOnlyLedger`
 append.py            entries, sealing, inserting
-group_commit.py      appends that wait at the same time share one commit
 keys_chain.py        the chain `keys`: our keys and until where they are valid
 meta_chain.py        the chain `meta`: the heads of all chains
 seen_heads.py, verified_heads.py, checkpoint.py, checkpoint_files.py
                      remembered heads, which show cut and rolled-back chains
 lookup.py            the chain or record that a typed name means
-stores/              the databases: SQLite and PostgreSQL
+stores/              the databases: SQLite and PostgreSQL; group commit
 bundle/              directories of JSON to send to a verifier
 foreign/             other tools' files and databases
 """

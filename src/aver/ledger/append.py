@@ -2,7 +2,7 @@
 
 A request (`AppendRequest`) has one part for each place that it appends to: a chain, and drafts for its end. `append`
 makes one part with one draft, `append_many` one part with many drafts, `append_together` one part for each entry.
-Requests that wait at the same time share one durable commit (`group_commit`).
+Requests that wait at the same time share one durable commit (`stores.group_commit`).
 
 One commit (`Appender`) does these steps, always in this order:
 
@@ -35,7 +35,6 @@ from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused
 from aver.fast_dataclass import dataclass
 from aver.keys import LEDGER, KeyStore, PublicKey, Ring, RingEntry
-from aver.ledger.group_commit import GroupCommit, WriteRequest
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import (
     KEYS_CHAIN,
@@ -45,6 +44,7 @@ from aver.ledger.keys_chain import (
     key_events,
     unrecorded_events,
 )
+from aver.ledger.stores.group_commit import GroupCommit, WriteRequest
 from aver.ledger.stores.protocol import ChainRow, ExpectedWrites, RecordRow, Store, Transaction
 from aver.log import debug
 from aver.verdict import ChainJudge, Rules

@@ -62,6 +62,7 @@ class AsyncLedger:
         return await self._call(self.ledger.append_many, *args, **options)
 
     async def append_together(self, *args: Any, **options: Any) -> list[Sealed]:
+        """Append entries to several chains in one durable commit: all of them or none."""
         return await self._call(self.ledger.append_together, *args, **options)
 
     async def close_chain(self, chain: str) -> Sealed:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aver import Capsule, Ledger, Unavailable, open_ledger
+from aver import Capsule, Entry, Ledger, Unavailable, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
 from support.postgres_servers import Server
 from support.postgres_wire import FAULTS, Fault, Wire
@@ -68,6 +68,20 @@ def test_many_at_once(behind: Ledger, ledger: Ledger, wire: Wire, fault: Fault) 
     sealed = behind.append_many(CHAIN, [Capsule(type="tool") for _ in keys], keys=keys)
     assert stored(ledger)[1:] == [record.hash for record in sealed]
     assert not any(record.existed for record in sealed)
+    assert ledger.verify().status == "verified"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("count", [2, 20])
+def test_several_chains_at_once(behind: Ledger, ledger: Ledger, wire: Wire, fault: Fault, count: int) -> None:
+    """Few records travel with the commit, many before it. One of the chains comes into being by this call."""
+    behind.append(CHAIN, Capsule(type="tool"))
+    wire.strike(fault)
+    chains = [CHAIN, "demo.new"] * (count // 2)
+    sealed = behind.append_together([Entry(chain, Capsule(type="tool")) for chain in chains])
+    assert wire.happened.is_set()
+    assert stored(ledger)[1:] == [record.hash for record in sealed[::2]]
+    assert stored(ledger, "demo.new") == [record.hash for record in sealed[1::2]]
     assert ledger.verify().status == "verified"
 
 

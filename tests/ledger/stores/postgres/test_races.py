@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from aver import Capsule, Exists, Ledger, Refused, Unavailable, open_ledger
+from aver import Capsule, Entry, Exists, Ledger, Refused, Unavailable, open_ledger
 from aver.capsule.draft import prepare_draft
 from aver.clock import new_id
 from aver.ledger.append import AppendPart, AppendRequest
@@ -52,6 +52,35 @@ def test_many_chains_in_any_order_and_chains_that_come_into_being(url: str) -> N
             record.hash for chain in ledger.chains() if chain.startswith("race.") for record in ledger.read(chain)
         ]
         assert sorted(stored[1:] + stored[:1]) == sorted([*hashes, next(ledger.read("race.0")).hash])
+        assert ledger.verify().status == "verified"
+        assert deadlocks(url) == before
+
+
+CROSSED = """
+import sys
+from aver import Capsule, Entry, open_ledger
+order = sys.argv[1].split(",")
+with open_ledger() as ledger:
+    for _ in range(60):
+        for record in ledger.append_together([Entry(chain, Capsule(type="tool")) for chain in order]):
+            print(record.hash)
+"""
+
+
+def test_calls_that_name_the_same_chains_in_other_orders_do_not_deadlock(url: str) -> None:
+    """Chains that exist, and some that come into being: each call locks all of its chains in the one order."""
+    with open_ledger() as ledger:
+        ledger.append_together([Entry(f"race.{each}", Capsule(type="tool")) for each in "ab"])
+        before = deadlocks(url)
+        orders = ["race.a,race.b,race.c", "race.c,race.b,race.a", "race.b,race.c,race.a", "race.a,race.c,race.b"]
+        callers = [
+            subprocess.Popen([sys.executable, "-c", CROSSED, order], stdout=subprocess.PIPE, text=True)
+            for order in orders
+        ]
+        hashes = [digest for caller in callers for digest in caller.communicate()[0].split()]
+        assert [caller.returncode for caller in callers] == [0] * 4
+        assert len(set(hashes)) == 4 * 60 * 3
+        assert [ledger.head(f"race.{each}").count for each in "abc"] == [241, 241, 240]
         assert ledger.verify().status == "verified"
         assert deadlocks(url) == before
 

@@ -1,0 +1,230 @@
+"""Acts through a gateway in one process: what is answered, what happens, and what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aver.gateway.gateway import Door
+from support.acts import Office, open_office
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    with open_office(tmp_path / "work") as opened:
+        yield opened
+
+
+def test_an_act_is_previewed_committed_and_recorded(office: Office) -> None:
+    answer = office.write(content="one\n")
+    assert (answer["status"], answer["reason_code"]) == ("OK", "ALLOW")
+    assert (office.workspace / "notes.txt").read_text() == "one\n"
+    assert office.kinds() == ["act.preview", "act.commit", "act.outcome"]
+    assert office.ledger.verify().status == "verified"
+
+
+def test_a_preview_answers_with_what_a_commit_needs_and_does_nothing(office: Office) -> None:
+    answer = office.preview()
+    assert answer["reason_code"] == "ALLOW"
+    assert answer["data"].keys() >= {"tx_id", "action_id", "request_sha256", "allow_pre", "need_confirm", "patch"}
+    assert (answer["data"]["allow_pre"], answer["data"]["need_confirm"]) == (1, 0)
+    assert "commit_evidence" not in answer["data"]
+    assert not list(office.workspace.iterdir())
+    assert office.kinds() == ["act.preview"]
+
+
+def test_a_commit_by_tx_id_happens_once(office: Office) -> None:
+    tx_id = office.preview()["data"]["tx_id"]
+    assert office.commit(tx_id)["reason_code"] == "ALLOW"
+    (office.workspace / "notes.txt").unlink()
+    again = office.commit(tx_id)
+    assert again["reason_code"] == "REPLAY_DENY"
+    assert not (office.workspace / "notes.txt").exists()
+
+
+def test_a_commit_in_another_process_of_the_ledger_uses_the_records_alone(tmp_path: Path) -> None:
+    with open_office(tmp_path / "work") as first:
+        tx_id = first.preview()["data"]["tx_id"]
+    with open_office(tmp_path / "work") as second:
+        assert second.commit(tx_id)["reason_code"] == "ALLOW"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"caller": "agent:other"}, "TX_CALLER_MISMATCH"),
+        ({"door": Door(session="s2")}, "TX_SESSION_MISMATCH"),
+    ],
+)
+def test_a_tx_is_bound_to_its_caller_and_session(office: Office, change: dict[str, object], code: str) -> None:
+    tx_id = office.preview()["data"]["tx_id"]
+    assert office.commit(tx_id, **change)["reason_code"] == code
+    assert not list(office.workspace.iterdir())
+
+
+def test_a_tx_expires(office: Office) -> None:
+    tx_id = office.preview()["data"]["tx_id"]
+    office.clock.ahead = office.gateway.settings.tx_ttl + 1
+    assert office.commit(tx_id)["reason_code"] == "TX_INVALID"
+
+
+def test_shares_that_are_too_old_are_replaced_by_fresh_ones(office: Office) -> None:
+    tx_id = office.preview()["data"]["tx_id"]
+    office.clock.ahead = office.gateway.settings.mac_ttl + 1
+    assert office.commit(tx_id)["reason_code"] == "ALLOW"
+
+
+@pytest.mark.parametrize("tx_id", ["tx_nothing", "tx_00000000-0000-4000-8000-000000000000", "x", "tx_" + "a" * 36])
+def test_an_unknown_tx_is_refused(office: Office, tx_id: str) -> None:
+    assert office.commit(tx_id)["reason_code"] == "TX_INVALID"
+
+
+def test_the_tx_of_another_intent_is_refused(office: Office) -> None:
+    tx_id = office.preview()["data"]["tx_id"]
+    assert office.act("ReadWorkspaceFile", {"tx_id": tx_id})["reason_code"] == "TX_INVALID"
+
+
+def test_other_inputs_than_those_of_the_preview_do_not_happen(office: Office) -> None:
+    tx_id = office.preview()["data"]["tx_id"]
+    answer = office.act("WriteWorkspaceFile", {"tx_id": tx_id, "relpath": "notes.txt", "content": "two\n"})
+    assert (answer["reason_code"], answer["data"]["detail"]) == ("BAD_COMMIT_PROOF", "bad_request_sha256")
+    assert not list(office.workspace.iterdir())
+
+
+def test_a_file_that_changed_since_the_preview_is_left_alone(office: Office) -> None:
+    tx_id = office.preview()["data"]["tx_id"]
+    (office.workspace / "notes.txt").write_text("by someone else\n")
+    assert office.commit(tx_id)["reason_code"] == "WORKSPACE_CHANGED"
+    assert (office.workspace / "notes.txt").read_text() == "by someone else\n"
+
+
+@pytest.mark.parametrize(
+    ("document", "code"),
+    [
+        ({"intent_id": "ReadWorkspaceFile", "inputs": {"relpath": "a"}, "constraints": {}}, "BAD_REQUEST"),
+        (
+            {"intent_id": "ReadWorkspaceFile", "inputs": {"relpath": "a"}, "constraints": {}, "caller": "c", "x": 1},
+            "BAD_REQUEST",
+        ),
+        ({"intent_id": "ReadWorkspaceFile", "inputs": [], "constraints": {}, "caller": "c"}, "BAD_REQUEST"),
+        (b'{"intent_id":"A","intent_id":"B","inputs":{},"constraints":{},"caller":"c"}', "BAD_REQUEST"),
+        ({"intent_id": "Nothing", "inputs": {}, "constraints": {}, "caller": "c"}, "UNKNOWN_INTENT"),
+        (
+            {"intent_id": "ReadWorkspaceFile", "inputs": {"relpath": "../a"}, "constraints": {}, "caller": "c"},
+            "WORKSPACE_PATH_BLOCKED",
+        ),
+        (
+            {"intent_id": "ReadWorkspaceFile", "inputs": {"relpath": "a"}, "constraints": {"why": 1}, "caller": "c"},
+            "BAD_REQUEST",
+        ),
+        (
+            {
+                "intent_id": "ReadWorkspaceFile",
+                "inputs": {"relpath": "a"},
+                "constraints": {"external_principal": "p"},
+                "caller": "c",
+            },
+            "DELEGATION_REQUIRED",
+        ),
+    ],
+)
+def test_a_wrong_act_is_refused_and_recorded(office: Office, document: object, code: str) -> None:
+    assert office.gateway.act(document)["reason_code"] == code
+    (record,) = office.ledger.read("gateway.s1")
+    assert record.to_dict()["outcome"]["result"]["reason_code"] == code
+
+
+def test_capabilities_of_the_caller_are_looked_at(tmp_path: Path) -> None:
+    with open_office(tmp_path / "work", callers={"agent:reader": frozenset({"Read*"})}) as office:
+        assert office.write(caller="agent:reader")["reason_code"] == "CAPABILITY_DENY"
+        assert office.write(caller="agent:unknown")["reason_code"] == "CAPABILITY_DENY"
+        (office.workspace / "notes.txt").write_text("x")
+        read = office.act("ReadWorkspaceFile", {"relpath": "notes.txt"}, caller="agent:reader")
+        assert (read["reason_code"], read["data"]["content"]) == ("ALLOW", "x")
+
+
+def test_a_door_admits_its_callers_alone(office: Office) -> None:
+    door = Door(session="s1", callers=("agent:reader",))
+    assert office.write(door=door)["reason_code"] == "INGRESS_CONFLICT"
+
+
+def test_an_effect_that_is_not_built_is_unavailable_and_burns_nothing(office: Office) -> None:
+    answer = office.act("RunCommand", {"argv": ["ls"]})
+    assert answer["status"] == "DENY"
+    assert "act.commit" not in office.kinds()
+
+
+def test_a_link_out_of_the_workspace_is_not_followed(office: Office, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("s")
+    (office.workspace / "in").symlink_to(outside)
+    assert office.act("ReadWorkspaceFile", {"relpath": "in/secret.txt"})["status"] == "DENY"
+    assert office.write("in/new.txt")["status"] == "DENY"
+    assert not (outside / "new.txt").exists()
+
+
+class TestConfirmation:
+    MESSAGE = {"recipient": "bob@example.com", "text": "hello"}
+
+    def test_a_person_is_asked_about_a_deletion_and_the_same_act_meets_the_answer(self, office: Office) -> None:
+        office.enrol()
+        (office.workspace / "old.txt").write_text("x")
+        asked = office.act("DeleteWorkspaceFile", {"relpath": "old.txt"})
+        assert (asked["reason_code"], asked["data"]["need_confirm"]) == ("REQUIRE_CONFIRM", 1)
+        assert office.act("DeleteWorkspaceFile", {"relpath": "old.txt"}, user_confirm=True)["status"] == "DENY"
+        office.approve(asked["data"]["approval"])
+        # Long after the tx has expired, the same act is carried out once.
+        office.clock.ahead = 1000
+        done = office.act("DeleteWorkspaceFile", {"relpath": "old.txt"})
+        assert done["reason_code"] == "ALLOW"
+        assert not (office.workspace / "old.txt").exists()
+        (office.workspace / "old.txt").write_text("x")
+        assert office.act("DeleteWorkspaceFile", {"relpath": "old.txt"})["reason_code"] == "REQUIRE_CONFIRM"
+        assert office.ledger.verify().status == "verified"
+
+    def test_a_commit_by_tx_id_uses_the_approval_that_came_meanwhile(self, office: Office) -> None:
+        office.enrol()
+        (office.workspace / "old.txt").write_text("x")
+        asked = office.act("CheckDeleteWorkspaceFile", {"relpath": "old.txt"})
+        commit = {"tx_id": asked["data"]["tx_id"]}
+        assert office.act("DeleteWorkspaceFile", commit)["reason_code"] == "REQUIRE_CONFIRM"
+        office.approve(asked["data"]["approval"])
+        # Another PREVIEW finds the approval and does not spend it.
+        assert office.act("CheckDeleteWorkspaceFile", {"relpath": "old.txt"})["data"]["need_confirm"] == 1
+        assert office.act("DeleteWorkspaceFile", commit)["reason_code"] == "ALLOW"
+        assert office.act("DeleteWorkspaceFile", commit)["reason_code"] != "ALLOW"
+
+    def test_a_denial_denies(self, office: Office) -> None:
+        office.enrol()
+        (office.workspace / "old.txt").write_text("x")
+        asked = office.act("DeleteWorkspaceFile", {"relpath": "old.txt"})
+        office.deny(asked["data"]["approval"])
+        assert office.act("DeleteWorkspaceFile", {"relpath": "old.txt"})["status"] == "DENY"
+        assert (office.workspace / "old.txt").exists()
+
+    def test_an_approval_is_for_its_session_and_inputs_alone(self, office: Office) -> None:
+        office.enrol()
+        for name in ("old.txt", "other.txt"):
+            (office.workspace / name).write_text("x")
+        asked = office.act("DeleteWorkspaceFile", {"relpath": "old.txt"})
+        office.approve(asked["data"]["approval"])
+        assert office.act("DeleteWorkspaceFile", {"relpath": "other.txt"})["status"] == "DENY"
+        elsewhere = office.act("DeleteWorkspaceFile", {"relpath": "old.txt"}, door=Door(session="s2"))
+        assert elsewhere["reason_code"] == "REQUIRE_CONFIRM"
+
+    def test_the_flag_counts_only_where_the_settings_say_so(self, tmp_path: Path) -> None:
+        with open_office(tmp_path / "work", confirm="flag") as office:
+            (office.workspace / "old.txt").write_text("x")
+            assert office.act("DeleteWorkspaceFile", {"relpath": "old.txt"})["reason_code"] == "REQUIRE_CONFIRM"
+            done = office.act("DeleteWorkspaceFile", {"relpath": "old.txt"}, user_confirm=True)
+            assert done["reason_code"] == "ALLOW"
+
+
+def test_insecure_mode_says_so_in_every_answer_and_record(tmp_path: Path) -> None:
+    with open_office(tmp_path / "work", is_insecure=True) as office:
+        assert office.write()["reason_code"] == "ALLOW_INSECURE"
+        for record in office.ledger.read("gateway.s1"):
+            assert record.to_dict()["context"]["environment"]["gateway"]["insecure"] is True
