@@ -28,6 +28,7 @@ import floor
 import peer
 import postgres
 from gate import bench_gate
+from gateway import bench_gateway
 from hooks import bench_hooks
 from hostile import bench_hostile
 from ingest import bench_ingest
@@ -264,7 +265,7 @@ def main() -> None:
         "--only",
         choices=[
             *("seal", "append", "together", "batch", "processes", "verify"),
-            *("postgres", "gate", "hooks", "ingest", "hostile"),
+            *("postgres", "gate", "gateway", "hooks", "ingest", "hostile"),
         ],
     )
     parser.add_argument("--out", type=Path, help="also write the table to this file")
@@ -282,6 +283,7 @@ def main() -> None:
         "verify": lambda: bench_verify(directory, records, 3),
         "postgres": lambda: bench_postgres(rounds, records),
         "gate": lambda: bench_gate(rounds // 3),
+        "gateway": lambda: bench_gateway(directory, rounds),
         "hooks": lambda: bench_hooks(rounds),
         "ingest": lambda: bench_ingest(directory, quick=options.quick),
         "hostile": lambda: bench_hostile(directory, quick=options.quick),

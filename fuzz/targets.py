@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from fuzz import agent_inputs, parsers, stores, verbs
+from fuzz import agent_inputs, gateway_inputs, parsers, stores, verbs
 from fuzz.target import Target
 
-ALL: tuple[type[Target], ...] = (*stores.TARGETS, *parsers.TARGETS, *agent_inputs.TARGETS, *verbs.TARGETS)
+ALL: tuple[type[Target], ...] = (
+    *stores.TARGETS,
+    *parsers.TARGETS,
+    *gateway_inputs.TARGETS,
+    *agent_inputs.TARGETS,
+    *verbs.TARGETS,
+)
 
 BY_NAME = {target.name: target for target in ALL}

@@ -101,7 +101,7 @@ OTHER_ROOMS = [path for path in FILES if room_of(path) != "keys"]
 def key_file_names() -> set[str]:
     """The names of key files, read from the source of `aver.keys`, so that a new one is guarded from its first day."""
     texts = {text for path in modules_of("keys") for _, text in strings_in(path)}
-    names = {text for text in texts if re.fullmatch(r"[\w.-]*\w\.(?:json|seed|key|pub|pem)", text)}
+    names = {text for text in texts if re.fullmatch(r"[\w.-]*\w\.(?:json|seed|key|pub|pem|mac)", text)}
     return names - {"index.json"}  # That of a bundle, which holds public keys, too.
 
 
@@ -115,7 +115,14 @@ def test_key_files_are_opened_by_keys_alone(path: Path) -> None:
 
 
 def test_the_guard_knows_the_key_files() -> None:
-    assert {"keyring.json", "known_keys.json", "known_keys_pq.json", "sealed.json"} <= key_file_names()
+    assert {
+        "keyring.json",
+        "known_keys.json",
+        "known_keys_pq.json",
+        "sealed.json",
+        "policy-0.mac",
+        "policy-shared.mac",
+    } <= key_file_names()
 
 
 @hold_for_each("files", FILES, name_of)

@@ -68,6 +68,7 @@ class Office:
 
     def enrol(self) -> Person:
         self.person = self.person or somebody("ada")
+        self.ledger.keys.trust(self.person.public)
         enrol_approver(self.ledger, self.person)
         return self.person
 
@@ -88,7 +89,7 @@ class Office:
 
 @contextmanager
 def open_office(
-    workspace: Path, ledger: Ledger | None = None, *, session: str = "s1", **changes: Any
+    workspace: Path, ledger: Ledger | None = None, *, session: str = "s1", effects: Any = None, **changes: Any
 ) -> Iterator[Office]:
     """Open an embedded gateway. `changes` are settings that differ from those in the home."""
     workspace.mkdir(parents=True, exist_ok=True)
@@ -96,9 +97,11 @@ def open_office(
     clock = SetClock()
     settings: GatewaySettings = replace(read_gateway_settings(own.config), **changes)
     close = (lambda: None) if ledger is not None else own.close
+    # Records are sealed by the same clock: a verdict compares the ages of shares with their time.
     with (
-        # Records are sealed by the same clock: a verdict compares the ages of shares with their time.
         patch("aver.ledger.append.now", clock.write),
-        open_embedded(own, settings, workspace=str(workspace), session=session, clock=clock, close=close) as gateway,
+        open_embedded(
+            own, settings, workspace=str(workspace), session=session, effects=effects, clock=clock, close=close
+        ) as gateway,
     ):
         yield Office(gateway, clock)

@@ -44,20 +44,9 @@ def add_action_options(parser: argparse.ArgumentParser) -> None:
 
 def action_from_options(given: argparse.Namespace) -> Action:
     """Build the action that the options describe. Raises `Usage` if they do not say which action it is."""
-    from aver.capsule.json_reader import read_json
     from aver.gate.action import Action
 
-    # --args gives the arguments as one object; each --arg adds one, and never replaces one.
-    arguments: Any = {} if given.args is None else read_json(given.args.encode("utf-8", "surrogateescape"))
-    if not isinstance(arguments, dict):
-        raise BadInput("--args takes a JSON object")
-    for item in given.arg:
-        name, equals, value = item.partition("=")
-        if not equals or not name:
-            raise Usage(f"--arg takes NAME=VALUE, not {item!r}")
-        if name in arguments:
-            raise Usage(f"the argument {name!r} is given twice")
-        arguments[name] = value
+    arguments = arguments_from_options(given)
     diff = None if given.diff is None else read_diff_text(given.diff)
     type_, tool = given.type, given.tool
     if given.command is not None:
@@ -78,6 +67,43 @@ def action_from_options(given: argparse.Namespace) -> Action:
         on_behalf_of=given.on_behalf_of,
         session=given.session,
         workspace=os.path.abspath(given.workspace or os.curdir),
+    )
+
+
+def arguments_from_options(given: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments that `--args` and `--arg` give. Raises `Usage` or `BadInput` if they are none."""
+    from aver.capsule.json_reader import read_json
+
+    # --args gives the arguments as one object; each --arg adds one, and never replaces one.
+    arguments: Any = {} if given.args is None else read_json(given.args.encode("utf-8", "surrogateescape"))
+    if not isinstance(arguments, dict):
+        raise BadInput("--args takes a JSON object")
+    for item in given.arg:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise Usage(f"--arg takes NAME=VALUE, not {item!r}")
+        if name in arguments:
+            raise Usage(f"the argument {name!r} is given twice")
+        arguments[name] = value
+    return arguments
+
+
+def request_from_options(given: argparse.Namespace, intent: str) -> Action:
+    """Build the action of a request of the gateway: its inputs are the arguments. Only to explain, never to decide."""
+    from aver.gate.effects.intents import build_intent_action
+
+    if given.command is not None or given.tool or given.type is not None or given.file or given.description:
+        raise Usage("--intent takes its inputs as arguments", advice="give each by --arg NAME=VALUE, or all by --args")
+    return build_intent_action(
+        intent,
+        arguments_from_options(given),
+        # No rule can read the hash, so any will do here.
+        request_sha256="0" * 64,
+        caller=given.caller,
+        session=given.session,
+        workspace=os.path.abspath(given.workspace or os.curdir),
+        on_behalf_of=given.on_behalf_of,
+        diff=None if given.diff is None else read_diff_text(given.diff),
     )
 
 

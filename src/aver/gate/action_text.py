@@ -20,7 +20,10 @@ SUMMARY_MAX = 200
 PLACE_MAX = 80
 """Characters of the workspace, and of the agent's name."""
 
-_TELLING_ARGUMENTS = ("command", "cmd", "commands", "file_path", "path", "notebook_path", "url", "query", "pattern")
+_TELLING_ARGUMENTS = (
+    *("command", "cmd", "commands", "argv", "file_path", "path", "notebook_path", "relpath", "url", "uri", "recipient"),
+    *("domain", "query", "pattern", "skill_id"),
+)
 """The arguments that say most, in this order."""
 
 

@@ -69,7 +69,7 @@ from aver.gate.effects.workspace_code import (
     look_into,
     refuse_look,
 )
-from aver.gate.large_action import bound_action
+from aver.gate.effects.large_action import bound_action
 from aver.gate.own_tools import add_code_declaration, find_declaration
 from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
@@ -175,18 +175,18 @@ def ask(
             seal_change(ledger, gate)
     if declared is not None:
         gate = replace(gate, tools=add_code_declaration(gate.tools, action.tool, declared))
-    caller = _Caller(annotations or {}, mode, answer_with or (lambda decision: None), decide, beside, approvals)
-    answer, known = _decide_and_seal(ledger, action, gate, caller)
+    options = _AskOptions(annotations or {}, mode, answer_with or (lambda decision: None), decide, beside, approvals)
+    answer, known = _decide_and_seal(ledger, action, gate, options)
     if answer.decision.decision != "human_review" or mode == "observe":
         return answer
     answer, approval = _open_or_use_approval(ledger, action, answer, known, wait, approvals)
     if approval is None:
         return answer
-    decided, _ = _decide_and_seal(ledger, action, gate, caller, approval)
+    decided, _ = _decide_and_seal(ledger, action, gate, options, approval)
     return replace(decided, request=answer.request, outcome=answer.outcome)
 
 
-class _Caller(NamedTuple):
+class _AskOptions(NamedTuple):
     """What the caller of `ask` brings along besides the action."""
 
     annotations: Mapping[str, Any]
@@ -205,7 +205,7 @@ class _KnownRequest(NamedTuple):
 
 
 def _decide_and_seal(
-    ledger: Ledger, action: Action, gate: Gate, caller: _Caller, approval: Sealed | None = None
+    ledger: Ledger, action: Action, gate: Gate, options: _AskOptions, approval: Sealed | None = None
 ) -> tuple[Answer, _KnownRequest | None]:
     """Decide, and seal the decision: steps 2 to 4. `approval` is the record by which a person's approval was used.
 
@@ -219,17 +219,17 @@ def _decide_and_seal(
         # 2. Gather the facts. A past that is damaged refuses the action, as a gate without rules does.
         try:
             with log.log_time("gate", "facts gathered"):
-                facts, effects = gather_facts(ledger, action, gate, caller.annotations, head=head)
+                facts, effects = gather_facts(ledger, action, gate, options.annotations, head=head)
             if approval is not None:
                 facts = replace(facts, approved=True, approved_by=approval.to_dict()["authority"]["approver"] or "")
         except AverError as error:
             facts, effects, basis = Facts(now=clock.now()), None, Gate(bundle=None, trouble=error.message)
         # 3. Decide.
         with log.log_time("gate", "decided"):
-            decision = _call_decider(caller.decide, action, facts, basis, gate_id, effects)
-        if decision.decision == "human_review" and caller.mode != "observe" and approval is None and known is None:
+            decision = _call_decider(options.decide, action, facts, basis, gate_id, effects)
+        if decision.decision == "human_review" and options.mode != "observe" and approval is None and known is None:
             known = _find_known_request(ledger, action, decision.digest)
-            if known is not None and caller.approvals == "use":
+            if known is not None and options.approvals == "use":
                 approval = _use_known_approval(ledger, action, known)
             if approval is not None:
                 continue  # A person has approved the same before: decide with that fact.
@@ -246,9 +246,9 @@ def _decide_and_seal(
                     decision,
                     after=after,
                     approval=approval,
-                    mode=caller.mode,
-                    answer=caller.answer_with(decision),
-                    beside=caller.beside,
+                    mode=options.mode,
+                    answer=options.answer_with(decision),
+                    beside=options.beside,
                 )
         except HeadMoved as error:
             overtaken: AverError = error
@@ -264,9 +264,9 @@ def _decide_and_seal(
             # No record can hold the action. Refuse it, and seal the refusal with as much of the action as fits.
             basis, reason = gate, f"the action cannot be sealed: {error.message}"
             decision = build_refusal("", basis, clock.new_id(), reason)
-            said, now = caller.answer_with(decision), Facts(now=clock.now())
+            said, now = options.answer_with(decision), Facts(now=clock.now())
             record = seal_decision(
-                ledger, action, now, basis, decision, mode=caller.mode, answer=said, beside=caller.beside
+                ledger, action, now, basis, decision, mode=options.mode, answer=said, beside=options.beside
             )
         if log.is_logged("gate"):
             _log_decision(decision, record, basis)

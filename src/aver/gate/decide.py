@@ -15,7 +15,7 @@ reason in it, so nothing passes by accident.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -99,6 +99,10 @@ def decide(
         # 3. Ask policy whether it may happen.
         question = build_policy_question(action, facts, effects, found, gate)
         answer = ask_policy(gate.bundle, question)
+        if answer.patch and not action.request_sha256:
+            # Only the gateway changes what it carries out. All others would do it as it is.
+            reason = f"a rule demands a patch of this ({answer.patch}), and only the gateway can patch a request"
+            answer = replace(answer, outcome="deny", reasons=(reason, *answer.reasons), patch="")
         # 4. Put policy, risk and approval into one word.
         word: DecisionWord = "pass"
         unclear = effects.unclear[0].why[:UNCLEAR_WORDS_MAX] if effects.unclear else UNCLEAR_REASON
@@ -157,6 +161,8 @@ def build_policy_question(
             on_paths.setdefault((effect.target, effect.where, effect.classes), set()).add(effect.name)
     for (path, where, classes), names in on_paths.items():
         targets[Target("Path", path, where, classes, effects=frozenset(names))] = None
+    for recipient in effects.recipients:
+        targets[Target("Recipient", recipient.name, channel=recipient.channel, domain=recipient.domain)] = None
     for program in effects.programs:
         targets[Target("Command", program, text=effects.command)] = None
     # Only where a rule reads it: most rules do not.

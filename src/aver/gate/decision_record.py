@@ -15,7 +15,8 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     features     the numbers that the risk was computed from, with `score`, `interval` and `model`
     effects      the classes of the action's effects; null where they were not found out
     effects_version    the version of the tables and readers that found them; old decisions have none
-    policy       {outcome, rules, bundle, reasons, errors}; null where policy was not asked
+    policy       {outcome, rules, bundle, reasons, errors, patch, code}; null where policy was not asked. `patch` and
+                 `code` are there only where the deciding rules have these annotations
     thresholds   {pass_below, skip_above}
     max_retries, caution, groups, trusted    the other settings; old decisions have no `caution`
     fixes        what the repository's history answered
@@ -61,7 +62,7 @@ from aver.fast_dataclass import dataclass
 if TYPE_CHECKING:
     from aver.gate.action import Action, Facts
     from aver.gate.decide import Gate
-    from aver.gate.decision import Decision
+    from aver.gate.decision import Decision, PolicyAnswer
     from aver.ledger import Entry, Head, Ledger
 
     Beside = Callable[[Decision, str], list[Entry]]
@@ -228,7 +229,7 @@ def build_decision_draft(
         "model": None if found is None else found.model,
         "effects_version": gate.known.effects_version,
         "effects": None if decision.effects is None else sorted(decision.effects.classes),
-        "policy": None if policy is None else {**asdict(policy), **told["policy"]},
+        "policy": None if policy is None else {**_without_empty_annotations(policy), **told["policy"]},
         "thresholds": asdict(decision.thresholds),
         "max_retries": gate.max_retries,
         "caution": gate.caution,
@@ -268,6 +269,11 @@ def build_decision_draft(
     )
     refs = None if approval is None else {"approval": approval.id}
     return of_kind(draft, DECISION_KIND, refs), [blob for blob in basis.values() if blob is not None]
+
+
+def _without_empty_annotations(policy: PolicyAnswer) -> dict[str, Any]:
+    """Return an answer of the rules without an empty `patch` and `code`, so that most records stay as they were."""
+    return {name: value for name, value in asdict(policy).items() if value or name not in ("patch", "code")}
 
 
 def _mask_state(state: Mapping[str, Any] | None, *, has_secrets: bool) -> Mapping[str, Any] | None:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from aver.capsule.blobs import blob_references, restore_large_texts
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.json_reader import read_json
+from aver.capsule.masking.mask import MASK_START
 from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.gate.action import DIGEST_VERSION, FIRST_DIGEST_VERSION, Action, Facts
@@ -37,7 +38,7 @@ NOT_JUDGED = "it was refused without being judged"
 BASIS_NAMES = ("rules", "state", "diff", "written")
 """The blobs that a decision rests on. Old decisions have no `written`."""
 
-MASK_MARK = b"[masked:"
+MASK_MARK = MASK_START.encode()
 """How the text begins that masking puts in the place of a secret."""
 
 
@@ -100,9 +101,10 @@ def replay_decision(
             return ReplayResult("unrepeatable", NOT_JUDGED)
         if is_masked:
             # Compare with the decision that is made without the secrets. A difference may come from them.
-            if decision.decision == result["decision"]:
+            made = (decision.decision, decision.policy.patch if decision.policy is not None else "")
+            if made == (result["decision"], (result["policy"] or {}).get("patch", "")):
                 return ReplayResult("unrepeatable", "secrets were masked in it")
-            words = f"without the masked secrets the answer is {decision.decision}, not {result['decision']!r}"
+            words = f"without the masked secrets the answer is {' '.join(made).strip()}, not {result['decision']!r}"
             return ReplayResult("not_checked", words)
         return _compare_exactly(decision, inputs.facts, action, result)
     except (NotFound, Unavailable) as error:
@@ -154,9 +156,12 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
     if state is not None and isinstance(result["session"], dict):
         # Decisions of earlier versions say less about the session.
         state = {name: value for name, value in state.items() if name in result["session"] or name != "unseen"}
+    policy, said = decision.policy, result["policy"]
     found = {
         "decision": decision.decision,
-        "rules": None if decision.policy is None else list(decision.policy.rules),
+        "rules": None if policy is None else list(policy.rules),
+        "patch": "" if policy is None else policy.patch,
+        "code": "" if policy is None else policy.code,
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),
         "session": state,
@@ -164,7 +169,9 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
     }
     recorded = {
         "decision": result["decision"],
-        "rules": None if result["policy"] is None else result["policy"]["rules"],
+        "rules": None if said is None else said["rules"],
+        "patch": "" if said is None else said.get("patch", ""),
+        "code": "" if said is None else said.get("code", ""),
         "score": result["score"],
         "interval": result["interval"],
         "session": result["session"],

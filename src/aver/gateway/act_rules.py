@@ -43,7 +43,7 @@ from aver.gateway.recorded_act import (
     select_statements,
 )
 from aver.gateway.settings import TTL_MAX, read_gateway_settings
-from aver.keys.mac_keys import MacKeyFile, policy_mac_name
+from aver.keys.mac_keys import mac_key_path, verifier_mac_source
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
 from aver.log import debug
@@ -75,7 +75,7 @@ class ActTrust:
 def load_trust(examination: Examination) -> ActTrust:
     """Take the policy servers' keys of the verifier's ring, and what the home of our own ledger has besides."""
     ring, home = examination.rules.ring, examination.home
-    mac_keys = None if home is None else _load_mac_keys(home)
+    mac_keys = _load_mac_keys(home)
     principals = {} if home is None else _load_principals(home)
     try:
         keys = PolicyKeys.from_ring(ring)
@@ -94,15 +94,15 @@ def _find_retirements(ring: Ring, keys: PolicyKeys) -> dict[str, float]:
     return {key.fingerprint: parse_time(times[key.ed25519]) for key in known if key.ed25519 in times}
 
 
-def _load_mac_keys(home: Path) -> tuple[MacKeys, MacKeys] | None:
-    """Load both MAC keyrings of a home; None where it has none. Verifying makes no keys."""
-    names = [policy_mac_name(server_id) for server_id in SERVERS]
-    if not all((home / "keys" / f"{name}.mac").exists() for name in names):
-        return None
+def _load_mac_keys(home: Path | None) -> tuple[MacKeys, MacKeys] | None:
+    """Load both MAC keyrings, from the environment or from the home of our own ledger; None where they are not there."""
     try:
-        first, second = (MacKeyFile(home, name).load() for name in names)
-    except (AverError, OSError) as error:
-        debug("gateway", "the MAC keys in %s cannot be used: %s", home, error)
+        first, second = (
+            verifier_mac_source(server_id, None if home is None else mac_key_path(home, server_id)).load()
+            for server_id in SERVERS
+        )
+    except AverError as error:
+        debug("gateway", "there are no MAC keys to check with: %s", error.message)
         return None
     return first, second
 

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 
+from aver.errors import Refused
 from aver.gate.ask import load_gate
 from aver.gateway.attestation import PolicyKeys
 from aver.gateway.evidence import SERVERS
-from aver.gateway.executor import Executor
+from aver.gateway.executor import Effect, Executor
 from aver.gateway.gateway import Gateway
 from aver.gateway.policy_server import PolicyServer, name_program
 from aver.gateway.predicate import EvidenceTrust
 from aver.gateway.settings import GatewaySettings
 from aver.gateway.workspace_effects import WorkspaceEffects
-from aver.keys.mac_keys import MASK_KEYS, MacKeyFile, policy_mac_name
+from aver.keys.mac_keys import SHARED, create_mac_keys, mac_key_path, shared_mac_source, verifier_mac_source
 from aver.ledger import Ledger
 
 
@@ -32,18 +34,22 @@ def open_embedded(
     *,
     workspace: str,
     session: str = "",
+    effects: Mapping[str, Effect] | None = None,
     clock: Callable[[], float] = time.time,
     close: Callable[[], None],
 ) -> Gateway:
     """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end.
 
-    `clock` is the time by which shares and PREVIEWs expire.
+    `effects` are those that the executor can cause, by intent; without them, those on files of the workspace. `clock` is the time by which shares and PREVIEWs expire.
     """
     workspace = os.path.realpath(workspace)
     home = ledger.config.home
     load = partial(load_gate, ledger.config, ledger=ledger)
-    macs = [MacKeyFile(home, policy_mac_name(server_id)) for server_id in SERVERS]
-    masks = MacKeyFile(home, MASK_KEYS)
+    for name in (*SERVERS, SHARED):
+        with suppress(Refused):  # It is there already.
+            create_mac_keys(mac_key_path(home, name))
+    macs = [verifier_mac_source(server_id, mac_key_path(home, server_id)) for server_id in SERVERS]
+    masks = shared_mac_source(mac_key_path(home, SHARED))
     known = {f"policy:{server_id}" for server_id in SERVERS}
     is_new = any(ledger.keys.ring().active(identity) is None for identity in known)
     servers = [
@@ -69,7 +75,7 @@ def open_embedded(
 
     executor = Executor(
         ledger,
-        WorkspaceEffects(workspace).by_intent,
+        WorkspaceEffects(workspace).by_intent if effects is None else effects,
         trust=trust,
         program_id=lambda: name_program(load(workspace)),
         settings=settings,

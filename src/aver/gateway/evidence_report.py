@@ -23,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from aver.capsule.canonical import canonical_json
 from aver.capsule.json_document import check_object
-from aver.errors import BadInput
+from aver.errors import BadInput, NotCanonical
 from aver.fast_dataclass import dataclass
 from aver.gateway.predicate import (
     NOT_CHECKED,
@@ -73,9 +74,11 @@ class EvidenceRequest:
         for name in ("inputs", "context"):
             if type(found[name]) is not dict:
                 raise BadInput(f"{where}: {name} must be an object, not {type(found[name]).__name__}")
-        request = cls(**found)
-        request.sha256  # noqa: B018 - raises `NotCanonical` here, where the file is known
-        return request
+        try:
+            canonical_json({"inputs": found["inputs"], "context": found["context"], **{n: found[n] for n in names}})
+        except NotCanonical as error:
+            raise BadInput(f"{where}: {error.message}", advice=error.advice) from error
+        return cls(**found)
 
 
 def find_decision(acceptance: Acceptance) -> str:

@@ -39,10 +39,10 @@ PATCH_NAMES = ("NOOP", "REDACT", "CLAMP_LEN", "REWRITE_DOMAIN_TO_PROXY")
 
 NOOP_ID, REDACT_ID, CLAMP_ID, REWRITE_ID = range(4)
 
-CLAMP_MAX = 999_999
-"""Most characters that CLAMP_LEN leaves. A text that is longer is a file."""
+CLAMP_MAX = 1024 * 1024
+"""Most characters that CLAMP_LEN leaves: the longest text that the gate reads."""
 
-_CLAMP_LENGTH = lazy_pattern(r"[1-9][0-9]{0,5}")
+_CLAMP_LENGTH = lazy_pattern(r"[1-9][0-9]{0,6}")
 
 _TEXTS = {
     "SendMessage": ("text",),
@@ -123,7 +123,9 @@ def parse_patch(text: str) -> SanitizePatch:
     if name in ("NOOP", "REDACT") and not parameters:
         return SanitizePatch(PATCH_NAMES.index(name))
     if name == "CLAMP_LEN" and len(parameters) == 1 and _CLAMP_LENGTH.fullmatch(parameters[0]):
-        return SanitizePatch(CLAMP_ID, max_chars=int(parameters[0]))
+        length = int(parameters[0])
+        if length <= CLAMP_MAX:
+            return SanitizePatch(CLAMP_ID, max_chars=length)
     if name == "REWRITE_DOMAIN_TO_PROXY" and len(parameters) == 1:
         try:
             if read_domain(parameters[0], "host") == parameters[0]:

@@ -20,6 +20,7 @@ LEDGER = "ledger"
 PURPOSES = ("seal", "approve", "policy", "checkpoint")
 SEAL = "seal"
 CHECKPOINT = "checkpoint"
+POLICY = "policy"
 
 _IDENTITY = lazy_pattern(r"ledger|(agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _DEFAULT_PURPOSE = {LEDGER: "seal", "agent": "seal", "person": "approve", "policy": "policy"}
@@ -147,3 +148,7 @@ class KeyRole:
     def may_attest(self) -> bool:
         """Whether the key may speak for the ledger: seal `meta` and `keys`, and sign checkpoints."""
         return self.purpose == CHECKPOINT or (self.identity == LEDGER and self.purpose == SEAL)
+
+    def may_attest_policy(self, server: int) -> bool:
+        """Whether the key may sign the attestations (purpose `policy`) of policy server 0 or 1."""
+        return self.identity == f"policy:{server}" and self.purpose == POLICY

@@ -421,3 +421,65 @@ def test_the_copy_is_put_in_force(aver: Aver) -> None:
     assert "max_retries = 5 # so many" in text
     assert aver("policy", "show", "--json").json["source"] == str(aver.home / "policy")
     assert aver("policy", "init", str(aver.directory / "elsewhere"), "--use").code == 2
+
+
+# --- requests of the gateway
+
+INPUTS = {"channel": "email", "recipient": "bob@example.com", "domain": "example.com", "text": "hello"}
+MESSAGE = ("--intent", "SendMessage", *(f"--arg={name}={value}" for name, value in INPUTS.items()))
+ANNOTATED = """\
+@id("short") @reason("messages are short") @patch("CLAMP_LEN 256")
+permit (principal, action, resource);
+
+@id("not-eve") @reason("eve sends nothing") @code("CALLER_NOT_ALLOWED")
+forbid (principal, action, resource) when { principal.name == "eve" };
+"""
+
+
+def test_patch_and_code_are_shown(aver: Aver, rules: Path) -> None:
+    (rules / "own.cedar").write_text(ANNOTATED)
+    shown = aver("policy", "explain", "--policy", rules, *MESSAGE)
+    assert shown.code == 0
+    assert "patch    CLAMP_LEN 256" in shown.out.splitlines()
+    assert "target   recipient bob@example.com: permits (short)" in shown.out.splitlines()
+    told = aver("policy", "explain", "--policy", rules, *MESSAGE, "--json").json
+    assert (told["decision"], told["patch"], told["code"]) == ("pass", "CLAMP_LEN 256", "")
+    assert [rule["patch"] for rule in told["rules"]] == ["CLAMP_LEN 256"]
+    refused = aver("policy", "explain", "--policy", rules, *MESSAGE, "--caller", "eve")
+    assert refused.code == 5
+    assert "code     CALLER_NOT_ALLOWED" in refused.out.splitlines()
+    listed = aver("policy", "show", rules, "--json").json["rules"]
+    assert [(rule.get("patch"), rule.get("code")) for rule in listed] == [
+        ("CLAMP_LEN 256", None),
+        (None, "CALLER_NOT_ALLOWED"),
+    ]
+
+
+def test_a_command_is_never_patched(aver: Aver, rules: Path) -> None:
+    (rules / "own.cedar").write_text(ANNOTATED)
+    refused = aver("policy", "explain", "--policy", rules, "--command", "ls")
+    assert (refused.code, refused.out.splitlines()[0]) == (5, "DENIED")
+    assert "only the gateway can patch a request" in " ".join(refused.out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--intent", "FinalizeOutput", "--tool", "Bash"), "--intent takes its inputs as arguments"),
+        (("--intent", "FinalizeOutput", "--command", "ls"), "--intent takes its inputs as arguments"),
+        (("--intent", "Nothing"), "'Nothing' is not an intent"),
+        (("--intent", "FinalizeOutput"), "the inputs of FinalizeOutput are exactly text"),
+    ],
+)
+def test_a_request_is_described_by_its_inputs_alone(aver: Aver, arguments: tuple[str, ...], words: str) -> None:
+    failed = aver("policy", "explain", *arguments)
+    assert failed.code == 2
+    assert words in failed.err
+
+
+def test_a_wrong_patch_is_a_problem(aver: Aver, rules: Path) -> None:
+    (rules / "own.cedar").write_text(ANNOTATED.replace("256", "0"))
+    failed = aver("policy", "check", rules)
+    assert failed.code == 1
+    assert "own.cedar:1" in failed.out
+    assert "CLAMP_LEN takes a whole number" in " ".join(failed.out.split())

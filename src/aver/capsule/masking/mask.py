@@ -88,6 +88,9 @@ REPEATED_COUNT_MAX = 64
 ROUNDS_MAX = 4
 """How often a text is searched again, because masking may uncover another secret. After that it is masked whole."""
 
+MASK_START = "[masked:"
+"""How the text begins that stands in the place of a secret."""
+
 _MARK = lazy_pattern(r"\[masked:[a-z-]{1,32}\](?:#[0-9]+)?")
 _SCHEMA_TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
 _SCHEMA_KEYS = frozenset({"$ref", "anyOf", "oneOf", "allOf", "enum"})
@@ -201,7 +204,7 @@ class _MaskingRun(NamedTuple):
         self.counts[rule] += 1
         if REPEATED_MIN <= len(secret) <= REPEATED_MAX and len(self.found) < REPEATED_COUNT_MAX:
             self.found.add(secret)
-        return f"[masked:{rule}]"
+        return f"{MASK_START}{rule}]"
 
     def narrow(self, text: str) -> _MaskingRun:
         """The same run, with only those of its rules that may apply to a value that is written as this JSON."""
@@ -353,7 +356,7 @@ def _mask_under_name(value: Any, name: str, run: _MaskingRun, depth: int, *, rul
         return masked
     if type(value) in (int, float) and can_be_numeric(name):
         run.counts[rule] += 1
-        return f"[masked:{rule}]"
+        return f"{MASK_START}{rule}]"
     return value
 
 

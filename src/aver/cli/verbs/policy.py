@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aver.cli.action_options import action_from_options, add_action_options
+from aver.cli.action_options import action_from_options, add_action_options, request_from_options
 from aver.cli.options import Parser, Usage, add_action_parser, add_json, add_ledger, add_passphrase_fd, add_tenant
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
 from aver.cli.verdict_text import decision_label
@@ -57,12 +57,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     examples = (
         '  aver policy explain --command "npm publish"\n'
         "  aver policy explain --tool Read --arg file_path=.env\n"
+        "  aver policy explain --intent ReadWorkspaceFile --arg relpath=src/app.py\n"
         "  git diff | aver policy explain --type code_edit --diff -"
     )
     explain = _add_action_parser(
         actions, "explain", "show what the gate would decide about an action, why, and what would change that", examples
     )
     add_action_options(explain)
+    explain.add_argument(
+        "--intent", metavar="NAME", help="a request of the gateway, such as SendMessage; its inputs are the arguments"
+    )
     explain.add_argument(
         "--session-label", action="append", default=[], metavar="LABEL", help="a label of the session, such as secret"
     )
@@ -145,10 +149,7 @@ def _show_rules(given: argparse.Namespace, screen: Screen) -> int:
     rules = sorted(bundle.rules.values(), key=lambda rule: (rule.file, rule.line))
     if given.json:
         files = {"files": dict(bundle.files)} if given.files else {}
-        listed = [
-            {"id": rule.id, "effect": rule.effect, "reason": rule.reason, "file": rule.file, "line": rule.line}
-            for rule in rules
-        ]
+        listed = [_rule_to_dict(bundle, rule.id) for rule in rules]
         print_json({"source": _source_text(directory), "digest": bundle.digest, "rules": listed, **files})
         return 0
     if given.files:
@@ -351,7 +352,7 @@ def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
 
     config = load_config()
     directory, bundle = _load_rules(given.policy, config)
-    action = action_from_options(given)
+    action = action_from_options(given) if given.intent is None else request_from_options(given, given.intent)
     usual = load_gate(config, action.workspace)
     gate = replace(usual, bundle=bundle, thresholds=thresholds_for_risk(given.risk, usual.thresholds))
     facts = Facts(
@@ -384,6 +385,8 @@ def _decision_to_dict(
         "source": _source_text(directory),
         "digest": bundle.digest,
         "rules": [] if policy is None else [_rule_to_dict(bundle, rule) for rule in policy.rules],
+        "patch": "" if policy is None else policy.patch,
+        "code": "" if policy is None else policy.code,
         "reasons": list(decision.shown_reasons),
         "effects": [] if effects is None else sorted(effects.classes),
         "unclear": [] if effects is None else [unclear.to_dict() for unclear in effects.unclear],
@@ -400,7 +403,8 @@ def _decision_to_dict(
 
 def _rule_to_dict(bundle: PolicyBundle, rule_id: str) -> dict[str, Any]:
     rule = bundle.rules[rule_id]
-    return {"id": rule.id, "effect": rule.effect, "reason": rule.reason, "file": rule.file, "line": rule.line}
+    notes = {name: value for name, value in (("patch", rule.patch), ("code", rule.code)) if value}
+    return {"id": rule.id, "effect": rule.effect, "reason": rule.reason, "file": rule.file, "line": rule.line, **notes}
 
 
 def _print_decision(
@@ -420,6 +424,10 @@ def _print_decision(
         for rule_id in decision.policy.rules:
             rule = bundle.rules[rule_id]
             screen.print_hanging(f"rule     {rule.id}  ", text=f"{rule.effect} in {rule.file}:{rule.line}")
+        if decision.policy.patch:
+            screen.print_hanging("patch    ", text=decision.policy.patch)
+        if decision.policy.code:
+            screen.print_hanging("code     ", text=decision.policy.code)
     if why is not None:
         for target, answer in why.by_target:
             rules = ", ".join(answer.rules) or "no rule"

@@ -209,7 +209,7 @@ def read_single_command(arguments: Mapping[str, Any]) -> str | None:
     if len(given) != 1 or has_nested:
         return None
     value = given[0]
-    return value if isinstance(value, str) else _quote_words(value)
+    return value if isinstance(value, str) else quote_words(value)
 
 
 def read_command_list(arguments: Mapping[str, Any]) -> list[str] | None:
@@ -238,12 +238,22 @@ def _read_list_entry(entry: Any) -> str | None:
         return None
     if "args" not in entry:
         return str(entry["command"])
-    return _quote_words([entry["command"], *entry["args"]]) if isinstance(entry["args"], list) else None
+    return quote_words([entry["command"], *entry["args"]]) if isinstance(entry["args"], list) else None
 
 
-def _quote_words(words: Any) -> str | None:
+_NOT_A_PROGRAM = lazy_pattern(
+    r"[A-Za-z_]\w*\+?=.*|!|\{|\}|\[\[|case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while",
+    re.DOTALL,
+)
+"""A first word that a shell takes for an assignment or a word of its own, unless it is quoted."""
+
+
+def quote_words(words: Any) -> str | None:
+    """Return the command whose words these are, as a shell reads exactly them; None if they are no words."""
     if not isinstance(words, list | tuple) or not words or not all(isinstance(word, str) for word in words):
         return None
     import shlex
 
-    return shlex.join(words)
+    first, *others = words
+    program = f"'{first}'" if _NOT_A_PROGRAM.fullmatch(first) and "'" not in first else shlex.quote(first)
+    return " ".join((program, *map(shlex.quote, others)))

@@ -7,6 +7,8 @@ Aver looks at four things, and adds up their effects:
 3. the paths, URLs and commands in the arguments (`effects.arguments`);
 4. the annotations of an MCP tool, or the declaration of an own tool (`gate.own_tools`).
 
+An action that carries out a request of the gateway is found by its inputs alone (`effects.intents`).
+
 `gate.shell.understand` analyses a shell command. `effects.routine_commands` then names its routine effects. A tool that
 is not in the tables has the effect `unknown`, whatever the type of the action. Annotations of an MCP server can make an
 action worse. They make it better only if the user trusts the server by name.
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -56,6 +59,15 @@ from aver.gate.effects.findings import (
     build_path_roots,
     has_glob,
     locate_path,
+)
+from aver.gate.effects.intents import (
+    IntentProfile,
+    Recipient,
+    find_intent,
+    has_secret,
+    normalise_authority,
+    read_recipient,
+    split_uri,
 )
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.effects.routine_commands import mark_routine_effects, mark_scratch_files
@@ -129,6 +141,8 @@ class Effects:
     """The writes into files that the commands show."""
     is_fully_listed: bool = False
     """Whether every part of a command matched a row that lists all options of its program."""
+    recipients: tuple[Recipient, ...] = ()
+    """Whom a message goes to."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -149,6 +163,7 @@ class Effects:
             "unclear": [unclear.to_dict() for unclear in self.unclear],
             "programs": list(self.programs),
             "server": self.server,
+            **({"recipients": [asdict(recipient) for recipient in self.recipients]} if self.recipients else {}),
         }
 
 
@@ -168,7 +183,17 @@ def find_effects(
     """
     known = known or default_known_agents()
     finder = _EffectFinder(action, facts, known, follow)
+    intent = find_intent(action)
+    if intent is not None and not intent.tool:
+        if action.diff is not None:
+            finder.add_diff(action.diff)
+        server = _text_or_empty(action.arguments.get(intent.server))
+        finder.add_intent(intent, read_declaration(facts.declared), is_trusted=server in trusted)
+        return mark_creations(finder.conclude(server), action, facts)
     server = mcp_server(action.tool)
+    if intent is not None:  # The request says of which server the tool is. The name alone may say two things.
+        server = _text_or_empty(action.arguments[intent.server])
+        finder.add_secret(intent)
     if known.is_mcp_caller(action.tool):
         server = _text_or_empty(action.arguments.get("server_name"))
     by_type, by_tool = _PROFILE_BY_TYPE.get(action.type), known.find_profile(action.tool) if action.tool else None
@@ -235,6 +260,7 @@ class _EffectFinder:
         """Paths that the diff shows."""
         self._changed: dict[str, None] = {}
         """Paths that something else than the diff changes. The diff must show them, too."""
+        self._recipients: tuple[Recipient, ...] = ()
 
     def _find_directory(self, keys: frozenset[str]) -> str | None:
         """Return the directory that relative paths start at; None if it is not known."""
@@ -279,7 +305,77 @@ class _EffectFinder:
         if any(command.program in (None, *WRITING_PROGRAMS) for command in started):
             writes = []
         listed = bool(self._analyses) and all(analysis.is_fully_listed for analysis in self._analyses)
-        return Effects(effects, unclear, programs, self._command, server, tuple(writes), listed)
+        return Effects(
+            effects, unclear, programs, self._command, server, tuple(writes), listed, recipients=self._recipients
+        )
+
+    def add_intent(self, intent: IntentProfile, declared: tuple[str, ...] | None, *, is_trusted: bool) -> None:
+        """Add the effects of a request that the gateway carries out: all that its inputs say, and nothing else.
+
+        `declared` is what the user says of a server's resources, and `is_trusted` whether the server is trusted.
+        """
+        words = (self._action.tool,)
+        texts = {name: _text_or_empty(value) for name, value in self._arguments.items()}
+        self.add_secret(intent)
+        for effect in intent.effects:
+            self.report.add_effect(effect, words)
+        if intent.path:
+            for path in dict.fromkeys((texts[intent.path], *self._action.files)):
+                place = self._add_named_path(path, ToolProfile(intent.on_path))
+                if place.where != "workspace":
+                    self.report.add_unclear("unknown-target", f"{path[:80]!r} is no file of the workspace")
+        if intent.host:
+            # Rules compare the host alone, as they do for URLs.
+            domain = (normalise_authority(texts[intent.host]) or "").partition(":")[0]
+            self.report.add_host("network", domain or texts[intent.host][:200], words)
+            if not domain:
+                why = f"the domain {texts[intent.host][:80]!r} is not in lower-case ASCII, or no name of a host"
+                self.report.add_unclear("unknown-target", why)
+        if intent.recipient:
+            recipient, why = read_recipient(intent, self._arguments)
+            self._recipients = (recipient,)
+            if why:
+                self.report.add_unclear("unknown-target", why)
+        if intent.leaves and not all(isinstance(value, str) for value in self._arguments.values()):
+            self.report.add_unclear("too-much", "not all of what is sent is one text that can be looked at")
+        if intent.command:
+            self._analyse_words(intent)
+        if intent.uri:
+            self._add_resource(texts[intent.uri], declared, is_trusted=is_trusted)
+
+    def add_secret(self, intent: IntentProfile) -> None:
+        """Add the effects of a secret in the inputs of a request. What goes to another machine takes it along."""
+        # Content that is written into a file of the workspace stays here.
+        if intent.on_path or intent.command or not has_secret(self._arguments, intent.inputs):
+            return
+        for effect in ("secret", "egress") if intent.leaves else ("secret",):
+            self.report.add_effect(effect, (self._action.tool,))
+
+    def _analyse_words(self, intent: IntentProfile) -> None:
+        """Add the effects of a command whose words are given. No shell reads them, so nothing in them is expanded."""
+        from aver.gate.effects.arguments import quote_words
+        from aver.gate.shell.understand import understand
+
+        words = self._arguments[intent.command]
+        command = quote_words(words)
+        if command is None or not words[0] or any("\0" in word for word in words):
+            self.report.add_effect("execute", (self._action.tool,))
+            self.report.add_unclear("dynamic-code", "which program runs is not said in a list of words")
+            return
+        self._command = command
+        cwd = self._find_directory(frozenset({normalise_name(intent.directory)})) or ""
+        workspace = self._action.workspace
+        self._analyses = [understand(command, cwd=cwd, workspace=workspace, env=self._env, known=self._known)]
+
+    def _add_resource(self, uri: str, declared: tuple[str, ...] | None, *, is_trusted: bool) -> None:
+        """Add the effects of reading a resource of an MCP server. Nobody knows what an untrusted server does."""
+        for effect in ("read", "unknown") if declared is None and not is_trusted else ("read", *(declared or ())):
+            self.report.add_effect(effect, (self._action.tool,))
+        kind, name = split_uri(uri)
+        if kind == "file":
+            self._add_path(name, ToolProfile(("read",)))
+        elif kind == "host":
+            self._add_hosts((name,))
 
     def add_profile(self, profile: ToolProfile) -> None:
         """Add the effects of a known tool or type of action."""
@@ -518,11 +614,12 @@ class _EffectFinder:
             if part.new is not None:
                 self._shown.add(self._add_path(part.new, ToolProfile(("write",))).path)
 
-    def _add_named_path(self, path: str, profile: ToolProfile) -> None:
+    def _add_named_path(self, path: str, profile: ToolProfile) -> PathLocation:
         """Add a path that something else than the diff names."""
         place = self._add_path(path, profile)
         if profile.on_paths != ("read",):
             self._changed[place.path] = None
+        return place
 
     def _add_path(self, path: str, profile: ToolProfile) -> PathLocation:
         place = locate_path(path, self._cwd, self._path_roots)

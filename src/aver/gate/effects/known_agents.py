@@ -168,7 +168,7 @@ SYSTEM_ROOTS = frozenset(
 """First names of absolute paths that belong to the operating system, of Linux and macOS."""
 
 
-READERS_VERSION = 2
+READERS_VERSION = 3
 """The version of the code that decides: effects, the shell reader, risk, and the question to the rules. Raise it when
 the same action may get another decision. A test compares it with the digest of that code."""
 
@@ -245,6 +245,7 @@ class KnownAgents:
         """`<version of the readers>.<16 hex digits over the tables>`. Worked out once, and only where it is needed."""
         if not self._effects_version:
             from aver.capsule.canonical import canonical_bytes  # Not above: looking names up needs no JSON.
+            from aver.capsule.masking.rules_table import VERSION as MASKING_VERSION
 
             # A handful of profiles serves all names, so each is turned into a dict once.
             distinct = {id(profile): profile for profile in self._profiles.values()}
@@ -256,6 +257,8 @@ class KnownAgents:
                 "pairs": {name: sorted(classes) for name, classes in self.pairs.items()},
                 "files": {name: sorted(classes) for name, classes in self.files.items()},
                 "variables": sorted(self.variables),
+                # By these rules the gate finds secrets in what would be sent.
+                "masking": MASKING_VERSION,
             }
             digest = hashlib.sha256(canonical_bytes(tables)).hexdigest()
             self._effects_version = f"{READERS_VERSION}.{digest[:16]}"

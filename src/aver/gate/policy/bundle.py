@@ -49,6 +49,10 @@ class PolicyRule:
     file: str
     line: int = 0
     """The line where it begins; 0 if that is not known."""
+    patch: str = ""
+    """The text of `@patch`: how an allowed request must be changed (`aver.gate.policy.annotations`)."""
+    code: str = ""
+    """The text of `@code`: the reason code that a forbid gives."""
 
 
 @cache
@@ -188,7 +192,10 @@ def dump_parsed_bundle(files: Mapping[str, str]) -> bytes:
     found = _read_valid_rules(files)
     document = {
         "digest": _compute_digest(files),
-        "rules": [asdict(rule) for rule in found.rules.values()],
+        "rules": [
+            {name: value for name, value in asdict(rule).items() if value or name not in ("patch", "code")}
+            for rule in found.rules.values()
+        ],
         "policies": {"staticPolicies": found.policies, "templates": {}, "templateLinks": []},
         "looks_at": sorted(set(_find_attributes(found.policies))),
     }
@@ -215,7 +222,11 @@ def _read_valid_rules(files: Mapping[str, str], schema: str = "") -> ParsedRules
     # Imported here: the starter set is already checked and does not need it.
     from aver.gate.policy.rules import read_policy_rules
 
-    found = read_policy_rules(files, load_schema() if not schema else _parse_schema(schema))
+    # The annotations have no meaning in rules that another version of Aver has checked.
+    if not schema or schema == SCHEMA_FILE.read_text(encoding="utf-8"):
+        found = read_policy_rules(files)
+    else:
+        found = read_policy_rules(files, _parse_schema(schema))
     if found.problems:
         more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
         raise BadInput(f"{found.problems[0].words}{more}", advice="run aver policy check for all problems")

@@ -8,7 +8,8 @@
     rule = "workspace-builds"             one of the rules that decide; optional
     [case.action]
     command = "pytest -q"                 short for a call of Bash; or type, tool, arguments, files, diff,
-                                          description, caller, on_behalf_of, session, workspace
+                                          description, caller, on_behalf_of, session, workspace; or intent, with
+                                          all inputs of a request of the gateway as arguments
     [case.facts]                          all are optional
     labels = ["secret"]                   the labels of the session
     risk = "low"                          low, unsure or high; default: as the shipped prior says
@@ -44,6 +45,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import CAUTIONS, Caution, Decision, Thresholds
+from aver.gate.effects.intents import build_intent_action
 from aver.gate.own_tools import ToolDeclaration, check_effects
 from aver.gate.policy.bundle import PolicyBundle
 
@@ -64,7 +66,10 @@ _THRESHOLDS_BY_RISK = {
 """Thresholds under which every estimate has the wanted risk."""
 
 _TEXT_KEYS = ("type", "tool", "diff", "description", "caller", "on_behalf_of", "session", "workspace")
-_ACTION_KEYS = frozenset((*_TEXT_KEYS, "command", "arguments", "files"))
+_ACTION_KEYS = frozenset((*_TEXT_KEYS, "command", "arguments", "files", "intent"))
+_INTENT_KEYS = frozenset({"intent", "arguments", "diff", "caller", "on_behalf_of", "session", "workspace"})
+_ANY_REQUEST = "0" * 64
+"""The hash of the request of a case. No rule can read it."""
 _FACT_KEYS = frozenset(
     (
         *("labels", "risk", "weekday", "hour", "approved", "groups", "trusted_servers", "annotations", "recent"),
@@ -178,6 +183,8 @@ def _parse_case(entry: Any, where: str, workspace: str) -> PolicyCase:
 
 def _parse_action(given: Any, where: str, workspace: str) -> Action:
     """Read the action of a case. `command` is short for a call of Bash."""
+    if isinstance(given, dict) and "intent" in given:
+        return _parse_intent(given, where, workspace)
     table = check_object(given, where, frozenset(), _ACTION_KEYS)
     values: dict[str, Any] = {"workspace": workspace}
     if "command" in table:
@@ -193,6 +200,18 @@ def _parse_action(given: Any, where: str, workspace: str) -> Action:
         values["files"] = tuple(_parse_text_list(table["files"], f"{where}: files"))
     try:
         return Action(**values)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error.message}", advice=error.advice) from error
+
+
+def _parse_intent(given: Mapping[str, Any], where: str, workspace: str) -> Action:
+    """Read the action of a case that is a request of the gateway."""
+    table = check_object(given, where, frozenset({"intent", "arguments"}), _INTENT_KEYS)
+    values = {name: _parse_text(table[name], f"{where}: {name}") for name in _TEXT_KEYS if name in table}
+    inputs = _parse_table(table["arguments"], f"{where}: arguments")
+    intent = _parse_text(table["intent"], f"{where}: intent")
+    try:
+        return build_intent_action(intent, inputs, **{"workspace": workspace, "request_sha256": _ANY_REQUEST, **values})
     except BadInput as error:
         raise BadInput(f"{where}: {error.message}", advice=error.advice) from error
 

@@ -1,6 +1,6 @@
 """Warnings about a valid policy that probably does not say what its author meant, and explanations of its answers.
 
-`lint_policy` warns of words that do not exist, and of gaps. If a rule compares an effect, class, place or risk with an
+`lint_policy` warns of words that do not exist, of annotations without effect, and of gaps. If a rule compares an effect, class, place or risk with an
 unknown word, it can never match. Aver asks the rules to find out whether something dangerous passes without a person.
 `policy.shadows` finds permits that never take effect, because a `forbid` holds for all that they permit.
 
@@ -84,13 +84,23 @@ def lint_policy(found: ParsedRules, bundle: PolicyBundle) -> list[LintWarning]:
             warnings.append(LintWarning(rule_id, "refuses everything: no other rule can ever decide"))
         else:
             warnings.append(LintWarning(rule_id, "permits everything that no forbid names: no other permit is needed"))
-    if not any(node.get("attr") == "approved" for node in _walk_nodes(list(found.policies.values()))):
+    for rule_id, rule in found.rules.items():
+        if rule.code and rule.effect == "permit":
+            warnings.append(LintWarning(rule_id, "has @code, which only a forbid gives: leave it out"))
+        if rule.patch and rule.effect == "forbid" and not _reads_approval(found.policies[rule_id]):
+            words = "refuses whoever approves, so there is nothing to patch: leave @patch out, or add unless"
+            warnings.append(LintWarning(rule_id, f"{words} {{ context.approved }}"))
+    if not any(_reads_approval(policy) for policy in found.policies.values()):
         warnings.append(LintWarning("", "no rule uses context.approved: Aver never asks a person, and denies the rest"))
     warnings += [LintWarning(shadow.rule, shadow.words) for shadow in find_shadows(found, bundle)]
     for what, question in _PROBES.items():
         if ask_policy(bundle, question).outcome == "allow":
             warnings.append(LintWarning("", f"allowed without asking a person: {what}"))
     return warnings
+
+
+def _reads_approval(policy: Any) -> bool:
+    return any(node.get("attr") == "approved" for node in _walk_nodes(policy))
 
 
 def lint_rule(rule_id: str, policy: Any) -> Iterator[LintWarning]:

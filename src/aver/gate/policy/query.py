@@ -9,6 +9,10 @@ refuses.
 A permit with the annotation `@allow` stands for a human's approval that was given for good. Where an action would step
 up to a human, and such a rule permits every target of it, it is allowed. A refusal stays a refusal.
 
+Rules may demand a patch (`aver.gate.policy.annotations`). The patches of all rules that permit the action count, or
+would once a person has approved it, and those of the rules that ask for that person. If they differ, the answer is a
+refusal.
+
 If Cedar reports any error, the answer is a refusal. Rules are checked against the schema when they are loaded, and Aver
 builds questions that fit the schema. Cedar need not check each question again.
 
@@ -67,7 +71,10 @@ class FlatArguments:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something that an action touches. Only paths have `place`, `classes` and `effects`."""
+    """Something that an action touches. Only paths have `place`, `classes` and `effects`.
+
+    Only recipients have `channel` and `domain`.
+    """
 
     kind: Literal["Path", "Host", "Recipient", "Command", "Tool"]
     name: str
@@ -77,6 +84,16 @@ class Target:
     """The whole text of a command, or the server of a tool."""
     effects: frozenset[str] = frozenset()
     """What is done to a path."""
+    channel: str = ""
+    domain: str = ""
+
+    def entity_id(self, number: int) -> str:
+        """Return the name by which Cedar knows the target. `number` is its place among all targets.
+
+        Rules name recipients, and nothing else of a recipient differs from act to act. Other targets are named by their
+        number, so that no name from outside becomes an identifier.
+        """
+        return self.name if self.kind == "Recipient" else str(number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +205,8 @@ def ask_policy(bundle: PolicyBundle, question: PolicyQuestion) -> PolicyAnswer:
     kept: dict[tuple[Any, ...], Target] = {}
     for target in reversed(question.targets):
         read = [value for name, value in _target_attributes(target).items() if name in bundle.looks_at]
-        kept[(target.kind, *(tuple(value) if isinstance(value, list) else value for value in read))] = target
+        own = target.name if target.kind == "Recipient" else ""  # Rules may name it without reading an attribute.
+        kept[(target.kind, own, *(tuple(value) if isinstance(value, list) else value for value in read))] = target
     targets = list(kept.values())
     if len(targets) > TARGETS_MAX:
         words = f"the action touches {len(targets)} things, more than the {TARGETS_MAX} that can be judged"
@@ -196,32 +214,61 @@ def ask_policy(bundle: PolicyBundle, question: PolicyQuestion) -> PolicyAnswer:
     try:
         answers = list(_ask_both_ways(bundle, question, targets))
         is_stepping_up = all(approved.allowed and not plain.errors for plain, approved in answers)
+        standing: tuple[str, ...] = ()
         if is_stepping_up and not all(plain.allowed for plain, _ in answers):
             standing = _ask_standing(bundle, question, targets)
-            if standing:
-                reasons = tuple(bundle.rules[rule].reason for rule in standing)
-                return PolicyAnswer("allow", standing, bundle.digest, reasons)
     except orjson.JSONEncodeError as error:  # half a character, or a number beyond 64 bits
         return PolicyAnswer("deny", (), bundle.digest, ("this cannot be asked in Cedar",), (str(error),))
     # The action is as bad as its worst target. Dictionaries serve as ordered sets.
     deciding: dict[str, dict[str, None]] = {outcome: {} for outcome in _OUTCOME_ORDER}
     errors: dict[str, None] = {}
+    patching = dict.fromkeys(standing)
     worst = "allow"
     for plain, approved in answers:
         if plain.allowed:
             outcome, rules = "allow", plain.rules
         elif approved.allowed and not plain.errors:  # A rule that failed may be one that forbids: then deny.
             outcome, rules = "step_up", plain.rules
+            patching.update(dict.fromkeys(approved.rules))  # These permit it, once a person has approved.
         else:
             outcome, rules = "deny", approved.rules
             errors.update(dict.fromkeys((*plain.errors, *approved.errors)))
         deciding[outcome].update(dict.fromkeys(rules))
+        patching.update(dict.fromkeys(rules))
         worst = max(worst, outcome, key=_OUTCOME_ORDER.index)
+    patches = {rule: bundle.rules[rule].patch for rule in patching if rule in bundle.rules and bundle.rules[rule].patch}
+    if worst != "deny" and len(set(patches.values())) > 1:
+        return _refuse_patches(bundle, patches)
+    patch = next(iter(patches.values()), "") if worst != "deny" else ""
+    if standing:
+        reasons = tuple(bundle.rules[rule].reason for rule in standing)
+        return PolicyAnswer("allow", standing, bundle.digest, reasons, patch=patch)
     # After an error in a rule, Cedar may have named permits. They did not decide: leave them out.
     effect = "permit" if worst == "allow" else "forbid"
     rules = tuple(rule for rule in deciding[worst] if rule in bundle.rules and bundle.rules[rule].effect == effect)
     reasons = tuple(bundle.rules[rule].reason for rule in rules) or ((NO_PERMIT,) if worst != "allow" else ())
-    return PolicyAnswer(worst, rules, bundle.digest, reasons, tuple(errors))  # type: ignore[arg-type]
+    return PolicyAnswer(
+        worst,  # type: ignore[arg-type]
+        rules,
+        bundle.digest,
+        reasons,
+        tuple(errors),
+        patch,
+        _find_code(bundle, rules),
+    )
+
+
+def _refuse_patches(bundle: PolicyBundle, patches: Mapping[str, str]) -> PolicyAnswer:
+    """Refuse an action that rules want to have patched in different ways."""
+    named = sorted(patches)
+    words = ", ".join(f"{rule}: {patches[rule]}" for rule in named)
+    return PolicyAnswer("deny", tuple(named), bundle.digest, (f"rules demand different patches of this ({words})",))
+
+
+def _find_code(bundle: PolicyBundle, rules: Iterable[str]) -> str:
+    """Return the code of the first forbid that has one, in the order of files and lines; empty if none has."""
+    known = [bundle.rules[rule] for rule in rules if bundle.rules[rule].effect == "forbid" and bundle.rules[rule].code]
+    return min(known, key=lambda rule: (rule.file, rule.line, rule.id)).code if known else ""
 
 
 def _ask_both_ways(
@@ -299,8 +346,9 @@ def build_cedar_requests(question: PolicyQuestion, targets: list[Target], *, app
     if question.score is not None:
         context["score"], context["low"], context["high"] = question.score
     encoded = orjson.dumps(context).decode()
-    # A target is named by its number, so no name from outside becomes an identifier.
-    resources = [{"type": f"Aver::{target.kind}", "id": str(index)} for index, target in enumerate(targets)]
+    resources = [
+        {"type": f"Aver::{target.kind}", "id": target.entity_id(index)} for index, target in enumerate(targets)
+    ]
     return [{"principal": agent, "action": action, "resource": resource, "context": encoded} for resource in resources]
 
 
@@ -320,8 +368,8 @@ def build_cedar_entities(bundle: PolicyBundle, question: PolicyQuestion, targets
         *[{"uid": group, "attrs": {}, "parents": []} for group in groups],
         *[{"uid": uid, "attrs": {}, "parents": [], "tags": dict(values)} for uid, values in tags],
     ]
-    for index, target in enumerate(targets):  # By number, as in the requests.
-        uid = {"type": f"Aver::{target.kind}", "id": str(index)}
+    for index, target in enumerate(targets):
+        uid = {"type": f"Aver::{target.kind}", "id": target.entity_id(index)}
         entities.append({"uid": uid, "attrs": _target_attributes(target), "parents": []})
     return orjson.dumps(entities).decode()
 
@@ -340,4 +388,6 @@ def _target_attributes(target: Target) -> dict[str, Any]:
         return {"program": target.name, "text": target.text}
     if target.kind == "Tool":
         return {"name": target.name, "server": target.text}
+    if target.kind == "Recipient":
+        return {"name": target.name, "channel": target.channel, "domain": target.domain}
     return {"name": target.name}

@@ -6,7 +6,9 @@ Aver demands of each rule:
 2. It is not a template. A template decides nothing.
 3. It fits the schema. Cedar skips a rule that fails while it is evaluated, even a `forbid`.
 4. If it has the annotation `@allow`, it permits: it stands for a person's approval.
-5. It names no target (`resource == Aver::Path::"/etc"`). Aver numbers targets, so such a rule would never hold.
+5. It names no target (`resource == Aver::Path::"/etc"`). Aver numbers targets, so such a rule would never hold. Only a
+   recipient has its own name: `resource == Aver::Recipient::"bob@example.com"`.
+6. Its annotations `@patch` and `@code`, if it has any, are those of `aver.gate.policy.annotations`.
 
 A problem names its file, its rule, and the line where the rule begins.
 """
@@ -19,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
+from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.gate.policy.bundle import PolicyRule, load_cedar, load_schema
 
@@ -45,7 +48,7 @@ _ID_ANNOTATION = re.compile(r'@id\s*\(\s*"([^"\\]*)"')
 _ABOUT_ONE_ACTION = re.compile(r'^for policy `policy\d+`, | (?:in context )?for Aver::Action::"\w+"')
 _POLICY_NUMBER = re.compile(r"policy(\d+)")
 _NUMBERED_TYPES = frozenset(
-    f"Aver::{kind}" for kind in ("Path", "Host", "Recipient", "Command", "Tool", "Texts", "Numbers")
+    f"Aver::{kind}" for kind in ("Path", "Host", "Command", "Tool", "Texts", "Numbers")
 )
 
 
@@ -73,6 +76,8 @@ class ParsedRules:
     """All rules as a Cedar policy set; None if there are problems."""
     standing: Any = None
     """Those with the annotation `@allow`; None if there are none, or problems."""
+    is_current: bool = True
+    """Whether they are rules of this version of Aver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +98,10 @@ class RuleText:
 def read_policy_rules(files: Mapping[str, str], schema: Any = None) -> ParsedRules:
     """Read rules from texts by file name. Returns the rules and all problems.
 
-    `schema` is the parsed schema to check them against, where it is not that of this version.
+    `schema` is the parsed schema to check them against, where it is not that of this version. Then the rules are those
+    of an old record: demand 6 did not exist, and annotations say nothing.
     """
-    found = ParsedRules()
+    found = ParsedRules(is_current=schema is None)
     if sum(map(len, files.values())) > CHARACTERS_MAX:
         words = f"the rules have more than {CHARACTERS_MAX} characters in all"
         found.problems.append(RuleProblem("", 0, "", words))
@@ -183,9 +189,10 @@ def _read_document(
 
 
 def _add_rule(name: str, line: int, policy: Any, found: ParsedRules) -> None:
-    """Add a rule that meets demands 1, 4 and 5, or else the problem with it."""
+    """Add a rule that meets demands 1 and 4 to 6, or else the problem with it."""
     notes = policy.get("annotations", {})
     rule_id, reason = notes.get("id"), notes.get("reason")
+    patch, code, trouble = _read_annotations(notes) if found.is_current else ("", "", "")
     if not isinstance(rule_id, str) or not _matches_id(rule_id):
         words = f'a rule of {name} has no @id("…") of lower-case letters, digits, and "-", "_", "."'
     elif not isinstance(reason, str) or not reason.strip() or not reason.isprintable():
@@ -197,13 +204,29 @@ def _add_rule(name: str, line: int, policy: Any, found: ParsedRules) -> None:
         )
     elif is_standing(policy) and policy["effect"] != "permit":
         words = f"the rule {rule_id!r} of {name} forbids and has @allow: only a permit can stand for an approval"
+    elif trouble:
+        words = f"the rule {rule_id!r} of {name}: {trouble}"
     elif rule_id in found.rules:
         words = f"the rule {rule_id!r} of {name} is in {found.rules[rule_id].file} too: ids are unique"
     else:
-        found.rules[rule_id] = PolicyRule(rule_id, policy["effect"], reason, name, line)
+        found.rules[rule_id] = PolicyRule(rule_id, policy["effect"], reason, name, line, patch, code)
         found.policies[rule_id] = policy
         return
     found.problems.append(RuleProblem(name, line, rule_id if isinstance(rule_id, str) else "", words))
+
+
+def _read_annotations(notes: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the patch and the code of a rule, and what is wrong with them (demand 6)."""
+    if not notes.keys() & {"patch", "code"}:
+        return "", "", ""
+    from aver.gate.policy.annotations import check_code, parse_patch  # Not above: few rules have these.
+
+    try:
+        # An annotation without a text is null in Cedar's JSON.
+        patch = parse_patch(notes["patch"] or "").text if "patch" in notes else ""
+        return patch, check_code(notes["code"] or "") if "code" in notes else "", ""
+    except BadInput as error:
+        return "", "", error.message
 
 
 def _find_named_targets(part: Any) -> Iterator[str]:

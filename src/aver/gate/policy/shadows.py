@@ -110,9 +110,11 @@ def _make_questions(policy: Mapping[str, Any]) -> Iterator[PolicyQuestion]:
     groups = frozenset(words.get("group", ()))
     for target, tool in product(_make_targets(words), tools or [""]):
         called = target.name if target.kind == "Tool" else tool
-        own = _effects_of(called) if called else None
+        sets = [_effects_of(called)] if called else _effect_sets(words)
+        if target.kind == "Recipient":
+            sets = list(dict.fromkeys((_EFFECTS_OF_A_MESSAGE, _EFFECTS_OF_A_MESSAGE | words.get("effects", set()))))
         for effects, action, unclear, label, agent in product(
-            [own] if own is not None else _effect_sets(words),
+            sets,
             [name for name in actions if name in ACTION_TYPES],
             (False, True) if _reads(policy, "unclear") else (False,),
             ["", *_words(words, "labels")],
@@ -139,6 +141,18 @@ def _make_questions(policy: Mapping[str, Any]) -> Iterator[PolicyQuestion]:
             )
 
 
+_EFFECTS_OF_A_MESSAGE = frozenset({"network", "egress"})
+"""The effects of whatever has a recipient."""
+
+_NAMED_ENTITIES = {
+    "Aver::Action": "action",
+    "Aver::Agent": "agent",
+    "Aver::Group": "group",
+    "Aver::Recipient": "recipient",
+}
+"""Entities that rules name."""
+
+
 def _make_targets(words: Mapping[str, set[str]]) -> list[Target]:
     """Return targets of every kind, with the names that the rule asks for."""
     places = _words(words, "place") or ["workspace", "temporary", "outside"]
@@ -149,7 +163,14 @@ def _make_targets(words: Mapping[str, set[str]]) -> list[Target]:
         *(Target("Path", path, place, kinds) for path, place, kinds in product(paths, places, classes)),
         *(Target("Tool", name, text=next(iter(_words(words, "server")), "")) for name in named or ["some_tool"]),
         *(Target("Host", name) for name in named or ["example.org"]),
-        *(Target("Recipient", name) for name in named or ["someone"]),
+        *(
+            Target("Recipient", name, channel=channel, domain=domain)
+            for name, channel, domain in product(
+                [*_words(words, "recipient"), *named] or ["someone@example.org"],
+                _words(words, "channel") or ["email"],
+                _words(words, "domain") or ["example.org"],
+            )
+        ),
         *(
             Target("Command", program, text=text)
             for program, text in product(_words(words, "program") or ["ls"], _words(words, "text") or ["ls"])
@@ -193,9 +214,8 @@ def _collect_words(policy: Mapping[str, Any]) -> dict[str, set[str]]:
             for name in names if operator not in (".", "&&", "||", "if-then-else") else ():
                 words.setdefault(name, set()).update(texts)
     for entity_type, entity_id in _entities(policy):
-        kind = {"Aver::Action": "action", "Aver::Agent": "agent", "Aver::Group": "group"}.get(entity_type)
-        if kind is not None:
-            words.setdefault(kind, set()).add(entity_id)
+        if entity_type in _NAMED_ENTITIES:
+            words.setdefault(_NAMED_ENTITIES[entity_type], set()).add(entity_id)
     return words
 
 

@@ -39,7 +39,8 @@ from aver.fast_dataclass import dataclass
 from aver.files.atomic import replace_file
 from aver.files.locks import lock, open_lock_file
 from aver.gate.action import Action, Facts
-from aver.gate.effects.arguments import HARMLESS_ARGUMENTS, normalise_name
+from aver.gate.effects.arguments import HARMLESS_ARGUMENTS, normalise_name, quote_words
+from aver.gate.effects.intents import find_intent
 from aver.gate.effects.known_agents import KnownAgents
 from aver.gate.policy.bundle import ALLOWED_FILE, build_policy_bundle, read_policy_file
 from aver.lazy_pattern import lazy_pattern
@@ -70,6 +71,12 @@ def shape_command(command: str) -> str:
 
 def find_command(action: Action, facts: Facts, known: KnownAgents) -> str:
     """Return the form of the command that an action runs in its workspace; empty if it is, or may be, another call."""
+    intent = find_intent(action)
+    if intent is not None and intent.command:
+        # No shell reads these words. Quoted as they are here, a shell would read the same.
+        words = quote_words(action.arguments[intent.command]) or ""
+        is_here = action.arguments.get(intent.directory) in ("", ".", action.workspace)
+        return shape_command(words) if is_here and len(words) <= COMMAND_MAX else ""
     profile = known.find_profile(action.tool)
     if profile is None or not profile.takes_command or profile.takes_several or facts.annotations:
         return ""

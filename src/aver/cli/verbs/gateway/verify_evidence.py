@@ -126,10 +126,7 @@ def _find_mac_keys(number: int, option: str | None) -> MacKeyring | None:
     plural, singular = f"POLICY{number}_MAC_KEYS", f"POLICY{number}_MAC_KEY"
     for source, text in ((f"--policy{number}-mac-keys", option), *((n, os.environ.get(n)) for n in (plural, singular))):
         if text:
-            try:
-                return parse_mac_keys(text)
-            except BadInput as error:
-                raise BadInput(f"{source}: {error.message}", advice=error.advice) from error
+            return parse_mac_keys(text, source)
     return None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from aver.gate.action import Action
 from aver.gate.ask import ask
-from aver.gate.large_action import TEXT_MAX, bound_action
+from aver.gate.effects.large_action import TEXT_MAX, bound_action
 from aver.ledger import Ledger
 
 
