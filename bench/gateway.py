@@ -24,7 +24,7 @@ from aver.agents.registry import provide_known_agents
 from aver.gate.action import Facts
 from aver.gate.ask import load_gate
 from aver.gate.decide import decide
-from aver.gateway.embedded import open_embedded
+from aver.gateway.embedded_parts import open_embedded
 from aver.gateway.gated_action import build_action
 from aver.gateway.gateway import Door
 from aver.gateway.request import BoundRequest
@@ -71,9 +71,7 @@ def bench_gateway(directory: Path, rounds: int, *, last: int = GROWTH[1]) -> lis
 
         act()
         bare, ours = in_turns(rounds, timed(floor, ACTS), timed(act, ACTS))
-        lines = [
-            Line("PREVIEW + COMMIT, embedded", _ms(bare), _ms(ours), "–", f"{ours / bare:.2f} x floor", "≤ 1.5 x")
-        ]
+        lines = [Line("PREVIEW + COMMIT, embedded", _ms(bare), _ms(ours), "–", f"{ours / bare:.2f} x floor", "≤ 1.5 x")]
         times = []
         for _ in range(last):
             began = time.perf_counter()

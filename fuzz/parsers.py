@@ -12,6 +12,7 @@ from aver import KeyStore, PublicKey, Sealed, SeedSigner
 from aver.capsule.json_reader import canonical_forms, read_elements, read_json
 from aver.capsule.model import Capsule
 from aver.config import load_config
+from aver.diffs import count_changed_lines
 from aver.events.event import read_event
 from aver.gate.action import Action, Facts
 from aver.gate.approvals.rules import read_approval_rules, read_system_file
@@ -21,7 +22,6 @@ from aver.gate.policy.cases import read_cases
 from aver.gate.risk.features import measure_diff
 from aver.gate.settings import read_gate_settings
 from aver.hooks.run import read_hook_settings
-from aver.diffs import count_changed_lines
 from aver.ingest.patches import diff_from_blocks, patch_from_changes, read_patch
 from aver.install import edit
 from aver.keys import Statement, check_statement, load_seed_signer, read_public_keys, sign_statement

@@ -10,6 +10,7 @@ import pytest
 
 from aver import Ledger
 from aver.check import verify
+from aver.diffs import unified_diff
 from aver.gate.action import Action, Facts
 from aver.gate.approvals import approve
 from aver.gate.ask import Answer, ask
@@ -23,7 +24,6 @@ from aver.gate.effects.workspace_code import (
     list_code,
 )
 from aver.gate.replay import replay_decision
-from aver.diffs import unified_diff
 from support.approvals import enrolled, somebody
 
 EVIL = "import subprocess\n"

@@ -156,7 +156,9 @@ class ActMachine(RuleBasedStateMachine):
             return
         order = data.draw(st.sampled_from(self.orders))
         document = copy.deepcopy(order.to_dict())
-        change = data.draw(st.sampled_from(["caller", "session", "action_id", "inputs", "share", "swap", "none", "bit"]))
+        change = data.draw(
+            st.sampled_from(["caller", "session", "action_id", "inputs", "share", "swap", "none", "bit"])
+        )
         if change in ("caller", "session", "action_id"):
             document[change] = data.draw(st.sampled_from(["agent:a", "agent:b", "s1", "s2", "a_other"]))
         elif change == "inputs":

@@ -273,7 +273,7 @@ def build_commit_draft(
     return of_kind(draft, COMMIT_KIND, {name: value for name, value in refs.items() if value})
 
 
-class EffectReport(NamedTuple):
+class ActReport(NamedTuple):
     """The end of an act: what the effect did, or why there was none."""
 
     reason_code: str
@@ -289,21 +289,25 @@ class EffectReport(NamedTuple):
 
 
 def build_outcome_draft(
-    preview: Preview, surroundings: Surroundings, report: EffectReport, *, parent: str, sent: Mapping[str, Any] | None
+    preview: Preview, surroundings: Surroundings, report: ActReport, *, parent: str, sent: Mapping[str, Any] | None
 ) -> Capsule:
     """Build the record of an act's end. `sent` are the inputs that went out; None where there was no effect."""
     told = mask({"detail": report.detail[:DETAIL_MAX], "result": dict(report.result or {}), "sent": dict(sent or {})})
     is_known = report.reason_code != "OUTCOME_UNKNOWN"
-    calls = [] if sent is None else [
-        ToolCall(
-            tool=preview.intent_id,
-            arguments=told.value["sent"],
-            result=told.value["result"],
-            success=report.is_done,
-            duration_ms=report.duration_ms,
-            error=None if report.is_done else report.reason_code,
-        )
-    ]
+    calls = (
+        []
+        if sent is None
+        else [
+            ToolCall(
+                tool=preview.intent_id,
+                arguments=told.value["sent"],
+                result=told.value["result"],
+                success=report.is_done,
+                duration_ms=report.duration_ms,
+                error=None if report.is_done else report.reason_code,
+            )
+        ]
+    )
     draft = Capsule(
         type="tool",
         domain=DOMAIN,
@@ -339,9 +343,7 @@ def _build_trigger(preview: Preview) -> Trigger:
 
 
 def _build_context(preview: Preview, surroundings: Surroundings) -> Context:
-    return Context(
-        agent_id=preview.caller, session_id=preview.session, environment={DOMAIN: surroundings.to_dict()}
-    )
+    return Context(agent_id=preview.caller, session_id=preview.session, environment={DOMAIN: surroundings.to_dict()})
 
 
 # --- reading
@@ -389,9 +391,7 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
         raise BadInput(f"the PREVIEW {record.id} is not whole") from error
 
 
-def read_shares(
-    references: Any, fetch: Callable[[str], bytes]
-) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+def read_shares(references: Any, fetch: Callable[[str], bytes]) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
     """Read the two shares behind the references of a preview; None where it has none."""
     if references is None:
         return None

@@ -71,11 +71,13 @@ class CommitOrder:
             found = check_object(document, "the COMMIT", _ORDER_FIELDS, _OPTIONAL_FIELDS)
             texts = {name: found[name] for name in ("tx_id", "action_id", "caller", "session")}
             texts |= {name: found[name] for name in ("approval", "decision") if name in found}
-            optional = {name: found.get(name) for name in ("external_principal", "delegation_jti")}
+            optional: dict[str, Any] = {name: found.get(name) for name in ("external_principal", "delegation_jti")}
             for name, value in (*texts.items(), *((key, text) for key, text in optional.items() if text is not None)):
                 if type(value) is not str:
                     raise BadInput(f"the COMMIT: {name} must be a string")
-            door = check_object(found.get("ingress", {"kind": "", "identity": ""}), "ingress", frozenset({"kind", "identity"}))
+            door = check_object(
+                found.get("ingress", {"kind": "", "identity": ""}), "ingress", frozenset({"kind", "identity"})
+            )
             attestations = found.get("attestations", [])
             if type(found["inputs"]) is not dict or type(attestations) is not list:
                 raise BadInput("the COMMIT: inputs must be an object, and attestations a list")

@@ -26,8 +26,8 @@ from aver.errors import AverError, Exists, Refused
 from aver.gate.decision_record import RecordedDecision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
+    ActReport,
     CommitBasis,
-    EffectReport,
     IngressNote,
     Preview,
     Surroundings,
@@ -61,6 +61,7 @@ EFFECT_FAILED = "EFFECT_FAILED"
 OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
 TX_INVALID = "TX_INVALID"
 
+
 class EffectOrder(NamedTuple):
     """An effect to carry out, after all checks."""
 
@@ -82,7 +83,7 @@ class EffectDone(NamedTuple):
     """The data for the record, where it is not the same: the content of a file is not copied into the ledger."""
 
 
-class Effect(Protocol):
+class ActEffect(Protocol):
     """Carries out one intent. Raises `Refused` with a code, or any `AverError`, where it cannot."""
 
     def __call__(self, order: EffectOrder) -> EffectDone: ...
@@ -94,7 +95,7 @@ class Executor:
     def __init__(
         self,
         ledger: Ledger,
-        effects: Mapping[str, Effect],
+        effects: Mapping[str, ActEffect],
         *,
         trust: Callable[[], EvidenceTrust],
         program_id: Callable[[], str],
@@ -133,7 +134,7 @@ class Executor:
         """Record that the outcome of an act is not known, unless it has one."""
         result = mark.to_dict()["outcome"]["result"]
         preview = self._load_preview(str(result["tx_id"]), str(result["action_id"]))
-        report = EffectReport(OUTCOME_UNKNOWN, "the executor ended between the mark and the outcome")
+        report = ActReport(OUTCOME_UNKNOWN, "the executor ended between the mark and the outcome")
         surroundings = Surroundings(IngressNote("recovery"), self._deployment, self._settings.is_insecure)
         draft = build_outcome_draft(preview, surroundings, report, parent=mark.id, sent=None)
         try:
@@ -187,7 +188,7 @@ class Executor:
         return self._act(effect, order_, sent, mark, surroundings)
 
     def _act(
-        self, effect: Effect, order: EffectOrder, sent: PatchedInputs, mark: Sealed, surroundings: Surroundings
+        self, effect: ActEffect, order: EffectOrder, sent: PatchedInputs, mark: Sealed, surroundings: Surroundings
     ) -> dict[str, Any]:
         """Steps 2 and 3: cause the effect, and record what became of it."""
         began, data, summary = time.monotonic(), dict[str, Any](), ""
@@ -196,27 +197,27 @@ class Executor:
             code = ALLOW_INSECURE if surroundings.is_insecure else ALLOW
             data, summary = dict(done.data), done.summary
             result = dict(done.data if done.recorded is None else done.recorded)
-            report = EffectReport(code, "", sent.sha256, result)
+            report = ActReport(code, "", sent.sha256, result)
         except Refused as refusal:
-            report = EffectReport(refusal.code, str(refusal), sent.sha256)
+            report = ActReport(refusal.code, str(refusal), sent.sha256)
         except Exception as error:  # noqa: BLE001 - the mark is there: whatever happened must be recorded
             words = str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
-            report = EffectReport(EFFECT_FAILED, words, sent.sha256)
+            report = ActReport(EFFECT_FAILED, words, sent.sha256)
         report = report._replace(duration_ms=int((time.monotonic() - began) * 1000))
         draft = build_outcome_draft(order.preview, surroundings, report, parent=mark.id, sent=sent.inputs)
         known = {"tx_id": order.preview.tx_id, "action_id": order.action_id, "request_sha256": order.request.sha256}
         try:
             self._ledger.append(act_chain(order.request.session), draft, key=outcome_key(order.action_id))
         except AverError as error:
-            words = f"the effect is done, and its outcome could not be sealed: {error.message}" if report.is_done else (
-                f"{report.reason_code}, which could not be sealed: {error.message}"
+            words = (
+                f"the effect is done, and its outcome could not be sealed: {error.message}"
+                if report.is_done
+                else (f"{report.reason_code}, which could not be sealed: {error.message}")
             )
             return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known)
         return build_envelope(report.reason_code, summary or report.detail, data={**known, **data})
 
-    def _accept(
-        self, order: CommitOrder, request: BoundRequest, preview: Preview
-    ) -> tuple[CommitBasis, SanitizePatch]:
+    def _accept(self, order: CommitOrder, request: BoundRequest, preview: Preview) -> tuple[CommitBasis, SanitizePatch]:
         """Check the evidence. Returns the basis of the mark and the patch to apply, or raises `_Rejected`."""
         patch = NOOP if preview.patch is None else SanitizePatch.from_dict(preview.patch)
         seen = self._ledger.get(mark_key(order.action_id)) is not None
@@ -293,7 +294,7 @@ class Executor:
         debug("gateway", "refused %s: %s %s", preview.action_id, rejected.code, rejected.detail)
         detail = f"{rejected.detail}: {rejected.words}".removeprefix(": ")
         draft = build_outcome_draft(
-            preview, surroundings, EffectReport(rejected.code, detail), parent=preview.record_id, sent=None
+            preview, surroundings, ActReport(rejected.code, detail), parent=preview.record_id, sent=None
         )
         self._ledger.append(act_chain(preview.session), draft)
         data = {"tx_id": preview.tx_id, "action_id": preview.action_id, "request_sha256": preview.request_sha256}

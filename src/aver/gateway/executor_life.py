@@ -29,7 +29,6 @@ LOCK_FILE_MAX = 4096
 """Largest file of an executor's lock, in bytes. It holds four short texts."""
 
 
-
 class ExecutorLife:
     """The lock file of one executor, `AVER_HOME/gateway/run/<instance>.lock`. It is made at the first mark."""
 

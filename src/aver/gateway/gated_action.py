@@ -32,7 +32,7 @@ CHANGING_INTENTS = frozenset({"WriteWorkspaceFile", "DeleteWorkspaceFile"})
 def build_action(request: BoundRequest, *, action_id: str, workspace: str, diff: str | None = None) -> Action:
     """Build the action of a request. `diff` is that of a file that is written."""
     inputs = request.inputs
-    tool, files = request.intent_id, ()
+    tool, files = request.intent_id, tuple[str, ...]()
     if request.intent_id == "CallTool":
         tool = f"mcp__{inputs['server']}__{inputs['tool']}"
     elif request.intent_id == "ReadResource":
@@ -60,9 +60,10 @@ def build_change(request: BoundRequest, workspace: str, look: FileLook) -> str |
         return None
     relpath = request.inputs["relpath"]
     # The text of a guarded file must not get into a record, not even as the lines that a change removes.
-    if look.base.sha256 is not None and locate_path(
-        os.path.join(workspace, relpath), None, build_path_roots(workspace, {})
-    ).classes:
+    if (
+        look.base.sha256 is not None
+        and locate_path(os.path.join(workspace, relpath), None, build_path_roots(workspace, {})).classes
+    ):
         return None
     try:
         before = None if look.base.sha256 is None else look.data.decode()

@@ -36,8 +36,8 @@ from aver.gate.decision import Decision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
+    ActReport,
     Deployment,
-    EffectReport,
     IngressNote,
     Preview,
     Surroundings,
@@ -300,7 +300,9 @@ class Gateway:
         # Unset is not equal to set: leaving the principal out must not get around a delegation.
         known = {"external_principal": visit.principal, "delegation_jti": visit.jti}
         if dict(preview.context or {}) != {name: value for name, value in known.items() if value is not None}:
-            raise Refused("TX_AUTH_CONTEXT_MISMATCH", "the PREVIEW was made on behalf of another principal or delegation")
+            raise Refused(
+                "TX_AUTH_CONTEXT_MISMATCH", "the PREVIEW was made on behalf of another principal or delegation"
+            )
         inputs = given.bound if given.bound is not None else preview.inputs
         if inputs is None:
             raise Refused(BAD_REQUEST, "the inputs of this PREVIEW were not kept; send them again beside tx_id")
@@ -332,7 +334,9 @@ class Gateway:
         if request.intent_id in CHANGING_INTENTS:
             look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
             if {"sha256": look.base.sha256} != preview.base:
-                return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
+                return self._refuse_commit(
+                    preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW"
+                )
             diff = build_change(request, self.workspace, look)
         action = build_action(request, action_id=preview.action_id, workspace=self.workspace, diff=diff)
         panel = PolicyPanel(self._servers, request, preview.action_id)
@@ -343,9 +347,7 @@ class Gateway:
             return self._refuse_commit(preview, visit, code, "; ".join(answer.reasons) or panel.answer.detail)
         return self._hand_over(preview, request, evidence, visit)
 
-    def _hand_over(
-        self, preview: Preview, request: BoundRequest, evidence: _Evidence, visit: _Visit
-    ) -> dict[str, Any]:
+    def _hand_over(self, preview: Preview, request: BoundRequest, evidence: _Evidence, visit: _Visit) -> dict[str, Any]:
         """Give the act to the executor, and return its answer."""
         order = CommitOrder(
             intent_id=request.intent_id,
@@ -390,7 +392,7 @@ class Gateway:
     def _refuse_commit(self, preview: Preview, visit: _Visit, code: str, detail: str) -> dict[str, Any]:
         """Record a COMMIT that does not reach the executor, and answer."""
         draft = build_outcome_draft(
-            preview, visit.surroundings, EffectReport(code, detail), parent=preview.record_id, sent=None
+            preview, visit.surroundings, ActReport(code, detail), parent=preview.record_id, sent=None
         )
         self.ledger.append(act_chain(preview.session), draft)
         data = {"tx_id": preview.tx_id, "action_id": preview.action_id, "request_sha256": preview.request_sha256}

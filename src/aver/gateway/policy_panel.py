@@ -29,7 +29,14 @@ from aver.gateway.attestation import Attestation, PolicyKeys, check_attestation,
 from aver.gateway.codes import POLICY_DENY, load_reason_codes
 from aver.gateway.evidence import PolicyBits, Share
 from aver.gateway.patch import NOOP, SanitizePatch
-from aver.gateway.policy_server import Evaluation, EvaluationQuestion, Evaluator, name_program, read_bits, read_patch
+from aver.gateway.policy_server import (
+    EvaluationQuestion,
+    Evaluator,
+    PolicyEvaluation,
+    name_program,
+    read_bits,
+    read_patch,
+)
 from aver.gateway.request import BoundRequest
 from aver.keys.statement import Statement
 from aver.log import debug
@@ -71,13 +78,13 @@ class RemotePolicyServer:
 
     def evaluate(
         self, question: EvaluationQuestion, *, gate: Gate | None = None, effects: Effects | None = None
-    ) -> Evaluation:
+    ) -> PolicyEvaluation:
         answer = self._client.post("/evaluate", question.to_dict())
         if answer.keys() != {"share", "attestation"}:
             raise Unavailable(f"policy server {self._server_id} gave no answer that can be used")
         check_attestation(answer["attestation"], self._server_id, self._keys.of(self._server_id))
         share = None if answer["share"] is None else Share.parse(answer["share"])
-        return Evaluation(share, Statement.from_dict(answer["attestation"]))
+        return PolicyEvaluation(share, Statement.from_dict(answer["attestation"]))
 
 
 class PolicyPanel:
@@ -106,31 +113,31 @@ class PolicyPanel:
         question = EvaluationQuestion(
             action_id=self._action_id, program_id=program_id, request=self._request, action=action, inputs=inputs
         )
-        known = {"program_id": program_id, "facts_sha256": inputs.digest}
         answers = self._ask_servers(question, gate, effects)
-        attestations = tuple(answer.attestation for answer in answers if isinstance(answer, Evaluation))
+        refusal = PanelAnswer(
+            reason_code=POLICY_DENY,
+            program_id=program_id,
+            facts_sha256=inputs.digest,
+            attestations=tuple(answer.attestation for answer in answers if isinstance(answer, PolicyEvaluation)),
+        )
         try:
             first, second = (_require_answer(answer, question) for answer in answers)
         except AverError as error:
-            self.answer = PanelAnswer(
-                reason_code=POLICY_UNAVAILABLE, detail=error.message, attestations=attestations, **known
-            )
+            self.answer = replace(refusal, reason_code=POLICY_UNAVAILABLE, detail=error.message)
             return build_refusal(action.digest, gate, gate_id or "", f"no policy decision: {error.message}")
-        own = answers[0].decision if isinstance(answers[0], Evaluation) else None
+        own = answers[0].decision if isinstance(answers[0], PolicyEvaluation) else None
         decision = own or decide(action, facts, inputs.apply_to(gate), gate_id=gate_id, effects=effects)
         if gate_id and decision.gate_id != gate_id:
             decision = replace(decision, gate_id=gate_id)  # A policy server does not know the decision's id.
-        self.answer = self._join(decision, first, second, answers, PanelAnswer(
-            reason_code=POLICY_DENY, attestations=attestations, **known
-        ))
+        self.answer = self._join(decision, first, second, answers, refusal)
         if self.answer.shares is None and decision.decision in ("pass", "human_review", "human_approved"):
             return build_refusal(action.digest, gate, decision.gate_id, self.answer.detail)
         return decision
 
     def _ask_servers(
         self, question: EvaluationQuestion, gate: Gate, effects: Effects | None
-    ) -> list[Evaluation | AverError]:
-        def ask(server: Evaluator) -> Evaluation | AverError:
+    ) -> list[PolicyEvaluation | AverError]:
+        def ask(server: Evaluator) -> PolicyEvaluation | AverError:
             try:
                 return server.evaluate(question, gate=gate, effects=effects)
             except AverError as error:
@@ -147,11 +154,11 @@ class PolicyPanel:
         decision: Decision,
         first: Attestation,
         second: Attestation,
-        answers: Sequence[Evaluation | AverError],
+        answers: Sequence[PolicyEvaluation | AverError],
         refusal: PanelAnswer,
     ) -> PanelAnswer:
         """Make one answer of two that can be used. `refusal` is the answer if they do not both allow the same."""
-        shares = [answer.share for answer in answers if isinstance(answer, Evaluation)]
+        shares = [answer.share for answer in answers if isinstance(answer, PolicyEvaluation)]
         if first.bits != second.bits:
             return replace(refusal, detail="servers_disagree: the two policy servers decided differently")
         bits = read_bits(decision, self._request.intent_id)
@@ -163,12 +170,10 @@ class PolicyPanel:
         if bits != first.bits:
             return replace(refusal, detail="servers_disagree: the gateway decided differently from both policy servers")
         code = "REQUIRE_CONFIRM" if bits.need_confirm else "ALLOW"
-        return replace(
-            refusal, reason_code=code, shares=(shares[0], shares[1]), bits=bits, patch=read_patch(decision)
-        )
+        return replace(refusal, reason_code=code, shares=(shares[0], shares[1]), bits=bits, patch=read_patch(decision))
 
 
-def _require_answer(answer: Evaluation | AverError, question: EvaluationQuestion) -> Attestation:
+def _require_answer(answer: PolicyEvaluation | AverError, question: EvaluationQuestion) -> Attestation:
     """Return the attestation in an answer that fits the question. Raises `Unavailable` or what the server raised."""
     if isinstance(answer, AverError):
         raise answer
@@ -185,4 +190,3 @@ def _require_answer(answer: Evaluation | AverError, question: EvaluationQuestion
     if (answer.share is None) != (attestation.allow_pre == 0):
         raise Unavailable(f"policy server {attestation.server_id} contradicts itself")
     return attestation
-

@@ -94,7 +94,7 @@ class EvaluationQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class PolicyEvaluation:
     """The answer of a policy server. `decision` is there only if the server is in this process."""
 
     share: Share | None
@@ -113,7 +113,7 @@ class Evaluator(Protocol):
 
     def evaluate(
         self, question: EvaluationQuestion, *, gate: Gate | None = None, effects: Effects | None = None
-    ) -> Evaluation:
+    ) -> PolicyEvaluation:
         """Answer the question. `gate` and `effects` spare a server in this process work that was done already.
 
         Raises `Unavailable` where the server gives no answer that can be used.
@@ -142,7 +142,7 @@ class PolicyServer:
 
     def evaluate(
         self, question: EvaluationQuestion, *, gate: Gate | None = None, effects: Effects | None = None
-    ) -> Evaluation:
+    ) -> PolicyEvaluation:
         """Decide, and make a share and an attestation of it. The share is None where the answer is no."""
         own = gate or self._load_gate(question.action.workspace)
         program_id = name_program(own)
@@ -151,9 +151,7 @@ class PolicyServer:
             words = f"the question is for the program {question.program_id[:80]}, and this server runs {program_id}"
             return self._refuse(question, program_id, facts_sha256, None, (words,))
         # 3. With the state and the answers of the history in the question, so that both servers decide alike.
-        decision = decide(
-            question.action, question.inputs.facts, question.inputs.apply_to(own), effects=effects
-        )
+        decision = decide(question.action, question.inputs.facts, question.inputs.apply_to(own), effects=effects)
         reasons = _mask_reasons(question.action, decision)
         bits = read_bits(decision, question.request.intent_id)
         if bits is None:
@@ -173,7 +171,7 @@ class PolicyServer:
         )
         rules = () if decision.policy is None else decision.policy.rules
         attestation = build_attestation(share, bits, facts_sha256=facts_sha256, rules=rules, reasons=reasons)
-        return Evaluation(share, sign_attestation(attestation, self._signer), decision)
+        return PolicyEvaluation(share, sign_attestation(attestation, self._signer), decision)
 
     def _refuse(
         self,
@@ -182,7 +180,7 @@ class PolicyServer:
         facts_sha256: str,
         decision: Decision | None,
         reasons: tuple[str, ...],
-    ) -> Evaluation:
+    ) -> PolicyEvaluation:
         debug("gateway", "policy:%d refuses %s: %s", self.server_id, question.action_id, "; ".join(reasons))
         policy = None if decision is None else decision.policy
         attestation = build_refusal_attestation(
@@ -195,7 +193,7 @@ class PolicyServer:
             reasons=reasons,
             ts=int(self._clock()),
         )
-        return Evaluation(None, sign_attestation(attestation, self._signer), decision)
+        return PolicyEvaluation(None, sign_attestation(attestation, self._signer), decision)
 
     def answer(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question that came over a socket. Raises `BadInput` or `Refused` for one that is malformed."""

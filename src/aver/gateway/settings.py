@@ -70,7 +70,7 @@ _KEYS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class GatewayClient:
     """One client of the gateway's HTTP door: how it is known, and which sessions and callers it may name."""
 
     name: str
@@ -92,7 +92,7 @@ class GatewaySettings:
     """Where policy server 0 listens; empty for one in this process. The next two are alike."""
     policy1: str = ""
     executor: str = ""
-    clients: tuple[Client, ...] = ()
+    clients: tuple[GatewayClient, ...] = ()
     callers: Mapping[str, frozenset[str]] | None = None
     """The intents that a caller may use, by pattern; None where nothing is restricted."""
     principals: Mapping[str, frozenset[str]] | None = None
@@ -136,9 +136,7 @@ def read_gateway_settings(config: Config, environment: Mapping[str, str] = os.en
 
 def may_name(patterns: Iterable[str], name: str) -> bool:
     """Whether a name is one of the patterns: the name itself, or its beginning with a `*` behind it."""
-    return any(
-        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern for pattern in patterns
-    )
+    return any(name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern for pattern in patterns)
 
 
 def find_capabilities(table: Mapping[str, frozenset[str]] | None, name: str) -> frozenset[str] | None:
@@ -178,7 +176,7 @@ def _read_names(value: Any, where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _read_clients(table: Mapping[str, Any], where: str) -> tuple[Client, ...]:
+def _read_clients(table: Mapping[str, Any], where: str) -> tuple[GatewayClient, ...]:
     clients = []
     for name, value in table.items():
         place = f"{where}.{name}"
@@ -187,7 +185,7 @@ def _read_clients(table: Mapping[str, Any], where: str) -> tuple[Client, ...]:
         if ("token_sha256" in value) == ("uid" in value):
             raise BadInput(f"{place} must have either token_sha256 or uid")
         clients.append(
-            Client(
+            GatewayClient(
                 name,
                 token_sha256=text_field(value["token_sha256"], place, _SHA256) if "token_sha256" in value else "",
                 uid=int_field(value["uid"], f"{place} uid", low=0, high=UID_MAX) if "uid" in value else None,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aver.errors import Refused
-from aver.gateway.executor import Effect, EffectDone, EffectOrder
+from aver.gateway.executor import ActEffect, EffectDone, EffectOrder
 from aver.gateway.workspace_files import FileBase, WorkspaceFiles, digest_file
 
 
@@ -23,7 +23,7 @@ class WorkspaceEffects:
         self._workspace = os.path.realpath(workspace)
 
     @property
-    def by_intent(self) -> dict[str, Effect]:
+    def by_intent(self) -> dict[str, ActEffect]:
         """The effects by intent, as an executor takes them."""
         return {"ReadWorkspaceFile": self.read, "WriteWorkspaceFile": self.write, "DeleteWorkspaceFile": self.delete}
 

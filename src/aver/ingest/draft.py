@@ -44,10 +44,10 @@ from aver.capsule.canonical import ascii_json
 from aver.capsule.masking.mask import mask, mask_draft, mask_part
 from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, Reasoning, ToolCall, Trigger
 from aver.clock import now
+from aver.diffs import count_changed_lines
 from aver.errors import AverError
 from aver.gate.decision_record import DoneAction, RecordedDecision, authorize_call, bind, find_decisions
 from aver.ingest.contract import SAID_BY_WORDS, AgentEvent
-from aver.diffs import count_changed_lines
 from aver.ingest.foreign_json import to_utc
 from aver.lazy_pattern import lazy_pattern
 from aver.ledger import Ledger

@@ -47,8 +47,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from aver.fast_dataclass import dataclass
 from aver.diffs import diff_from_hunks, unified_diff
+from aver.fast_dataclass import dataclass
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "

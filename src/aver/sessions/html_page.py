@@ -17,9 +17,9 @@ from typing import Any
 
 from aver import __version__
 from aver.clock import now
+from aver.diffs import classify_diff_lines
 from aver.gate.decision_record import NOT_HELD_BACK, RecordedDecision
 from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE
-from aver.diffs import classify_diff_lines
 from aver.sessions.labels import (
     LabelledText,
     decision_label,

@@ -17,11 +17,11 @@ from typing import Any, Literal
 from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import TEXT_MEDIA, blob_references
 from aver.capsule.sealed import Sealed
+from aver.diffs import count_changed_lines
 from aver.errors import AverError
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.known_agents import default_known_agents
 from aver.ingest.contract import SESSION_COST
-from aver.diffs import count_changed_lines
 from aver.ingest.foreign_json import parse_cost, parse_count, to_utc
 
 

@@ -20,9 +20,9 @@ from dataclasses import field, replace
 from typing import NamedTuple
 
 from aver.capsule.sealed import Sealed
+from aver.diffs import count_changed_lines
 from aver.fast_dataclass import dataclass
 from aver.gate.decision_record import RecordedDecision
-from aver.diffs import count_changed_lines
 from aver.ledger import Ledger
 from aver.sessions.decisions import DecisionMatcher, read_decisions
 from aver.sessions.sessions import SessionChains

@@ -154,6 +154,7 @@ def test_without_mac_keys_nothing_is_accepted_and_nothing_failed(files: Files) -
     assert (report["share0_ok"], report["share0_code"]) == (None, "not_checked")
     assert report["evidence_valid"] is None
     assert report["not_checked"] == ["mac"]
+    assert files.report("--replay-seen", keys={})["decision"] == "BAD_COMMIT_PROOF", "in the order of the decisions"
     ran = files.run(keys={})
     assert ran.code == 2
     assert "POLICY0_MAC_KEYS" in ran.out

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from aver.diffs import unified_diff
 from aver.gate.action import Action
 from aver.gate.ask import ask
 from aver.ingest.contract import (
@@ -19,7 +20,6 @@ from aver.ingest.contract import (
     TranscriptSource,
     build_unknown_event,
 )
-from aver.diffs import unified_diff
 from aver.ingest.json_lines import LineReader
 from aver.ingest.seal import TranscriptFollower
 from aver.ledger import Ledger

@@ -25,10 +25,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from aver.diffs import diff_from_hunks, format_line_counts, unified_diff
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import digest_reference, replace_attachments
 from aver.ingest.contract import Permission
-from aver.diffs import diff_from_hunks, format_line_counts, unified_diff
 from aver.ingest.foreign_json import content_text
 from aver.text import plural, summary_line
 

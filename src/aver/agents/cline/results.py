@@ -25,10 +25,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from aver.diffs import diff_from_insertion, unified_diff
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import digest_reference, replace_images
 from aver.ingest.contract import AgentCall, Tokens
-from aver.diffs import diff_from_insertion, unified_diff
 from aver.ingest.foreign_json import content_text, parse_embedded_json, utc_from_ms
 from aver.ingest.patches import read_patch
 from aver.text import summary_line

@@ -37,6 +37,7 @@ from aver.agents.cline.results import (
     read_session_tokens,
     start_call,
 )
+from aver.diffs import format_line_counts
 from aver.files.regular import read_if_regular
 from aver.files.user_dirs import UserEnvironment
 from aver.ingest.attachments import digest_reference, replace_images
@@ -50,7 +51,6 @@ from aver.ingest.contract import (
     build_unknown_event,
     record_from_bytes,
 )
-from aver.diffs import format_line_counts
 from aver.ingest.foreign_json import UNREADABLE, ms_between, parse_json, split_array, split_object
 from aver.ingest.json_lines import FileStatus, is_settled, read_file_status
 

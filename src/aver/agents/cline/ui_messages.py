@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.agents.cline.api_calls import ApiCall, CallQuery
+from aver.diffs import format_line_counts, unified_diff
 from aver.fast_dataclass import dataclass
 from aver.ingest.attachments import replace_images
-from aver.diffs import format_line_counts, unified_diff
 from aver.ingest.foreign_json import first_text, parse_embedded_json
 from aver.ingest.patches import diff_from_blocks, parse_blocks, read_patch
 from aver.text import plural, summary_line

@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 from aver.agents.codex.calls import NO_OUTPUT, SHELL_TOOLS, CallReport, CodexOutcome, build_outcome
 from aver.agents.codex.records import LINE_MAX, CodexLine, first_line, read_thought, read_tokens
+from aver.diffs import format_line_counts
 from aver.ingest.attachments import digest_reference, replace_images
 from aver.ingest.command_line import command_line
 from aver.ingest.contract import SAID_BY_WORDS, AgentCall, AgentEvent, Permission, Tokens
-from aver.diffs import format_line_counts
 from aver.ingest.foreign_json import content_text, first_text, ms_between, parse_embedded_json
 from aver.ingest.patches import read_patch
 

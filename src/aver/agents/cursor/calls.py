@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aver.ingest.contract import Permission
 from aver.diffs import diff_from_hunks, format_line_counts, unified_diff
+from aver.ingest.contract import Permission
 from aver.ingest.foreign_json import first_text
 from aver.ingest.patches import Patch, read_patch
 from aver.text import plural, summary_line

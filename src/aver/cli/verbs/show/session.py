@@ -21,11 +21,11 @@ from aver.cli.options import Usage
 from aver.cli.terminal import Screen, StyledText, format_time, print_json
 from aver.cli.verdict_text import exit_code, print_verdict
 from aver.config import home_dir
+from aver.diffs import classify_diff_lines
 from aver.errors import NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.new_file import check_new_path, open_new_file
 from aver.gate.decision_record import NOT_HELD_BACK
-from aver.diffs import classify_diff_lines
 from aver.ingest.foreign_json import to_utc
 from aver.ledger.lookup import LedgerSource
 from aver.sessions.html_page import render_page

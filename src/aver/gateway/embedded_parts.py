@@ -18,7 +18,7 @@ from aver.errors import Refused
 from aver.gate.ask import load_gate
 from aver.gateway.attestation import PolicyKeys
 from aver.gateway.evidence import SERVERS
-from aver.gateway.executor import Effect, Executor
+from aver.gateway.executor import ActEffect, Executor
 from aver.gateway.gateway import Gateway
 from aver.gateway.policy_server import PolicyServer, name_program
 from aver.gateway.predicate import EvidenceTrust
@@ -34,7 +34,7 @@ def open_embedded(
     *,
     workspace: str,
     session: str = "",
-    effects: Mapping[str, Effect] | None = None,
+    effects: Mapping[str, ActEffect] | None = None,
     clock: Callable[[], float] = time.time,
     close: Callable[[], None],
 ) -> Gateway:
