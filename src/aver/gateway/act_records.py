@@ -17,9 +17,9 @@ ASCII canonical JSON. `patch` is {patch_id, patch_name, params}. `base` is the s
 for: {sha256}. `shares` are two blobs, null where there are none: with them, any process can carry out the COMMIT until
 `expires`. `approval` is the id of the request for approval. `delegation` is the token's jti.
 
-`act.commit`: v 1, tx_id, action_id, request_sha256, program_id, commit {policy0, policy1}, approval_use, patch, executor
-{instance, host}, `decision`, the id of the decision that the commit rests on, and `mac_ttl`, the greatest age of a share
-that its executor accepted. `act.outcome`: v 1, action_id, reason_code, detail, sent_sha256, result.
+`act.commit`: v 1, tx_id, action_id, request_sha256, program_id, commit {policy0, policy1}, approval_use, patch,
+executor {instance, host}, `decision`, the id of the decision that the commit rests on, and `mac_ttl`, the greatest age
+of a share that its executor accepted. `act.outcome`: v 1, action_id, reason_code, detail, sent_sha256, result.
 
 `context.environment.gateway` is {v 1, deployment, ingress {kind, identity}, mediation, insecure}. Attestations of the
 policy servers, people's approvals and delegations are statements in `authority.chain`.

@@ -55,7 +55,7 @@ TIME_SLACK = 60.0
 """Seconds by which a record may be sealed after a time that the gateway has compared before: both policy servers, and
 the executor, may take a while."""
 
-KEYS_UNKNOWN = "the keys of policy:0 and policy:1 are not known here: get them with aver keys export, and give --key FILE"
+KEYS_UNKNOWN = "the keys of policy:0 and policy:1 are not known here; aver keys export writes them, for --key FILE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,7 @@ def load_trust(examination: Examination) -> ActTrust:
         return ActTrust(keys_problem=error.message, mac_keys=mac_keys, principals=principals)
     if not keys.server0 or not keys.server1:
         return ActTrust(keys_problem=KEYS_UNKNOWN, mac_keys=mac_keys, principals=principals)
-    return ActTrust(
-        policy_keys=keys, retired=_find_retirements(ring, keys), mac_keys=mac_keys, principals=principals
-    )
+    return ActTrust(policy_keys=keys, retired=_find_retirements(ring, keys), mac_keys=mac_keys, principals=principals)
 
 
 def _find_retirements(ring: Ring, keys: PolicyKeys) -> dict[str, float]:
@@ -95,7 +93,7 @@ def _find_retirements(ring: Ring, keys: PolicyKeys) -> dict[str, float]:
 
 
 def _load_mac_keys(home: Path | None) -> tuple[MacKeys, MacKeys] | None:
-    """Load both MAC keyrings, from the environment or from the home of our own ledger; None where they are not there."""
+    """Load both MAC keyrings, from the environment or from the home of our own ledger; None without them."""
     try:
         first, second = (
             verifier_mac_source(server_id, None if home is None else mac_key_path(home, server_id)).load()
@@ -234,7 +232,7 @@ def judge_evidence(
     """
     is_judged = tuple(map(digest_statement, statements)) == preview.attested
     mac_keys = _select_mac_keys(commit.commit, trust)
-    acceptance = judge_commit(
+    return judge_commit(
         commit.commit,
         statements,
         KnownCommit(
@@ -255,7 +253,6 @@ def judge_evidence(
             mac_ttl=commit.mac_ttl,
         ),
     )
-    return acceptance
 
 
 def find_signer_problem(acceptance: Acceptance, statements: list[Any], trust: ActTrust) -> str:

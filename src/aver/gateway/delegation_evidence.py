@@ -72,7 +72,9 @@ class DelegationJudge:
         self._load_revoked = load_revoked
         self._judged: dict[bytes, _JudgedToken] = {}
 
-    def judge(self, preview: RecordedPreview, tokens: list[Any], at: float, fetch: FetchBlob) -> list[DelegationFinding]:
+    def judge(
+        self, preview: RecordedPreview, tokens: list[Any], at: float, fetch: FetchBlob
+    ) -> list[DelegationFinding]:
         """Judge the delegation of an act at the time of one of its records. `tokens` are the statements in it."""
         context = preview.context
         named = context.get("external_principal"), context.get("delegation_jti")
@@ -86,7 +88,7 @@ class DelegationJudge:
         last = chain[-1]
         found = [] if judged.problem is None else [judged.problem]
         if named != (chain[0].iss, last.jti) or preview.delegation != last.jti:
-            found.append(_fail("EXTERNAL_PRINCIPAL_MISMATCH: the request is for another principal, or by another token"))
+            found.append(_fail("EXTERNAL_PRINCIPAL_MISMATCH: the request has another principal or jti"))
         if last.session != preview.header.session:
             found.append(_fail(f"DELEGATION_SESSION_MISMATCH: the token {last.jti} is for another session"))
         if last.sub != preview.caller:
@@ -126,7 +128,7 @@ class DelegationJudge:
         if own is not None and own.fingerprint == signature.by:
             known.append(own)
         if not known:
-            words = f"the key {signature.by} of {token.iss!r} is not known here, so the token {token.jti} was not checked"
+            words = f"the token {token.jti} was not checked: the key {signature.by} of {token.iss!r} is not known here"
             return DelegationFinding("not_checked", "UNKNOWN_SIGNER", words)
         (result,) = check_statement(token.statement, Ring.pin(known))
         # A post-quantum part that the key cannot have made would be checked by nobody.

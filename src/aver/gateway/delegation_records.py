@@ -152,9 +152,7 @@ def _describe_token(token: DelegationToken) -> dict[str, Any]:
     }
 
 
-def _open(
-    record: Sealed, kind: str, fields: frozenset[str]
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def _open(record: Sealed, kind: str, fields: frozenset[str]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return result, block and content of a record of this kind."""
     content = record.to_dict()
     block = dict(read_block(content) or {})

@@ -14,8 +14,8 @@ rules, facts and patch; where a person must approve, one use of an approval of t
 the digest of what went out. Nothing succeeds without a commit. Acts without an outcome, acts in insecure mode, and acts
 on the caller's own confirmation are warnings.
 
-`delegation`: acts on behalf of a principal have a token that allowed them then (`aver.gateway.delegation_evidence`), and
-the records of issued and revoked tokens hold.
+`delegation`: acts on behalf of a principal have a token that allowed them then (`aver.gateway.delegation_evidence`).
+The records of issued and revoked tokens hold.
 
 In the ledger that the ring belongs to, records that no key of the ring has sealed count for nothing and are reported.
 Each chain is read once, together with the session's decisions, in bounded memory.
@@ -81,7 +81,7 @@ COMMITTED_KEPT = 500_000
 """Ids of committed acts that are kept to find one that was committed twice."""
 
 OPEN_SECONDS = 600.0
-"""Age up to which an act without an outcome is said to be under way. An effect takes seconds; a command may take minutes."""
+"""Age up to which an act without an outcome is said to be under way. A command may take minutes."""
 
 LOOK_BACK = 200
 """Records before the first new one that are read along, for acts that were begun then."""
@@ -277,9 +277,7 @@ class _ActExaminer:
         if words := find_decision_problem(commit, preview, decision, acceptance):
             self._fail(EFFECTS_CHECK, words, place)
 
-    def _examine_use(
-        self, commit: RecordedCommit, content: Mapping[str, Any], decision: GatedDecision | None
-    ) -> None:
+    def _examine_use(self, commit: RecordedCommit, content: Mapping[str, Any], decision: GatedDecision | None) -> None:
         """Check that a COMMIT has used an approval of its own. A second COMMIT finds none left."""
         if not self._are_uses_read:
             self._uses, self._are_uses_read = read_approval_uses(self._examination), True
