@@ -254,6 +254,7 @@ class Executor:
                 approval_use="" if confirmation is None else confirmation.use_id,
                 approver="" if confirmation is None else confirmation.approver,
                 decision_id=order.decision,
+                mac_ttl=self._settings.mac_ttl,
             ),
             patch,
         )
