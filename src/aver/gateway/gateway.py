@@ -46,6 +46,7 @@ from aver.gateway.act_records import (
     build_preview_draft,
     check_session,
     digest_inputs,
+    mark_key,
     read_preview,
     revocation_key,
 )
@@ -314,6 +315,9 @@ class Gateway:
             external_principal=visit.principal,
             delegation_jti=visit.jti,
         )
+        # The executor says so, too. Asking the servers again, or using an approval, would be in vain.
+        if self.ledger.get(mark_key(preview.action_id)) is not None:
+            return self._refuse_commit(preview, visit, "REPLAY_DENY", "this act was carried out before")
         if preview.shares is None:
             return self._refuse_commit(preview, visit, "POLICY_DENY", preview.detail)
         if request.sha256 != preview.request_sha256 or not self._needs_evidence(preview):
