@@ -36,6 +36,7 @@ from aver.gate.decision import Decision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
+    TX_PREFIX,
     ActReport,
     Deployment,
     IngressNote,
@@ -121,6 +122,7 @@ class Gateway:
         *,
         servers: Sequence[Evaluator],
         executor: Commits,
+        program_id: Callable[[], str],
         workspace: str,
         settings: GatewaySettings,
         deployment: Deployment = "embedded",
@@ -133,6 +135,7 @@ class Gateway:
         self.settings = settings
         self._servers = servers
         self._executor = executor
+        self._program_id = program_id
         self._deployment = deployment
         self._clock = clock
         self._close = close
@@ -330,6 +333,8 @@ class Gateway:
         shares = preview.shares or ()
         if preview.need_confirm and self.settings.confirm == "approval":
             return True
+        if preview.program_id != self._program_id():
+            return True
         return any(self._clock() - share["ts"] >= self.settings.mac_ttl - 1 for share in shares)
 
     def _renew_and_hand_over(self, preview: Preview, request: BoundRequest, visit: _Visit) -> dict[str, Any]:
@@ -377,12 +382,12 @@ class Gateway:
 
     def _find_preview(self, tx_id: str, call: IntentCall) -> Preview:
         """Return the PREVIEW of a tx that has not expired. Raises `Refused` with `TX_INVALID`."""
-        record_id = tx_id.removeprefix("tx_")
+        record_id = tx_id.removeprefix(TX_PREFIX)
         try:
-            record = self.ledger.get(record_id) if tx_id.startswith("tx_") and len(record_id) == 36 else None
+            record = OwnRecords(self.ledger).get(record_id) if tx_id.startswith(TX_PREFIX) else None
             if record is None:
                 raise Refused("TX_INVALID", "no PREVIEW has this tx_id")
-            preview = read_preview(OwnRecords(self.ledger).require(record), self.ledger.blob)
+            preview = read_preview(record, self.ledger.blob)
         except Refused:
             raise
         except AverError as error:
