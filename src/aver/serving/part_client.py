@@ -58,7 +58,7 @@ class PartUnavailable(Unavailable):
     def __init__(
         self, part: str, address: str, problem: str, *, may_have_arrived: bool, status: int | None = None
     ) -> None:
-        super().__init__(f"{part} at {address} {problem}", advice="look at its log: aver gateway status")
+        super().__init__(f"{part} at {address} {problem}", advice="see which parts run: aver gateway status")
         self.part = part
         self.address = address
         self.status = status
