@@ -198,6 +198,8 @@ def test_a_client_that_showed_who_it_is_keeps_its_connection() -> None:
             assert status_of(known.recv(65536)) == 200, number
             for _ in range(5):
                 stack.enter_context(address.connect(30))
+            # Connections are accepted in their order: once this one is answered, all of those were.
+            assert status_of(exchange(address, head_of(address, "GET", "/health"))) == 200
 
 
 def test_a_connection_at_work_is_never_closed_for_another() -> None:
