@@ -58,6 +58,7 @@ from aver.gate.effects.findings import (
     has_glob,
     locate_path,
 )
+from aver.gate.effects.large_action import bound_action
 from aver.gate.effects.shown_changes import FileState, gather_change_facts, mark_creations
 from aver.gate.effects.workspace_code import (
     ABSENT,
@@ -69,7 +70,6 @@ from aver.gate.effects.workspace_code import (
     look_into,
     refuse_look,
 )
-from aver.gate.effects.large_action import bound_action
 from aver.gate.own_tools import add_code_declaration, find_declaration
 from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes

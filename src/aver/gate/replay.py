@@ -145,7 +145,8 @@ def _check_repeatable(result: Mapping[str, Any], known: KnownAgents) -> ReplayRe
     judged = [name for name in _RESULTS_OF_JUDGING if result[name] is not None]
     if judged and result.get("effects_version") == known.effects_version:
         return ReplayResult("other", f"it was refused without being judged, and has a {judged[0]}")
-    return ReplayResult("unrepeatable", NOT_JUDGED) if result["basis"]["rules"] is None or not result["digest"] else None
+    has_basis = result["basis"]["rules"] is not None and result["digest"]
+    return None if has_basis else ReplayResult("unrepeatable", NOT_JUDGED)
 
 
 def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: Mapping[str, Any]) -> ReplayResult:

@@ -35,7 +35,7 @@ provide_known_agents()
 GATE = Gate(bundle=load_policy_bundle())
 FACTS = Facts(now="2026-01-05T09:00:00+00:00", environment={"HOME": "/home/me", "AVER_HOME": "/home/me/.aver"})
 REQUEST = "5" * 64
-SECRET = "AKIAIOSFODNN7EXAMPLE"  # noqa: S105 - the example key of the vendor's own documentation
+SECRET = "AKIAIOSFODNN7EXAMPLE"
 SMALL = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
 MESSAGE = {"channel": "email", "recipient": "bob@example.com", "domain": "example.com", "text": "hello"}
 FETCH = {"resource_id": "octocat", "domain": "api.example.org", "recipient": "a@example.com", "text": "hello world"}
@@ -71,7 +71,7 @@ def targets_of(action: Action) -> tuple[Target, ...]:
         ("FetchResource", {**FETCH, "resource_id": SECRET}, "egress network secret", "skip", "secrets-leave"),
         ("PostWebhook", HOOK, "egress network", "human_review", "network"),
         ("PostWebhook", {**HOOK, "path": f"/?key={SECRET}"}, "egress network secret", "skip", "secrets-leave"),
-        ("CommitSkillInstall", {"skill_id": "a", "skill_digest": "ab" * 32}, "agent-config install", "human_review", ""),
+        ("CommitSkillInstall", {"skill_id": "a", "skill_digest": "ab"}, "agent-config install", "human_review", ""),
         ("ReadWorkspaceFile", {"relpath": "src/a.py"}, "read", "pass", "workspace-reads"),
         ("ReadWorkspaceFile", {"relpath": ".env"}, "read secret", "human_review", "secrets"),
         ("ReadWorkspaceFile", {"relpath": "../other/a.py"}, "read", "human_review", "unclear"),

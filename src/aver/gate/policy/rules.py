@@ -47,9 +47,7 @@ _LEXEME = re.compile(
 _ID_ANNOTATION = re.compile(r'@id\s*\(\s*"([^"\\]*)"')
 _ABOUT_ONE_ACTION = re.compile(r'^for policy `policy\d+`, | (?:in context )?for Aver::Action::"\w+"')
 _POLICY_NUMBER = re.compile(r"policy(\d+)")
-_NUMBERED_TYPES = frozenset(
-    f"Aver::{kind}" for kind in ("Path", "Host", "Command", "Tool", "Texts", "Numbers")
-)
+_NUMBERED_TYPES = frozenset(f"Aver::{kind}" for kind in ("Path", "Host", "Command", "Tool", "Texts", "Numbers"))
 
 
 @dataclass(frozen=True, slots=True)
