@@ -227,6 +227,14 @@ def test_only_a_request_of_the_gateway_can_be_patched() -> None:
     assert refused.reasons[0] == "a rule demands a patch of this (REDACT), and only the gateway can patch a request"
 
 
+def test_a_person_is_told_what_would_be_changed() -> None:
+    asking = rules(f"permit {ALL};", f'@patch("CLAMP_LEN 9") forbid {ALL} {ASKS};')
+    for approved, word in ((False, "human_review"), (True, "human_approved")):
+        decision = decide(message(), replace(NOW, approved=approved), Gate(bundle=asking))
+        assert decision.decision == word
+        assert "it is changed before it happens: CLAMP_LEN 9" in decision.reasons
+
+
 def seal(ledger: Ledger, action: Action, bundle: PolicyBundle = PATCHED) -> Any:
     return ask(ledger, action, gate=Gate(bundle=bundle)).record.to_dict()
 
