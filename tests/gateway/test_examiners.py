@@ -30,7 +30,7 @@ from aver.gateway.executor import EffectOrder
 from aver.gateway.recorded_act import read_header, read_recorded_preview
 from aver.ledger import open_ledger as open_plain_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
-from aver.verdict import Verdict
+from aver.verdict import Place, Verdict
 from support.act_ledgers import (
     CLIPPED,
     PARTNER,
@@ -164,9 +164,8 @@ def test_only_new_acts_are_judged_again(acts: Acts) -> None:
     preview_act(acts, "g.txt")
     forged = forge_commit(acts)
     assert ledger.verify().status == "verified"
-    outcome = forge_outcome(
-        acts, "open", forged.id, lambda content: content["outcome"]["result"].update(sent_sha256=ids)
-    )
+    other = {"sent_sha256": "0" * 64}
+    outcome = forge_outcome(acts, "open", forged.id, lambda content: content["outcome"]["result"].update(other))
     verdict = ledger.verify(since="last")
     assert failures(verdict) == {("effects", "gateway.s1", outcome.sequence)}
 
@@ -677,7 +676,7 @@ def test_a_retired_policy_key_attests_nothing_any_more(acts: Acts) -> None:
     assert verdict.status == "verified", verdict.to_dict()
     record = acts.record("open", "act.preview")
     content = record.to_dict()
-    preview = read_recorded_preview(read_header(record, content), content, acts.ledger.blob)
+    preview = read_recorded_preview(read_header(Place("gateway.s1"), content), content, acts.ledger.blob)
     statements = content["authority"]["chain"]
     keys = PolicyKeys.from_ring(acts.ledger.keys.ring())
     by, ts = statements[0]["signatures"][0]["by"], statements[0]["content"]["ts"]
