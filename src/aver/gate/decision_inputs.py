@@ -184,8 +184,8 @@ class DecisionInputs:
 def read_recorded_inputs(result: Mapping[str, Any], basis: Mapping[str, bytes | None]) -> DecisionInputs:
     """Return the inputs of a sealed decision. `result` is `outcome.result`, `basis` has the bytes of its blobs.
 
-    Raises `BadInput`, `Refused`, or what Python raises for a result that is none. Masked secrets stay masked, also where
-    they stand in the place of a value of another type. So the types of facts are not checked here.
+    Raises `BadInput`, `Refused`, or what Python raises for a result that is none. Masked secrets stay masked, also
+    where they stand in the place of a value of another type. So the types of facts are not checked here.
     """
     inputs = _collect_inputs(result, basis)
     fixes = tuple(int(count) for count in inputs["fixes"])

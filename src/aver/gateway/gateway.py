@@ -36,6 +36,7 @@ from aver.gate.decision import Decision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
+    TX_PREFIX,
     ActReport,
     Deployment,
     IngressNote,
@@ -46,6 +47,7 @@ from aver.gateway.act_records import (
     build_preview_draft,
     check_session,
     digest_inputs,
+    mark_key,
     read_preview,
     revocation_key,
 )
@@ -120,6 +122,7 @@ class Gateway:
         *,
         servers: Sequence[Evaluator],
         executor: Commits,
+        program_id: Callable[[], str],
         workspace: str,
         settings: GatewaySettings,
         deployment: Deployment = "embedded",
@@ -132,6 +135,7 @@ class Gateway:
         self.settings = settings
         self._servers = servers
         self._executor = executor
+        self._program_id = program_id
         self._deployment = deployment
         self._clock = clock
         self._close = close
@@ -314,6 +318,9 @@ class Gateway:
             external_principal=visit.principal,
             delegation_jti=visit.jti,
         )
+        # The executor says so, too. Asking the servers again, or using an approval, would be in vain.
+        if self.ledger.get(mark_key(preview.action_id)) is not None:
+            return self._refuse_commit(preview, visit, "REPLAY_DENY", "this act was carried out before")
         if preview.shares is None:
             return self._refuse_commit(preview, visit, "POLICY_DENY", preview.detail)
         if request.sha256 != preview.request_sha256 or not self._needs_evidence(preview):
@@ -325,6 +332,8 @@ class Gateway:
         """Whether the shares of a PREVIEW are not enough: too old, of another program, or a person must approve."""
         shares = preview.shares or ()
         if preview.need_confirm and self.settings.confirm == "approval":
+            return True
+        if preview.program_id != self._program_id():
             return True
         return any(self._clock() - share["ts"] >= self.settings.mac_ttl - 1 for share in shares)
 
@@ -373,12 +382,12 @@ class Gateway:
 
     def _find_preview(self, tx_id: str, call: IntentCall) -> Preview:
         """Return the PREVIEW of a tx that has not expired. Raises `Refused` with `TX_INVALID`."""
-        record_id = tx_id.removeprefix("tx_")
+        record_id = tx_id.removeprefix(TX_PREFIX)
         try:
-            record = self.ledger.get(record_id) if tx_id.startswith("tx_") and len(record_id) == 36 else None
+            record = OwnRecords(self.ledger).get(record_id) if tx_id.startswith(TX_PREFIX) else None
             if record is None:
                 raise Refused("TX_INVALID", "no PREVIEW has this tx_id")
-            preview = read_preview(OwnRecords(self.ledger).require(record), self.ledger.blob)
+            preview = read_preview(record, self.ledger.blob)
         except Refused:
             raise
         except AverError as error:
