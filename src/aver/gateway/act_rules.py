@@ -19,6 +19,7 @@ from aver.config import load_config
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
 from aver.gate.approvals.vote import APPROVAL_PURPOSE
+from aver.gate.decision_record import REFUSING_DECISIONS
 from aver.gate.examiners import RecordedUse
 from aver.gateway.act_records import mark_key, outcome_key
 from aver.gateway.attestation import (
@@ -176,7 +177,7 @@ def find_previewed_decision_problem(preview: RecordedPreview, decision: GatedDec
     if words := _find_link_problem(preview, decision):
         return words
     fits = {ALLOW: decision.allows, "REQUIRE_CONFIRM": decision.decision == "human_review"}
-    if not fits.get(preview.reason_code, decision.decision in ("skip", "skipped")):
+    if not fits.get(preview.reason_code, decision.decision in REFUSING_DECISIONS):
         return f"it answers {preview.reason_code}, and the gate decided {decision.decision}"
     if preview.has_shares and decision.facts_sha256 and decision.facts_sha256 != preview.facts_sha256:
         return "it was decided by other facts than the gate's decision"

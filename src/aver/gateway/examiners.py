@@ -24,10 +24,11 @@ Each chain is read once, together with the session's decisions, in bounded memor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from aver.capsule.aver_block import read_kind
 from aver.capsule.sealed import Sealed
 from aver.clock import now
 from aver.errors import AverError, IntegrityError, NotFound
@@ -122,6 +123,11 @@ class _ActExaminer:
         """PREVIEWs that can be committed, by the id of the record. Their outcomes end them."""
         self._commits: dict[str, tuple[RecordedCommit, RecordedPreview | None]] = {}
         """COMMITs without an outcome so far, each with its PREVIEW."""
+        self._by_kind: dict[str, Callable[[ActHeader, Mapping[str, Any]], None]] = {
+            PREVIEW_KIND: self._examine_preview,
+            COMMIT_KIND: self._examine_commit,
+            OUTCOME_KIND: self._examine_outcome,
+        }
         self._past_from = 0
         """Records of the chain before this place have not been read."""
         self._has_forgotten = False
@@ -161,20 +167,17 @@ class _ActExaminer:
             self.tally, self._counts = tally, counts
 
     def _examine_record(self, record: Sealed) -> None:
-        examine = {
-            PREVIEW_KIND: self._examine_preview,
-            COMMIT_KIND: self._examine_commit,
-            OUTCOME_KIND: self._examine_outcome,
-        }.get(str(record.kind))
+        content = record.to_dict()  # Once: for short records, parsing is the most costly part.
+        kind = read_kind(content)
+        examine = self._by_kind.get(kind)
         if examine is None:
             return
-        place = Place(record.chain, record.sequence)
-        check = EFFECTS_CHECK if record.kind == OUTCOME_KIND else EVIDENCE_CHECK
+        place = Place(record.chain, content["sequence"])
+        check = EFFECTS_CHECK if kind == OUTCOME_KIND else EVIDENCE_CHECK
         if not self._counts_here(record, check, place):
             return
         with self._judge(check, place):
-            content = record.to_dict()
-            header = read_header(record, content)
+            header = read_header(place, content)
             if header.correlation_id != header.action_id or header.session != self._session:
                 self._fail(EFFECTS_CHECK, "it is of another act or session than its place says", place)
             if header.is_insecure:

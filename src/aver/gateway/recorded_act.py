@@ -20,11 +20,10 @@ import orjson
 from aver.capsule.aver_block import read_block
 from aver.capsule.blobs import blob_references, restore_large_texts
 from aver.capsule.json_document import check_version
-from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.gate.decision_inputs import digest_recorded_inputs
-from aver.gate.decision_record import RecordedDecision
+from aver.gate.decision_record import ALLOWING_DECISIONS, REFUSING_DECISIONS
 from aver.gate.replay import MASK_MARK, read_basis
 from aver.gateway.act_records import DOMAIN, TX_PREFIX, digest_inputs
 from aver.gateway.attestation import POLICY_PURPOSE
@@ -61,7 +60,7 @@ class ActHeader(NamedTuple):
     is_insecure: bool
 
 
-def read_header(record: Sealed, content: Mapping[str, Any]) -> ActHeader:
+def read_header(place: Place, content: Mapping[str, Any]) -> ActHeader:
     """Read the values that every record of an act has."""
     block, result = read_block(content) or {}, content["outcome"]["result"]
     check_version(result["v"], "outcome.result")
@@ -71,7 +70,7 @@ def read_header(record: Sealed, content: Mapping[str, Any]) -> ActHeader:
         raise BadInput("environment.gateway.insecure must be true or false")
     return ActHeader(
         record_id=str(content["id"]),
-        place=Place(record.chain, record.sequence),
+        place=place,
         at=parse_time(block["at"]),
         key=str(block.get("key") or ""),
         parent=str(content["parent_id"] or ""),
@@ -166,7 +165,7 @@ def read_recorded_preview(header: ActHeader, content: Mapping[str, Any], fetch: 
             is_missing = True
     elif patch == NOOP:
         sent = inputs_sha256
-    shares = [digest for share in result["shares"] or () for digest, _ in blob_references(share)]
+    shares = [share["blob"]["digest"] for share in result["shares"] or ()]
     return RecordedPreview(
         header=header,
         reason_code=_read_text(result["reason_code"]),
@@ -179,7 +178,7 @@ def read_recorded_preview(header: ActHeader, content: Mapping[str, Any], fetch: 
         bits=PolicyBits(int(result["allow_pre"]), int(result["need_confirm"]), patch.id),
         patch=patch,
         facts_sha256=str(result["facts_sha256"]),
-        share_digests=tuple(shares),
+        share_digests=tuple(map(_read_text, shares)),
         expires=parse_time(result["expires"]) if result["expires"] else 0.0,
         decision_id=str(header.refs.get("decision") or ""),
         delegation=str(result["delegation"] or ""),
@@ -305,7 +304,6 @@ class GatedDecision:
     request_sha256: str
     digest: str
     input_sha256: str
-    tool: str
     rules: tuple[str, ...]
     patch: str
     """The text of the deciding rules' `@patch`."""
@@ -316,36 +314,33 @@ class GatedDecision:
 
     @property
     def allows(self) -> bool:
-        return self.decision in ("pass", "human_approved")
+        return self.decision in ALLOWING_DECISIONS
 
 
-def read_gated_decision(record: Sealed, content: Mapping[str, Any], fetch: FetchBlob) -> GatedDecision | None:
+def read_gated_decision(content: Mapping[str, Any], fetch: FetchBlob) -> GatedDecision | None:
     """Read the decision about an act; None for the decision about anything else."""
-    found = RecordedDecision.from_record(record, content)
-    request_sha256 = found.action.get("request_sha256")
-    if not request_sha256:
+    result, refs = content["outcome"]["result"], (read_block(content) or {}).get("refs") or {}
+    action, policy = result["action"], result["policy"] or {}
+    if not action.get("request_sha256"):
         return None
-    policy = found.result.get("policy") or {}
     facts_sha256, is_missing = "", False
-    if found.allows or found.decision == "human_review":
+    if not result["masked"]["count"] and result["decision"] not in REFUSING_DECISIONS:
         try:
-            inputs = {**found.result, "facts": restore_large_texts(found.result["facts"], fetch)}
+            inputs = {**result, "facts": restore_large_texts(result["facts"], fetch)}
             facts_sha256 = digest_recorded_inputs(inputs, read_basis(inputs, fetch, ("state", "written")))
         except NotFound:
             is_missing = True
-    masked = found.result.get("masked") or {}
     return GatedDecision(
-        record_id=found.record_id,
-        decision=found.decision,
-        call_id=found.call_id,
-        session=str(found.action.get("session")),
-        request_sha256=str(request_sha256),
-        digest=found.digest,
-        input_sha256=str(found.input_hash or ""),
-        tool=found.tool,
-        rules=found.rules,
+        record_id=str(content["id"]),
+        decision=_read_text(result["decision"]),
+        call_id=_read_text(result["call_id"]),
+        session=_read_text(action["session"]),
+        request_sha256=_read_text(action["request_sha256"]),
+        digest=_read_text(result["digest"]),
+        input_sha256=str(result["input_sha256"] or ""),
+        rules=tuple(map(str, policy.get("rules", ()))),
         patch=str(policy.get("patch") or ""),
-        approval=found.approval,
-        facts_sha256="" if masked.get("count") else facts_sha256,
+        approval=str(refs.get("approval") or ""),
+        facts_sha256=facts_sha256,
         is_missing_basis=is_missing,
     )

@@ -6,10 +6,12 @@ for decisions by their ids, in about that order. So the chain of decisions is re
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
+from aver.capsule.aver_block import read_kind
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, NotFound, Unavailable
+from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.gate.approvals.verify import find_foreign_seal
 from aver.gate.decision_record import DECISION_KIND, decision_chain
 from aver.gate.examiners import has_chain
@@ -18,6 +20,10 @@ from aver.verdict import Examination
 
 DECISIONS_KEPT = 20_000
 """Decisions that are kept for acts still to come. Each takes about 1 kB."""
+
+BLOBS_KEPT = 8
+BLOB_KEPT_MAX = 256 * 1024
+"""Blobs of decisions that are kept, and the largest of them in bytes."""
 
 LOOK_BACK = 200
 """Records before the first new one that are read along, for acts that were decided then."""
@@ -35,6 +41,7 @@ class SessionDecisions:
         self.has_forgotten = False
         """Whether decisions were too many to keep."""
         self._known: dict[str, GatedDecision] = {}
+        self._blobs: dict[str, bytes] = {}
         starts = [chain.start for chain in examination.chains if chain.origin == self._chain and not chain.is_excerpt]
         self._begin = max(0, min(starts, default=0) - LOOK_BACK)
         self._records = self._read(self._begin, None)
@@ -52,10 +59,11 @@ class SessionDecisions:
 
     def _advance(self, record_id: str) -> GatedDecision | None:
         for record in self._records:
-            if record.kind != DECISION_KIND or self._is_foreign(record):
-                continue
             try:
-                decision = read_gated_decision(record, record.to_dict(), self._reader.blob)
+                content = record.to_dict()
+                if read_kind(content) != DECISION_KIND or self._is_foreign(record):
+                    continue
+                decision = read_gated_decision(content, self._fetch_blob)
             except (NotFound, Unavailable):
                 raise
             except (AverError, AttributeError, KeyError, TypeError, ValueError):
@@ -69,6 +77,19 @@ class SessionDecisions:
             if decision.record_id == record_id:
                 return decision
         return None
+
+    def _fetch_blob(self, digest: str) -> bytes:
+        """Return the bytes of a blob. The last ones are kept: decisions of a session share the state of the model."""
+        found = self._blobs.get(digest)
+        if found is None:
+            found = self._reader.blob(digest)
+            if hashlib.sha256(found).hexdigest() != digest:
+                raise BadInput(f"the blob {digest} has other bytes")
+            if len(self._blobs) >= BLOBS_KEPT:
+                del self._blobs[next(iter(self._blobs))]
+            if len(found) <= BLOB_KEPT_MAX:
+                self._blobs[digest] = found
+        return found
 
     def _is_foreign(self, record: Sealed) -> bool:
         foreign = None if self._ring is None else find_foreign_seal(record, self._ring)
