@@ -49,7 +49,7 @@ from aver.verdict import (
     VerifyOptions,
     merge_verdicts,
 )
-from aver.verdict.examiner import RUN_CHECKS
+from aver.verdict.examiner import ACT_CHECKS, RUN_CHECKS
 
 if TYPE_CHECKING:
     from aver.actions.runtime import AgentRuntime as AgentRuntime
@@ -160,6 +160,7 @@ EXAMINERS = (
     Examiner(("gate",), ("decisions",), _examine_decisions),
     Examiner(("gate",), ("changes",), partial(_examine_later, "gate.examiners:examine_changes")),
     Examiner(("actions",), RUN_CHECKS, partial(_examine_later, "actions.verify:examine_runs")),
+    Examiner(("gateway", "delegations"), ACT_CHECKS, partial(_examine_later, "gateway.examiners:examine_acts")),
 )
 """Every room's examiner of its own records: see `aver.verdict.examiner`."""
 

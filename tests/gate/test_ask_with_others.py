@@ -1,4 +1,4 @@
-"""Callers of `ask` who bring who decides, and records of their own: what is sealed together, and what a verdict says."""
+"""Callers of `ask` who bring who decides, and records of their own: what is sealed, and what a verdict says."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def test_a_forged_refusal_cannot_take_a_label_off_the_session(ledger: Ledger, tm
     content = answer.record.to_dict()
     content["outcome"]["result"]["session"] = {**facts, "labels": []}
     reseal(ledger, content)
-    assert "has a session" in [finding.words for finding in ledger.verify().findings][0]
+    assert "has a session" in next(finding.words for finding in ledger.verify().findings)
 
 
 def raise_error(error: Exception) -> Any:
@@ -350,8 +350,15 @@ def test_a_workspace_scope_that_was_signed_elsewhere_counts_for_nothing(
     content = vote_content(request, "approve", ada.identity, shown.digest, scope="workspace")
     statement = sign_statement("approval", content, [ada.signer])
     result = {
-        "v": 1, "request": request.id, "digest": request.digest, "decision": "approve", "approver": ada.identity,
-        "custody": ada.custody, "level": 1, "comment": "", "shown": shown.reference,
+        "v": 1,
+        "request": request.id,
+        "digest": request.digest,
+        "decision": "approve",
+        "approver": ada.identity,
+        "custody": ada.custody,
+        "level": 1,
+        "comment": "",
+        "shown": shown.reference,
     }
     authority = aver.Authority(type="human_approved", approver=ada.identity, chain=[statement.to_dict()])
     draft = Capsule(type="auth", authority=authority, outcome=aver.Outcome(status="success", result=result))

@@ -142,10 +142,24 @@ def test_answers_can_be_applied_again_for_each_decision() -> None:
 def test_every_fact_is_part_of_the_json_and_of_the_digest() -> None:
     empty = Facts(now="2026-01-05T09:00:00+00:00")
     changed: dict[str, Any] = {
-        "now": "2026-01-05T09:00:01+00:00", "changed": {"added": 1}, "changed_files": ("a",), "labels": {"secret"},
-        "denials": 1, "recent": {"read": 1}, "failures": 1, "uses": 1, "approved": True, "approved_by": "person:a",
-        "annotations": {"x": 1}, "declared": {"effects": []}, "environment": {"HOME": "/"}, "links": {"a": "b"},
-        "absent": ("a",), "written": "", "unseen": ("a",), "code": {"a": {}},
+        "now": "2026-01-05T09:00:01+00:00",
+        "changed": {"added": 1},
+        "changed_files": ("a",),
+        "labels": {"secret"},
+        "denials": 1,
+        "recent": {"read": 1},
+        "failures": 1,
+        "uses": 1,
+        "approved": True,
+        "approved_by": "person:a",
+        "annotations": {"x": 1},
+        "declared": {"effects": []},
+        "environment": {"HOME": "/"},
+        "links": {"a": "b"},
+        "absent": ("a",),
+        "written": "",
+        "unseen": ("a",),
+        "code": {"a": {}},
     }
     assert set(changed) == {field.name for field in fields(Facts)}
     digests = {DecisionInputs(empty, RiskState()).digest}

@@ -15,6 +15,7 @@ from aver.gateway.codes import (
     load_proof_details,
     load_reason_codes,
 )
+from aver.verdict.verdict import load_codes
 from support.doc_pages import DOCS
 from support.source_tree import FILES, name_of, strings_in
 
@@ -34,7 +35,7 @@ OURS = {
     *("INGRESS_SIGNATURE_REQUIRED", "INGRESS_SIGNATURE_INVALID", "INGRESS_EXPIRED", "INGRESS_REPLAY"),
     *("INGRESS_CONFLICT", "RECIPIENT_NOT_ALLOWED", "DOMAIN_NOT_ALLOWED", "WORKSPACE_PATH_BLOCKED"),
     *("WORKSPACE_CHANGED", "ARTIFACTS_NOT_ALLOWED", "HANDLE_INVALID", "DECLASSIFY_BLOCKED", "POLICY_UNAVAILABLE"),
-    *("EXECUTOR_UNAVAILABLE", "EFFECT_FAILED", "TOOL_CHANGED", "CAPSULE_REQUIRED"),
+    *("EXECUTOR_UNAVAILABLE", "EFFECT_FAILED", "OUTCOME_UNKNOWN", "TOOL_CHANGED", "CAPSULE_REQUIRED"),
 }
 DETAILS = {
     *("missing_commit", "bad_proof", "bad_proof_version", "bad_proof_kind", "bad_action_id", "bad_program_id"),
@@ -65,7 +66,9 @@ def test_each_entry_says_what_and_what_next() -> None:
 
 
 CODE = re.compile(r"(?:[A-Z]+_)+[A-Z]+")
-OTHER_WORDS = re.compile(r"POLICY[01]?_MAC_.*|EXECUTOR_REPLAY_TTL_S|CLAMP_LEN|REWRITE_DOMAIN_TO_PROXY|NOT_CHECKED")
+OTHER_WORDS = re.compile(
+    r"POLICY[01]?_MAC_.*|EXECUTOR_REPLAY_TTL_S|EXECUTOR_INSECURE_ALLOW|TX_TTL_S|CLAMP_LEN|REWRITE_DOMAIN_TO_PROXY|NOT_CHECKED"
+)
 VERIFIER_DECISIONS = {"BAD_SCHEMA", "BAD_COMMIT_TAG_LEN", "MISSING_OUTPUT_KEY"}
 
 
@@ -76,7 +79,7 @@ def code_words(path: Path) -> set[str]:
 
 def test_the_source_uses_no_code_that_the_table_lacks() -> None:
     used = {word for path in FILES if name_of(path).startswith("gateway/") for word in code_words(path)}
-    assert used - load_reason_codes().keys() == set()
+    assert used - load_reason_codes().keys() - load_codes().keys() == set()
     assert {"DELEGATION_REVOKED", "BAD_COMMIT_PROOF", "INGRESS_CONFLICT"} <= used
 
 

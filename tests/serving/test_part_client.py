@@ -103,6 +103,7 @@ def test_a_part_that_does_not_read_is_too_slow() -> None:
         (b"HTTP/1.1 301 Moved\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", "status 301"),
         (b"HTTP/1.1 500 Oops\r\nContent-Length: 6\r\n\r\n\x1b[31m\n", r"status 500: \\x1b\[31m"),
         (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, "not HTTP/1.1"),
+        (b"HTTP/1.1 200 OK\r\nno colon " + b"x" * 10_000 + b"\r\n\r\n", "not HTTP/1.1"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + b" " * 2000, "more than 1000 bytes"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 2000, "more than 1000 bytes"),
     ],
@@ -116,6 +117,7 @@ def test_an_answer_that_cannot_be_used(answer: bytes, words: str) -> None:
         client_of(address, answer_max=1000).post("/x", {})
     assert caught.value.may_have_arrived
     assert caught.value.message.isprintable()
+    assert len(caught.value.message) < 600
 
 
 def test_a_request_that_cannot_be_written_is_the_callers_fault() -> None:

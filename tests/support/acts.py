@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from aver import Ledger, open_ledger
 from aver.gate.approvals import ApprovalRequest, Person, approve, deny, enrol_approver, load_request
@@ -25,9 +28,11 @@ class SetClock:
         self.ahead = 0.0
 
     def __call__(self) -> float:
-        import time
-
         return time.time() + self.ahead
+
+    def write(self) -> str:
+        """The time as records have it."""
+        return datetime.fromtimestamp(self(), UTC).isoformat()
 
 
 class Office:
@@ -92,7 +97,11 @@ def open_office(
     clock = SetClock()
     settings: GatewaySettings = replace(read_gateway_settings(own.config), **changes)
     close = (lambda: None) if ledger is not None else own.close
-    with open_embedded(
-        own, settings, workspace=str(workspace), session=session, effects=effects, clock=clock, close=close
-    ) as gateway:
+    # Records are sealed by the same clock: a verdict compares the ages of shares with their time.
+    with (
+        patch("aver.ledger.append.now", clock.write),
+        open_embedded(
+            own, settings, workspace=str(workspace), session=session, effects=effects, clock=clock, close=close
+        ) as gateway,
+    ):
         yield Office(gateway, clock)

@@ -118,6 +118,8 @@ def decide(
             word = "human_approved" if facts.approved else "human_review"
             if facts.approved and facts.approved_by:
                 reasons.insert(0, f"approved by {facts.approved_by}")
+            if answer.patch:  # The person must know that something else goes out than the request says.
+                reasons.append(f"it is changed before it happens: {answer.patch}")
         # Say which file the asking is about.
         if word in ("human_review", "skip", "skipped"):
             reasons.extend(code_reasons)

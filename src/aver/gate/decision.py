@@ -70,7 +70,7 @@ class PolicyAnswer:
     reasons: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     patch: str = ""
-    """How the action must be changed before it happens, as `@patch` of the deciding rules says; empty if it need not."""
+    """How the action must be changed before it happens: `@patch` of the deciding rules; empty if it need not be."""
     code: str = ""
     """The reason code that `@code` of the deciding forbid gives; empty if it gives none."""
 

@@ -184,9 +184,24 @@ class DecisionInputs:
 def read_recorded_inputs(result: Mapping[str, Any], basis: Mapping[str, bytes | None]) -> DecisionInputs:
     """Return the inputs of a sealed decision. `result` is `outcome.result`, `basis` has the bytes of its blobs.
 
-    Raises `BadInput`, `Refused`, or what Python raises for a result that is none. Masked secrets stay masked, also where
-    they stand in the place of a value of another type. So the types of facts are not checked here.
+    Raises `BadInput`, `Refused`, or what Python raises for a result that is none. Masked secrets stay masked, also
+    where they stand in the place of a value of another type. So the types of facts are not checked here.
     """
+    inputs = _collect_inputs(result, basis)
+    fixes = tuple(int(count) for count in inputs["fixes"])
+    return DecisionInputs(_build_facts(inputs["facts"]), read_state(inputs["state"]), fixes)
+
+
+def digest_recorded_inputs(result: Mapping[str, Any], basis: Mapping[str, bytes | None]) -> str:
+    """Return the digest of the inputs of a sealed decision, as `DecisionInputs.digest` computes it.
+
+    It is that of the stored values as they stand, which is quicker: a verifier compares it for each act.
+    """
+    return hashlib.sha256(canonical_bytes(_collect_inputs(result, basis))).hexdigest()
+
+
+def _collect_inputs(result: Mapping[str, Any], basis: Mapping[str, bytes | None]) -> dict[str, Any]:
+    """Put the inputs of a sealed decision together, in the form of `DecisionInputs.to_dict`."""
     written, state = basis.get("written"), basis["state"]
     if state is None:
         raise BadInput("the state of the risk model is not here")
@@ -194,5 +209,4 @@ def read_recorded_inputs(result: Mapping[str, Any], basis: Mapping[str, bytes | 
     if written is not None:
         facts["written"] = written.decode("utf-8", "surrogatepass")
     learned = read_json(state)
-    fixes = tuple(int(count) for count in result["fixes"])
-    return DecisionInputs(_build_facts(facts), read_state({**learned, _NOTE: note} if note else learned), fixes)
+    return {"facts": facts, "state": {**learned, _NOTE: note} if note else learned, "fixes": result["fixes"]}

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from aver.capsule.canonical import canonical_bytes
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, NotFound
 from aver.gate.approvals.enrolment import approvers_chain
@@ -58,16 +59,16 @@ LOOK_BACK = 50
 def examine_approvals(examination: Examination) -> Tally:
     """Check all approvals, also those verified earlier: each depends on the records before it."""
     reader, tenant = examination.reader, examination.tenant
-    if not examination.is_complete and not _has_chain(reader, approvers_chain(tenant)):
+    if not examination.is_complete and not has_chain(reader, approvers_chain(tenant)):
         tally = Tally()
         tally.skip(APPROVALS_CHECK, "the approvers' enrolments are not here", matters=True)
         return tally
     return check_approvals(
-        _read_chain(reader, approvals_chain(tenant)),
+        read_chain(reader, approvals_chain(tenant)),
         examination.rules.ring,
         ledger=examination.ledger,
         tenant=tenant,
-        enrolments=_read_chain(reader, approvers_chain(tenant)),
+        enrolments=read_chain(reader, approvers_chain(tenant)),
         is_own=examination.is_own,
         roles=examination.rules.roles,
     )
@@ -128,6 +129,46 @@ def examine_changes(examination: Examination) -> Tally:
     return tally
 
 
+class RecordedUse(NamedTuple):
+    """One use of an approval, as its chain has it."""
+
+    request: ApprovalRequest
+    vote: Vote
+    statements: tuple[bytes, ...]
+    """The canonical bytes of the approving statements before it. The check of approvals judges their signatures."""
+
+
+def read_approval_uses(examination: Examination) -> dict[str, RecordedUse] | None:
+    """Read the uses of approvals, by the id of the use's record; None where the approvals need not be here.
+
+    A record that is damaged is left out: the check of approvals reports it.
+    """
+    reader, chain = examination.reader, approvals_chain(examination.tenant)
+    if not examination.is_complete and not has_chain(reader, chain):
+        return None
+    ring = examination.rules.ring if examination.is_own else None
+    requests: dict[str, ApprovalRequest] = {}
+    approvals: dict[str, tuple[bytes, ...]] = {}
+    uses: dict[str, RecordedUse] = {}
+    for record in read_chain(reader, chain):
+        try:
+            foreign = None if ring is None else find_foreign_seal(record, ring)
+            if foreign is not None and foreign[0] == "failed":
+                continue
+            if record.kind == REQUEST_KIND:
+                request = read_request(record, ledger=examination.ledger, tenant=examination.tenant)
+                requests[request.id] = request
+            elif (found := read_vote(record)) is not None:
+                about, vote = found
+                if vote.word == "approve" and vote.statement is not None:
+                    approvals[about] = (*approvals.get(about, ()), canonical_bytes(vote.statement.to_dict()))
+                elif vote.word == "used":
+                    uses[record.id] = RecordedUse(requests[about], vote, approvals.get(about, ()))
+        except (AverError, AttributeError, KeyError, TypeError):
+            continue
+    return uses
+
+
 class _DecisionExaminer:
     """Takes decisions in order, chain by chain, and counts the approvals that are left for them."""
 
@@ -136,12 +177,8 @@ class _DecisionExaminer:
         self.tally = Tally()
         self._reader = examination.reader
         self._own_ring = examination.rules.ring if examination.is_own else None
-        self._uses: dict[str, tuple[ApprovalRequest, Vote]] | None = None
-        """The requests and uses of approvals that are left, by the id of the use's record; None where the approvals
-        need not be here."""
-        chain = approvals_chain(examination.tenant)
-        if examination.is_complete or _has_chain(self._reader, chain):
-            self._uses = self._read_uses(chain, examination.ledger, examination.tenant)
+        self._uses = read_approval_uses(examination)
+        """The uses of approvals that are left, by the id of the use's record; None where they need not be here."""
         self.unrepeatable: Counter[str] = Counter()
         self._chain = ExaminedChain("", "", 0)
         self._next = 0
@@ -151,23 +188,6 @@ class _DecisionExaminer:
         self._asked: dict[str, Mapping[str, Any]] = {}
         """The decisions of this chain that left it to a person, by their ids."""
         self.observed = 0
-
-    def _read_uses(self, chain: str, ledger: str, tenant: str) -> dict[str, tuple[ApprovalRequest, Vote]]:
-        requests: dict[str, ApprovalRequest] = {}
-        uses: dict[str, tuple[ApprovalRequest, Vote]] = {}
-        for record in _read_chain(self._reader, chain):
-            try:
-                foreign = self._find_foreign_seal(record)
-                if foreign is not None and foreign[0] == "failed":
-                    continue
-                if record.kind == REQUEST_KIND:
-                    request = read_request(record, ledger=ledger, tenant=tenant)
-                    requests[request.id] = request
-                elif (found := read_vote(record)) is not None and found[1].word == "used":
-                    uses[record.id] = (requests[found[0]], found[1])
-            except (AverError, AttributeError, KeyError, TypeError):
-                continue  # The check of approvals reports it.
-        return uses
 
     def _find_foreign_seal(self, record: Sealed) -> tuple[CheckStatus, str, str] | None:
         return None if self._own_ring is None else find_foreign_seal(record, self._own_ring)
@@ -251,14 +271,14 @@ class _DecisionExaminer:
             # Decisions of the first versions do not name the use. Such a use was of a request that wants version 1.
             same = (
                 known
-                for known, (request, _) in self._uses.items()
-                if request.statement == UNBOUND_VERSION and request.digest == decision.digest
+                for known, one in self._uses.items()
+                if one.request.statement == UNBOUND_VERSION and one.request.digest == decision.digest
             )
             use = next(same, "")
         found = self._uses.pop(use, None)
-        if found is None or found[0].digest != decision.digest:
+        if found is None or found.request.digest != decision.digest:
             self._add_failure("it says that a human approved this, and no approval of it was used", place)
-        elif (words := _use_mismatch(decision, *found)) is not None:
+        elif (words := _use_mismatch(decision, found.request, found.vote)) is not None:
             self._add_failure(f"it says that a human approved this, and {words}", place)
 
     def _check_past(self, result: Mapping[str, Any], place: Place) -> None:
@@ -305,14 +325,16 @@ def _use_mismatch(decision: RecordedDecision, request: ApprovalRequest, vote: Vo
     return None
 
 
-def _has_chain(reader: EvidenceReader, chain: str) -> bool:
+def has_chain(reader: EvidenceReader, chain: str) -> bool:
+    """Whether a chain with records is here."""
     try:
         return reader.head(chain).count > 0
     except NotFound:
         return False
 
 
-def _read_chain(reader: EvidenceReader, chain: str) -> Iterator[Sealed]:
+def read_chain(reader: EvidenceReader, chain: str) -> Iterator[Sealed]:
+    """Yield the records of a chain; none where it is not here."""
     try:
         yield from reader.read(chain)
     except NotFound:

@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from aver.capsule.sealed import Sealed
+from aver.capsule.aver_block import read_block
+from aver.capsule.sealed import Sealed, content_hash
 from aver.errors import IntegrityError, NotFound
 from aver.keys.ring import Ring
 from aver.ledger import Head, Ledger
@@ -79,6 +80,26 @@ class OwnRecords:
         chain = str(record.chain)
         self._require_own_chain(chain)
         self._require(self._build_judge(chain, None), record)
+        return record
+
+    def get(self, reference: str) -> Sealed | None:
+        """Return the record with this hash, id or key; None if there is none.
+
+        Raises `IntegrityError` if it does not count. It is verified once; `Ledger.get` and `require` would do it twice.
+        """
+        found = self._ledger.look_up(reference)
+        if found is None:
+            return None
+        chain, row, column, value = found
+        record = row.sealed
+        record.chain = chain
+        self.require(record)
+        content = record.to_dict()
+        named = (read_block(content) or {}).get("key") if column == "key" else content["id"]
+        # The column led here, and it is not signed.
+        if value != (content_hash(record.canonical) if column == "hash" else named):
+            words = f"it is stored under the {column} {value}, but says another"
+            raise _build_error("COLUMN_MISMATCH", chain, row.sequence, words)
         return record
 
     def is_imported(self, chain: str) -> bool:

@@ -17,9 +17,9 @@ ASCII canonical JSON. `patch` is {patch_id, patch_name, params}. `base` is the s
 for: {sha256}. `shares` are two blobs, null where there are none: with them, any process can carry out the COMMIT until
 `expires`. `approval` is the id of the request for approval. `delegation` is the token's jti.
 
-`act.commit`: v 1, tx_id, action_id, request_sha256, program_id, commit {policy0, policy1}, approval_use, patch, executor
-{instance, host}, and `decision`, the id of the decision that the commit rests on. `act.outcome`: v 1, action_id,
-reason_code, detail, sent_sha256, result.
+`act.commit`: v 1, tx_id, action_id, request_sha256, program_id, commit {policy0, policy1}, approval_use, patch,
+executor {instance, host}, `decision`, the id of the decision that the commit rests on, and `mac_ttl`, the greatest age
+of a share that its executor accepted. `act.outcome`: v 1, action_id, reason_code, detail, sent_sha256, result.
 
 `context.environment.gateway` is {v 1, deployment, ingress {kind, identity}, mediation, insecure}. Attestations of the
 policy servers, people's approvals and delegations are statements in `authority.chain`.
@@ -41,6 +41,7 @@ from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
+from aver.gateway.settings import MAC_TTL
 from aver.keys.statement import Statement
 
 DOMAIN = "gateway"
@@ -226,6 +227,8 @@ class CommitBasis(NamedTuple):
     """The id of the record by which an approval was used."""
     approver: str = ""
     decision_id: str = ""
+    mac_ttl: int = MAC_TTL
+    """The greatest age of a share, in seconds, that the executor accepted."""
 
 
 def build_commit_draft(
@@ -234,6 +237,8 @@ def build_commit_draft(
     """Build the mark of an act that is about to happen."""
     preview = basis.preview
     chain = (*basis.attestations, *basis.approvals, *preview.delegations)
+    # Shares that were made after the PREVIEW may be of a newer program. Both servers attest the same one.
+    program_id = str(basis.attestations[0].content["program_id"]) if basis.attestations else preview.program_id
     draft = Capsule(
         type="tool",
         domain=DOMAIN,
@@ -243,7 +248,7 @@ def build_commit_draft(
         authority=Authority(
             type="human_approved" if basis.approval_use else "policy",
             approver=basis.approver or None,
-            policy_reference=preview.program_id or None,
+            policy_reference=program_id or None,
             chain=[statement.to_dict() for statement in chain],
         ),
         outcome=Outcome(
@@ -254,7 +259,8 @@ def build_commit_draft(
                 "tx_id": preview.tx_id if preview.record_id else None,
                 "action_id": preview.action_id,
                 "request_sha256": preview.request_sha256,
-                "program_id": preview.program_id,
+                "program_id": program_id,
+                "mac_ttl": basis.mac_ttl,
                 "commit": None if basis.commit is None else dict(basis.commit),
                 "approval_use": basis.approval_use or None,
                 "decision": basis.decision_id or None,

@@ -150,7 +150,7 @@ def sign_delegation(
         "jti": jti,
         "parent": parent,
     }
-    text = _encode(sign_statement(DELEGATION_PURPOSE, content, [signer]))
+    text = encode_token(sign_statement(DELEGATION_PURPOSE, content, [signer]))
     try:
         read_delegation(text)  # An issuer hands out nothing that would be refused.
     except Refused as refusal:
@@ -158,7 +158,8 @@ def sign_delegation(
     return text
 
 
-def _encode(statement: Statement) -> str:
+def encode_token(statement: Statement) -> str:
+    """Return the one written form of a token."""
     return base64.urlsafe_b64encode(canonical_json(statement.to_dict())).decode("ascii").rstrip("=")
 
 
@@ -201,7 +202,7 @@ def _read_token(text: Any) -> DelegationToken:
     if len(statement.signatures) != 1:
         raise BadInput("it must have one signature")
     # One token has one text: no other base64, no white space, no other order of keys.
-    if _encode(statement) != text:
+    if encode_token(statement) != text:
         raise BadInput("it is not in its canonical form")
     content = check_object(statement.content, "token.content", _FIELDS)
     check_version(content["v"], "token.content")

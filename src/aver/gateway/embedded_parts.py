@@ -77,7 +77,8 @@ def open_embedded(
         ledger,
         WorkspaceEffects(workspace).by_intent if effects is None else effects,
         trust=trust,
-        program_id=lambda: name_program(load(workspace)),
+        # The gateway compares an older PREVIEW with the rules as they are now, and has the servers decide again.
+        program_id=lambda: servers[0].program_id or name_program(load(workspace)),
         settings=settings,
         clock=clock,
     )

@@ -28,6 +28,7 @@ from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ActReport,
     CommitBasis,
+    TX_PREFIX,
     IngressNote,
     Preview,
     Surroundings,
@@ -254,6 +255,7 @@ class Executor:
                 approval_use="" if confirmation is None else confirmation.use_id,
                 approver="" if confirmation is None else confirmation.approver,
                 decision_id=order.decision,
+                mac_ttl=self._settings.mac_ttl,
             ),
             patch,
         )
@@ -268,20 +270,20 @@ class Executor:
 
     def _load_preview(self, tx_id: str, action_id: str) -> Preview:
         """Load the PREVIEW of a tx, verified and sealed by this ledger's own ring."""
-        record = self._ledger.get(tx_id.removeprefix("tx_")) if tx_id.startswith("tx_") else None
+        record = OwnRecords(self._ledger).get(tx_id.removeprefix(TX_PREFIX)) if tx_id.startswith(TX_PREFIX) else None
         if record is None:
             raise Refused(TX_INVALID, "no PREVIEW has this tx_id")
-        preview = read_preview(OwnRecords(self._ledger).require(record), self._ledger.blob)
+        preview = read_preview(record, self._ledger.blob)
         if preview.action_id != action_id:
             raise Refused(TX_INVALID, "the PREVIEW is of another act")
         return preview
 
     def _load_decision(self, decision_id: str, request: BoundRequest) -> RecordedDecision:
         """Load the gate's decision that the evidence belongs to. It must be about this request, and allow it."""
-        record = self._ledger.get(decision_id) if decision_id else None
+        record = OwnRecords(self._ledger).get(decision_id) if decision_id else None
         if record is None:
             raise Refused("MISSING_EVIDENCE", "the gate's decision about this act is not in the ledger")
-        decision = RecordedDecision.from_record(OwnRecords(self._ledger).require(record))
+        decision = RecordedDecision.from_record(record)
         if decision.action.get("request_sha256") != request.sha256 or not decision.allows:
             if self._settings.is_insecure or (self._settings.confirm == "flag" and decision.decision == "human_review"):
                 return decision

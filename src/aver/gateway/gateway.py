@@ -31,11 +31,12 @@ from typing import Any, NamedTuple, Protocol
 from aver import clock
 from aver.errors import AverError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.gate.ask import Answer, ask
+from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
+    TX_PREFIX,
     ActReport,
     Deployment,
     IngressNote,
@@ -46,6 +47,7 @@ from aver.gateway.act_records import (
     build_preview_draft,
     check_session,
     digest_inputs,
+    mark_key,
     read_preview,
     revocation_key,
 )
@@ -57,7 +59,7 @@ from aver.gateway.ingress import Ingress, bind_constraints
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
 from aver.gateway.patch import NOOP
 from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
-from aver.gateway.policy_server import Evaluator
+from aver.gateway.policy_server import Evaluator, name_program
 from aver.gateway.request import ActRequest, BoundRequest
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
 from aver.gateway.workspace_files import WorkspaceFiles
@@ -315,6 +317,9 @@ class Gateway:
             external_principal=visit.principal,
             delegation_jti=visit.jti,
         )
+        # The executor says so, too. Asking the servers again, or using an approval, would be in vain.
+        if self.ledger.get(mark_key(preview.action_id)) is not None:
+            return self._refuse_commit(preview, visit, "REPLAY_DENY", "this act was carried out before")
         if preview.shares is None:
             return self._refuse_commit(preview, visit, "POLICY_DENY", preview.detail)
         if request.sha256 != preview.request_sha256 or not self._needs_evidence(preview):
@@ -326,6 +331,9 @@ class Gateway:
         """Whether the shares of a PREVIEW are not enough: too old, of another program, or a person must approve."""
         shares = preview.shares or ()
         if preview.need_confirm and self.settings.confirm == "approval":
+            return True
+        gate = load_gate(self.ledger.config, self.workspace, self.ledger)
+        if gate.bundle is None or preview.program_id != name_program(gate):
             return True
         return any(self._clock() - share["ts"] >= self.settings.mac_ttl - 1 for share in shares)
 
@@ -378,12 +386,12 @@ class Gateway:
 
     def _find_preview(self, tx_id: str, call: IntentCall) -> Preview:
         """Return the PREVIEW of a tx that has not expired. Raises `Refused` with `TX_INVALID`."""
-        record_id = tx_id.removeprefix("tx_")
+        record_id = tx_id.removeprefix(TX_PREFIX)
         try:
-            record = self.ledger.get(record_id) if tx_id.startswith("tx_") and len(record_id) == 36 else None
+            record = OwnRecords(self.ledger).get(record_id) if tx_id.startswith(TX_PREFIX) else None
             if record is None:
                 raise Refused("TX_INVALID", "no PREVIEW has this tx_id")
-            preview = read_preview(OwnRecords(self.ledger).require(record), self.ledger.blob)
+            preview = read_preview(record, self.ledger.blob)
         except Refused:
             raise
         except AverError as error:

@@ -139,13 +139,15 @@ class PolicyServer:
         self._mask_keys = mask_keys
         self._load_gate = load_gate
         self._clock = clock
+        self.program_id = ""
+        """The program by which it decided last; empty before its first decision."""
 
     def evaluate(
         self, question: EvaluationQuestion, *, gate: Gate | None = None, effects: Effects | None = None
     ) -> PolicyEvaluation:
         """Decide, and make a share and an attestation of it. The share is None where the answer is no."""
         own = gate or self._load_gate(question.action.workspace)
-        program_id = name_program(own)
+        program_id = self.program_id = name_program(own)
         facts_sha256 = question.inputs.digest
         if question.program_id != program_id:  # 1.
             words = f"the question is for the program {question.program_id[:80]}, and this server runs {program_id}"

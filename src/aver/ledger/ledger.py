@@ -32,7 +32,7 @@ from aver.errors import BadInput, IntegrityError, NotFound
 from aver.keys import LEDGER, KeyLike, KeyStore, Ring, StoreSigner
 from aver.ledger.append import AnySigner, Appender, AppendPart, AppendRequest, Entry, verify_lookup
 from aver.ledger.head import Head
-from aver.ledger.stores.protocol import ChainRow, LookupColumn, Search, Store, Transaction
+from aver.ledger.stores.protocol import ChainRow, LookupColumn, RecordRow, Search, Store, Transaction
 from aver.ledger.stores.urls import is_on_server, open_store, path_from_url
 
 if TYPE_CHECKING:
@@ -270,30 +270,37 @@ class Ledger:
 
         Raises `IntegrityError` if the record that was found does not verify.
         """
-        chain: str | None = None
-        wanted: list[tuple[LookupColumn, str]] = []
         if reference.startswith("capsule://"):
-            uri = parse_uri(reference)
-            chain = uri.chain
-            if uri.sequence is not None:
-                row = self.store.chain(self.tenant, str(chain))
-                at = uri.sequence
-                return None if row is None or at >= ROWS_MAX else next(self._read_range(row, at, at + 1), None)
-            wanted.append(("id" if uri.hash is None else "hash", str(uri.hash or uri.id)))
-        elif _HEX64(reference):
-            wanted.append(("hash", reference))
-        else:
-            if _UUID(reference):
-                wanted.append(("id", reference))
-            if not has_surrogate(reference):
-                wanted.append(("key", reference))
-        for column, value in wanted:
-            found = self.store.find_first(self.tenant, column, value)
+            return self._get_by_uri(reference)
+        found = self.look_up(reference)
+        return None if found is None else verify_lookup(*found, self.keys.ring())
+
+    def look_up(self, reference: str) -> tuple[str, RecordRow, LookupColumn, str] | None:
+        """Find a record by hash, id or idempotency key, and do not verify it: the caller must.
+
+        Returns its chain, its row, and the column and value that led to it. Columns are not signed.
+        """
+        wanted: list[LookupColumn] = ["hash"] if _HEX64(reference) else []
+        if not wanted and not has_surrogate(reference):
+            wanted = ["id", "key"] if _UUID(reference) else ["key"]
+        for column in wanted:
+            found = self.store.find_first(self.tenant, column, reference)
             if found is not None:
-                sealed = verify_lookup(*found, column, value, self.keys.ring())
-                # A URI that also names a chain means no record of another chain.
-                return sealed if chain in (None, sealed.chain) else None
+                return *found, column, reference
         return None
+
+    def _get_by_uri(self, reference: str) -> Sealed | None:
+        uri = parse_uri(reference)
+        if uri.sequence is not None:
+            row = self.store.chain(self.tenant, str(uri.chain))
+            at = uri.sequence
+            return None if row is None or at >= ROWS_MAX else next(self._read_range(row, at, at + 1), None)
+        column: LookupColumn = "id" if uri.hash is None else "hash"
+        value = str(uri.hash or uri.id)
+        found = self.store.find_first(self.tenant, column, value)
+        sealed = None if found is None else verify_lookup(*found, column, value, self.keys.ring())
+        # A URI that also names a chain means no record of another chain.
+        return sealed if sealed is not None and uri.chain in (None, sealed.chain) else None
 
     def find(
         self,

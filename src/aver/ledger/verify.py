@@ -100,7 +100,10 @@ def build_examinations(
         if examined:
             roles = rules.roles if source == own else histories.get(source, KeyHistory()).roles
             held = replace(rules, roles=roles)
-            reader = ValidRecords(ledger, held, {origin: row.name for origin, row in chains.items()}, doubtful)
+            # Chains that are only read along were not judged before.
+            unjudged = {row.name for row in chains.values() if row.name not in chosen}
+            names = {origin: row.name for origin, row in chains.items()}
+            reader = ValidRecords(ledger, held, names, doubtful | unjudged)
             # What was imported need not be all that the other ledger has.
             _, of_ledger, tenant = source
             found.append(
@@ -113,6 +116,7 @@ def build_examinations(
                     is_complete=source == own,
                     is_single=is_single,
                     is_own=source == own and is_ours,
+                    home=ledger.config.home if source == own and is_ours else None,
                 )
             )
     return found

@@ -21,6 +21,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import h11
@@ -31,7 +32,7 @@ from aver.errors import BadInput, Unavailable
 from aver.log import debug
 from aver.serving.sockets import PartAddress
 from aver.serving.wire import HEAD_MAX, receive_event
-from aver.text import to_one_line
+from aver.text import clip_text, to_one_line
 
 ANSWER_MAX = 16 * 1024 * 1024
 """Most bytes of an answer: the largest document that the strict reader takes."""
@@ -58,7 +59,7 @@ class PartUnavailable(Unavailable):
     def __init__(
         self, part: str, address: str, problem: str, *, may_have_arrived: bool, status: int | None = None
     ) -> None:
-        super().__init__(f"{part} at {address} {problem}", advice="look at its log: aver gateway status")
+        super().__init__(f"{part} at {address} {problem}", advice="see which parts run: aver gateway status")
         self.part = part
         self.address = address
         self.status = status
@@ -88,8 +89,9 @@ class PartClient:
 
     def close(self) -> None:
         """Close the connections that wait to be used again. The client can still be used."""
-        while self._idle:
-            self._idle.pop().socket.close()
+        with suppress(IndexError):  # Empty: another thread may have taken the last one.
+            while True:
+                self._idle.pop().socket.close()
 
     def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
         deadline = time.monotonic() + self._timeout
@@ -120,8 +122,9 @@ class PartClient:
             fields.append(("Authorization", f"Bearer {self._token}"))
         try:
             return h11.Request(method=method, target=path, headers=[*fields, *headers.items()])
-        except (h11.LocalProtocolError, UnicodeError) as error:
-            raise BadInput(f"a request to {self.part} has a path or a header that HTTP does not allow") from error
+        except (h11.LocalProtocolError, UnicodeError):
+            # Without the error of h11, which repeats the value: it may be the token.
+            raise BadInput(f"a request to {self.part} has a path or a header that HTTP does not allow") from None
 
     def _send_request(self, request: h11.Request, body: bytes, deadline: float) -> _ClientConnection:
         """Send a request on an open connection, or on a new one. Returns the connection."""
@@ -131,6 +134,7 @@ class PartClient:
                 if problem is None:
                     return connection
                 if sent:
+                    connection.socket.close()
                     raise self._broken_error(problem, may_have_arrived=True) from problem
             # It was closed before the first byte went out, so the request has reached nobody.
             debug("serving", "%s had closed the connection; opening another one", self.part)
@@ -141,6 +145,7 @@ class PartClient:
             raise self._broken_error(error, may_have_arrived=False) from error
         sent, problem = connection.send(request, body, deadline)
         if problem is not None:
+            connection.socket.close()
             raise self._broken_error(problem, may_have_arrived=sent) from problem
         return connection
 
@@ -180,7 +185,8 @@ class PartClient:
                 elif isinstance(event, h11.ConnectionClosed):
                     raise ConnectionResetError("it closed the connection")
         except h11.RemoteProtocolError as error:
-            raise self._error(f"gave an answer that is not HTTP/1.1: {error}", may_have_arrived=True) from error
+            words = clip_text(to_one_line(str(error)), SHOWN_MAX)
+            raise self._error(f"gave an answer that is not HTTP/1.1: {words}", may_have_arrived=True) from error
         except OSError as error:
             raise self._broken_error(error, may_have_arrived=True) from error
         return status, bytes(body)

@@ -97,7 +97,7 @@ Handler = Callable[[PartCall], Mapping[str, Any]]
 Refuse = Callable[[int, str], Mapping[str, Any]]
 """Builds the document of a refusal from its status and one sentence."""
 
-Answered = tuple[int, bytes]
+StatusAndBody = tuple[int, bytes]
 
 
 def _refuse_plainly(status: int, words: str) -> Mapping[str, Any]:
@@ -105,7 +105,7 @@ def _refuse_plainly(status: int, words: str) -> Mapping[str, Any]:
 
 
 class _Routes:
-    """What requests are answered with. It knows no connections."""
+    """Judges requests and runs the functions of routes. It knows nothing of connections."""
 
     def __init__(
         self, routes: Mapping[tuple[str, str], Handler], identify: Identify, refuse: Refuse, calls: int
@@ -142,7 +142,7 @@ class _Routes:
 
     def answer(
         self, handler: Handler, head: RequestHead, body: bytes, peer: Peer, headers: Mapping[str, str]
-    ) -> Answered:
+    ) -> StatusAndBody:
         """Step 4, and then run the function of the route. Returns the status and the body of the answer."""
         try:
             document = None if head.method == "GET" else read_json(body)
@@ -170,7 +170,7 @@ class _Routes:
         # The words may repeat text of the request that has no canonical form.
         return canonical_json(self._refuse(status, words.encode("utf-8", "backslashreplace").decode("utf-8")))
 
-    def _describe(self, status: int, words: str) -> Answered:
+    def _describe(self, status: int, words: str) -> StatusAndBody:
         return status, self.describe_refusal(status, words)
 
 
@@ -297,7 +297,7 @@ class _PartConnection:
         """Whether a whole request has arrived, and is not answered yet."""
         self.evicted = False
         self.identified = False
-        """Whether a request on it has passed steps 1 and 2."""
+        """Whether a request on it has passed steps 1 and 2. Only its own thread writes this."""
         self.since = time.monotonic()
         self._server = server
         self._routes = routes

@@ -70,7 +70,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """By what a request says who makes it. `headers` are those that begin with `aver-`, by lower-case name."""
+    """Token, user id and signature headers of a request: the headers that begin with `aver-`, by lower-case name."""
 
     token: bytes | None
     uid: int | None
@@ -84,7 +84,7 @@ known by something else, such as a signature that the route checks."""
 
 @dataclass(frozen=True, slots=True)
 class PermittedClient:
-    """One client that may call. What is given must be right: the token, the user id, or both."""
+    """One client that may call. A request must have the token and the user id that are named here: one, or both."""
 
     name: str
     token_sha256: str = ""

@@ -11,7 +11,7 @@ connection for ever:
 A head has at most `HEAD_MAX` bytes, and a body `body_max`, counted as they arrive. A request that breaks a limit, or is
 not HTTP/1.1, is answered with a status (408, 413, 431, 400), and then the connection is closed: nobody knows where the
 next request would begin. Requests that a client sends without waiting (pipelining) are answered in their order; the
-server reads no more than `RECEIVE_SIZE` ahead.
+server reads no more than `BODY_RECEIVE_SIZE` ahead.
 """
 
 from __future__ import annotations
@@ -100,6 +100,9 @@ class ServerConnection:
             return None
         self._wants_body = event.method != b"HEAD"
         headers = [(bytes(name), bytes(value)) for name, value in event.headers]
+        # h11 holds a head to the limit only as long as its end is missing.
+        if len(event.target) + sum(len(name) + len(value) for name, value in headers) > HEAD_MAX:
+            raise BadRequest(HttpRefusal(431, "the head is too large"))
         return RequestHead(event.method.decode("ascii"), event.target.decode("ascii"), headers)
 
     def _wait_for_first_byte(self, seconds: float) -> bool:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from aver.capsule.aver_block import read_block
@@ -31,11 +32,16 @@ from aver.verdict.verdict import Finding, Place, Tally
 RUN_CHECKS = ("receipts", "parents", "sealed", "gates", "proof")
 """The checks of a run of actions, in the order of their report."""
 
+ACT_CHECKS = ("evidence", "effects", "delegation")
+"""The checks of acts of the gateway, in the order of their report."""
+
 EXAMINED_DOMAINS: Mapping[str, tuple[str, ...]] = {
     "gate": ("decisions",),
     "approvals": ("approvals",),
     "approvers": ("approvals",),
     "actions": RUN_CHECKS,
+    "gateway": ACT_CHECKS,
+    "delegations": ("delegation",),
 }
 """By domain, the checks that a verdict owes to chains of it. A check without an examiner is reported as not checked."""
 
@@ -97,6 +103,8 @@ class Examination:
     """Whether only this one chain is verified, not the whole that it belongs to."""
     is_own: bool = False
     """Whether the ring in `rules` is the one that seals in this ledger. Then records of other keys decide nothing."""
+    home: Path | None = None
+    """The home that the ring belongs to, where `is_own`: it may have further keys and settings."""
 
     def select(self, *domains: str) -> list[ExaminedChain]:
         return [chain for chain in self.chains if chain.domain in domains]

@@ -17,12 +17,13 @@ def test_it_catches_every_change(aver: Aver) -> None:
     ran = aver("demo")
     assert ran.code == 0
     assert ran.err == ""
-    attacks = len(TAMPERINGS) + 1  # The last is an edited transcript.
+    attacks = len(TAMPERINGS) + 2  # The last two are an edited transcript and a forged act.
     assert f"{attacks} of {attacks} caught" in ran.out
     edited = r"caught +a transcript edited +ARTIFACT_HASH_MISMATCH +claude-code\.5d2e4c1a…/3\n"
     assert re.search(edited, ran.out)
     verified = [["✓", "verified"]] * len(AGENTS)
     assert [line.split()[:2] for line in ran.out.splitlines() if "match transcript" in line] == verified
+    assert re.search(r"caught +an act forged with the ledger's own key +EVIDENCE_INVALID +gateway\.shop-act…/", ran.out)
     for tampering in TAMPERINGS:
         place = tampering.chain if tampering.sequence is None else f"{tampering.chain}/{tampering.sequence}"
         assert re.search(rf"caught +{re.escape(tampering.title)} +{tampering.code} +{re.escape(place)}\n", ran.out)
@@ -40,6 +41,16 @@ def test_the_gate_really_decides_and_what_it_allows_happens(aver: Aver) -> None:
     verdict = aver("verify", "--json", AVER_HOME=str(aver.directory / "kept" / "gate-home")).json
     checks = {check["name"]: check["status"] for check in verdict["checks"]}
     assert (verdict["status"], checks["decisions"], checks["approvals"]) == ("verified", "passed", "passed")
+
+
+def test_acts_really_happen_once_each(aver: Aver) -> None:
+    ran = aver("demo", "--keep", "kept", "--json")
+    codes = [step["reason_code"] for step in ran.json["acts"]]
+    assert codes == ["ALLOW", "ALLOW", "RECIPIENT_NOT_ALLOWED", "REQUIRE_CONFIRM", "ALLOW", "REPLAY_DENY"]
+    shop = aver.directory / "kept" / "acts"
+    assert sorted(path.name for path in shop.iterdir()) == ["log.txt", "prices.txt"]
+    assert len((shop / "log.txt").read_text()) == 24
+    assert ran.json["forged"]["status"] == "failed"
 
 
 def test_its_attacks_are_of_many_kinds() -> None:

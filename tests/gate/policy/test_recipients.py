@@ -19,9 +19,8 @@ from aver.gate.policy.shadows import find_shadows
 NOW = Facts(now="2026-01-05T09:00:00+00:00")
 CAREFUL = 'unless { context.unclear || context.labels.contains("secret") }'
 SCOPE = 'principal, action == Aver::Action::"api_request"'
-BOB = (
-    f'@id("bob") @reason("r") @allow("bob") permit ({SCOPE}, resource == Aver::Recipient::"bob@example.com") {CAREFUL};'
-)
+BOB = f"""@id("bob") @reason("r") @allow("bob") permit ({SCOPE}, resource == Aver::Recipient::"bob@example.com")
+{CAREFUL};"""
 TEAM = f"""@id("team") @reason("r") @allow("team") permit ({SCOPE}, resource is Aver::Recipient)
 when {{ resource.channel == "email" && resource.domain == "example.com" }} {CAREFUL};"""
 
@@ -33,7 +32,10 @@ def with_starter(*more: str) -> PolicyBundle:
 def outcome(bundle: PolicyBundle, recipient: str = "bob@example.com", **more: Any) -> str:
     facts = Facts(now=NOW.now, labels=more.pop("labels", frozenset()))
     inputs = {
-        "channel": "email", "recipient": recipient, "domain": recipient.rpartition("@")[2], "text": "hello",
+        "channel": "email",
+        "recipient": recipient,
+        "domain": recipient.rpartition("@")[2],
+        "text": "hello",
         **more,
     }
     action = build_intent_action("SendMessage", inputs, request_sha256="5" * 64, caller="alice")

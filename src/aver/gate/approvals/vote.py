@@ -6,11 +6,11 @@ A person's vote (`approve`, `deny`, `escalate`) is a statement with the purpose 
 
 `request` is the id of the request's record, so a vote is good in one ledger, one tenant and for one request only.
 `scope` and `uses` are those of the request, or what the person chose in an approval: the scope `workspace`, and up to
-`USES_MAX` uses. An action with a `request_sha256` is approved for its session alone. Where several people must approve, the narrowest of their choices counts. `shown` is the SHA-256 of the
-exact text that the person saw. The ledger keeps that text as a blob. Version 1 was {digest, decision, approver,
-expires, shown}. It counts only for a request that wants it, which no version of Aver opens any more. `expired` comes
-from Aver and has no signature. A vote is recorded as an `approval.decision`, with `outcome.result`: {v, request,
-digest, decision, approver, custody, level, comment, shown}.
+`USES_MAX` uses. An action with a `request_sha256` is approved for its session alone. Where several people must approve,
+the narrowest of their choices counts. `shown` is the SHA-256 of the exact text that the person saw. The ledger keeps
+that text as a blob. Version 1 was {digest, decision, approver, expires, shown}. It counts only for a request that wants
+it, which no version of Aver opens any more. `expired` comes from Aver and has no signature. A vote is recorded as an
+`approval.decision`, with `outcome.result`: {v, request, digest, decision, approver, custody, level, comment, shown}.
 
 Each use of an approval is a record of its own, an `approval.use`, with `outcome.result`:
 

@@ -17,8 +17,8 @@ that the gate judges:
     Declassify            action               a value that the caller has not seen so far
     FinalizeOutput        action               a text for the person who uses the agent
 
-`find_intent` knows such an action by its `request_sha256`, which agents cannot set. A tool of an agent that has the name
-of an intent is an unknown tool.
+`find_intent` knows such an action by its `request_sha256`, which agents cannot set. A tool of an agent that has the
+name of an intent is an unknown tool.
 
 Secrets are looked for in all inputs, with the rules of masking. A recipient is compared exactly: no case is folded, no
 character replaced. A domain is compared in lower-case ASCII, with international names in their `xn--` form. Anything
@@ -130,7 +130,7 @@ INTENTS: Mapping[str, IntentProfile] = {
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Whom a message goes to. `name` is exact, `domain` in lower-case ASCII, or as it was given where it has no such form."""
+    """Whom a message goes to. `name` is exact. `domain` is in lower-case ASCII, or as given if it has no such form."""
 
     name: str
     channel: str = ""
@@ -149,9 +149,10 @@ def build_intent_action(
     call_id: str = "",
     diff: str | None = None,
 ) -> Action:
-    """Build the action that the gate judges for a request. Raises `BadInput` where the inputs are not those of the intent.
+    """Build the action that the gate judges for a request.
 
-    `inputs` are the bound inputs, all of them and no others. `diff` is the change that a write makes.
+    `inputs` are the bound inputs, all of them and no others. `diff` is the change that a write makes. Raises `BadInput`
+    where the inputs are not those of the intent.
     """
     from aver.gate.action import Action
 
@@ -205,7 +206,7 @@ def find_intent(action: Action) -> IntentProfile | None:
 
 
 def normalise_domain(text: str) -> str | None:
-    """Return a domain in lower-case ASCII; None for anything that is no plain name of a host, or could be read otherwise.
+    """Return a domain in lower-case ASCII; None for what is no plain name of a host, or could be read otherwise.
 
     International names are accepted in their `xn--` form only: many letters look like others. A number that is no
     address of four parts is refused, because some programs read it as an address all the same.

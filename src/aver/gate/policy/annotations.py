@@ -72,7 +72,7 @@ def parse_patch(text: str) -> RulePatch:
     wanted = {
         "REDACT": "REDACT stands alone",
         "CLAMP_LEN": f"CLAMP_LEN takes a whole number from 1 to {LENGTH_MAX}",
-        "REWRITE_DOMAIN_TO_PROXY": "REWRITE_DOMAIN_TO_PROXY takes the name of a host in lower-case ASCII, and a port where it is not that of HTTPS",
+        "REWRITE_DOMAIN_TO_PROXY": "REWRITE_DOMAIN_TO_PROXY takes a host in lower-case ASCII, without port 443",
     }[word]
     raise BadInput(f"{shown} is not a patch: {wanted}")
 

@@ -1,7 +1,8 @@
 """Warnings about a valid policy that probably does not say what its author meant, and explanations of its answers.
 
-`lint_policy` warns of words that do not exist, of annotations without effect, and of gaps. If a rule compares an effect, class, place or risk with an
-unknown word, it can never match. Aver asks the rules to find out whether something dangerous passes without a person.
+`lint_policy` warns of words that do not exist, of annotations without effect, and of gaps. If a rule compares
+an effect, class, place or risk with an unknown word, it can never match. Aver asks the rules to find out whether
+something dangerous passes without a person.
 `policy.shadows` finds permits that never take effect, because a `forbid` holds for all that they permit.
 
 `explain_answer` says what would have changed an answer. Aver does not analyse the rules. It asks them again about

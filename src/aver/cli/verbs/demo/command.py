@@ -1,10 +1,11 @@
-"""`aver demo`: shows in five parts what Aver does.
+"""`aver demo`: shows in six parts what Aver does.
 
 1. Gate: an agent asks before it acts.
 2. Seal: an agent's run becomes signed records.
 3. Verify: the records are checked.
 4. Tamper: copies of the ledger are changed, and each change is caught.
 5. Ingest: sessions of four coding agents are sealed from their transcripts; one transcript is edited and caught.
+6. Act: an agent acts through the gateway, by the word of two policy servers; an act that nobody allowed is caught.
 
 Nothing is hard-coded. The gate really decides, and every line with `caught` is the verdict on a file that was really
 changed. Everything happens in a temporary directory that is removed at the end.
@@ -30,6 +31,7 @@ from aver.fast_dataclass import dataclass
 from aver.text import plural
 
 if TYPE_CHECKING:
+    from aver.cli.verbs.demo.acts import ActStep
     from aver.cli.verbs.demo.scenes import GateStep, IngestedSession
     from aver.cli.verbs.demo.tampering import Tampering
     from aver.verdict import Verdict
@@ -92,9 +94,11 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             if not given.json:
                 _print_result(screen, result)
         sessions, edited = _ingest_transcripts(stage, None if given.json else screen)
+        acts, forged = _act_through_gateway(stage, None if given.json else screen)
     caught = sum(result.is_caught for result in results)
     good = verdict.status == "verified" and caught == len(results) and all(step.is_expected for step in steps)
     good = good and all(session.is_good for session in sessions) and edited.status == "failed"
+    good = good and all(step.is_expected for step in acts) and forged.status == "failed"
     if given.json:
         described = [result.to_dict() for result in results]
         records = [entry.to_dict() for entry in entries]
@@ -102,9 +106,11 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         gate = [step.to_dict() for step in steps]
         sealed = {"records": records, "verdict": verdict.to_dict(), "tampering": described}
         ingested = {"sessions": [session.to_dict() for session in sessions], "edited": edited.to_dict()}
-        print_json({"gate": gate, **sealed, **ingested, **summary})
+        acted = {"acts": [step.to_dict() for step in acts], "forged": forged.to_dict()}
+        print_json({"gate": gate, **sealed, **ingested, **acted, **summary})
     else:
-        _print_summary(screen, caught + (edited.status == "failed"), len(results) + 1, given.keep)
+        others = sum(verdict.status == "failed" for verdict in (edited, forged))
+        _print_summary(screen, caught + others, len(results) + 2, given.keep)
     if not good:
         StderrScreen().print_error(
             "the demo did not go as expected: see above", "this is a bug in Aver: please report it"
@@ -204,12 +210,40 @@ def _ingest_transcripts(stage: Path, screen: Screen | None) -> tuple[list[Ingest
             screen.print_line("  ", *marks, words, StyledText(_shorten_chain(session.chain), "dim"))
     edited = edit_and_reconcile(home, user)
     if screen is not None:
-        bad = edited.first_bad
-        place = _format_place(_shorten_chain(str(bad.place.chain)), bad.place.sequence) if bad else ""
-        found = f"{bad.code:<22}  {place}" if bad else edited.status
-        word = StyledText("caught", "good") if bad else StyledText("NOT CAUGHT", "bad")
-        screen.print_line("  ", word, "  a transcript edited  ", StyledText(found, "warn"))
+        _print_finding(screen, "a transcript edited", edited)
     return sessions, edited
+
+
+def _act_through_gateway(stage: Path, screen: Screen | None) -> tuple[list[ActStep], Verdict]:
+    """Ask the gateway for acts, then forge one and verify."""
+    from aver.cli.verbs.demo.acts import forge_act, run_acts
+
+    home = stage / "acts-home"
+    if screen is not None:
+        screen.print_line()
+        screen.print_line(StyledText("6. Act", "strong"), " through the gateway, by the word of two policy servers.")
+        screen.print_line()
+    steps = []
+    for step in run_acts(home, stage / "acts"):
+        steps.append(step)
+        if screen is not None:
+            style = "good" if step.answer["status"] == "OK" else "warn"
+            screen.print_line("  ", StyledText(f"{step.answer['reason_code']:<22}", style), f"  {step.title}")
+            if not step.is_expected:
+                screen.print_line(f"    expected {step.expected}: {step.answer['summary']}")
+    forged = forge_act(home)
+    if screen is not None:
+        _print_finding(screen, "an act forged with the ledger's own key", forged)
+    return steps, forged
+
+
+def _print_finding(screen: Screen, title: str, verdict: Verdict) -> None:
+    """Print whether a verdict caught something, with the first bad place."""
+    bad = verdict.first_bad
+    place = _format_place(_shorten_chain(str(bad.place.chain)), bad.place.sequence) if bad else ""
+    found = f"{bad.code:<22}  {place}" if bad else verdict.status
+    word = StyledText("caught", "good") if bad else StyledText("NOT CAUGHT", "bad")
+    screen.print_line("  ", word, f"  {title}  ", StyledText(found, "warn"))
 
 
 def _print_run(screen: Screen, entries: list[RecordLine], fingerprint: str, verdict: Verdict) -> None:
