@@ -77,15 +77,18 @@ def delegate(signer: SeedSigner = ACME, **changes: Any) -> str:
 
 
 @pytest.fixture
-def open_door(tmp_path: Path) -> Iterator[Callable[..., Caller]]:
+def open_door(tmp_path: Path, aver_home: Path) -> Iterator[Callable[..., Caller]]:
     """A function that opens a door with settings of its own, on a Unix socket or on TCP."""
+    aver_home.mkdir(mode=0o700)
+    principals = {"ext:acme": ACME, "ext:other": OTHER}
+    tables = [f'[gateway.principals."{name}"]\nkey = "{key.public.ed25519}"\n' for name, key in principals.items()]
+    (aver_home / "config.toml").write_text("".join(tables))
     import threading
     from contextlib import ExitStack
 
     with ExitStack() as stack:
 
         def opened(*, tcp: bool = False, **changes: Any) -> Caller:
-            changes.setdefault("keys", {"ext:acme": ACME.public, "ext:other": OTHER.public})
             office = stack.enter_context(open_office(tmp_path / "work", **changes))
             directory = stack.enter_context(short_directory())
             listener = bind_loopback(0) if tcp else bind_unix(directory / "gateway.sock")
