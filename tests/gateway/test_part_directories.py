@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aver import Ledger, canonical_bytes, open_ledger
+from aver import canonical_bytes, open_ledger
 from aver.errors import AverError, NotFound, Refused
 from aver.gateway.parts.entrance import is_apart
 from aver.gateway.parts.part_directories import (
@@ -107,9 +107,9 @@ def test_an_init_that_was_interrupted_goes_on_with_the_same_keys(home: Path) -> 
     (home / "gateway" / "program.json").unlink()
     (home / "gateway" / "executor" / "policy-keys.json").unlink()
     with open_ledger() as ledger:
-        assert not is_apart(ledger, read_gateway_settings(ledger.config))
+        assert not is_apart(home, read_gateway_settings(ledger.config))
         make_part_directories(ledger)
-        assert is_apart(ledger, read_gateway_settings(ledger.config))
+        assert is_apart(home, read_gateway_settings(ledger.config))
     assert before == {name: (home / "gateway" / name).read_bytes() for name in before}
 
 
@@ -125,9 +125,9 @@ def test_keys_of_a_gateway_in_one_process_are_retired_and_destroyed(tmp_path: Pa
         assert ledger.verify().status == "verified"
 
 
-def test_a_setting_makes_a_home_apart_even_without_directories(ledger: Ledger) -> None:
-    assert is_apart(ledger, GatewaySettings(executor="run/executor.sock"))
-    assert not is_apart(ledger, GatewaySettings())
+def test_a_setting_makes_a_home_apart_even_without_directories(tmp_path: Path) -> None:
+    assert is_apart(tmp_path, GatewaySettings(executor="run/executor.sock"))
+    assert not is_apart(tmp_path, GatewaySettings())
 
 
 @pytest.mark.parametrize(

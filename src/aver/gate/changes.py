@@ -14,7 +14,8 @@ not even by a write that the gate itself has missed. `outcome.result` of the rec
     basis        {rules, settings, keys}:
                    rules     {digest, source, trouble, passing}: `source` is the directory, or `starter`; `passing`
                              names the canaries that the rules let pass
-                   settings  the tables `[gate]`, `[approvals]` and `[hooks]`, by dotted names, each value as JSON text
+                   settings  the tables `[gate]`, `[approvals]`, `[hooks]` and `[gateway]`, by dotted names, each value as
+                             JSON text
                    keys      every key of the ring: "<identity> <purpose> <fingerprint> <retired at, or active>"
 
 Several machines may share a ledger, each with its own settings. A machine compares only with records that a key of its
@@ -58,7 +59,12 @@ WORDS_MAX = 200
 
 PARTS = ("rules", "settings", "keys")
 
-_LOOSENING_VALUES: Mapping[str, str] = {"mode": '"observe"', "on_pass": '"allow"', "on_failure": '"open"'}
+_LOOSENING_VALUES: Mapping[str, str] = {
+    "mode": '"observe"',
+    "on_pass": '"allow"',
+    "on_failure": '"open"',
+    "confirm": '"flag"',
+}
 """Settings, by the last part of their names, whose value lets more pass than any other."""
 
 
@@ -121,7 +127,12 @@ def describe_basis(config: Config, gate: Gate, ring: Ring, known: Mapping[str, A
 
 def _flatten_settings(config: Config) -> Iterator[tuple[str, str]]:
     """Yield the settings by dotted names. A secret in a value, as of a command that notifies, is masked."""
-    tables = {"gate": dict(config.gate), "approvals": dict(config.approvals), "hooks": dict(config.hooks)}
+    tables = {
+        "gate": dict(config.gate),
+        "approvals": dict(config.approvals),
+        "hooks": dict(config.hooks),
+        "gateway": dict(config.gateway),
+    }
     left: list[tuple[str, Any]] = sorted(mask(tables).value.items(), reverse=True)
     while left:
         name, value = left.pop()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
+from aver import open_ledger
 from aver.gateway.parts.part_directories import PARTS
-from support.aver_command import Aver
+from support.aver_command import ONE_DRAFT, Aver
 
 RULE = """
 @id("no-secrets-file")
@@ -64,3 +65,47 @@ def test_an_act_in_a_home_whose_parts_do_not_run_is_denied(aver: Aver) -> None:
     done = aver("gateway", "act", "WriteWorkspaceFile", "--inputs", inputs, "--json")
     assert (done.code, done.json["reason_code"]) == (5, "POLICY_UNAVAILABLE")
     assert not (aver.directory / "a.txt").exists()
+
+
+class TestDoctor:
+    @staticmethod
+    def reports(aver: Aver) -> list[tuple[str, str]]:
+        found = aver("doctor", "--json").json["reports"]
+        return [(each["status"], each["words"]) for each in found if each["subject"] == "gateway"]
+
+    def test_a_gateway_that_was_never_used_gets_no_canary(self, sealed: Aver) -> None:
+        assert self.reports(sealed) == [("ok", "not in use yet")]
+        assert not list((sealed.home / "keys").glob("policy*"))
+
+    def test_a_canary_goes_through_preview(self, aver: Aver) -> None:
+        (aver.directory / "work").mkdir()
+        inputs = ("--inputs", '{"relpath": "a.txt"}', "--workspace", aver.directory / "work")
+        aver("gateway", "act", "CheckReadWorkspaceFile", *inputs)
+        [(status, words)] = self.reports(aver)
+        assert (status, words) == ("ok", "parts in one process; both policy servers answered a PREVIEW: ALLOW")
+        assert "act.preview" in aver("log", "gateway.aver-doctor", "--json").out
+
+    def test_parts_that_do_not_run_are_a_problem(self, aver: Aver) -> None:
+        aver("gateway", "init")
+        aver.seal(ONE_DRAFT)
+        canary, executor = self.reports(aver)
+        assert canary[0] == executor[0] == "problem"
+        assert "POLICY_UNAVAILABLE" in canary[1]
+        assert "the executor" in executor[1]
+
+    def test_insecure_mode_is_a_problem(self, aver: Aver) -> None:
+        aver.environment["EXECUTOR_INSECURE_ALLOW"] = "1"
+        assert self.reports(aver)[0][0] == "problem"
+
+
+def test_a_change_of_the_gateways_settings_is_sealed(aver: Aver) -> None:
+    (aver.directory / "work").mkdir()
+    inputs = ("--inputs", '{"relpath": "a.txt"}', "--workspace", aver.directory / "work")
+    aver("gateway", "act", "CheckReadWorkspaceFile", *inputs)
+    (aver.home / "config.toml").write_text('[gateway]\nconfirm = "flag"\n')
+    aver("gateway", "act", "CheckReadWorkspaceFile", *inputs)
+    with open_ledger(home=aver.home) as ledger:
+        *_, newest = ledger.read("gate.settings")
+    result = newest.to_dict()["outcome"]["result"]
+    assert result["what"] == ['setting gateway.confirm: not set became "flag"']
+    assert result["loosened"] == ['gateway.confirm is "flag" now']
