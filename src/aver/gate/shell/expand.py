@@ -311,6 +311,36 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
     return frozenset(name for name, count in counts.items() if count == 1)
 
 
+_FORGETTING_COMMANDS = frozenset(
+    ("unset", "eval", "source", ".", "trap", "unfunction", "unhash", "disable", "enable", "autoload", "setopt", "alias")
+)
+"""Commands that may take a function back, or have it taken back."""
+
+
+def find_sure_functions(script: Script) -> frozenset[str]:
+    """Return the functions that a script surely defines: on its own level, and nothing may take them back.
+
+    A definition in a branch, a subshell, a pipeline or another function may never be carried out here.
+    """
+    found: set[str] = set()
+    waiting = [script]
+    while waiting:
+        inner = waiting.pop()
+        for index, node in enumerate(inner.items):
+            if index in inner.background:
+                continue
+            if isinstance(node, FunctionDefinition):
+                found.add(node.name)
+            elif isinstance(node, Group) and node.kind == "braces":
+                waiting.append(node.body)
+    for command in _iterate_nodes(script) if found else ():
+        if isinstance(command, SimpleCommand):
+            words = ["".join(part.text for part in word.parts if part.kind in ("text", "bare")) for word in command.words]
+            if not _FORGETTING_COMMANDS.isdisjoint(words):
+                return frozenset()
+    return frozenset(found)
+
+
 def _iterate_nodes(script: Script) -> Iterator[CommandNode]:
     """Yield every command of a script, including those in the substitutions of its words."""
     waiting: list[CommandNode] = list(script.items)  # a stack: the text decides how deep the tree is

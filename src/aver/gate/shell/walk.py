@@ -21,6 +21,7 @@ from aver.gate.shell.expand import (
     expand_to_text,
     expand_word,
     find_reliable_variables,
+    find_sure_functions,
     list_word_scripts,
 )
 from aver.gate.shell.invocation import Invocation, StandardInput, predict_output
@@ -56,7 +57,7 @@ class ScriptWalk:
     All walks of one command share one report. Functions and variables belong to one walk.
     """
 
-    __slots__ = ("_active_functions", "_reliable", "_script", "functions", "path_roots", "report", "text")
+    __slots__ = ("_active_functions", "_reliable", "_script", "_sure", "functions", "path_roots", "report", "text")
 
     def __init__(self, text: str, path_roots: PathRoots, report: CommandReport) -> None:
         self.text = text
@@ -69,6 +70,8 @@ class ScriptWalk:
         self._reliable: frozenset[str] | None = None
         """Variables whose value Aver may rely on; None until the first assignment asks for them."""
         self._script = Script(())
+        self._sure: frozenset[str] | None = None
+        """Functions that are surely defined from their definition on; None until the first call asks for them."""
 
     def walk_text(self, state: ShellState, inside: tuple[str, ...] = (), stdin: StandardInput | None = None) -> None:
         """Read the text and walk through it. A text that one of the two parsers cannot read is reported as unclear."""
@@ -112,6 +115,12 @@ class ScriptWalk:
             (*call.inside, *call.via),
             call.stdin,
         )
+
+    def is_surely_function(self, name: str) -> bool:
+        """Whether a name runs a function wherever `functions` has it. In a branch or a subshell it may not."""
+        if self._sure is None:
+            self._sure = find_sure_functions(self._script)
+        return name in self._sure
 
     def judge_function_call(self, call: Invocation) -> StatesAfter:
         """Judge a call of a function of this script by walking its body in the caller's directory."""
@@ -182,6 +191,10 @@ class ScriptWalk:
             case Loop():
                 return self._walk_loop(node, state, inside, stdin)
             case FunctionDefinition():
+                # Aver predicts what known programs print (`echo x | sh`), and a function of that name prints anything.
+                if is_known_program(node.name):
+                    why = f"{node.name} means something else from here on"
+                    self.report.add_unclear("shell", why, (node.name,))
                 # Walk the body at its definition too, so that a function without a call hides nothing.
                 self.functions[node.name] = node.body
                 self._active_functions.add(node.name)

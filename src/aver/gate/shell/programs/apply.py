@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, PathLocation, PathRoots, locate_path
 from aver.gate.shell.invocation import Invocation
-from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word
+from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word, merge_states
 from aver.gate.shell.parser.grammar import RESERVED_WORDS
 from aver.gate.shell.programs.handlers import HANDLERS, OPEN_PROGRAMS, find_handler
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec, read_arguments
@@ -68,15 +68,26 @@ NAME_WORDS_MAX = 3
 
 def judge_invocation(call: Invocation) -> StatesAfter:
     """Resolve the program of an invocation and judge it. Returns the states after it."""
-    unchanged: StatesAfter = (call.state, call.state)
     program = _resolve_program(call)
     call.program = program or ""
     command = ResolvedCommand(program, call.words, call.via, call.inside, call.assignments, call.redirects)
     # Each command is listed, even if nothing is known about it.
     if not call.report.add_command(command) or program is None:
-        return unchanged
-    if program in call.walk.functions:
-        return call.walk.judge_function_call(call)
+        return call.state, call.state
+    if not _may_run_function(call, program):
+        return _judge_program(call)
+    after = call.walk.judge_function_call(call)
+    if call.walk.is_surely_function(program) and not is_known_program(program):
+        return after
+    # The function may not exist at this place. Then the program of the same name runs, so both are judged.
+    others = _judge_program(call)
+    return merge_states(after[0], others[0]), merge_states(after[1], others[1])
+
+
+def _judge_program(call: Invocation) -> StatesAfter:
+    """Judge a program by its handler, or by its line of a table."""
+    unchanged: StatesAfter = (call.state, call.state)
+    program = call.program
     # A handler comes before a line: some programs have both, and the handler uses the line.
     handler = find_handler(program)
     if handler is not None:
@@ -92,6 +103,11 @@ def judge_invocation(call: Invocation) -> StatesAfter:
         call.report_effect("execute", target=program)
         call.report_unclear("unknown-program", f"{program} is not in the tables")
     return unchanged
+
+
+def _may_run_function(call: Invocation, program: str) -> bool:
+    """Whether a name may run a function of the script. A path never does, and neither does another program."""
+    return program in call.walk.functions and not call.via and "/" not in (call.name.value or "")
 
 
 def _resolve_program(call: Invocation) -> str | None:
@@ -122,8 +138,8 @@ def _resolve_program(call: Invocation) -> str | None:
             call.report_executed_file(call.name)
             return None
         name = base
-    # 2. A function of the script hides a program of the same name.
-    if name in call.walk.functions:
+    # 2. A function of the script may hide a program of the same name.
+    if _may_run_function(call, name):
         return name
     if name in RESERVED_WORDS or not _PROGRAM_NAME.fullmatch(name):
         call.report_effect("execute")
