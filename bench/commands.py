@@ -88,7 +88,7 @@ def judge_command(command: str, workspace: str, gate: Gate) -> Decision:
         facts = replace(facts, absent=seen.absent, written=seen.written)
         effects = mark_creations(effects, action, facts)
         roots = build_path_roots(workspace, facts.environment, gate.known)
-        code = look_into_code(list_code(effects, ()), action, facts.environment, gate, roots)
+        code = look_into_code(list_code(effects, (), facts.absent), action, facts.environment, gate, roots)
         facts = replace(facts, code=code)
     return decide(action, facts, gate)
 

@@ -45,17 +45,20 @@ WRITING_PROGRAMS = frozenset(("tee", "sed"))
 """Programs that write files which they name as arguments, and whose writes Aver follows."""
 
 
-WriteKind = Literal["replace", "append", "sed", "unknown"]
+WriteKind = Literal["replace", "append", "sed", "copy", "move", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class FileWrite:
-    """A write into a file of the workspace. Its result follows from the file's text before, unless it is `unknown`."""
+    """A write into a file of the workspace or of a temporary directory.
+
+    Its result follows from the file's text before, unless it is `unknown`.
+    """
 
     path: str
     how: WriteKind
     text: str = ""
-    """The text that is written; the script of `sed`."""
+    """The text that is written; the script of `sed`; the path that is copied or moved."""
 
 
 def find_file_writes(
@@ -93,10 +96,10 @@ def find_file_writes(
         script, files = _read_sed_arguments(words[1:])
         targets += [(word, "unknown" if script is None else "sed", script or "") for word in files]
     for target, how, written in targets:
-        places = [locate_path(value, cwd, roots) for value in target.values for cwd in state.cwds]
-        is_certain = len(places) == 1 and not target.is_pattern
-        for place in places:
-            if place.where == "workspace":
+        # A variable of a loop has several values. Each of the files may get the text, and no other.
+        is_certain = len(state.cwds) == 1 and not target.is_pattern
+        for place in (locate_path(value, cwd, roots) for value in target.values for cwd in state.cwds):
+            if place.where in ("workspace", "temporary"):
                 yield FileWrite(place.path, how if is_certain else "unknown", written)
 
 

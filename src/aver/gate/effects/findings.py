@@ -372,6 +372,7 @@ EFFECTS = {
     "agent-config": "changes what steers or stops an agent",
     "unknown": "may be anything: a tool of which nothing is known",
     "git-state": "sets work aside or takes it back in git, without losing any: a stash, a branch, what is staged",
+    "file-state": "copies, renames or changes the mode of files in the workspace, and loses none",
     "git-fetch": "gets new commits from a remote that the repository has already",
     "service-read": "reads from a service by its own program, such as gh, kubectl or docker; no secret",
     "loopback": "talks to a server on this machine",
@@ -455,7 +456,8 @@ _LISTING_PROGRAMS = frozenset(
         *("readlink", "basename", "dirname", "cd", "pushd", "exa", "eza", "lsd", "locate", "mountpoint"),
     )
 )
-"""Programs that show names, sizes and dates of files, never their contents."""
+"""Programs that show names, sizes and dates of files, never their contents. Options by which they read a file have the
+verb `contents`, under which they are quoted by another name."""
 
 _LISTED_FILES = (("{}",), ("the files listed",))
 """The word that stands for the files that another program lists."""
@@ -511,9 +513,9 @@ class EffectReport:
         ):
             return
         where = place.where
-        # Names of files may be listed where their contents may not be read.
+        # Names of files may be listed where their contents may not be read. Guarded names keep their classes.
         if where == "private" and name == "read" and program in _LISTING_PROGRAMS:
-            where = where if is_private(place.path, self._path_roots) else "outside"
+            where = "outside"
         # `find ROOT -name NAME` gives `ROOT/NAME` here, but the file may lie at any depth below the root.
         elif where in ("outside", "private") and words[-1:] in _LISTED_FILES:
             root = place.path.rpartition("/")[0] or "/"

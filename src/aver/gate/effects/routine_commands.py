@@ -31,6 +31,7 @@ ROUTINE_EFFECTS = {
     "arrange": "makes directories, empty files, branches or commits: no file's content",
     "scratch": "writes build output or temporary files, which can be made again",
     "create": "beside `write`: makes only new source or text files, and shows their content",
+    "seen": "beside `create`: all lines of the new files were looked at, and reach nowhere",
 }
 
 _ARRANGE_PLACES: Mapping[str, tuple[str, ...]] = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from posixpath import commonprefix
 
@@ -80,7 +80,7 @@ def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, hom
     # `values` are all texts that the parts so far may have together.
     values: list[str] = [""]
     is_pattern = from_input = False
-    for part in parts:
+    for index, part in enumerate(parts):
         if part.kind in ("text", "bare"):
             addition: tuple[str, ...] = (part.text,)
             is_pattern |= part.kind == "bare" and has_glob(part.text)
@@ -90,11 +90,29 @@ def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, hom
             from_input |= known.from_input
             addition = known.values
         if not addition or len(values) * len(addition) > CHOICES_MAX:
+            if index == 0 and part.kind not in ("text", "bare") and known.listing:
+                return _join_listing(source, known, parts[1:], state, home)
             # Unknown from here on. The parts so far still give the prefix.
-            listing = known.listing if len(parts) == 1 and part.kind not in ("text", "bare") else ()
-            return Word(source, prefix=commonprefix(values), is_pattern=is_pattern, listing=listing)
+            return Word(source, prefix=commonprefix(values), is_pattern=is_pattern)
         values = [before + after for before, after in product(values, addition)] if addition != ("",) else values
     return Word(source, tuple(values), commonprefix(values), is_pattern, from_input)
+
+
+def _join_listing(source: str, first: Word, parts: tuple[WordPart, ...], state: ShellState, home: str) -> Word:
+    """Return the word that begins with the name of a file, and goes on with further parts: `$(which go)/../x`.
+
+    A program that finds nothing prints nothing. So the further parts alone are a name, too.
+    """
+    if not parts:
+        return Word(source, prefix=first.prefix, listing=first.listing)
+    rest = _join_parts(source, parts, state, home)
+    # Only a name that surely begins with a slash can be followed: with others the shell may split at blanks.
+    if first.prefix != "/" or not rest.value or not rest.value.startswith("/"):
+        return Word(source)
+    found = tuple(path + rest.value for path in first.listing)
+    # Right below `/` no system keeps files of the kinds that have an ending.
+    is_at_root = re.fullmatch(r"/\*\.\w+", rest.value) is not None
+    return Word(source, prefix="/", listing=found if is_at_root else (*found, rest.value))
 
 
 _UNKNOWN = Word("")
@@ -110,7 +128,11 @@ def _expansion_value(part: WordPart, state: ShellState, home: str) -> Word:
         match part.script:
             case Script(items=(SimpleCommand(words=(RawWord(source="pwd"),), assignments=(), redirects=()),)):
                 return _current_directory(state)
-        listing = _predict_listing(part.script, state, home) if part.script is not None else ()
+        if part.script is None:
+            return _UNKNOWN
+        if paths := _predict_paths(part.script, state, home):
+            return Word("", prefix="/", listing=paths)
+        listing = _predict_listing(part.script, state, home)
         return Word("", listing=listing) if listing else _UNKNOWN
     if part.kind != "variable":
         return _UNKNOWN
@@ -137,9 +159,7 @@ def _predict_listing(script: Script, state: ShellState, home: str) -> tuple[str,
     stages = node.stages if isinstance(node, Pipeline) else (node,)
     output: StandardInput | None = None
     for stage in stages:
-        if not isinstance(stage, SimpleCommand) or stage.assignments:
-            return ()
-        if any(r.operator != ">" or r.descriptor != "2" or r.target.source != "/dev/null" for r in stage.redirects):
+        if not isinstance(stage, SimpleCommand) or stage.assignments or not _only_hides_errors(stage):
             return ()
         words = [word for raw in stage.words for word in expand_word(raw, state, home)]
         if not all(word.is_known for word in words):
@@ -154,6 +174,45 @@ def _predict_listing(script: Script, state: ShellState, home: str) -> tuple[str,
         for name in output.names
     ]
     return tuple(found) if len(found) <= CHOICES_MAX and all(root.is_known for root in output.roots) else ()
+
+
+_PROGRAM_OR_MODULE = r"[A-Za-z0-9_][\w./@+-]*"
+_PATH_PRINTERS: Mapping[str, tuple[str, ...]] = {
+    r"(?:which|command -v|type -[pP]) ([A-Za-z0-9_][\w.+-]*)": ("/usr/bin/{}",),
+    r"go env (?:GOMODCACHE|GOROOT)": ("~/go/pkg/mod",),
+    rf"go list -m -f \{{\{{\.Dir\}}\}} ({_PROGRAM_OR_MODULE})": ("~/go/pkg/mod/{}",),
+    r"brew --prefix(?: ([a-z0-9][\w.@+-]*))?": ("/opt/homebrew/opt",),
+    r"npm root(?: -g| --global)": ("/usr/lib/node_modules",),
+    r"python3? -c import ([A-Za-z_]\w*)(?:\.\w+)*; ?print\(\1(?:\.\w+)*\.__(?:file__|path__\[0\])\)": (
+        "/usr/lib/python3/{}.py",
+    ),
+}
+"""Commands that print one absolute path of an installed program or library, or nothing, with where it usually lies. The
+names of an operand follow the path. All of these places are for everybody, and none holds a secret."""
+
+
+def _predict_paths(script: Script, state: ShellState, home: str) -> tuple[str, ...]:
+    """Return the usual place of what a script prints the path of, such as `which go`; none for any other script."""
+    match script:
+        case Script(items=(SimpleCommand(assignments=()) as command,), background=background) if not background:
+            pass
+        case _:
+            return ()
+    if not _only_hides_errors(command):
+        return ()
+    words = [word for raw in command.words for word in expand_word(raw, state, home)]
+    text = " ".join(word.value or "\0" for word in words)
+    for pattern, places in _PATH_PRINTERS.items():
+        if found := re.fullmatch(pattern, text):
+            return tuple(place.format(found[1] if found.re.groups else "") for place in places)
+    return ()
+
+
+def _only_hides_errors(command: SimpleCommand) -> bool:
+    return all(
+        redirect.operator == ">" and redirect.descriptor == "2" and redirect.target.source == "/dev/null"
+        for redirect in command.redirects
+    )
 
 
 def _current_directory(state: ShellState) -> Word:

@@ -126,13 +126,13 @@ exa, eza, lsd :: -[1lGRTxFaAdDrShHimUubBgnNSOXoZ] -s= -t= -L= -I= -w= -A --oneli
   --time= --level= --ignore-glob= --color? --colour? --color-scale? --time-style= --group-directories-first \
   --hyperlink --depth= --date= --icon= --size= --permission= --total-size --width= *read .read
 tree :: -[adflxqNpugshDFivtcUrJXSnCAQ] -L= -P= -I= -o=write -H= -T= -R --charset= --filelimit= --timefmt= \
-  --gitfile=read --infofile=read --gitignore --info --fromfile --fromtabfile --noreport --dirsfirst --filesfirst \
-  --sort= --inodes --device --si --du --matchdirs --ignore-case --prune --nolinks --metafirst --hintro=read \
-  --houtro=read --compress= --hyperlink --scheme= --authority= --opt-toggle --sort *read .read
-du :: -[0abcDHhklLmPSsxnrIA] -d= -t= -B= -X=read --null --all --apparent-size --bytes --total --dereference-args \
+  --gitfile=contents --infofile=contents --gitignore --info --fromfile:contents --fromtabfile:contents --noreport \
+  --dirsfirst --filesfirst --sort= --inodes --device --si --du --matchdirs --ignore-case --prune --nolinks --metafirst --hintro=contents \
+  --houtro=contents --compress= --hyperlink --scheme= --authority= --opt-toggle --sort *read .read
+du :: -[0abcDHhklLmPSsxnrIA] -d= -t= -B= -X=contents --null --all --apparent-size --bytes --total --dereference-args \
   --human-readable --inodes --dereference --count-links --no-dereference --separate-dirs --si --summarize \
-  --one-file-system --block-size= --time-style= --max-depth= --threshold= --exclude= --exclude-from=read \
-  --files0-from=read --time? gnu *read .read
+  --one-file-system --block-size= --time-style= --max-depth= --threshold= --exclude= --exclude-from=contents \
+  --files0-from=contents --time? gnu *read .read
 # Its operands name file systems: it shows how full they are, nothing of their files.
 df :: -[aHhiklPTvgmnbYI] -B= -t= -x= --all --human-readable --si --inodes --local --no-sync --portability --sync \
   --total --print-type --block-size= --output? --type= --exclude-type= gnu *skip
