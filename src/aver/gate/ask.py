@@ -386,7 +386,7 @@ def look_into_code(
 
         return explain_script(text, cwd, action.workspace, environment, gate.known)
 
-    workspace = CodeSurroundings(roots, judge_script)
+    workspace = CodeSurroundings(roots, judge_script, reads_outside=gate.caution == "balanced")
     found: dict[str, Mapping[str, Any]] = {}
     room = CODE_TOTAL_MAX
     for question in questions:

@@ -233,8 +233,11 @@ def is_private(path: str, roots: PathRoots) -> bool:
         return _PUBLIC_PROC.match(path) is None
     home = roots.home
     if home and home != "/" and _is_at_or_below(path, home):
-        below = path[len(home) + 1 :].partition("/")[0]
-        return below.startswith(".") or below.lower() in _PRIVATE_IN_HOME
+        below = path[len(home) + 1 :]
+        first = below.partition("/")[0]
+        if first.startswith("."):
+            return not roots.known.is_readable(below)
+        return first.lower() in _PRIVATE_IN_HOME
     return _HOMES.match(path) is not None and not (home and _is_at_or_below(home, path))
 
 

@@ -170,6 +170,8 @@ class CodeSurroundings(NamedTuple):
     roots: PathRoots
     judge_script: Callable[[str, str], str]
     """Gets a shell script and its directory, and returns what about it is not routine; empty if all is."""
+    reads_outside: bool = False
+    """Whether a program may read files outside of the workspace that are neither guarded nor private."""
 
 
 ABSENT: Mapping[str, Any] = {"sha256": None, "found": []}
@@ -219,16 +221,23 @@ def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings
     elif language == "python":
         from aver.gate.effects.python_program import scan_python_program
 
-        yield from map(str, scan_python_program(text, is_inside=lambda path: _is_inside(path, cwd, workspace.roots)))
+        def is_inside(path: str) -> bool:
+            return _is_readable(path, cwd, workspace.roots, ("workspace", "temporary"))
+
+        def may_read(path: str) -> bool:
+            return _is_readable(path, cwd, workspace.roots, ("workspace", "temporary", "tree", "outside"))
+
+        further = may_read if workspace.reads_outside else None
+        yield from map(str, scan_python_program(text, is_inside=is_inside, may_read=further))
     elif language == "javascript":
         yield from map(str, scan_javascript_program(text))
     else:
         yield "it is written in a language that Aver does not look into"
 
 
-def _is_inside(path: str, cwd: str, roots: PathRoots) -> bool:
+def _is_readable(path: str, cwd: str, roots: PathRoots, zones: tuple[str, ...]) -> bool:
     place = locate_path(path, cwd, roots)
-    return place.where in ("workspace", "temporary") and not place.classes_for("read") - {"system"}
+    return place.where in zones and not place.classes_for("read") - {"system"}
 
 
 # --- judging by the facts
