@@ -355,12 +355,14 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
         if isinstance(node, Loop) and node.variable:
             counts[node.variable] += 1
         elif isinstance(node, SimpleCommand):
-            # Quotes do not hide a name: `"ev"al` is joined here.
-            words = ["".join(part.text for part in word.parts if part.kind in ("text", "bare")) for word in node.words]
+            words = _list_command_words(node)
+            # Which command this is depends on a variable: it may be one that sets others.
+            if any(part.kind not in ("text", "bare") for word in node.words[:1] for part in word.parts):
+                return frozenset()
             # `export` sets only the variables that it names.
             if words[:1] == ["export"]:
                 counts.update(_EXPORTED_NAME.findall("\n".join(words)))
-            elif not _ASSIGNING_COMMANDS.isdisjoint(words) or (
+            elif not _ASSIGNING_COMMANDS.isdisjoint(_list_command_names(words)) or (
                 "printf" in words and any(word[:2] == "-v" for word in words)
             ):
                 return frozenset()
@@ -368,6 +370,23 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
             # Count `x+=…` and arrays twice: then they are never set exactly once.
             counts.update(assignment.name for assignment in node.assignments if not assignment.is_whole)
     return frozenset(name for name, count in counts.items() if count == 1)
+
+
+_RUN_IN_SHELL = frozenset(("command", "builtin", "exec", "time", "noglob", "nocorrect", "-", "!"))
+"""Words before the name of a command of the shell itself. Any other program gets the name as an argument."""
+
+
+def _list_command_words(command: SimpleCommand) -> list[str]:
+    """Return the words of a command as far as they are text. Quotes do not hide a name: `"ev"al` is joined here."""
+    return ["".join(part.text for part in word.parts if part.kind in ("text", "bare")) for word in command.words]
+
+
+def _list_command_names(words: list[str]) -> list[str]:
+    """Return the words that may be the name of the command: the first, and all after a word that only leads to it."""
+    if not words or words[0] not in _RUN_IN_SHELL:
+        return words[:1]
+    # A word with a variable in it has an empty text here, or a part of it. It may be any name.
+    return [word or "eval" for word in words]
 
 
 _FORGETTING_COMMANDS = frozenset(
@@ -394,8 +413,9 @@ def find_sure_functions(script: Script) -> frozenset[str]:
                 waiting.append(node.body)
     for command in _iterate_nodes(script) if found else ():
         if isinstance(command, SimpleCommand):
-            words = ["".join(part.text for part in word.parts if part.kind in ("text", "bare")) for word in command.words]
-            if not _FORGETTING_COMMANDS.isdisjoint(words):
+            names = _list_command_names(_list_command_words(command))
+            is_dynamic = any(part.kind not in ("text", "bare") for word in command.words[:1] for part in word.parts)
+            if is_dynamic or not _FORGETTING_COMMANDS.isdisjoint(names):
                 return frozenset()
     return frozenset(found)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from aver.gate.effects.routine_commands import is_task_name
 from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, PathLocation, PathRoots, locate_path
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word, merge_states
@@ -41,6 +42,8 @@ _PROGRAM_NAME = lazy_pattern(r"[A-Za-z0-9_.+@:%,\[-]+")
 _CHANGING_VERBS = ("edit", "write", "delete")
 """If options give the operands different verbs, one of these wins over the others."""
 _VERSION_OR_HELP = frozenset(("--version", "--help", "-V"))
+_SHORT_VERSION = frozenset(("npm", "pnpm", "yarn", "bun", "npx"))
+"""Programs that only print their version for `-v`. For others it means more output."""
 _HELP_WORDS = frozenset(("version", "help"))
 _HELP_PROGRAMS = frozenset(
     (
@@ -59,6 +62,7 @@ _HELP_BELOW_PROGRAMS = frozenset(
 
 _EDITABLE = lazy_pattern(r"\.(?:/)?(?:\[[\w, -]*\])?")
 """The workspace itself as a package: `.` and `.[dev]`."""
+_INSTALLS_PACKAGES = frozenset(("pip install", "uv pip install"))
 _RUNS_CODE = ("execute", "locked-install")
 """Effects of programs that run code of the workspace."""
 
@@ -186,6 +190,8 @@ def is_version_or_help(call: Invocation) -> bool:
     program, _, subcommand = call.program.partition(" ")
     if subcommand:
         return asked == "--help" and program in _HELP_BELOW_PROGRAMS
+    if asked == "-v" and program in _SHORT_VERSION:
+        return True
     return asked in _VERSION_OR_HELP or (asked in _HELP_WORDS and program in _HELP_PROGRAMS)
 
 
@@ -212,7 +218,13 @@ def judge_subcommand(call: Invocation) -> None:
             if not is_version_or_help(inner) and not _judge_locked_install(inner):
                 apply_spec(inner, parse_spec(ROWS[name]))
             return
-    # No line fits: the program's own line counts, or the subcommand is unknown.
+    # No line fits. `yarn lint:js` is `yarn run lint:js`, where the name says that it is a script of the project.
+    if call.program in ("yarn", "pnpm") and given.operands and is_task_name(given.operands[0].value or ""):
+        name = f"{call.program} run"
+        apply_arguments(call, replace(spec, always=(), here="", nothing=""), given.without_operands())
+        apply_spec(replace(call, program=name, words=tuple(given.operands), name=Word(name)), parse_spec(ROWS[name]))
+        return
+    # The program's own line counts, or the subcommand is unknown.
     apply_arguments(call, spec, given.without_operands())
     if spec.always:
         return
@@ -235,10 +247,18 @@ def _judge_locked_install(call: Invocation) -> bool:
     required, _, listed = marks.partition("|")
     spec = parse_spec(listed)
     given = read_arguments(spec, call.words)
+    # `pip install .` installs the workspace itself, as `pip install -e .` does.
+    is_own = call.program in _INSTALLS_PACKAGES and bool(given.operands)
+    is_own = is_own and all(word.value is not None and _EDITABLE.fullmatch(word.value) for word in given.operands)
     # One option too many, an unknown word or an operand, and the ordinary line of the program judges all of it.
-    if given.unlisted or given.doubtful or given.operands or not all(word.is_known for word in call.words):
+    if given.unlisted or given.doubtful or not all(word.is_known for word in call.words):
         return False
-    if required.split() and not given.has_option(*required.split()):
+    if given.operands and not is_own:
+        return False
+    if required.split() and not is_own and not given.has_option(*required.split()):
+        return False
+    # A group is one of the workspace's own `pyproject.toml`, unless another file is named before it.
+    if any(not re.fullmatch(r"[\w-]+", value.value or "") for value in given.option_values("--group")):
         return False
     if any(_EDITABLE.fullmatch(value.value or "") is None for value in given.option_values("-e", "--editable")):
         return False
@@ -262,8 +282,11 @@ def apply_options(call: Invocation, spec: ProgramSpec) -> ParsedArguments:
 
 def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments) -> None:
     """Judge arguments that are already sorted into options and operands."""
+    outputs = frozenset(id(word) for option, _, word in given.options if option.verb == "write") | frozenset(
+        id(value) for option, value, _ in given.options if option.verb == "write" and value is not None
+    )
     for effect in spec.always:
-        _apply_effect(call, effect, None)
+        _apply_effect(call, effect, None, outputs)
     # `-d:VERB` options replace the verb of the operands.
     changed = [option.operands for option, _, _ in given.options if option.operands]
     operands_become = max(changed, key=_CHANGING_VERBS.count) if changed else spec.rest
@@ -325,7 +348,8 @@ def report_unlisted_options(call: Invocation, spec: ProgramSpec, given: ParsedAr
         call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
 
 
-def _apply_effect(call: Invocation, effect: str, word: Word | None) -> None:
+def _apply_effect(call: Invocation, effect: str, word: Word | None, outputs: frozenset[int] = frozenset()) -> None:
+    """Report an effect of a line. `outputs` are the words that name what the program writes, by identity."""
     if effect in _RUNS_CODE and word is None:
         call.report_environment()
         # The tables list tools that run the workspace's own code as clear. Elsewhere they run other code.
@@ -335,7 +359,9 @@ def _apply_effect(call: Invocation, effect: str, word: Word | None) -> None:
         for argument in call.words:
             for value in argument.values:
                 if value.startswith(("/", "~", "..")):
-                    places += [locate_path(value, cwd, call.path_roots) for cwd in call.state.cwds]
+                    found = [locate_path(value, cwd, call.path_roots) for cwd in call.state.cwds]
+                    # What a build puts into a temporary directory does not run there.
+                    places += [place for place in found if place.where != "temporary" or id(argument) not in outputs]
         if any(place.where != "workspace" and place.matters for place in places):
             call.report_unclear("script", f"{call.program} may run code that lies outside the workspace")
     if effect in EFFECTS:

@@ -596,6 +596,20 @@ def _definition(call: Invocation, word: Word) -> None:
         call.report_unclear("environment", f"{word.short_text} may change what cmake runs", word)
 
 
+_SPHINX_BUILDERS = frozenset(
+    (
+        *("html", "dirhtml", "singlehtml", "doctest", "text", "man", "epub", "gettext", "dummy", "spelling", "xml"),
+        *("changes", "coverage", "json", "latex", "texinfo", "pseudoxml", "help"),
+    )
+)
+
+
+def _sphinx_builder(call: Invocation, word: Word) -> None:
+    """Judge the builder of Sphinx. `linkcheck` opens connections, and others run further programs."""
+    if word.value not in _SPHINX_BUILDERS:
+        call.report_unclear("unknown-option", f"what the builder {word.short_text} does was not looked into", word)
+
+
 def _compiler_flags(call: Invocation, word: Word) -> None:
     """Judge flags for a compiler or linker. Some flags name another program to run."""
     if word.value is None or re.search(r"-(?:ext|toolexec|fuse-ld|B|specs|wrapper|plugin)", word.value):
@@ -699,6 +713,7 @@ VERBS: Mapping[str, Verb] = {
     "project": _project_path,
     "cmakes": _code,
     "definition": _definition,
+    "sphinx": _sphinx_builder,
     "tests": _test_operand,
     "coverreport": _coverage_report,
     "pytestplugin": _pytest_plugin,
