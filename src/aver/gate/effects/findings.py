@@ -456,10 +456,10 @@ class UnclearPart:
 _LISTING_PROGRAMS = frozenset(
     (
         *("ls", "find", "fd", "fdfind", "du", "df", "tree", "stat", "test", "[", "[[", "which", "whereis", "realpath"),
-        *("readlink", "basename", "dirname", "cd", "pushd", "exa", "eza", "lsd", "locate", "mountpoint"),
+        *("readlink", "basename", "dirname", "cd", "pushd", "exa", "eza", "lsd", "locate", "mountpoint", "wc", "file"),
     )
 )
-"""Programs that show names, sizes and dates of files, never their contents. Options by which they read a file have the
+"""Programs that show names, sizes, kinds and dates of files, never their contents. Options by which they read a file have the
 verb `contents`, under which they are quoted by another name."""
 
 _LISTED_FILES = (("{}",), ("the files listed",))

@@ -30,6 +30,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from aver.gate.effects.code_scan import find_language
 from aver.gate.effects.file_writes import diff_writes, is_inert
 from aver.gate.effects.findings import Effect, has_glob
 from aver.lazy_pattern import lazy_pattern
@@ -162,7 +163,9 @@ def _list_creations(effects: Effects, action: Action, facts: Facts) -> list[Effe
         lines = shown[target]
         if not is_inert(target) and not _is_plain_code(lines, target):
             return []
-        is_seen &= bool(lines) and reaches_nowhere("\n".join(lines), target)
+        # Nothing runs a log or a patch, whatever it holds. Test runners may run sessions in other texts.
+        is_report = is_inert(target) and find_language(target) == "unknown"
+        is_seen &= is_report or (bool(lines) and reaches_nowhere("\n".join(lines), target))
     names = (CREATE_EFFECT, SEEN_EFFECT) if is_seen else (CREATE_EFFECT,)
     return [replace(effect, name=name) for name in names for effect in writes]
 
@@ -189,7 +192,7 @@ def _read_new_files(diff: str, inside: str) -> dict[str, list[str]] | None:
 
 def _is_plain_code(lines: list[str], path: str) -> bool:
     """Whether the lines of a new file show what it does. A file that hides or decodes something does not."""
-    from aver.gate.effects.code_scan import DISGUISES, LINE_MAX, find_language, scan_code
+    from aver.gate.effects.code_scan import DISGUISES, LINE_MAX, scan_code
 
     if not lines or any(len(line) > LINE_MAX for line in lines):
         return False

@@ -270,7 +270,7 @@ def judge_workspace_code(
         *_explain_unseen(questions, unseen, facts, workspace),
         *_explain_own_changes(effects, unseen, absent, workspace),
     ]
-    effects, more = _accept_programs(effects, facts, workspace, absent)
+    effects, more = _accept_programs(_accept_own_help(effects), facts, workspace, absent)
     if reasons:
         # Something that may run was changed unseen: nothing that runs code is routine any more.
         demoted = tuple(
@@ -324,6 +324,39 @@ def _explain_unseen(
         yield f"this may run {_show(question.path, workspace)}, which this session changed unseen: {found[0]}"
     if len(reaching) > NAMED_MAX:
         yield f"this may run {len(reaching) - NAMED_MAX} more files that this session changed unseen"
+
+
+_PROGRAM_BUILDERS = frozenset(("go build", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc"))
+
+
+def _accept_own_help(effects: Effects) -> Effects:
+    """Return the effects in which a program that the action itself builds, and asks for its help, is `build`.
+
+    It is code of the workspace, as a test is, and does nothing but tell about itself.
+    """
+    built = {
+        effect.target
+        for effect in effects.effects
+        if effect.name == "scratch" and effect.words[:1] and effect.words[0] in _PROGRAM_BUILDERS
+    }
+    asked = {part.words for part in effects.unclear if part.code == "script" and part.words[1:] == ("--help",)}
+    for words in list(asked):
+        runs = [effect for effect in effects.effects if effect.name == "execute" and effect.words == words]
+        changed = any(
+            may_change(effect, run.target) and effect.words[:1] and effect.words[0] not in _PROGRAM_BUILDERS
+            for run in runs
+            for effect in effects.effects
+        )
+        if not runs or changed or any(run.target not in built for run in runs):
+            asked.discard(words)
+    if not asked:
+        return effects
+    kept = tuple(part for part in effects.unclear if part.words not in asked)
+    named = tuple(
+        replace(effect, name="build") if effect.name == "execute" and effect.words in asked else effect
+        for effect in effects.effects
+    )
+    return replace(effects, effects=tuple(dict.fromkeys(named)), unclear=kept)
 
 
 def _accept_programs(

@@ -139,7 +139,10 @@ def _resolve_program(call: Invocation) -> str | None:
             if is_wrapper or is_tool_directory(replace(place, path=directory), call.path_roots):
                 call.report_effect("execute", target=place.path)
                 continue
-            call.report_executed_file(call.name)
+            # `./app serve --help` only tells about itself. Whether that is enough depends on where the file comes from.
+            values = [word.value for word in call.words]
+            asks = values[-1:] == ["--help"] and not {None, "--"} & set(values)
+            call.report_executed_file(call.name, *(call.words[-1:] if asks else ()))
             return None
         name = base
     # 2. A function of the script may hide a program of the same name.
