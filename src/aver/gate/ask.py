@@ -324,15 +324,25 @@ def gather_facts(
 
     # Links are followed while effects are found: so a command is parsed once, and not again to know its paths.
     effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known, follow=follow)
-    facts = replace(facts, links=links)
+    return gather_disk_facts(action, replace(facts, links=links), effects, gate, partial(look_at_file, roots=roots))
+
+
+def gather_disk_facts(
+    action: Action, facts: Facts, effects: Effects, gate: Gate, look: Callable[[str], FileState]
+) -> KnownFacts:
+    """Gather what the disk says about the files that an action writes and the code that it runs.
+
+    `look` finds the state of a file that is written.
+    """
     if gate.caution == "balanced" and effects.classes & {"write", "scratch"}:
-        changes = gather_change_facts(effects, action.workspace, partial(look_at_file, roots=roots))
+        changes = gather_change_facts(effects, action.workspace, look)
         facts = replace(facts, absent=changes.absent, written=changes.written)
         effects = mark_creations(effects, action, facts)
     questions = list_code(effects, facts.unseen, facts.absent)
     if questions:
+        roots = build_path_roots(action.workspace, facts.environment, gate.known)
         with log.log_time("gate", "code looked into"):
-            facts = replace(facts, code=look_into_code(questions, action, environment, gate, roots))
+            facts = replace(facts, code=look_into_code(questions, action, facts.environment, gate, roots))
     return KnownFacts(facts, effects)
 
 

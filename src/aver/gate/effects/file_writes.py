@@ -62,7 +62,7 @@ class FileWrite:
 
 
 def find_file_writes(
-    words: Sequence[Word],
+    words: Sequence[Word] | None,
     outputs: Sequence[tuple[str, str, Word]],
     stdin: StandardInput | None,
     state: ShellState,
@@ -71,11 +71,13 @@ def find_file_writes(
     """Yield the writes of a simple command by its redirections, and by itself if it is one of `WRITING_PROGRAMS`.
 
     `outputs` are its redirections to files, each with operator, descriptor and target. `stdin` is its standard input.
+    For a group or a loop `words` is None: then no text is known.
     """
     from aver.gate.shell.invocation import predict_output  # Not above: that module imports `findings`, as this does.
 
+    is_group, words = words is None, words or ()
     program = words[0].value if words else ""
-    text: str | None = ""
+    text: str | None = None if is_group else ""
     if program:
         found = predict_output(words, stdin)
         text = found.text if found.kind == "text" else None
@@ -119,6 +121,8 @@ def _read_sed_arguments(words: Sequence[Word]) -> tuple[str | None, list[Word]]:
             return None, list(words)
         if value in ("-i", "--in-place"):
             is_in_place = True
+        elif value == "" and is_in_place and not operands and not scripts:
+            continue  # BSD writes `-i ''`; GNU takes it for a script that changes nothing.
         elif value in ("-e", "--expression"):
             following = next(rest, None)
             scripts.append((following.value if following is not None else None) or "?")

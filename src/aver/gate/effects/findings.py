@@ -459,8 +459,8 @@ _LISTING_PROGRAMS = frozenset(
         *("readlink", "basename", "dirname", "cd", "pushd", "exa", "eza", "lsd", "locate", "mountpoint", "wc", "file"),
     )
 )
-"""Programs that show names, sizes, kinds and dates of files, never their contents. Options by which they read a file have the
-verb `contents`, under which they are quoted by another name."""
+"""Programs that show names, sizes, kinds and dates of files, never their contents. Options by which they read a file
+have the verb `contents`, under which they are quoted by another name."""
 
 _LISTED_FILES = (("{}",), ("the files listed",))
 """The word that stands for the files that another program lists."""

@@ -235,7 +235,7 @@ def _judge_node(node: ast.AST, is_inside: Callable[[str], bool]) -> Iterator[tup
 
 def _judge_import(module: str, alias: str | None) -> Iterator[tuple[ReachKind, str]]:
     top = module.partition(".")[0]
-    is_unlisted = top in sys.stdlib_module_names and top not in _HARMLESS_MODULES and module != "urllib.parse"
+    is_unlisted = top in sys.stdlib_module_names and top not in _HARMLESS_MODULES
     if is_unlisted or module == "logging.config":
         yield "code", f"import {module}"
     if module in ("os", "sys") and alias not in (None, module):

@@ -129,7 +129,7 @@ def mark_creations(effects: Effects, action: Action, facts: Facts) -> Effects:
     absent = frozenset(facts.absent)
     if not absent:
         return effects
-    moves = _find_moves(effects, absent, action.workspace)
+    moves = _find_moves(effects, absent, action.workspace, facts.links)
     removals = _find_own_removals(effects, absent)
     named = (
         replace(effect, name="file-state")
@@ -242,8 +242,13 @@ def _is_known_change(effect: Effect) -> bool:
 # --- files that get another name, and files that the same command removes
 
 
-def _find_moves(effects: Effects, absent: Collection[str], workspace: str) -> frozenset[Effect]:
-    """Return the `write` effects of copies and moves that keep all content, and that nothing loads by its new name."""
+def _find_moves(
+    effects: Effects, absent: Collection[str], workspace: str, links: Collection[str] = ()
+) -> frozenset[Effect]:
+    """Return the `write` effects of copies and moves that keep all content, and that nothing loads by its new name.
+
+    What goes through one of the symbolic links leaves its place.
+    """
     inside = workspace.rstrip("/") + "/"
     counts = Counter(write.path for write in effects.writes)
     found: set[Effect] = set()
@@ -252,7 +257,7 @@ def _find_moves(effects: Effects, absent: Collection[str], workspace: str) -> fr
             continue
         touched = {write.path, write.text} if write.how == "move" else {write.path}
         own = [effect for effect in effects.effects if effect.name == "write" and effect.target in touched]
-        is_plain = all(
+        is_plain = write.path not in links and all(
             effect.where == "workspace" and not effect.classes and effect.words[0] in _MOVED_BY for effect in own
         )
         if is_plain and _keeps_its_kind(write, absent, inside):
@@ -282,7 +287,7 @@ def _keeps_its_kind(write: FileWrite, absent: Collection[str], inside: str) -> b
 
 
 _REMOVED_BY = frozenset(("rm", "unlink", "rmdir"))
-_MAKERS = frozenset((">", ">>", ">|", "tee", "mkdir", "touch", "cp", "go build", "go test", "gcc", "g++", "cc", "clang"))
+_MAKERS = frozenset((*_SHOWN_BY - {"sed"}, "mkdir", "touch", "cp", "go build", "go test", "gcc", "g++", "cc", "clang"))
 """Programs that make what they name, from nothing or from a copy."""
 
 

@@ -130,9 +130,7 @@ def _list_own_scripts(effects: Effects, absent: Collection[str]) -> Mapping[str,
     return list_new_texts(effects, absent)
 
 
-def _list_program(
-    part: UnclearPart, effects: tuple[Effect, ...], texts: Mapping[str, str]
-) -> Iterator[CodeQuestion]:
+def _list_program(part: UnclearPart, effects: tuple[Effect, ...], texts: Mapping[str, str]) -> Iterator[CodeQuestion]:
     """Yield the scripts, or the code in the arguments, that an unclear part is about."""
     language = _find_interpreter(part.words[0]) if part.words else ""
     # A bare name is no program: `node --run NAME` runs a script of the project.

@@ -351,18 +351,16 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
     if _ASSIGNING_EXPANSION.search(text):
         return frozenset()
     counts: Counter[str] = Counter()
+    texts = _find_assigned_texts(script)
     for node in _iterate_nodes(script):
         if isinstance(node, Loop) and node.variable:
             counts[node.variable] += 1
         elif isinstance(node, SimpleCommand):
-            words = _list_command_words(node)
-            # Which command this is depends on a variable: it may be one that sets others.
-            if any(part.kind not in ("text", "bare") for word in node.words[:1] for part in word.parts):
-                return frozenset()
+            words = _list_command_words(node, texts)
             # `export` sets only the variables that it names.
             if words[:1] == ["export"]:
                 counts.update(_EXPORTED_NAME.findall("\n".join(words)))
-            elif not _ASSIGNING_COMMANDS.isdisjoint(_list_command_names(words)) or (
+            elif not {*_ASSIGNING_COMMANDS, _ANY_NAME}.isdisjoint(_list_command_names(words)) or (
                 "printf" in words and any(word[:2] == "-v" for word in words)
             ):
                 return frozenset()
@@ -376,17 +374,39 @@ _RUN_IN_SHELL = frozenset(("command", "builtin", "exec", "time", "noglob", "noco
 """Words before the name of a command of the shell itself. Any other program gets the name as an argument."""
 
 
-def _list_command_words(command: SimpleCommand) -> list[str]:
-    """Return the words of a command as far as they are text. Quotes do not hide a name: `"ev"al` is joined here."""
-    return ["".join(part.text for part in word.parts if part.kind in ("text", "bare")) for word in command.words]
+_ANY_NAME = "\0"
+"""Stands for a word that depends on what cannot be seen. It may be the name of any command."""
+
+
+def _find_assigned_texts(script: Script) -> Mapping[str, str]:
+    """Return the texts of variables that the script sets in one place, to a plain text."""
+    found: dict[str, list[str | None]] = {}
+    for node in _iterate_nodes(script):
+        if isinstance(node, Loop) and node.variable:
+            found.setdefault(node.variable, []).append(None)
+        elif isinstance(node, SimpleCommand):
+            for given in node.assignments:
+                is_text = given.is_whole and all(part.kind in ("text", "bare") for part in given.value.parts)
+                text = "".join(part.text for part in given.value.parts) if is_text else None
+                found.setdefault(given.name, []).append(text)
+    return {name: texts[0] for name, texts in found.items() if len(texts) == 1 and texts[0] is not None}
+
+
+def _list_command_words(command: SimpleCommand, texts: Mapping[str, str]) -> list[str]:
+    """Return the words of a command. Quotes do not hide a name, `"ev"al`, and neither do variables, `$a$b`."""
+
+    def read_part(part: WordPart) -> str:
+        if part.kind in ("text", "bare"):
+            return part.text
+        return texts.get(part.text, _ANY_NAME) if part.kind == "variable" else _ANY_NAME
+
+    words = ("".join(map(read_part, word.parts)) for word in command.words)
+    return [_ANY_NAME if _ANY_NAME in word else word for word in words]
 
 
 def _list_command_names(words: list[str]) -> list[str]:
     """Return the words that may be the name of the command: the first, and all after a word that only leads to it."""
-    if not words or words[0] not in _RUN_IN_SHELL:
-        return words[:1]
-    # A word with a variable in it has an empty text here, or a part of it. It may be any name.
-    return [word or "eval" for word in words]
+    return words if words and words[0] in _RUN_IN_SHELL else words[:1]
 
 
 _FORGETTING_COMMANDS = frozenset(
@@ -411,11 +431,11 @@ def find_sure_functions(script: Script) -> frozenset[str]:
                 found.add(node.name)
             elif isinstance(node, Group) and node.kind == "braces":
                 waiting.append(node.body)
+    texts = _find_assigned_texts(script) if found else {}
     for command in _iterate_nodes(script) if found else ():
         if isinstance(command, SimpleCommand):
-            names = _list_command_names(_list_command_words(command))
-            is_dynamic = any(part.kind not in ("text", "bare") for word in command.words[:1] for part in word.parts)
-            if is_dynamic or not _FORGETTING_COMMANDS.isdisjoint(names):
+            names = _list_command_names(_list_command_words(command, texts))
+            if not {*_FORGETTING_COMMANDS, _ANY_NAME}.isdisjoint(names):
                 return frozenset()
     return frozenset(found)
 

@@ -182,6 +182,7 @@ class ScriptWalk:
                 return good, bad
             case Group():
                 stdin = self._judge_redirects(node.redirects, state, inside) or stdin
+                self._note_writes(node.redirects, None, state, stdin)
                 if node.kind == "braces":
                     return self._walk_script(node.body, state, (*inside, "braces"), stdin)
                 self._walk_script(node.body, state, (*inside, "subshell"), stdin)
@@ -245,6 +246,7 @@ class ScriptWalk:
     ) -> StatesAfter:
         self._expand_words(node.words, state, inside)
         stdin = self._judge_redirects(node.redirects, state, inside) or stdin
+        self._note_writes(node.redirects, None, state, stdin)
         inside = (*inside, "branch")
         # Conditions run one after the other. Each body may follow, and so may none of them.
         for condition in node.conditions:
@@ -258,6 +260,7 @@ class ScriptWalk:
         self, node: Loop, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
         stdin = self._judge_redirects(node.redirects, state, inside) or stdin
+        self._note_writes(node.redirects, None, state, stdin)
         if node.variable:
             words = self._expand_words(node.words, state, inside) if node.words is not None else [Word("$@")]
             # One unknown word makes the variable unknown.
@@ -303,7 +306,7 @@ class ScriptWalk:
         call.assignments = tuple(f"{name}={value.short_text}" for name, value in assigned)
         call.redirects = tuple(f"{r.descriptor}{r.operator}{r.target.source}" for r in node.redirects)
         if node.redirects or (words and words[0].value in WRITING_PROGRAMS):
-            self._note_writes(node, words, state, stdin)
+            self._note_writes(node.redirects, words, state, stdin)
         doubtful: set[str] = set()
         for name, value in assigned:
             if name != "IFS" or not words or words[0].value != "read":  # `IFS= read -r line` is ordinary
@@ -320,12 +323,19 @@ class ScriptWalk:
         return state, state
 
     def _note_writes(
-        self, node: SimpleCommand, words: list[Word], state: ShellState, stdin: StandardInput | None
+        self,
+        redirects: tuple[Redirect, ...],
+        words: list[Word] | None,
+        state: ShellState,
+        stdin: StandardInput | None,
     ) -> None:
-        """Note the writes whose text is shown, so that they can be judged like an edit."""
+        """Note the writes whose text is shown, so that they can be judged like an edit.
+
+        `words` are those of a simple command; None for a group or a loop, of which the text is not known.
+        """
         outputs = [
             (redirect.operator, redirect.descriptor, word)
-            for redirect in node.redirects
+            for redirect in redirects
             if ">" in redirect.operator
             for word in expand_word(redirect.target, state, self.path_roots.home)
             if redirect.operator != ">&" or word.value is None or not _DESCRIPTOR.fullmatch(word.value)

@@ -127,8 +127,9 @@ exa, eza, lsd :: -[1lGRTxFaAdDrShHimUubBgnNSOXoZ] -s= -t= -L= -I= -w= -A --oneli
   --hyperlink --depth= --date= --icon= --size= --permission= --total-size --width= *read .read
 tree :: -[adflxqNpugshDFivtcUrJXSnCAQ] -L= -P= -I= -o=write -H= -T= -R --charset= --filelimit= --timefmt= \
   --gitfile=contents --infofile=contents --gitignore --info --fromfile:contents --fromtabfile:contents --noreport \
-  --dirsfirst --filesfirst --sort= --inodes --device --si --du --matchdirs --ignore-case --prune --nolinks --metafirst --hintro=contents \
-  --houtro=contents --compress= --hyperlink --scheme= --authority= --opt-toggle --sort *read .read
+  --dirsfirst --filesfirst --sort= --inodes --device --si --du --matchdirs --ignore-case --prune --nolinks \
+  --metafirst --hintro=contents --houtro=contents --compress= --hyperlink --scheme= --authority= --opt-toggle --sort \
+  *read .read
 du :: -[0abcDHhklLmPSsxnrIA] -d= -t= -B= -X=contents --null --all --apparent-size --bytes --total --dereference-args \
   --human-readable --inodes --dereference --count-links --no-dereference --separate-dirs --si --summarize \
   --one-file-system --block-size= --time-style= --max-depth= --threshold= --exclude= --exclude-from=contents \

@@ -399,7 +399,7 @@ webpack :: -[hv] -c=project -m= -o=write -d= -t= --config=project --config-name=
 tsup :: -[h] -d=write --out-dir=write --outDir=write --config=project --format= --dts? --dts-only --dts-resolve \
   --minify? --clean --target= --sourcemap? --external= --splitting --no-splitting --treeshake? --global-name= \
   --platform= --silent --legacy-output --tsconfig=read --no-config --watch!execute,?unknown-option \
-  --onSuccess=run --on-success=run +execute *project
+  --onSuccess=code --on-success=code +execute *project
 c8, nyc :: -r= -o=write -n= -x= -c=project -s --reporter= --report-dir=write --reports-dir=write \
   --temp-directory=write --temp-dir=write --check-coverage --lines= --functions= --branches= --statements= --all \
   --src= --exclude= --include= --per-file --skip-full --clean --no-clean --config=project --cwd=project \
