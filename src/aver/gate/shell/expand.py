@@ -183,12 +183,23 @@ _PATH_PRINTERS: Mapping[str, tuple[str, ...]] = {
     rf"go list -m -f \{{\{{\.Dir\}}\}} ({_PROGRAM_OR_MODULE})": ("~/go/pkg/mod/{}",),
     r"brew --prefix(?: ([a-z0-9][\w.@+-]*))?": ("/opt/homebrew/opt",),
     r"npm root(?: -g| --global)": ("/usr/lib/node_modules",),
-    r"python3? -c import ([A-Za-z_]\w*)(?:\.\w+)*; ?print\(\1(?:\.\w+)*\.__(?:file__|path__\[0\])\)": (
-        "/usr/lib/python3/{}.py",
-    ),
 }
 """Commands that print one absolute path of an installed program or library, or nothing, with where it usually lies. The
-names of an operand follow the path. All of these places are for everybody, and none holds a secret."""
+name of an operand follows the path. All of these places are for everybody. What decides about them is guarded, or is
+asked about: PATH, settings of Go and npm, `go.mod`. A module of Python is none of them: it may say any `__file__`."""
+
+
+_SHELL_NAMES = frozenset(
+    (
+        *("alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen", "complete", "continue"),
+        *("declare", "dirs", "disown", "do", "done", "echo", "elif", "else", "enable", "esac", "eval", "exec", "exit"),
+        *("export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash", "help", "history", "if", "in"),
+        *("jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray"),
+        *("readonly", "return", "select", "set", "shift", "shopt", "source", "suspend", "test", "then", "time", "times"),
+        *("trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "which", "while"),
+    )
+)
+"""Names that the shell itself knows. For these `which` and `command -v` print a name or a sentence instead of a path."""
 
 
 def _predict_paths(script: Script, state: ShellState, home: str) -> tuple[str, ...]:
@@ -203,7 +214,7 @@ def _predict_paths(script: Script, state: ShellState, home: str) -> tuple[str, .
     words = [word for raw in command.words for word in expand_word(raw, state, home)]
     text = " ".join(word.value or "\0" for word in words)
     for pattern, places in _PATH_PRINTERS.items():
-        if found := re.fullmatch(pattern, text):
+        if (found := re.fullmatch(pattern, text)) and not (found.re.groups and found[1] in _SHELL_NAMES):
             return tuple(place.format(found[1] if found.re.groups else "") for place in places)
     return ()
 

@@ -425,7 +425,7 @@ def _staged_path(call: Invocation, word: Word) -> None:
         call.report_path("read", word)
 
 
-def _renamed(call: Invocation, word: Word) -> None:
+def _new_name(call: Invocation, word: Word) -> None:
     """Judge the last operand of `git mv`: the new name of a file, or the directory that files move to."""
     call.report_path("write", word)
     operands = [given for given in call.words if not given.prefix.startswith("-")]
@@ -703,7 +703,7 @@ VERBS: Mapping[str, Verb] = {
     "unstaged": lambda call, word: call.report_path("git-state", word),
     "committed": _revision_or_path,
     "staged": _staged_path,
-    "renamed": _renamed,
+    "renamed": _new_name,
     "setting": _setting,
     # programs that build and run
     "makes": _make_argument,
