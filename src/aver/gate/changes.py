@@ -14,8 +14,8 @@ not even by a write that the gate itself has missed. `outcome.result` of the rec
     basis        {rules, settings, keys}:
                    rules     {digest, source, trouble, passing}: `source` is the directory, or `starter`; `passing`
                              names the canaries that the rules let pass
-                   settings  the tables `[gate]`, `[approvals]`, `[hooks]` and `[gateway]`, by dotted names, each value as
-                             JSON text
+                   settings  the tables `[gate]`, `[approvals]`, `[hooks]` and `[gateway]`, by dotted names, each
+                             value as JSON text
                    keys      every key of the ring: "<identity> <purpose> <fingerprint> <retired at, or active>"
 
 Several machines may share a ledger, each with its own settings. A machine compares only with records that a key of its
