@@ -9,14 +9,14 @@ from aver import SeedSigner
 from aver.capsule.canonical import ascii_json
 from aver.capsule.json_reader import read_json
 from aver.errors import AverError
-from aver.gateway.attestation import PolicyKeys, build_attestation, sign_attestation
+from aver.gateway.proof.attestation import PolicyKeys, build_attestation, sign_attestation
 from aver.gateway.delegation import check_delegation, sign_delegation
-from aver.gateway.evidence import PolicyBits, build_share
-from aver.gateway.evidence_report import EvidenceRequest
+from aver.gateway.proof.evidence import PolicyBits, build_share
+from aver.gateway.proof.evidence_report import EvidenceRequest
 from aver.gateway.ingress import check_ingress, sign_ingress
 from aver.gateway.intents import read_inputs
-from aver.gateway.patch import SanitizePatch, parse_patch
-from aver.gateway.predicate import EvidenceTrust, KnownCommit, judge_commit
+from aver.gateway.proof.patch import SanitizePatch, parse_patch
+from aver.gateway.proof.predicate import EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.request import ActRequest, BoundRequest
 from aver.gateway.specs import SPEC_FILES, AcceptRules, read_spec_bytes, validate_specs
 from aver.keys.mac_keys import parse_mac_keys

@@ -6,8 +6,8 @@ import re
 
 from aver.gateway.codes import load_reason_codes
 from aver.gateway.intents import INTENTS
-from aver.gateway.patch import PATCH_NAMES, PATCHED_INPUTS
-from aver.gateway.predicate import PROOF_CHECKS
+from aver.gateway.proof.patch import PATCH_NAMES, PATCHED_INPUTS
+from aver.gateway.proof.predicate import PROOF_CHECKS
 from support.doc_pages import DOCS
 
 PAGE = (DOCS / "gateway" / "evidence.md").read_text("utf-8")

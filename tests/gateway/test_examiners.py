@@ -16,7 +16,7 @@ from aver.capsule.aver_block import BLOCK_KEY
 from aver.capsule.sealed import Sealed
 from aver.gateway.act_records import revocation_key
 from aver.gateway.act_rules import ActTrust, find_attestation_problem
-from aver.gateway.attestation import Attestation, PolicyKeys, sign_attestation
+from aver.gateway.proof.attestation import Attestation, PolicyKeys, sign_attestation
 from aver.gateway.delegation import read_delegation, sign_delegation
 from aver.gateway.delegation_records import (
     build_issue_draft,
@@ -26,7 +26,7 @@ from aver.gateway.delegation_records import (
     read_issue,
     read_revocation,
 )
-from aver.gateway.executor import EffectOrder
+from aver.gateway.executor.executor import EffectOrder
 from aver.gateway.recorded_act import read_header, read_recorded_preview
 from aver.ledger import open_ledger as open_plain_ledger
 from aver.ledger.bundle import export_bundle, import_bundle

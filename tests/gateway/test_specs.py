@@ -15,7 +15,7 @@ import jsonschema_rs
 import pytest
 
 from aver.errors import BadInput
-from aver.gateway.evidence import OUTPUTS, TAG_BYTES
+from aver.gateway.proof.evidence import OUTPUTS, TAG_BYTES
 from aver.gateway.specs import (
     ACCEPT_PREDICATE,
     CONTRACT,

@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aver.capsule.canonical import ascii_json
-from aver.gateway.attestation import (
+from aver.gateway.proof.attestation import (
     PolicyKeys,
     build_attestation,
     compute_facts_sha256,
     sign_attestation,
 )
-from aver.gateway.evidence import PolicyBits, build_share
-from aver.gateway.patch import NOOP, SanitizePatch
-from aver.gateway.predicate import Acceptance, EvidenceTrust, KnownCommit, judge_commit
+from aver.gateway.proof.evidence import PolicyBits, build_share
+from aver.gateway.proof.patch import NOOP, SanitizePatch
+from aver.gateway.proof.predicate import Acceptance, EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.request import BoundRequest
 from aver.keys import SeedSigner, sign_statement
 

@@ -22,7 +22,7 @@ from aver.gate.approvals.vote import APPROVAL_PURPOSE
 from aver.gate.decision_record import REFUSING_DECISIONS
 from aver.gate.examiners import RecordedUse
 from aver.gateway.act_records import mark_key, outcome_key
-from aver.gateway.attestation import (
+from aver.gateway.proof.attestation import (
     Attestation,
     BadAttestation,
     PolicyKeys,
@@ -30,9 +30,9 @@ from aver.gateway.attestation import (
     read_attestation,
 )
 from aver.gateway.codes import ALLOW, ALLOW_INSECURE, SUCCESSES
-from aver.gateway.evidence import SERVERS, MacKeys
-from aver.gateway.patch import NOOP, parse_patch
-from aver.gateway.predicate import Acceptance, EvidenceTrust, KnownCommit, judge_commit
+from aver.gateway.proof.evidence import SERVERS, MacKeys
+from aver.gateway.proof.patch import NOOP, parse_patch
+from aver.gateway.proof.predicate import Acceptance, EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.recorded_act import (
     COMMITTABLE,
     GatedDecision,

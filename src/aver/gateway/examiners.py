@@ -3,7 +3,7 @@
 The holder of the ledger's key can seal any record. He cannot make the two policy servers sign, nor a person, nor a
 principal. So each act is held to what these have signed, and to the other records about it.
 
-`evidence`: the accept predicate (`aver.gateway.predicate`) is applied again to each `act.commit`, with the sealed
+`evidence`: the accept predicate (`aver.gateway.proof.predicate`) is applied again to each `act.commit`, with the sealed
 shares and attestations. The verifier computes the request's hash from the inputs that the PREVIEW keeps. Ages count by
 the record's own time. Attestations count by public keys of `policy:0` and `policy:1` that the verifier knows; without
 them the check is not made, and the verdict is `qualified`. MACs are checked where their secret keys are at hand. The
@@ -48,11 +48,11 @@ from aver.gateway.act_rules import (
     judge_evidence,
     load_trust,
 )
-from aver.gateway.attestation import POLICY_PURPOSE
+from aver.gateway.proof.attestation import POLICY_PURPOSE
 from aver.gateway.delegation import DELEGATION_PURPOSE
 from aver.gateway.delegation_evidence import DelegationJudge
 from aver.gateway.delegation_records import ISSUE_KIND, REVOKE_KIND, delegations_chain, read_issue, read_revocation
-from aver.gateway.predicate import Acceptance
+from aver.gateway.proof.predicate import Acceptance
 from aver.gateway.recorded_act import (
     ActHeader,
     GatedDecision,

@@ -22,7 +22,7 @@ from aver.gate.action import Action
 from aver.gate.effects.findings import build_path_roots, locate_path
 from aver.gateway.intents import INTENTS
 from aver.gateway.request import BoundRequest
-from aver.gateway.workspace_files import FileLook
+from aver.gateway.executor.workspace_files import FileLook
 
 FILE_INTENTS = frozenset({"ReadWorkspaceFile", "WriteWorkspaceFile", "DeleteWorkspaceFile"})
 CHANGING_INTENTS = frozenset({"WriteWorkspaceFile", "DeleteWorkspaceFile"})

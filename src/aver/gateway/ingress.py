@@ -36,7 +36,7 @@ from typing import Any, NoReturn
 
 from aver.errors import BadInput, Refused
 from aver.fast_dataclass import dataclass
-from aver.gateway.evidence import TS_MAX
+from aver.gateway.proof.evidence import TS_MAX
 from aver.gateway.request import CALLER_MAX, TOKEN_MAX, Constraints
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring

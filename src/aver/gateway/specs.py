@@ -19,7 +19,7 @@ from typing import Any
 from aver.capsule.json_document import check_object, parse_document
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
-from aver.gateway.evidence import NAME_MAX, OUTPUTS, OUTPUTS_MAX, TAG_BYTES
+from aver.gateway.proof.evidence import NAME_MAX, OUTPUTS, OUTPUTS_MAX, TAG_BYTES
 from aver.lazy_pattern import lazy_pattern
 
 EVIDENCE_SCHEMA = "secureclaw_executor_accept_v1.schema.json"

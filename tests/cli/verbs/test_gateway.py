@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aver.gateway.evidence import PolicyBits
+from aver.gateway.proof.evidence import PolicyBits
 from aver.gateway.specs import ACCEPT_PREDICATE, SPEC_FILES, read_spec_bytes
 from aver.keys import RingEntry, build_key_export
 from support.aver_command import Aver, Ran

@@ -19,7 +19,7 @@ from aver.cli.terminal import Screen, print_json
 from aver.errors import BadInput
 
 if TYPE_CHECKING:
-    from aver.gateway.attestation import PolicyKeys
+    from aver.gateway.proof.attestation import PolicyKeys
     from aver.keys.mac_keys import MacKeyring
 
 EXAMPLES = """\
@@ -69,8 +69,8 @@ def _parse_seconds(text: str) -> float:
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.capsule.json_document import dump_document
     from aver.files.new_file import check_new_path, write_new_file
-    from aver.gateway.evidence_report import EvidenceRequest, build_report
-    from aver.gateway.predicate import EvidenceTrust, KnownCommit, judge_commit
+    from aver.gateway.proof.evidence_report import EvidenceRequest, build_report
+    from aver.gateway.proof.predicate import EvidenceTrust, KnownCommit, judge_commit
     from aver.gateway.specs import ACCEPT_PREDICATE, AcceptRules
 
     if given.out:
@@ -132,7 +132,7 @@ def _find_mac_keys(number: int, option: str | None) -> MacKeyring | None:
 
 def _read_ttl(variable: str) -> float:
     """The greatest age of a share. As in the RFC's own tool, 0 and less mean the default."""
-    from aver.gateway.predicate import MAC_TTL
+    from aver.gateway.proof.predicate import MAC_TTL
 
     text = os.environ.get(variable, "")
     if not text:
@@ -146,7 +146,7 @@ def _read_ttl(variable: str) -> float:
 def _find_policy_keys() -> PolicyKeys | None:
     """The keys of both policy servers in this user's ring; None if the ring has no key of either."""
     from aver.config import load_config
-    from aver.gateway.attestation import PolicyKeys
+    from aver.gateway.proof.attestation import PolicyKeys
     from aver.keys import KeyStore
 
     keys = PolicyKeys.from_ring(KeyStore(load_config().home).ring())

@@ -27,7 +27,7 @@ from aver.capsule.canonical import canonical_json
 from aver.capsule.json_document import check_object
 from aver.errors import BadInput, NotCanonical
 from aver.fast_dataclass import dataclass
-from aver.gateway.predicate import (
+from aver.gateway.proof.predicate import (
     NOT_CHECKED,
     Acceptance,
     EvidenceTrust,

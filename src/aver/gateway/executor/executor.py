@@ -1,6 +1,6 @@
 """The executor: the only part that causes effects. It acts once, and only on evidence that it has checked itself.
 
-For each COMMIT it makes the checks of `aver.gateway.predicate`, in that order. Then:
+For each COMMIT it makes the checks of `aver.gateway.proof.predicate`, in that order. Then:
 
 1. mark   it appends `act.commit` with the key `act:<action_id>`. The ledger takes each key once, in any process and for
           good. So a second COMMIT of the same act is `REPLAY_DENY`.
@@ -46,11 +46,11 @@ from aver.gateway.codes import (
     REPLAY_DENY,
     build_envelope,
 )
-from aver.gateway.commit_order import CommitOrder
-from aver.gateway.confirmation import Confirmation, check_confirmation
-from aver.gateway.executor_life import ExecutorLife
-from aver.gateway.patch import NOOP, PatchedInputs, SanitizePatch, apply_patch
-from aver.gateway.predicate import EvidenceTrust, KnownCommit, judge_commit
+from aver.gateway.executor.commit_order import CommitOrder
+from aver.gateway.executor.confirmation import Confirmation, check_confirmation
+from aver.gateway.executor.executor_life import ExecutorLife
+from aver.gateway.proof.patch import NOOP, PatchedInputs, SanitizePatch, apply_patch
+from aver.gateway.proof.predicate import EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.request import BoundRequest
 from aver.gateway.settings import GatewaySettings
 from aver.keys.statement import Statement

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aver.capsule.canonical import canonical_json
 from aver.errors import BadInput
-from aver.gateway.attestation import (
+from aver.gateway.proof.attestation import (
     REASON_MAX,
     REASONS_MAX,
     RULES_MAX,
@@ -26,7 +26,7 @@ from aver.gateway.attestation import (
     read_attestation,
     sign_attestation,
 )
-from aver.gateway.evidence import PolicyBits, Share
+from aver.gateway.proof.evidence import PolicyBits, Share
 from aver.keys import Ring, RingEntry, SeedSigner, verify_ed25519
 from support.commit_evidence import ACTION, ALLOWED, FACTS, PROGRAM, REQUEST, SIGNERS, TS, CommitEvidence
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aver.errors import BadInput, Refused
 from aver.gateway.intents import INTENTS, bind_inputs
-from aver.gateway.patch import (
+from aver.gateway.proof.patch import (
     CLAMP_MAX,
     NOOP,
     PATCH_NAMES,

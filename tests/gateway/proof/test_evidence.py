@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from aver.capsule.canonical import ascii_json
 from aver.gateway.codes import load_proof_details
-from aver.gateway.evidence import (
+from aver.gateway.proof.evidence import (
     OUTPUTS,
     BadShare,
     PolicyBits,

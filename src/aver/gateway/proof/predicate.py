@@ -38,7 +38,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from aver.fast_dataclass import dataclass
-from aver.gateway.attestation import (
+from aver.gateway.proof.attestation import (
     Attestation,
     BadAttestation,
     PolicyKeys,
@@ -54,7 +54,7 @@ from aver.gateway.codes import (
     REPLAY_DENY,
     REQUIRE_CONFIRM,
 )
-from aver.gateway.evidence import (
+from aver.gateway.proof.evidence import (
     SERVERS,
     BadShare,
     MacKeys,
@@ -64,7 +64,7 @@ from aver.gateway.evidence import (
     join_shares,
     join_tags,
 )
-from aver.gateway.patch import NOOP, SanitizePatch, is_applicable
+from aver.gateway.proof.patch import NOOP, SanitizePatch, is_applicable
 from aver.gateway.specs import AcceptRules, find_evidence_error
 from aver.log import debug
 

@@ -28,7 +28,7 @@ from aver.capsule.canonical import canonical_json, has_surrogate
 from aver.capsule.json_document import check_object, check_version, int_field, text_field
 from aver.errors import AverError, BadInput
 from aver.fast_dataclass import dataclass
-from aver.gateway.evidence import NAME_MAX, REQUEST_SHA256_PATTERN, SERVERS, TS_MAX, PolicyBits, Share
+from aver.gateway.proof.evidence import NAME_MAX, REQUEST_SHA256_PATTERN, SERVERS, TS_MAX, PolicyBits, Share
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
 from aver.keys.statement import Statement, StatementSigner, check_statement, sign_statement
