@@ -8,6 +8,7 @@ import pytest
 
 from aver.errors import Refused
 from aver.gate.action import ACTION_TYPES
+from aver.gate.effects import intents as known_to_the_gate
 from aver.gateway.intents import (
     INPUTS_MAX,
     INTENTS,
@@ -290,3 +291,12 @@ def test_defaults_are_not_shared_between_requests() -> None:
     first = bind_inputs(INTENTS["CallTool"], {"server": "s", "tool": "t"})
     first["params"]["x"] = 1
     assert bind_inputs(INTENTS["CallTool"], {"server": "s", "tool": "t"})["params"] == {}
+
+
+def test_the_gate_knows_the_same_intents_and_inputs() -> None:
+    assert {name: intent.inputs for name, intent in INTENTS.items()} == {
+        name: tuple(profile.inputs) for name, profile in known_to_the_gate.INTENTS.items()
+    }
+    assert {name: intent.action_type for name, intent in INTENTS.items()} == {
+        name: profile.type for name, profile in known_to_the_gate.INTENTS.items()
+    }

@@ -1,16 +1,9 @@
 """The action that the gate judges for a request: made here, and nowhere else.
 
 The gateway makes it to gather the facts. A policy server makes it again from the request, and refuses a question about
-any other action. So no share can be got for one request by asking about another.
-
-    type        by the table of intents
-    tool        the intent; for a tool of an MCP server `mcp__<server>__<tool>`
-    arguments   the bound inputs
-    files       the file of the workspace, where the intent has one
-    diff        the change to that file, where the intent writes one
-    caller, session, workspace, and on_behalf_of: the external principal
-    call_id     the act's id
-    request_sha256    the hash of the request; so an approval of this action is one of this request
+any other action. So no share can be got for one request by asking about another. `aver.gate.effects.intents` says which
+type, tool and files an intent has. `call_id` is the act's id, and `request_sha256` the hash of the request: an approval
+of the action is one of this request.
 """
 
 from __future__ import annotations
@@ -20,37 +13,26 @@ import os
 from aver.diffs import unified_diff
 from aver.gate.action import Action
 from aver.gate.effects.findings import build_path_roots, locate_path
-from aver.gateway.intents import INTENTS
+from aver.gate.effects.intents import build_intent_action
 from aver.gateway.request import BoundRequest
 from aver.gateway.executor.workspace_files import FileLook
 
-FILE_INTENTS = frozenset({"ReadWorkspaceFile", "WriteWorkspaceFile", "DeleteWorkspaceFile"})
 CHANGING_INTENTS = frozenset({"WriteWorkspaceFile", "DeleteWorkspaceFile"})
 """The intents whose effect depends on the present state of a file."""
 
 
 def build_action(request: BoundRequest, *, action_id: str, workspace: str, diff: str | None = None) -> Action:
     """Build the action of a request. `diff` is that of a file that is written."""
-    inputs = request.inputs
-    tool, files = request.intent_id, tuple[str, ...]()
-    if request.intent_id == "CallTool":
-        tool = f"mcp__{inputs['server']}__{inputs['tool']}"
-    elif request.intent_id == "ReadResource":
-        tool = f"mcp__{inputs['server']}"
-    elif request.intent_id in FILE_INTENTS:
-        files = (os.path.join(workspace, inputs["relpath"]),)
-    return Action(
-        type=INTENTS[request.intent_id].action_type,
-        tool=tool,
-        arguments=inputs,
-        files=files,
-        diff=diff,
+    return build_intent_action(
+        request.intent_id,
+        request.inputs,
+        request_sha256=request.sha256,
         caller=request.caller,
-        on_behalf_of=request.external_principal or "",
         session=request.session,
         workspace=workspace,
+        on_behalf_of=request.external_principal or "",
         call_id=action_id,
-        request_sha256=request.sha256,
+        diff=diff,
     )
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from aver.errors import BadInput, Refused
 from aver.gateway.intents import INTENTS, bind_inputs
+from aver.gate.policy.annotations import LENGTH_MAX as CLAMP_MAX
 from aver.gateway.proof.patch import (
-    CLAMP_MAX,
     NOOP,
     PATCH_NAMES,
     PATCHED_INPUTS,

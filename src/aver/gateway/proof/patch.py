@@ -29,20 +29,15 @@ from aver.capsule.canonical import ascii_json
 from aver.capsule.masking.mask import mask
 from aver.errors import BadInput, Refused
 from aver.fast_dataclass import dataclass
+from aver.gate.policy import annotations
 from aver.gateway.codes import POLICY_DENY
-from aver.gateway.intents import INTENTS, read_domain
-from aver.lazy_pattern import lazy_pattern
+from aver.gateway.intents import INTENTS
 from aver.log import debug
 
 PATCH_NAMES = ("NOOP", "REDACT", "CLAMP_LEN", "REWRITE_DOMAIN_TO_PROXY")
 """The name of each patch; its number is its place here."""
 
 NOOP_ID, REDACT_ID, CLAMP_ID, REWRITE_ID = range(4)
-
-CLAMP_MAX = 1024 * 1024
-"""Most characters that CLAMP_LEN leaves: the longest text that the gate reads."""
-
-_CLAMP_LENGTH = lazy_pattern(r"[1-9][0-9]{0,6}")
 
 _TEXTS = {
     "SendMessage": ("text",),
@@ -118,24 +113,11 @@ class PatchedInputs:
 
 
 def parse_patch(text: str) -> SanitizePatch:
-    """Read the text of a rule's `@patch` annotation. Raises `BadInput`."""
-    name, *parameters = text.split(" ")
-    if name in ("NOOP", "REDACT") and not parameters:
-        return SanitizePatch(PATCH_NAMES.index(name))
-    if name == "CLAMP_LEN" and len(parameters) == 1 and _CLAMP_LENGTH.fullmatch(parameters[0]):
-        length = int(parameters[0])
-        if length <= CLAMP_MAX:
-            return SanitizePatch(CLAMP_ID, max_chars=length)
-    if name == "REWRITE_DOMAIN_TO_PROXY" and len(parameters) == 1:
-        try:
-            if read_domain(parameters[0], "host") == parameters[0]:
-                return SanitizePatch(REWRITE_ID, host=parameters[0])
-        except Refused:
-            pass  # The error below says what a patch is.
-    raise BadInput(
-        f"{text[:80]!r} is not a patch",
-        advice=f"use NOOP, REDACT, CLAMP_LEN n (1 to {CLAMP_MAX}) or REWRITE_DOMAIN_TO_PROXY host, with one space",
-    )
+    """Read the text of a rule's `@patch` annotation, or `NOOP`. Raises `BadInput`."""
+    if text == PATCH_NAMES[NOOP_ID]:
+        return NOOP
+    found = annotations.parse_patch(text)
+    return SanitizePatch(PATCH_NAMES.index(found.word), max_chars=found.length or None, host=found.host or None)
 
 
 def is_applicable(patch: SanitizePatch, intent_id: str) -> bool:
