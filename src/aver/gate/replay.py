@@ -10,7 +10,7 @@ Someone who has the ledger's key can seal a decision that was never made. They c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -35,7 +35,14 @@ OTHER_VERSION = "another version of Aver's tables of effects decided it"
 NOT_JUDGED = "it was refused without being judged"
 """Why a refusal is not made again. Nothing else follows from such a refusal, and no other decision can claim this."""
 
+<<<<<<< ours
 MASK_MARK = MASK_START.encode()
+=======
+BASIS_NAMES = ("rules", "state", "diff", "written")
+"""The blobs that a decision rests on. Old decisions have no `written`."""
+
+MASK_MARK = b"[masked:"
+>>>>>>> theirs
 """How the text begins that masking puts in the place of a secret."""
 
 
@@ -64,7 +71,7 @@ def replay_decision(
         result = content["outcome"]["result"]
         if (unrepeatable := _check_repeatable(result, known)) is not None:
             return unrepeatable
-        basis = {name: _fetch_blob(reference, blob) for name, reference in result["basis"].items()}
+        basis = read_basis(result, blob)
         is_masked = bool(result["masked"]["count"])
         action = action_from_dict(result["action"], basis["diff"])
         # Large texts of a record are in blobs. Read them only where the action needs them.
@@ -75,7 +82,7 @@ def replay_decision(
         texts: tuple[bytes, ...] = ()
         if is_masked:
             beside = {name: result.get(name) for name in ("facts", "policy", "fixes", "reasons")}
-            blobs = (basis["diff"] or b"", basis.get("written") or b"")
+            blobs = (basis["diff"] or b"", basis["written"] or b"")
             texts = (canonical_bytes(action.to_dict()), *blobs, canonical_bytes(beside))
         if is_masked and not any(MASK_MARK in text for text in texts):
             return ReplayResult("other", "it says that secrets were masked in it, and none are")
@@ -206,6 +213,16 @@ def _parse_bundle(rules: bytes) -> PolicyBundle:
     if not isinstance(schema, str) or not schema:
         raise BadInput("the rules of the decision have no schema")
     return build_policy_bundle(document["files"], schema)
+
+
+def read_basis(
+    result: Mapping[str, Any], blob: Callable[[str], bytes], names: Collection[str] = BASIS_NAMES
+) -> dict[str, bytes | None]:
+    """Return the bytes of the blobs that a decision rests on, by name; None for one that it does not have.
+
+    Raises `NotFound` where a blob is not here, and `BadInput` where it has other bytes.
+    """
+    return {name: _fetch_blob(result["basis"].get(name), blob) for name in names}
 
 
 def _fetch_blob(reference: Any, blob: Callable[[str], bytes]) -> bytes | None:
