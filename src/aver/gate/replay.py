@@ -35,14 +35,10 @@ OTHER_VERSION = "another version of Aver's tables of effects decided it"
 NOT_JUDGED = "it was refused without being judged"
 """Why a refusal is not made again. Nothing else follows from such a refusal, and no other decision can claim this."""
 
-<<<<<<< ours
-MASK_MARK = MASK_START.encode()
-=======
 BASIS_NAMES = ("rules", "state", "diff", "written")
 """The blobs that a decision rests on. Old decisions have no `written`."""
 
-MASK_MARK = b"[masked:"
->>>>>>> theirs
+MASK_MARK = MASK_START.encode()
 """How the text begins that masking puts in the place of a secret."""
 
 
