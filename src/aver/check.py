@@ -116,6 +116,12 @@ FORMATS = (
     ),
     Format("a run", "actions.run_files:is_run", "actions.verify:judge_run", directory=True),
     CAP,
+    Format(
+        "the file of an act",
+        "gateway.act_file_verdict:is_act_file",
+        "gateway.act_file_verdict:judge_act_file",
+        "gateway.act_file_verdict:read_act_records",
+    ),
     Format("a proof", "actions.run_files:is_proof", "actions.verify:judge_proof"),
     Format("actions", "actions.run_files:is_actions_file", "actions.verify:judge_actions"),
     # The last two take all JSON that is left, so that a damaged file of capsules fails instead of being unknown.

@@ -123,7 +123,7 @@ def test_a_verdict_names_what_it_did_not_check(acts: Acts, tmp_path: Path) -> No
     export_bundle(ledger, tmp_path / "bundle")
     # Without MAC keys the attestations count; the report says so.
     verdict = aver.verify(tmp_path / "bundle", keys=acts.keys)
-    assert "MACs not checked" in verdict.check("evidence").reason
+    assert "the MACs of 4 not checked" in verdict.check("evidence").reason
     # Without the keys of the policy servers, nothing holds the evidence.
     keys = [key for key in acts.keys if getattr(key, "purpose", "") != "policy"]
     verdict = aver.verify(tmp_path / "bundle", keys=keys)

@@ -407,8 +407,8 @@ class _ActExaminer:
 
 _NOTES = {
     EVIDENCE_CHECK: {
-        "embedded": "{} acts by one process that held the keys of both policy servers",
-        "MACs not checked": "{} MACs not checked, for want of their keys: the attestations count",
+        "embedded": "{} by one process that held the keys of both policy servers",
+        "MACs not checked": "the MACs of {} not checked, for want of their keys: the attestations count",
         "inputs not kept": "{} request hashes not computed again, because the inputs were not kept",
         "facts masked": "the facts of {} not compared, because secrets in them were masked",
     },

@@ -82,6 +82,8 @@ class ExaminedChain:
     """Records before this place were verified earlier."""
     is_excerpt: bool = False
     """Whether only some of its records are here."""
+    is_attested: bool = False
+    """Whether others have signed the facts of its decisions. Then the decisions before an excerpt are not needed."""
 
     @property
     def domain(self) -> str:
