@@ -13,6 +13,7 @@ from aver.cli.options import Parser, add_action_parser
 from aver.cli.terminal import Screen
 
 SUBCOMMANDS = {
+    "export": ("aver.cli.verbs.gateway.export", "write one act as a file that anyone can verify"),
     "verify-evidence": (
         "aver.cli.verbs.gateway.verify_evidence",
         "judge the evidence of one act by the RFC's accept predicate",
@@ -22,6 +23,7 @@ SUBCOMMANDS = {
 """Each subcommand with its module and its summary."""
 
 EXAMPLES = """\
+  aver gateway export a_kR3vX0aQ9sTn2LbE --out act.json
   aver gateway verify-evidence --commit commit.json --request request.json
   aver gateway validate-specs"""
 
