@@ -92,7 +92,6 @@ def open_embedded(
         ledger,
         servers=servers,
         executor=executor,
-        program_id=lambda: name_program(load(workspace)),
         workspace=workspace,
         settings=settings,
         session=session,

@@ -25,6 +25,9 @@ from aver.gateway.act_records import COMMIT_KIND, outcome_key
 from aver.ledger import Ledger
 
 LOCK_SUFFIX = ".lock"
+SOCKET_LOCK_SUFFIX = ".sock.lock"
+"""The lock of a part that listens in the same directory."""
+
 LOCK_FILE_MAX = 4096
 """Largest file of an executor's lock, in bytes. It holds four short texts."""
 
@@ -73,6 +76,8 @@ class ExecutorLife:
         """Return the executors of this ledger whose lock nobody holds any more."""
         found = []
         for path in sorted(self._directory.glob(f"*{LOCK_SUFFIX}")) if self._directory.is_dir() else ():
+            if path.name.endswith(SOCKET_LOCK_SUFFIX):
+                continue  # A part that starts just now would find its socket taken.
             try:
                 handle = open_lock_file(path)
             except OSError:

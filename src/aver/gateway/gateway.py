@@ -29,9 +29,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from aver import clock
-from aver.errors import AverError, Refused
+from aver.errors import AverError, Refused, Unavailable
 from aver.fast_dataclass import dataclass
-from aver.gate.ask import Answer, ask
+from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
@@ -59,7 +59,7 @@ from aver.gateway.ingress import Ingress, bind_constraints
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
 from aver.gateway.patch import NOOP
 from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
-from aver.gateway.policy_server import Evaluator
+from aver.gateway.policy_server import Evaluator, name_program
 from aver.gateway.request import ActRequest, BoundRequest
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
 from aver.gateway.workspace_files import WorkspaceFiles
@@ -98,7 +98,8 @@ CLOSED_SCHEMA: Mapping[str, Any] = {
 class Commits(Protocol):
     """The executor in this process, or the way to one elsewhere."""
 
-    def execute(self, order: CommitOrder) -> dict[str, Any]: ...
+    def execute(self, order: CommitOrder) -> dict[str, Any]:
+        """Carry out an order, or refuse it. `Unavailable` only where the order cannot have reached the executor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,6 @@ class Gateway:
         *,
         servers: Sequence[Evaluator],
         executor: Commits,
-        program_id: Callable[[], str],
         workspace: str,
         settings: GatewaySettings,
         deployment: Deployment = "embedded",
@@ -135,8 +135,7 @@ class Gateway:
         self.settings = settings
         self._servers = servers
         self._executor = executor
-        self._program_id = program_id
-        self._deployment = deployment
+        self.deployment = deployment
         self._clock = clock
         self._close = close
         self.door = Door(session=check_session(session or new_session()))
@@ -219,7 +218,7 @@ class Gateway:
             allowed = find_capabilities(self.settings.principals, delegation.principal)
             if allowed is not None and not may_name(allowed, name):
                 raise Refused("PRINCIPAL_CAPABILITY_DENY", f"{delegation.principal} may not use {name}")
-        surroundings = Surroundings(door.ingress, self._deployment, self.settings.is_insecure)
+        surroundings = Surroundings(door.ingress, self.deployment, self.settings.is_insecure)
         return _Visit(door, act.caller, delegation, surroundings, bool(constraints.user_confirm))
 
     def _refuse(self, refusal: Refused, intent_id: str, caller: str, door: Door) -> dict[str, Any]:
@@ -234,7 +233,7 @@ class Gateway:
             action_id=new_action_id(),
         )
         draft, _ = build_preview_draft(
-            preview, Surroundings(door.ingress, self._deployment, self.settings.is_insecure), keeps_inputs=False
+            preview, Surroundings(door.ingress, self.deployment, self.settings.is_insecure), keeps_inputs=False
         )
         self.ledger.append(act_chain(door.session), draft)
         return build_envelope(code, str(refusal))
@@ -333,7 +332,8 @@ class Gateway:
         shares = preview.shares or ()
         if preview.need_confirm and self.settings.confirm == "approval":
             return True
-        if preview.program_id != self._program_id():
+        gate = load_gate(self.ledger.config, self.workspace, self.ledger)
+        if gate.bundle is None or preview.program_id != name_program(gate):
             return True
         return any(self._clock() - share["ts"] >= self.settings.mac_ttl - 1 for share in shares)
 
@@ -374,7 +374,11 @@ class Gateway:
             delegation_jti=visit.jti,
             ingress=visit.surroundings.ingress,
         )
-        return self._executor.execute(order)
+        try:
+            return self._executor.execute(order)
+        except Unavailable as error:
+            # An executor raises this only where the order has not reached it: nothing can have happened.
+            return self._refuse_commit(preview, visit, "EXECUTOR_UNAVAILABLE", str(error))
 
     def _is_confirmed(self, visit: _Visit) -> bool:
         """Whether the caller's own word counts as a person's confirmation."""

@@ -13,10 +13,10 @@ A refusal of both is also the gate's own decision. So its record can be made aga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from aver.errors import AverError, Unavailable
 from aver.fast_dataclass import dataclass
@@ -40,7 +40,6 @@ from aver.gateway.policy_server import (
 from aver.gateway.request import BoundRequest
 from aver.keys.statement import Statement
 from aver.log import debug
-from aver.serving.part_client import PartClient
 
 POLICY_UNAVAILABLE = "POLICY_UNAVAILABLE"
 
@@ -68,18 +67,24 @@ class PanelAnswer:
         return None if self.shares is None else {f"policy{share.server_id}": share.to_dict() for share in self.shares}
 
 
+class QuestionLink(Protocol):
+    """The way to a server in another process. Raises `Unavailable` where it gives no answer."""
+
+    def post(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
 class RemotePolicyServer:
     """A policy server in another process. Its answers count only with a valid signature by its key."""
 
-    def __init__(self, server_id: int, client: PartClient, keys: PolicyKeys) -> None:
+    def __init__(self, server_id: int, link: QuestionLink, keys: PolicyKeys) -> None:
         self._server_id = server_id
-        self._client = client
+        self._link = link
         self._keys = keys
 
     def evaluate(
         self, question: EvaluationQuestion, *, gate: Gate | None = None, effects: Effects | None = None
     ) -> PolicyEvaluation:
-        answer = self._client.post("/evaluate", question.to_dict())
+        answer = self._link.post("/evaluate", question.to_dict())
         if answer.keys() != {"share", "attestation"}:
             raise Unavailable(f"policy server {self._server_id} gave no answer that can be used")
         check_attestation(answer["attestation"], self._server_id, self._keys.of(self._server_id))

@@ -195,12 +195,16 @@ def rotate_mac_keys(path: Path) -> MacKeyring:
     return _change_file(path, create=False)
 
 
+def copy_mac_keys(path: Path, target: Path) -> None:
+    """Write the keyring of one file to another, for a second part that needs it. An older file there is replaced."""
+    ring = read_mac_keys(path)
+    _make_key_directory(target)
+    with lock_directory(target.parent.resolve()):
+        _write_ring(target, ring)
+
+
 def _change_file(path: Path, *, create: bool) -> MacKeyring:
-    try:
-        make_directory(path.parent)
-    except OSError as error:
-        raise Unavailable(f"cannot create {path.parent}: {error.strerror}") from error
-    require_safe_directory(path.parent)
+    _make_key_directory(path)
     # Locked, so that of two changes at a time none is lost. Readers need no lock: the file is replaced as a whole.
     with lock_directory(path.parent.resolve()):
         if not create:
@@ -209,10 +213,23 @@ def _change_file(path: Path, *, create: bool) -> MacKeyring:
             raise Refused("KEY_EXISTS", f"{path} exists already", advice="rotate it instead")
         else:
             ring = MacKeyring([MacKey("1", secrets.token_bytes(NEW_KEY_BYTES))])
-        lines = [f"{kid}:{key.hex()}\n" for kid, key in ring._keys]
-        replace_file(path, "".join(lines).encode("ascii"))
-        debug("keys", "wrote the MAC keys %s to %s", ring.kids, path)
+        _write_ring(path, ring)
     return ring
+
+
+def _make_key_directory(path: Path) -> None:
+    try:
+        make_directory(path.parent)
+    except OSError as error:
+        raise Unavailable(f"cannot create {path.parent}: {error.strerror}") from error
+    require_safe_directory(path.parent)
+
+
+def _write_ring(path: Path, ring: MacKeyring) -> None:
+    """Write a keyring. The caller holds the lock on the directory."""
+    lines = [f"{kid}:{key.hex()}\n" for kid, key in ring._keys]
+    replace_file(path, "".join(lines).encode("ascii"))
+    debug("keys", "wrote the MAC keys %s to %s", ring.kids, path)
 
 
 # --- where a part finds its keys

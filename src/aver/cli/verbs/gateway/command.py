@@ -13,6 +13,15 @@ from aver.cli.options import Parser, add_action_parser
 from aver.cli.terminal import Screen
 
 SUBCOMMANDS = {
+    "act": ("aver.cli.verbs.gateway.act", "send one act through the gateway"),
+    "mcp": ("aver.cli.verbs.gateway.mcp", "serve the gateway to an agent over MCP, with the one tool act"),
+    "serve": ("aver.cli.verbs.gateway.serve", "serve acts over HTTP, to this machine only"),
+    "init": ("aver.cli.verbs.gateway.init", "make a directory for each part, with exactly the keys it needs"),
+    "up": ("aver.cli.verbs.gateway.up", "run the gateway, both policy servers and the executor as processes"),
+    "policy-server": ("aver.cli.verbs.gateway.policy_server", "run one of the two policy servers"),
+    "executor": ("aver.cli.verbs.gateway.executor", "run the executor"),
+    "pin": ("aver.cli.verbs.gateway.pin", "show what changed in the rules, and pin them for all parts"),
+    "status": ("aver.cli.verbs.gateway.status", "ask every part how it is"),
     "export": ("aver.cli.verbs.gateway.export", "write one act as a file that anyone can verify"),
     "verify-evidence": (
         "aver.cli.verbs.gateway.verify_evidence",
@@ -23,6 +32,9 @@ SUBCOMMANDS = {
 """Each subcommand with its module and its summary."""
 
 EXAMPLES = """\
+  aver gateway act CheckWriteWorkspaceFile --inputs '{"relpath": "a.txt", "content": "hello"}'
+  aver gateway init
+  aver gateway up --workspace ~/src/app
   aver gateway export a_kR3vX0aQ9sTn2LbE --out act.json
   aver gateway verify-evidence --commit commit.json --request request.json
   aver gateway validate-specs"""

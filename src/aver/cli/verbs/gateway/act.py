@@ -1,0 +1,120 @@
+"""`aver gateway act`: sends one act through the gateway, and prints its answer."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from aver.cli.files import read_json_file
+from aver.cli.options import Usage, add_json, add_ledger, add_tenant
+from aver.cli.terminal import Screen, StderrScreen, print_json
+from aver.errors import BadInput
+
+EXAMPLES = """\
+  aver gateway act CheckWriteWorkspaceFile --inputs '{"relpath": "a.txt", "content": "hello"}'
+  aver gateway act WriteWorkspaceFile --inputs @inputs.json --session build-7
+  aver gateway act WriteWorkspaceFile --inputs '{"tx_id": "tx_..."}' --session build-7
+  echo '{"relpath": "a.txt"}' | aver gateway act ReadWorkspaceFile --inputs - --json
+
+exit code: 0 allowed, 5 denied."""
+
+REFUSED = 5
+
+DEFAULT_CALLER = "command"
+
+STDIN_MAX = 16 * 1024 * 1024
+"""Most bytes of inputs on standard input: the largest document that the strict reader takes."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("intent", metavar="INTENT", help="the action to take, such as WriteWorkspaceFile")
+    parser.add_argument(
+        "--inputs", required=True, metavar="JSON", help="the inputs as JSON; @FILE for those in a file, - for stdin"
+    )
+    parser.add_argument(
+        "--constraints", default="{}", metavar="JSON", help="external_principal, delegation_token, user_confirm"
+    )
+    parser.add_argument("--caller", default=DEFAULT_CALLER, metavar="NAME", help="who acts (default: command)")
+    parser.add_argument("--session", default="", metavar="NAME", help="the session (default: a new one)")
+    parser.add_argument("--workspace", default=os.curdir, metavar="DIR", help="where acts happen (default: here)")
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.gateway.act_records import IngressNote
+    from aver.gateway.gateway import Door
+
+    document = {
+        "intent_id": given.intent,
+        "inputs": _read_object(given.inputs, "--inputs"),
+        "constraints": _read_object(given.constraints, "--constraints"),
+        "caller": given.caller,
+    }
+    with open_command_gateway(given) as gateway:
+        if gateway.settings.is_insecure:
+            StderrScreen().print_note("EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence")
+        door = Door(session=gateway.door.session, ingress=IngressNote("command"))
+        answer = gateway.act(document, door=door)
+        session = gateway.door.session
+    if given.json:
+        print_json({**answer, "session": session})
+    else:
+        _print_answer(answer, session, screen)
+    return 0 if answer["status"] == "OK" else REFUSED
+
+
+def open_command_gateway(given: argparse.Namespace) -> Any:
+    """Open the gateway for a command with `--workspace`, `--session`, `--ledger` and `--tenant`."""
+    from aver.check import open_ledger
+    from aver.gateway.parts.entrance import open_gateway_of
+
+    if not os.path.isdir(given.workspace):
+        raise Usage(f"the workspace {given.workspace} is not a directory")
+    ledger = open_ledger(given.ledger, tenant=given.tenant)
+    try:
+        return open_gateway_of(ledger, workspace=given.workspace, session=given.session, close=ledger.close)
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def _read_object(text: str, option: str) -> dict[str, Any]:
+    """Read an object in JSON. `-` reads standard input, and `@FILE` a file."""
+    from aver.capsule.json_reader import Unreadable, read_json
+
+    if text.startswith("@"):
+        found = read_json_file(Path(text[1:]))
+    else:
+        data = sys.stdin.buffer.read(STDIN_MAX + 1) if text == "-" else text.encode("utf-8", "surrogateescape")
+        try:
+            found = read_json(data)
+        except Unreadable as error:
+            raise BadInput(f"{option} cannot be read: {error}", advice='give an object, such as {"relpath": "a"}') from error
+    if not isinstance(found, dict):
+        raise BadInput(f"{option} must be an object in JSON")
+    return found
+
+
+def _print_answer(answer: dict[str, Any], session: str, screen: Screen) -> None:
+    mark = screen.status_mark("passed" if answer["status"] == "OK" else "failed")
+    screen.print_line(mark, f" {answer['status']} {answer['reason_code']}")
+    screen.print_wrapped(answer["summary"], indent="  ")
+    rows = {"session": session, **answer["data"]}
+    for name, value in rows.items():
+        if value in (None, "", [], {}):
+            continue
+        if name == "content":
+            screen.print_line("  content")
+            for line in str(value).splitlines():
+                screen.print_line(f"    {line}")
+        elif isinstance(value, dict):
+            screen.print_line(f"  {name:<16}{' '.join(f'{key}={item}' for key, item in value.items())}")
+        elif isinstance(value, list):
+            screen.print_line(f"  {name:<16}{'; '.join(map(str, value))}")
+        else:
+            screen.print_line(f"  {name:<16}{value}")

@@ -1,0 +1,77 @@
+"""`aver gateway status`: asks every part of the gateway how it is."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from aver.cli.options import add_json, add_ledger, add_tenant
+from aver.cli.terminal import Screen, print_json
+from aver.errors import AverError
+
+EXAMPLES = """\
+  aver gateway status
+  aver gateway status --json
+
+exit code: 0 all parts answer and run the pinned program, or all are in one process; 1 otherwise."""
+
+HEALTH_SECONDS = 5.0
+"""How long a part may take to answer."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_ledger(parser)
+    add_tenant(parser)
+    add_json(parser)
+
+
+def run(given: argparse.Namespace, screen: Screen) -> int:
+    from aver.check import open_ledger
+    from aver.gateway.parts.entrance import is_apart
+    from aver.gateway.parts.part_directories import PARTS, PartDirectories
+    from aver.gateway.parts.pinned_program import PinnedProgram
+    from aver.gateway.settings import read_gateway_settings
+
+    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        settings = read_gateway_settings(ledger.config)
+        directories = PartDirectories(ledger.config.home)
+        apart = is_apart(ledger, settings)
+        pinned = PinnedProgram.read(directories.program_path) if apart else None
+        parts = [_ask_part(directories, settings, part) for part in PARTS] if apart else []
+    is_well = all(part["ok"] and pinned and part["program_id"] == pinned.program_id for part in parts)
+    if given.json:
+        print_json(
+            {
+                "deployment": "apart" if apart else "embedded",
+                "program_id": None if pinned is None else pinned.program_id,
+                "parts": parts,
+                "ok": is_well,
+            }
+        )
+        return 0 if is_well else 1
+    if pinned is None:
+        screen.print_line("the gateway and its parts run in one process; aver gateway init makes parts that run apart")
+        return 0
+    screen.print_line(f"program {pinned.program_id}, pinned {pinned.pinned_at}")
+    for part in parts:
+        same = part["program_id"] == pinned.program_id
+        mark = screen.status_mark("ok" if part["ok"] and same else "problem")
+        words = part["problem"] or ("" if same else f"runs another program: {part['program_id']}")
+        screen.print_line(mark, f" {part['part']:<10}{part['address']}  {words}")
+    return 0 if is_well else 1
+
+
+def _ask_part(directories: Any, settings: Any, part: str) -> dict[str, Any]:
+    """Return how a part is."""
+    from aver.gateway.parts.part_directories import GATEWAY, LINK_TOKEN, read_link_token
+    from aver.serving.part_client import PartClient
+
+    address = directories.find_address(part, settings)
+    found: dict[str, Any] = {"part": part, "address": str(address), "ok": False, "program_id": None, "problem": ""}
+    try:
+        own = directories.of(GATEWAY)
+        token = read_link_token(own / (LINK_TOKEN if part == GATEWAY else f"{part}.token"))
+        health = PartClient(address, token, HEALTH_SECONDS, part=part).get("/health")
+        return {**found, "ok": health.get("part") == part, "program_id": health.get("program_id")}
+    except AverError as error:
+        return {**found, "problem": error.message}
