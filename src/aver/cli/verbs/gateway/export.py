@@ -12,7 +12,7 @@ from aver.files.new_file import check_new_path, write_new_file
 from aver.text import plural
 
 if TYPE_CHECKING:
-    from aver.gateway.act_file import ActFile
+    from aver.gateway.judgement.act_file import ActFile
     from aver.keys import Ring
 
 EXAMPLES = """\
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gateway.act_file import build_act_file, parse_act_file
+    from aver.gateway.judgement.act_file import build_act_file, parse_act_file
     from aver.ledger import open_ledger
 
     path = Path(given.out)

@@ -1,6 +1,6 @@
 """The verdict on the file of one act: by public keys alone, without a ledger.
 
-1. The file has its one form, and its parts have theirs (`aver.gateway.act_file`).
+1. The file has its one form, and its parts have theirs (`aver.gateway.judgement.act_file`).
 2. Each record holds by itself: hash, signature, seal, key. The roster of approvers is whole, so its links are judged,
    too. Of the other chains the file has single records, whose links cannot be judged.
 3. The records are those of this act, in order, and all that they refer to is there.
@@ -24,7 +24,8 @@ from aver.errors import AverError, BadInput, NotFound
 from aver.files.regular import open_file
 from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.decision_record import DECISION_KIND
-from aver.gateway.act_file import (
+from aver.gateway.act_records import PREVIEW_KIND
+from aver.gateway.judgement.act_file import (
     ACT_FILE_MAX,
     ACT_KINDS,
     BLOB_KEPT_MAX,
@@ -33,7 +34,6 @@ from aver.gateway.act_file import (
     find_tokens,
     parse_act_file,
 )
-from aver.gateway.act_records import PREVIEW_KIND
 from aver.keys.algorithms import verify_ed25519, verify_ml_dsa_65
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
@@ -170,6 +170,12 @@ class _ActFileJudge:
                 self._fail("SCHEMA_INVALID", "it does not belong to the act of this file", record)
         if len(self._reader.chains) != len({chain.partition(".")[0] for chain in self._reader.chains}):
             self._fail("SCHEMA_INVALID", "it has records of two sessions or tenants")
+        # Only where a system file says who may approve, the ledger has no roster.
+        anchors = {
+            record.to_dict()["outcome"]["result"].get("anchor") for record in self._reader.of_domain("approvals")
+        }
+        if "ledger" in anchors and not self._reader.of_domain("approvers"):
+            self._fail("ARTIFACT_MISSING", "it lacks the roster of those who may approve")
         if (found.approved_in is not None) != bool(requests):
             self._fail("SCHEMA_INVALID", "it says where a person was asked, and none was, or the other way round")
         self._check_references()
@@ -309,6 +315,10 @@ class ActFileReader:
         self.chains: dict[str, list[Sealed]] = {}
         for record in found.records:
             self.chains.setdefault(str(record.chain), []).append(record)
+
+    def of_domain(self, domain: str) -> list[Sealed]:
+        """The records of the chain of this domain; none where it is not here."""
+        return [record for record in self._found.records if str(record.chain).partition(".")[0] == domain]
 
     def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
         yield from self._of(chain)[start:stop]

@@ -52,7 +52,7 @@ from aver.gateway.attestation import POLICY_PURPOSE
 from aver.gateway.delegation import DELEGATION_PURPOSE
 from aver.gateway.delegation_records import read_token_statement
 from aver.gateway.evidence import SERVERS
-from aver.gateway.recorded_act import FetchBlob
+from aver.gateway.judgement.recorded_act import FetchBlob
 from aver.gateway.settings import read_gateway_settings
 from aver.keys.public_key import PublicKey
 from aver.keys.statement import Statement
