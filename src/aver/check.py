@@ -117,6 +117,12 @@ FORMATS = (
     ),
     Format("a run", "actions.run_files:is_run", "actions.verify:judge_run", directory=True),
     CAP,
+    Format(
+        "the file of an act",
+        "gateway.judgement.act_file_verdict:is_act_file",
+        "gateway.judgement.act_file_verdict:judge_act_file",
+        "gateway.judgement.act_file_verdict:read_act_records",
+    ),
     Format("a proof", "actions.run_files:is_proof", "actions.verify:judge_proof"),
     Format("actions", "actions.run_files:is_actions_file", "actions.verify:judge_actions"),
     # The last two take all JSON that is left, so that a damaged file of capsules fails instead of being unknown.
@@ -161,7 +167,9 @@ EXAMINERS = (
     Examiner(("gate",), ("decisions",), _examine_decisions),
     Examiner(("gate",), ("changes",), partial(_examine_later, "gate.examiners:examine_changes")),
     Examiner(("actions",), RUN_CHECKS, partial(_examine_later, "actions.verify:examine_runs")),
-    Examiner(("gateway", "delegations"), ACT_CHECKS, partial(_examine_later, "gateway.examiners:examine_acts")),
+    Examiner(
+        ("gateway", "delegations"), ACT_CHECKS, partial(_examine_later, "gateway.judgement.examiners:examine_acts")
+    ),
 )
 """Every room's examiner of its own records: see `aver.verdict.examiner`."""
 

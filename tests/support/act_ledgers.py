@@ -29,9 +29,9 @@ from aver.gateway.act_records import (
     outcome_key,
     read_preview,
 )
+from aver.gateway.delegation import sign_delegation
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.executor.confirmation import check_confirmation
-from aver.gateway.delegation import sign_delegation
 from aver.gateway.request import BoundRequest
 from support.acts import Office, open_office
 from support.approvals import somebody

@@ -296,7 +296,7 @@ class _DecisionExaminer:
         if after is None:
             return
         if before is None:
-            self.without_past += 1
+            self.without_past += not self._chain.is_attested
         elif any(facts.get(name, empty) != before.get(name, empty) for name, empty in EMPTY_SESSION.items()):
             self._add_failure("its account of the session's past differs from the decision before it", place)
         if isinstance(after, dict) and after.keys() >= REQUIRED_STATE:

@@ -16,14 +16,14 @@ from functools import partial
 
 from aver.errors import Refused
 from aver.gate.ask import load_gate
-from aver.gateway.proof.attestation import PolicyKeys
-from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.executor.executor import ActEffect, Executor
+from aver.gateway.executor.workspace_effects import WorkspaceEffects
 from aver.gateway.gateway import Gateway
 from aver.gateway.policy_server import PolicyServer, name_program
+from aver.gateway.proof.attestation import PolicyKeys
+from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.proof.predicate import EvidenceTrust
 from aver.gateway.settings import GatewaySettings
-from aver.gateway.executor.workspace_effects import WorkspaceEffects
 from aver.keys.mac_keys import SHARED, create_mac_keys, mac_key_path, shared_mac_source, verifier_mac_source
 from aver.ledger import Ledger
 

@@ -14,8 +14,8 @@ from aver.diffs import unified_diff
 from aver.gate.action import Action
 from aver.gate.effects.findings import build_path_roots, locate_path
 from aver.gate.effects.intents import build_intent_action
-from aver.gateway.request import BoundRequest
 from aver.gateway.executor.workspace_files import FileLook
+from aver.gateway.request import BoundRequest
 
 CHANGING_INTENTS = frozenset({"WriteWorkspaceFile", "DeleteWorkspaceFile"})
 """The intents whose effect depends on the present state of a file."""

@@ -52,17 +52,17 @@ from aver.gateway.act_records import (
     revocation_key,
 )
 from aver.gateway.codes import BAD_REQUEST, build_envelope, load_reason_codes
-from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.delegation import Delegation, check_delegation
+from aver.gateway.executor.commit_order import CommitOrder
+from aver.gateway.executor.workspace_files import WorkspaceFiles
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
 from aver.gateway.ingress import Ingress, bind_constraints
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
-from aver.gateway.proof.patch import NOOP
 from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
 from aver.gateway.policy_server import Evaluator, name_program
+from aver.gateway.proof.patch import NOOP
 from aver.gateway.request import ActRequest, BoundRequest
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
-from aver.gateway.executor.workspace_files import WorkspaceFiles
 from aver.keys.statement import Statement
 from aver.ledger import Entry, Ledger
 from aver.log import debug

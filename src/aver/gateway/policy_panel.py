@@ -25,10 +25,7 @@ from aver.gate.decide import Gate, build_refusal, decide
 from aver.gate.decision import Decision
 from aver.gate.decision_inputs import DecisionInputs
 from aver.gate.effects.effects import Effects
-from aver.gateway.proof.attestation import Attestation, PolicyKeys, check_attestation, read_attestation
 from aver.gateway.codes import POLICY_DENY, load_reason_codes
-from aver.gateway.proof.evidence import PolicyBits, Share
-from aver.gateway.proof.patch import NOOP, SanitizePatch
 from aver.gateway.policy_server import (
     EvaluationQuestion,
     Evaluator,
@@ -37,6 +34,9 @@ from aver.gateway.policy_server import (
     read_bits,
     read_patch,
 )
+from aver.gateway.proof.attestation import Attestation, PolicyKeys, check_attestation, read_attestation
+from aver.gateway.proof.evidence import PolicyBits, Share
+from aver.gateway.proof.patch import NOOP, SanitizePatch
 from aver.gateway.request import BoundRequest
 from aver.keys.statement import Statement
 from aver.log import debug

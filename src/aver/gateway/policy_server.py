@@ -31,9 +31,9 @@ from aver.gate.decision import Decision
 from aver.gate.decision_inputs import DecisionInputs
 from aver.gate.effects.effects import Effects
 from aver.gate.program import program_digest
+from aver.gateway.gated_action import build_action
 from aver.gateway.proof.attestation import build_attestation, build_refusal_attestation, sign_attestation
 from aver.gateway.proof.evidence import TAG_BYTES, PolicyBits, Share, build_share
-from aver.gateway.gated_action import build_action
 from aver.gateway.proof.patch import NOOP, SanitizePatch, is_applicable, parse_patch
 from aver.gateway.request import BoundRequest
 from aver.keys.mac_keys import MacKeyring

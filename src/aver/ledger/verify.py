@@ -116,7 +116,7 @@ def build_examinations(
                     is_complete=source == own,
                     is_single=is_single,
                     is_own=source == own and is_ours,
-                    home=ledger.config.home if source == own and is_ours else None,
+                    home=str(ledger.config.home) if source == own and is_ours else "",
                 )
             )
     return found

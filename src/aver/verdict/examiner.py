@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from aver.capsule.aver_block import read_block
@@ -82,6 +81,8 @@ class ExaminedChain:
     """Records before this place were verified earlier."""
     is_excerpt: bool = False
     """Whether only some of its records are here."""
+    is_attested: bool = False
+    """Whether others have signed the facts of its decisions. Then the decisions before an excerpt are not needed."""
 
     @property
     def domain(self) -> str:
@@ -103,8 +104,8 @@ class Examination:
     """Whether only this one chain is verified, not the whole that it belongs to."""
     is_own: bool = False
     """Whether the ring in `rules` is the one that seals in this ledger. Then records of other keys decide nothing."""
-    home: Path | None = None
-    """The home that the ring belongs to, where `is_own`: it may have further keys and settings."""
+    home: str = ""
+    """The directory of the home that the ring belongs to, where `is_own`: it has further keys and settings."""
 
     def select(self, *domains: str) -> list[ExaminedChain]:
         return [chain for chain in self.chains if chain.domain in domains]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.errors import BadInput, Refused
-from aver.gateway.intents import INTENTS, bind_inputs
 from aver.gate.policy.annotations import LENGTH_MAX as CLAMP_MAX
+from aver.gateway.intents import INTENTS, bind_inputs
 from aver.gateway.proof.patch import (
     NOOP,
     PATCH_NAMES,

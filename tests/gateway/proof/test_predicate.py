@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aver.capsule.json_reader import Unreadable, read_json
-from aver.gateway.proof.attestation import PolicyKeys
 from aver.gateway.codes import load_proof_details, load_reason_codes
+from aver.gateway.proof.attestation import PolicyKeys
 from aver.gateway.proof.evidence import PolicyBits, build_share
 from aver.gateway.proof.patch import NOOP, parse_patch
 from aver.gateway.proof.predicate import PROOF_CHECKS, Acceptance, EvidenceTrust, judge_commit

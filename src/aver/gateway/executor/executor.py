@@ -26,9 +26,9 @@ from aver.errors import AverError, Exists, Refused
 from aver.gate.decision_record import RecordedDecision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
+    TX_PREFIX,
     ActReport,
     CommitBasis,
-    TX_PREFIX,
     IngressNote,
     Preview,
     Surroundings,

@@ -29,9 +29,9 @@ from aver.errors import BadInput, NotFound, Refused, Unavailable
 from aver.files.atomic import make_directory, replace_file
 from aver.files.regular import require_safe_directory
 from aver.gate.ask import load_gate
+from aver.gateway.parts.pinned_program import PROGRAM_FILE, PinnedProgram
 from aver.gateway.proof.attestation import POLICY_PURPOSE, PolicyKeys
 from aver.gateway.proof.evidence import SERVERS
-from aver.gateway.parts.pinned_program import PROGRAM_FILE, PinnedProgram
 from aver.gateway.settings import GatewaySettings
 from aver.keys import KeyStore, RingEntry, build_key_export, read_keys
 from aver.keys.mac_keys import SHARED, copy_mac_keys, create_mac_keys, mac_key_path

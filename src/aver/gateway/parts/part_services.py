@@ -20,16 +20,16 @@ from aver.errors import BadInput, NotFound, Refused
 from aver.gate.decide import Gate
 from aver.gateway.codes import build_envelope
 from aver.gateway.executor.commit_order import CommitOrder
-from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.executor.executor import Executor
+from aver.gateway.executor.workspace_effects import WorkspaceEffects
 from aver.gateway.intents import INTENTS
 from aver.gateway.parts.part_directories import EXECUTOR, LINK_TOKEN, read_link_token, read_policy_keys
 from aver.gateway.parts.pinned_program import PROGRAM_FILE, PinnedProgram
 from aver.gateway.parts.remote_parts import MAJOR_HEADER, MAJORS
 from aver.gateway.policy_server import PolicyServer
+from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.proof.predicate import EvidenceTrust
 from aver.gateway.settings import GatewaySettings
-from aver.gateway.executor.workspace_effects import WorkspaceEffects
 from aver.keys import KeyStore
 from aver.keys.mac_keys import SHARED, mac_key_path, server_mac_source, shared_mac_source, verifier_mac_source
 from aver.ledger import Ledger

@@ -26,7 +26,6 @@ from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import outcome_key
 from aver.gateway.codes import DENY, OK, SUCCESSES, build_envelope, load_reason_codes
 from aver.gateway.executor.commit_order import CommitOrder
-from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.gateway import Gateway
 from aver.gateway.intents import INTENTS
 from aver.gateway.parts.part_directories import (
@@ -37,6 +36,7 @@ from aver.gateway.parts.part_directories import (
     read_policy_keys,
 )
 from aver.gateway.policy_panel import RemotePolicyServer
+from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.settings import GatewaySettings
 from aver.ledger import Ledger
 from aver.log import debug

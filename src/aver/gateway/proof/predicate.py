@@ -38,14 +38,6 @@ from dataclasses import field
 from typing import Any, Literal
 
 from aver.fast_dataclass import dataclass
-from aver.gateway.proof.attestation import (
-    Attestation,
-    BadAttestation,
-    PolicyKeys,
-    check_attestation,
-    find_binding_problem,
-    read_attestation,
-)
 from aver.gateway.codes import (
     ALLOW,
     BAD_COMMIT_PROOF,
@@ -53,6 +45,14 @@ from aver.gateway.codes import (
     POLICY_DENY,
     REPLAY_DENY,
     REQUIRE_CONFIRM,
+)
+from aver.gateway.proof.attestation import (
+    Attestation,
+    BadAttestation,
+    PolicyKeys,
+    check_attestation,
+    find_binding_problem,
+    read_attestation,
 )
 from aver.gateway.proof.evidence import (
     SERVERS,

@@ -24,6 +24,7 @@ SUBCOMMANDS = {
     "status": ("aver.cli.verbs.gateway.status", "ask every part how it is"),
     "delegate": ("aver.cli.verbs.gateway.delegate", "let a caller act for a principal, by a signed token"),
     "revoke": ("aver.cli.verbs.gateway.revoke", "end a delegation"),
+    "export": ("aver.cli.verbs.gateway.export", "write one act as a file that anyone can verify"),
     "verify-evidence": (
         "aver.cli.verbs.gateway.verify_evidence",
         "judge the evidence of one act by the RFC's accept predicate",
@@ -36,6 +37,7 @@ EXAMPLES = """\
   aver gateway act CheckWriteWorkspaceFile --inputs '{"relpath": "a.txt", "content": "hello"}'
   aver gateway init
   aver gateway up --workspace ~/src/app
+  aver gateway export a_kR3vX0aQ9sTn2LbE --out act.json
   aver gateway verify-evidence --commit commit.json --request request.json
   aver gateway validate-specs"""
 

@@ -1,7 +1,7 @@
 """The rules that the records of an act keep among themselves: pure functions from records to words.
 
-Each function returns the first problem in words, or an empty text. `aver.gateway.examiners` finds the records, and
-turns the words into findings at their places.
+Each function returns the first problem in words, or an empty text. The module `examiners` beside this one finds the
+records, and turns the words into findings at their places.
 
 The trust in policy servers comes from public keys that the verifier knows (`ActTrust`). Where an act's evidence is
 judged, the accept predicate itself is applied: the verifier has no other rules than the executor.
@@ -22,18 +22,8 @@ from aver.gate.approvals.vote import APPROVAL_PURPOSE
 from aver.gate.decision_record import REFUSING_DECISIONS
 from aver.gate.examiners import RecordedUse
 from aver.gateway.act_records import mark_key, outcome_key
-from aver.gateway.proof.attestation import (
-    Attestation,
-    BadAttestation,
-    PolicyKeys,
-    check_attestation,
-    read_attestation,
-)
 from aver.gateway.codes import ALLOW, ALLOW_INSECURE, SUCCESSES
-from aver.gateway.proof.evidence import SERVERS, MacKeys
-from aver.gateway.proof.patch import NOOP, parse_patch
-from aver.gateway.proof.predicate import Acceptance, EvidenceTrust, KnownCommit, judge_commit
-from aver.gateway.recorded_act import (
+from aver.gateway.judgement.recorded_act import (
     COMMITTABLE,
     GatedDecision,
     RecordedCommit,
@@ -43,6 +33,16 @@ from aver.gateway.recorded_act import (
     parse_time,
     select_statements,
 )
+from aver.gateway.proof.attestation import (
+    Attestation,
+    BadAttestation,
+    PolicyKeys,
+    check_attestation,
+    read_attestation,
+)
+from aver.gateway.proof.evidence import SERVERS, MacKeys
+from aver.gateway.proof.patch import NOOP, parse_patch
+from aver.gateway.proof.predicate import Acceptance, EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.settings import TTL_MAX, read_gateway_settings
 from aver.keys.mac_keys import mac_key_path, verifier_mac_source
 from aver.keys.public_key import PublicKey
@@ -75,7 +75,7 @@ class ActTrust:
 
 def load_trust(examination: Examination) -> ActTrust:
     """Take the policy servers' keys of the verifier's ring, and what the home of our own ledger has besides."""
-    ring, home = examination.rules.ring, examination.home
+    ring, home = examination.rules.ring, Path(examination.home) if examination.home else None
     mac_keys = _load_mac_keys(home)
     principals = {} if home is None else _load_principals(home)
     try:

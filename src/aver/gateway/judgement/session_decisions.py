@@ -15,7 +15,7 @@ from aver.errors import AverError, BadInput, NotFound, Unavailable
 from aver.gate.approvals.verify import find_foreign_seal
 from aver.gate.decision_record import DECISION_KIND, decision_chain
 from aver.gate.examiners import has_chain
-from aver.gateway.recorded_act import GatedDecision, read_gated_decision
+from aver.gateway.judgement.recorded_act import GatedDecision, read_gated_decision
 from aver.verdict import Examination
 
 DECISIONS_KEPT = 20_000

@@ -26,9 +26,9 @@ from aver.gate.decision_inputs import digest_recorded_inputs
 from aver.gate.decision_record import ALLOWING_DECISIONS, REFUSING_DECISIONS
 from aver.gate.replay import MASK_MARK, read_basis
 from aver.gateway.act_records import DOMAIN, TX_PREFIX, digest_inputs
-from aver.gateway.proof.attestation import POLICY_PURPOSE
 from aver.gateway.codes import ALLOW, REQUIRE_CONFIRM
 from aver.gateway.delegation import DELEGATION_PURPOSE
+from aver.gateway.proof.attestation import POLICY_PURPOSE
 from aver.gateway.proof.evidence import PolicyBits
 from aver.gateway.proof.patch import NOOP, REDACT_ID, SanitizePatch, apply_patch
 from aver.gateway.proof.predicate import MAC_TTL

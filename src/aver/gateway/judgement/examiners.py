@@ -14,8 +14,8 @@ rules, facts and patch; where a person must approve, one use of an approval of t
 the digest of what went out. Nothing succeeds without a commit. Acts without an outcome, acts in insecure mode, and acts
 on the caller's own confirmation are warnings.
 
-`delegation`: acts on behalf of a principal have a token that allowed them then (`aver.gateway.delegation_evidence`).
-The records of issued and revoked tokens hold.
+`delegation`: acts on behalf of a principal have a token that allowed them then (module `delegation_evidence`). The
+records of issued and revoked tokens hold.
 
 In the ledger that the ring belongs to, records that no key of the ring has sealed count for nothing and are reported.
 Each chain is read once, together with the session's decisions, in bounded memory.
@@ -35,7 +35,9 @@ from aver.errors import AverError, IntegrityError, NotFound
 from aver.gate.approvals.verify import find_foreign_seal
 from aver.gate.examiners import RecordedUse, has_chain, read_approval_uses, read_chain
 from aver.gateway.act_records import COMMIT_KIND, OUTCOME_KIND, PREVIEW_KIND
-from aver.gateway.act_rules import (
+from aver.gateway.delegation import DELEGATION_PURPOSE
+from aver.gateway.delegation_records import ISSUE_KIND, REVOKE_KIND, delegations_chain, read_issue, read_revocation
+from aver.gateway.judgement.act_rules import (
     OUTCOME_UNKNOWN,
     find_attestation_problem,
     find_commit_problems,
@@ -48,12 +50,8 @@ from aver.gateway.act_rules import (
     judge_evidence,
     load_trust,
 )
-from aver.gateway.proof.attestation import POLICY_PURPOSE
-from aver.gateway.delegation import DELEGATION_PURPOSE
-from aver.gateway.delegation_evidence import DelegationJudge
-from aver.gateway.delegation_records import ISSUE_KIND, REVOKE_KIND, delegations_chain, read_issue, read_revocation
-from aver.gateway.proof.predicate import Acceptance
-from aver.gateway.recorded_act import (
+from aver.gateway.judgement.delegation_evidence import DelegationJudge
+from aver.gateway.judgement.recorded_act import (
     ActHeader,
     GatedDecision,
     RecordedCommit,
@@ -65,7 +63,9 @@ from aver.gateway.recorded_act import (
     read_recorded_preview,
     select_statements,
 )
-from aver.gateway.session_decisions import SessionDecisions
+from aver.gateway.judgement.session_decisions import SessionDecisions
+from aver.gateway.proof.attestation import POLICY_PURPOSE
+from aver.gateway.proof.predicate import Acceptance
 from aver.verdict import Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
@@ -407,8 +407,8 @@ class _ActExaminer:
 
 _NOTES = {
     EVIDENCE_CHECK: {
-        "embedded": "{} acts by one process that held the keys of both policy servers",
-        "MACs not checked": "{} MACs not checked, for want of their keys: the attestations count",
+        "embedded": "{} by one process that held the keys of both policy servers",
+        "MACs not checked": "the MACs of {} not checked, for want of their keys: the attestations count",
         "inputs not kept": "{} request hashes not computed again, because the inputs were not kept",
         "facts masked": "the facts of {} not compared, because secrets in them were masked",
     },

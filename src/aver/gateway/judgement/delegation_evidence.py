@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from aver.errors import BadInput
 from aver.gateway.delegation import DelegationToken, is_in_scope
 from aver.gateway.delegation_records import read_token_statement
-from aver.gateway.recorded_act import FetchBlob, RecordedPreview, digest_statement
+from aver.gateway.judgement.recorded_act import FetchBlob, RecordedPreview, digest_statement
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
 from aver.keys.statement import check_statement

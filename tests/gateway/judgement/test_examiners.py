@@ -15,8 +15,6 @@ from aver import SeedSigner
 from aver.capsule.aver_block import BLOCK_KEY
 from aver.capsule.sealed import Sealed
 from aver.gateway.act_records import revocation_key
-from aver.gateway.act_rules import ActTrust, find_attestation_problem
-from aver.gateway.proof.attestation import Attestation, PolicyKeys, sign_attestation
 from aver.gateway.delegation import read_delegation, sign_delegation
 from aver.gateway.delegation_records import (
     build_issue_draft,
@@ -27,7 +25,9 @@ from aver.gateway.delegation_records import (
     read_revocation,
 )
 from aver.gateway.executor.executor import EffectOrder
-from aver.gateway.recorded_act import read_header, read_recorded_preview
+from aver.gateway.judgement.act_rules import ActTrust, find_attestation_problem
+from aver.gateway.judgement.recorded_act import read_header, read_recorded_preview
+from aver.gateway.proof.attestation import Attestation, PolicyKeys, sign_attestation
 from aver.ledger import open_ledger as open_plain_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
 from aver.verdict import Place, Verdict
@@ -123,7 +123,7 @@ def test_a_verdict_names_what_it_did_not_check(acts: Acts, tmp_path: Path) -> No
     export_bundle(ledger, tmp_path / "bundle")
     # Without MAC keys the attestations count; the report says so.
     verdict = aver.verify(tmp_path / "bundle", keys=acts.keys)
-    assert "MACs not checked" in verdict.check("evidence").reason
+    assert "the MACs of 4 not checked" in verdict.check("evidence").reason
     # Without the keys of the policy servers, nothing holds the evidence.
     keys = [key for key in acts.keys if getattr(key, "purpose", "") != "policy"]
     verdict = aver.verify(tmp_path / "bundle", keys=keys)
@@ -172,8 +172,8 @@ def test_only_new_acts_are_judged_again(acts: Acts) -> None:
 
 def test_an_act_much_later_is_judged_by_records_long_before(acts: Acts, monkeypatch: pytest.MonkeyPatch) -> None:
     """The records before the first new one are read back only as far as needed."""
-    monkeypatch.setattr("aver.gateway.examiners.LOOK_BACK", 1)
-    monkeypatch.setattr("aver.gateway.session_decisions.LOOK_BACK", 1)
+    monkeypatch.setattr("aver.gateway.judgement.examiners.LOOK_BACK", 1)
+    monkeypatch.setattr("aver.gateway.judgement.session_decisions.LOOK_BACK", 1)
     for number in range(3):
         acts.office.preview(f"{number}.txt")
     assert acts.ledger.verify().status == "verified"
