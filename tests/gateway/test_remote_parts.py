@@ -390,3 +390,17 @@ def _write_many(town: Town, writer: int) -> int:
                 if gateway.act(act)["reason_code"] != "ALLOW":
                     return 2
     return 0
+
+
+@pytest.mark.both_stores
+@pytest.mark.more
+def test_parts_share_a_ledger_on_either_store() -> None:
+    """Each process opens the ledger that the environment names."""
+    with open_town() as town:
+        town.start(*ALL)
+        with town.open(session="both") as gateway:
+            tx_id = gateway.act(preview())["data"]["tx_id"]
+            assert gateway.act(commit(tx_id))["reason_code"] == "ALLOW"
+            assert gateway.act(commit(tx_id))["reason_code"] == "REPLAY_DENY"
+        assert town.kinds("both")[:3] == ["act.preview", "act.commit", "act.outcome"]
+        assert town.ledger.verify().status == "verified"
