@@ -254,6 +254,24 @@ def test_a_part_that_talks_garbage_denies(town: Town, part: str, name: str) -> N
     assert impostor.calls == 1, "nothing is sent twice"
 
 
+def test_a_refusal_by_status_means_that_nothing_happened(town: Town) -> None:
+    impostor = Impostor("executor", respond({"error": "too large"}, status="413 Content Too Large"))
+    with answering(impostor) as address, town.open(session="status", executor=str(address)) as gateway:
+        answer = gateway.act(write())
+    assert answer["reason_code"] == "EXECUTOR_UNAVAILABLE"
+    assert "may still happen" not in answer["summary"]
+    assert town.kinds("status") == ["act.preview", "act.outcome"]
+
+
+def test_a_large_file_goes_through_all_parts(town: Town) -> None:
+    content = "a line\n" * 120_000
+    with town.open(session="large") as gateway:
+        tx_id = gateway.act(preview(content=content))["data"]["tx_id"]
+        answer = gateway.act(write(inputs={"tx_id": tx_id}))
+    assert answer["reason_code"] == "ALLOW", answer["summary"]
+    assert (town.workspace / "a.txt").read_text() == content
+
+
 @pytest.mark.parametrize("lie", [lie_about_another_act, contradict_itself])
 def test_an_executor_that_lies_is_not_believed(town: Town, lie: Callable[[dict[str, Any]], bytes]) -> None:
     impostor = Impostor("executor", lie)
