@@ -254,6 +254,24 @@ def test_a_part_that_talks_garbage_denies(town: Town, part: str, name: str) -> N
     assert impostor.calls == 1, "nothing is sent twice"
 
 
+def test_a_refusal_by_status_means_that_nothing_happened(town: Town) -> None:
+    impostor = Impostor("executor", respond({"error": "too large"}, status="413 Content Too Large"))
+    with answering(impostor) as address, town.open(session="status", executor=str(address)) as gateway:
+        answer = gateway.act(write())
+    assert answer["reason_code"] == "EXECUTOR_UNAVAILABLE"
+    assert "may still happen" not in answer["summary"]
+    assert town.kinds("status") == ["act.preview", "act.outcome"]
+
+
+def test_a_large_file_goes_through_all_parts(town: Town) -> None:
+    content = "a line\n" * 120_000
+    with town.open(session="large") as gateway:
+        tx_id = gateway.act(preview(content=content))["data"]["tx_id"]
+        answer = gateway.act(write(inputs={"tx_id": tx_id}))
+    assert answer["reason_code"] == "ALLOW", answer["summary"]
+    assert (town.workspace / "a.txt").read_text() == content
+
+
 @pytest.mark.parametrize("lie", [lie_about_another_act, contradict_itself])
 def test_an_executor_that_lies_is_not_believed(town: Town, lie: Callable[[dict[str, Any]], bytes]) -> None:
     impostor = Impostor("executor", lie)
@@ -390,3 +408,17 @@ def _write_many(town: Town, writer: int) -> int:
                 if gateway.act(act)["reason_code"] != "ALLOW":
                     return 2
     return 0
+
+
+@pytest.mark.both_stores
+@pytest.mark.more
+def test_parts_share_a_ledger_on_either_store() -> None:
+    """Each process opens the ledger that the environment names."""
+    with open_town() as town:
+        town.start(*ALL)
+        with town.open(session="both") as gateway:
+            tx_id = gateway.act(preview())["data"]["tx_id"]
+            assert gateway.act(commit(tx_id))["reason_code"] == "ALLOW"
+            assert gateway.act(commit(tx_id))["reason_code"] == "REPLAY_DENY"
+        assert town.kinds("both")[:3] == ["act.preview", "act.commit", "act.outcome"]
+        assert town.ledger.verify().status == "verified"

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -104,7 +104,9 @@ class Town:
             self.end(part)
 
     @contextmanager
-    def open(self, *, session: str = "s1", seconds: float = 30, **changes: Any) -> Iterator[Gateway]:
+    def open(
+        self, *, session: str = "s1", seconds: float = 30, clock: Callable[[], float] = time.time, **changes: Any
+    ) -> Iterator[Gateway]:
         """Open the gateway in this process. `changes` are settings that differ; `seconds` the patience with parts."""
         settings = replace(read_gateway_settings(self.ledger.config), **changes)
         with open_apart(
@@ -112,6 +114,7 @@ class Town:
             settings,
             workspace=str(self.workspace),
             session=session,
+            clock=clock,
             policy_seconds=seconds,
             executor_seconds=seconds,
             close=lambda: None,

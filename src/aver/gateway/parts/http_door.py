@@ -32,11 +32,13 @@ from aver.gateway.act_records import DOMAIN, INGRESS_KIND, IngressNote, Surround
 from aver.gateway.codes import BAD_REQUEST, build_envelope, build_refusal_envelope
 from aver.gateway.gateway import Door, Gateway, new_session
 from aver.gateway.ingress import DELEGATION, NONCE, PRINCIPAL, SESSION, SIGNATURE, TIME, Ingress, check_ingress
+from aver.gateway.request import REQUEST_MAX
 from aver.gateway.settings import GatewayClient, may_name
 from aver.log import debug
-from aver.serving.part_server import PartCall, PartServer
+from aver.serving.part_server import PartCall, PartServer, ServerLimits
 from aver.serving.peers import ClientList, Credentials, PermittedClient
 from aver.serving.tokens import digest_token
+from aver.serving.wire import WireLimits
 
 ACT_PATH = "/act"
 
@@ -66,7 +68,8 @@ class HttpDoor:
     def build_server(self, health: Callable[[], Mapping[str, Any]]) -> PartServer:
         """Build the server of this door."""
         routes = {("POST", ACT_PATH): self.act}
-        return PartServer(routes, identify=self.identify, health=health, refuse=_refuse_call)
+        limits = ServerLimits(wire=WireLimits(body_max=REQUEST_MAX))
+        return PartServer(routes, identify=self.identify, health=health, refuse=_refuse_call, limits=limits)
 
     def identify(self, shown: Credentials) -> str | None:
         """Return the client's name; empty for a federated call, whose signature `act` checks."""

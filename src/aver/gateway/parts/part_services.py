@@ -33,10 +33,15 @@ from aver.gateway.settings import GatewaySettings
 from aver.keys import KeyStore
 from aver.keys.mac_keys import SHARED, mac_key_path, server_mac_source, shared_mac_source, verifier_mac_source
 from aver.ledger import Ledger
-from aver.serving.part_server import Handler, PartCall, PartServer
+from aver.serving.part_server import Handler, PartCall, PartServer, ServerLimits
 from aver.serving.peers import ClientList, Identify, PermittedClient
 from aver.serving.sockets import PartAddress, UnixAddress
 from aver.serving.tokens import digest_token
+from aver.serving.wire import WireLimits
+
+PART_LIMITS = ServerLimits(wire=WireLimits(body_max=16 * 1024 * 1024))
+"""As much as the strict reader takes: a question has the content of a file up to three times, and its old lines. Only
+the gateway can send one."""
 
 
 class ProgramCopy:
@@ -157,7 +162,8 @@ def _build_part(
     def health() -> Mapping[str, Any]:
         return describe_health(part, lambda: program.load()[0].program_id)
 
-    return PartServer(routes, identify=_permit_gateway(directory, address, peer_uid), health=health)
+    identify = _permit_gateway(directory, address, peer_uid)
+    return PartServer(routes, identify=identify, health=health, limits=PART_LIMITS)
 
 
 def describe_health(part: str, program_id: Callable[[], str]) -> dict[str, Any]:

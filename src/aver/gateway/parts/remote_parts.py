@@ -53,6 +53,9 @@ POLICY_SECONDS = 10.0
 EXECUTOR_SECONDS = 120.0
 """How long the gateway waits for the executor. An effect may be a command or a call of another machine."""
 
+CLIENT_ERRORS = 4
+"""First digit of the statuses by which a part refuses a request that it has not carried out."""
+
 ENVELOPE_FIELDS = frozenset({"status", "reason_code", "summary", "data", "artifacts"})
 
 
@@ -118,7 +121,7 @@ class RemoteExecutor:
         try:
             return _check_envelope(self._link.post(endpoint, order.to_dict()), order)
         except PartUnavailable as error:
-            if not error.may_have_arrived:
+            if not error.may_have_arrived or (error.status or 0) // 100 == CLIENT_ERRORS:
                 raise
             debug("gateway", "looking for the outcome of %s: %s", order.action_id, error.message)
             return self._find_outcome(order, error.message)
@@ -126,11 +129,16 @@ class RemoteExecutor:
     def _find_outcome(self, order: CommitOrder, problem: str) -> dict[str, Any]:
         """Answer with the outcome in the ledger. Nothing is sent again, whether there is one or not."""
         known = {"tx_id": order.tx_id, "action_id": order.action_id}
-        record = self._ledger.get(outcome_key(order.action_id))
-        if record is None:
-            words = f"{problem}; the act may still happen, and its outcome will be in the ledger"
+        try:
+            record = self._ledger.get(outcome_key(order.action_id))
+            if record is None:
+                words = f"{problem}; the act may still happen, and its outcome will be in the ledger"
+                return build_envelope("EXECUTOR_UNAVAILABLE", words, data=known)
+            result = OwnRecords(self._ledger).require(record).to_dict()["outcome"]["result"]
+        except AverError as error:
+            # Not passed on: nobody may take this for an order that has not arrived.
+            words = f"{problem}; whether the act happened is not known: {error.message}"
             return build_envelope("EXECUTOR_UNAVAILABLE", words, data=known)
-        result = OwnRecords(self._ledger).require(record).to_dict()["outcome"]["result"]
         code = result["reason_code"] if result["reason_code"] in load_reason_codes() else "EXECUTOR_UNAVAILABLE"
         words = result["detail"] or f"{problem}; this is the outcome that the ledger has"
         return build_envelope(code, words, data={**known, "outcome": record.id, **(result["result"] or {})})

@@ -1,0 +1,75 @@
+"""The safety invariants of `test_invariants`, held by parts that run as processes, one of which is killed at times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+from tests.gateway.test_invariants import ActMachine
+
+from aver.gateway.commit_order import CommitOrder
+from support.acts import Office, SetClock
+from support.apart import ALL, Town, open_town
+
+pytestmark = pytest.mark.more
+
+
+class ApartMachine(ActMachine):
+    """The same steps. An effect is a mark in the ledger: the executor makes one for each, before it acts."""
+
+    town: ClassVar[Town]
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self.seen = {action_id for action_id, _ in self.done}
+        super().__init__()
+
+    @property
+    def done(self) -> list[tuple[str, str]]:
+        marks = [record.to_dict()["outcome"]["result"] for record in self.town.ledger.find(kind="act.commit")]
+        found = [(mark["action_id"], mark["request_sha256"]) for mark in marks]
+        return [each for each in found if each[0] not in self.seen]
+
+    @done.setter
+    def done(self, value: list[tuple[str, str]]) -> None:
+        """The base class begins with none. So does this one: marks of earlier examples do not count."""
+
+    def open(self) -> None:
+        clock = SetClock()
+        keys = {name: signer.public for name, signer in self.signers.items()}
+        gateway = self.stack.enter_context(self.town.open(keys=keys, clock=clock))
+        self.office = Office(gateway, clock)
+        self.execute = gateway._executor.execute
+
+        def keep(order: CommitOrder) -> dict[str, Any]:
+            self.orders.append(order)
+            return self.execute(order)
+
+        gateway._executor = type("Kept", (), {"execute": staticmethod(keep)})()
+
+    @rule(part=st.sampled_from(ALL))
+    def kill_part(self, part: str) -> None:
+        """Kill a part: nothing happens until it runs again."""
+        self.town.end(part)
+        before = len(self.done)
+        answer = self.office.write(content="while a part is gone\n")
+        assert answer["status"] == "DENY"
+        assert len(self.done) == before
+        self.town.start(part)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def town() -> Iterator[Town]:
+    with open_town() as opened:
+        opened.start(*ALL)
+        ApartMachine.town = opened
+        yield opened
+        del ApartMachine.town
+
+
+TestInvariantsApart = ApartMachine.TestCase
+TestInvariantsApart.settings = settings(stateful_step_count=12, max_examples=6, deadline=None)
