@@ -80,6 +80,21 @@ def test_every_flipped_bit_is_found(pair: tuple[bytes, bytes]) -> None:
         assert not verify_ed25519(public, bytes(message), signature.hex())
 
 
+def test_without_the_private_name_of_pynacl(pair: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`nacl._sodium` is private. A version of PyNaCl without it verifies in the same way, only slower."""
+    public, secret = pair
+    signature = algorithms.sign_ed25519(secret, DIGEST)
+    algorithms._load_sign_open.cache_clear()
+    monkeypatch.setitem(sys.modules, "nacl._sodium", None)
+    try:
+        assert algorithms._load_sign_open() == (algorithms._sign_open_by_pynacl, None)
+        assert verify_ed25519(public, DIGEST, signature)
+        assert not verify_ed25519(public, DIGEST[1:], signature)
+        assert not verify_ed25519(public, DIGEST, signature[:-2] + "00")
+    finally:
+        algorithms._load_sign_open.cache_clear()
+
+
 @pytest.mark.parametrize(
     "spoil",
     [

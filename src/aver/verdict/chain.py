@@ -268,13 +268,21 @@ class ChainJudge:
         elif block.get("by", record.signed_by) != record.signed_by:
             return "signature", "SEAL_MISMATCH", f"signed_by says {record.signed_by!r}, the record {block['by']!r}"
         counts["links"] += 1
-        return (
-            self._place_problem(content)  # Rules 5 and 6.
-            or (self._first and self._identity_problem(content, block))  # Rule 7.
-            or self._key_problem(record, content, block)  # Rule 8.
-            or (columns is not None and self._column_problem(columns, content, block))  # Rule 9.
-            or None
-        )
+        problem = self._place_problem(content)  # Rules 5 and 6.
+        if problem is None and self._first:
+            problem = self._identity_problem(content, block)  # Rule 7.
+        if problem is None and self._signer is not None:
+            counts["keys"] += 1  # Rule 8.
+            if not self._is_plain_signer:
+                problem = self._key_problem(record, self._signer, content, block)
+        if problem is None and columns is not None:
+            counts["columns"] += 1  # Rule 9.
+            signed = self._columns_of(content, block)
+            if columns != signed:
+                pairs = zip(COLUMNS, columns, signed, strict=True)
+                differing = next(name for name, column, value in pairs if column != value)
+                problem = "columns", "COLUMN_MISMATCH", f"the column {differing} is not what was signed"
+        return problem
 
     def _signature_problem(self, record: Sealed) -> tuple[str, str, str] | None:
         """Rule 3. Stores the key that verified in `_signer`: `signed_by` is only a hint which key to try."""
@@ -380,16 +388,11 @@ class ChainJudge:
         )
 
     def _key_problem(
-        self, record: Sealed, content: Mapping[str, Any], block: Mapping[str, Any] | None
+        self, record: Sealed, verified: PublicKey, content: Mapping[str, Any], block: Mapping[str, Any] | None
     ) -> tuple[str, str, str] | None:
-        if self._signer is None:
-            return None
-        self._counts["keys"] += 1
-        if self._is_plain_signer:
-            return None
-        rules, key = self._rules, self._signer.ed25519
+        rules, key = self._rules, verified.ed25519
         # Take the key that verified: a record may call its signer by a shorter name.
-        signer = self._signer.fingerprint
+        signer = verified.fingerprint
         name = self._identity.get("name", self._chain)
         began = rules.began.get(key)
         is_recorded = rules.recorded is None or key in rules.recorded
@@ -399,7 +402,7 @@ class ChainJudge:
         if not is_recorded and key not in self.tally.unrecorded:
             self.tally.unrecorded[key] = Place(self._chain, self._expected, self._source)
         if self._role is not None and (not self._is_sealer or name is None or name in RESERVED_CHAINS):
-            problem = find_misuse(self._role, self._signer, content, content["domain"] if name is None else name)
+            problem = find_misuse(self._role, verified, content, content["domain"] if name is None else name)
             if problem:
                 return "keys", "KEY_MISMATCH", f"{signer} is a key of {self._role}: {problem}"
         retirement = rules.retired.get(key)
@@ -417,16 +420,6 @@ class ChainJudge:
         words = f"how far the retired key {signer} was good is not recorded here; only times were compared"
         self.tally.skip("keys", words, matters=True)
         return None
-
-    def _column_problem(
-        self, columns: tuple[Any, ...], content: Mapping[str, Any], block: Mapping[str, Any] | None
-    ) -> tuple[str, str, str] | None:
-        self._counts["columns"] += 1
-        signed = self._columns_of(content, block)
-        if columns == signed:
-            return None
-        differing = next(name for name, column, value in zip(COLUMNS, columns, signed, strict=True) if column != value)
-        return "columns", "COLUMN_MISMATCH", f"the column {differing} is not what was signed"
 
     def _add_failure(self, check: str, code: str, words: str, sequence: int | None) -> None:
         self._add_finding(check, "failed", code, words, sequence)
