@@ -2,8 +2,8 @@
 
     python bench/gateway.py             these rows alone
 
-The act writes a small file: PREVIEW, COMMIT, effect, outcome. The floor is the work that no gateway could leave out: the
-decision with its PREVIEW, the mark and the outcome are one durable append each, and two policy servers decide.
+The act writes a small file: PREVIEW, COMMIT, effect, outcome. The floor is the work that no gateway could leave out:
+the decision with its PREVIEW, the mark and the outcome are one durable append each, and two policy servers decide.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from aver import SeedSigner
 from aver.capsule.canonical import ascii_json
 from aver.capsule.json_reader import read_json
 from aver.errors import AverError
-from aver.gateway.proof.attestation import PolicyKeys, build_attestation, sign_attestation
 from aver.gateway.delegation import check_delegation, sign_delegation
-from aver.gateway.proof.evidence import PolicyBits, build_share
-from aver.gateway.proof.evidence_report import EvidenceRequest
 from aver.gateway.ingress import check_ingress, sign_ingress
 from aver.gateway.intents import read_inputs
+from aver.gateway.proof.attestation import PolicyKeys, build_attestation, sign_attestation
+from aver.gateway.proof.evidence import PolicyBits, build_share
+from aver.gateway.proof.evidence_report import EvidenceRequest
 from aver.gateway.proof.patch import SanitizePatch, parse_patch
 from aver.gateway.proof.predicate import EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.request import ActRequest, BoundRequest

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from tests.gateway.test_invariants import ActMachine
 
-from aver.gateway.commit_order import CommitOrder
+from aver.gateway.executor.commit_order import CommitOrder
 from support.acts import Office, SetClock
 from support.apart import ALL, Town, open_town
 

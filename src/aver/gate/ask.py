@@ -163,8 +163,8 @@ def ask(
     the record. `decide` is who decides: it gets what `aver.gate.decide.decide` gets. `beside` gets a decision and the
     id of its record, and returns the records that are sealed in the same commit; both may be called several times,
     because another decision of the session may come first. With `approvals` as `find`, an approval is looked for, or
-    asked for, and not used: for a caller that acts later, if at all. Raises where the decision cannot be sealed: `Unavailable`,
-    `IntegrityError` or another `AverError`. The action must not happen then.
+    asked for, and not used: for a caller that acts later, if at all. Raises where the decision cannot be sealed:
+    `Unavailable`, `IntegrityError` or another `AverError`. The action must not happen then.
     """
     action = bound_action(action if action.call_id else replace(action, call_id=clock.new_id()))
     # 1. Read what to decide by.

@@ -4,8 +4,8 @@ An act leaves up to three records. All of them have the act's id as `trigger.cor
 
     act.preview    agent   the request and the answer to it, also a refusal; refs.decision: the gate's decision
     act.commit     tool    the mark, appended before the effect: key `act:<action_id>`, parent: the preview
-    act.outcome    tool    the effect, key `outcome:<action_id>`, parent: the commit; or a refused COMMIT, without a key,
-                           parent: the preview
+    act.outcome    tool    the effect, key `outcome:<action_id>`, parent: the commit; or a refused COMMIT, without a
+                           key, parent: the preview
 
 `outcome.result` of an `act.preview`:
 

@@ -24,7 +24,7 @@
     key = "64 hex digits"
 
 `EXECUTOR_INSECURE_ALLOW=1` lets the executor act without evidence. Every answer and record says so, and no verdict on
-them is better than `qualified`. `EXECUTOR_REPLAY_TTL_S` is accepted and has no effect: marks of used acts last for good.
+them is better than `qualified`. `EXECUTOR_REPLAY_TTL_S` is accepted and has no effect: marks of acts last for good.
 """
 
 from __future__ import annotations

@@ -191,41 +191,16 @@ asked about: PATH, settings of Go and npm, `go.mod`. A module of Python is none 
 
 _SHELL_NAMES = frozenset(
     (
-        *(
-            "alias",
-            "bg",
-            "bind",
-            "break",
-            "builtin",
-            "caller",
-            "case",
-            "cd",
-            "command",
-            "compgen",
-            "complete",
-            "continue",
-        ),
-        *("declare", "dirs", "disown", "do", "done", "echo", "elif", "else", "enable", "esac", "eval", "exec", "exit"),
-        *("export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash", "help", "history", "if", "in"),
-        *("jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray"),
-        *(
-            "readonly",
-            "return",
-            "select",
-            "set",
-            "shift",
-            "shopt",
-            "source",
-            "suspend",
-            "test",
-            "then",
-            "time",
-            "times",
-        ),
-        *("trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "which", "while"),
+        *("alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen", "complete"),
+        *("continue", "declare", "dirs", "disown", "do", "done", "echo", "elif", "else", "enable", "esac"),
+        *("eval", "exec", "exit", "export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash"),
+        *("help", "history", "if", "in", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf"),
+        *("pushd", "pwd", "read", "readarray", "readonly", "return", "select", "set", "shift", "shopt"),
+        *("source", "suspend", "test", "then", "time", "times", "trap", "true", "type", "typeset", "ulimit"),
+        *("umask", "unalias", "unset", "until", "wait", "which", "while"),
     )
 )
-"""Names that the shell itself knows. For these `which` and `command -v` print a name or a sentence instead of a path."""
+"""Names that the shell itself knows. For these `which` and `command -v` print a name or a sentence, and no path."""
 
 
 def _predict_paths(script: Script, state: ShellState, home: str) -> tuple[str, ...]:
@@ -389,7 +364,7 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
         return frozenset()
     counts: Counter[str] = Counter()
     texts = _find_assigned_texts(script)
-    for node in _iterate_nodes(script):
+    for node in iterate_nodes(script):
         if isinstance(node, Loop) and node.variable:
             counts[node.variable] += 1
         elif isinstance(node, SimpleCommand):
@@ -418,7 +393,7 @@ _ANY_NAME = "\0"
 def _find_assigned_texts(script: Script) -> Mapping[str, str]:
     """Return the texts of variables that the script sets in one place, to a plain text."""
     found: dict[str, list[str | None]] = {}
-    for node in _iterate_nodes(script):
+    for node in iterate_nodes(script):
         if isinstance(node, Loop) and node.variable:
             found.setdefault(node.variable, []).append(None)
         elif isinstance(node, SimpleCommand):
@@ -469,7 +444,7 @@ def find_sure_functions(script: Script) -> frozenset[str]:
             elif isinstance(node, Group) and node.kind == "braces":
                 waiting.append(node.body)
     texts = _find_assigned_texts(script) if found else {}
-    for command in _iterate_nodes(script) if found else ():
+    for command in iterate_nodes(script) if found else ():
         if isinstance(command, SimpleCommand):
             names = _list_command_names(_list_command_words(command, texts))
             if not {*_FORGETTING_COMMANDS, _ANY_NAME}.isdisjoint(names):
@@ -477,7 +452,7 @@ def find_sure_functions(script: Script) -> frozenset[str]:
     return frozenset(found)
 
 
-def _iterate_nodes(script: Script) -> Iterator[CommandNode]:
+def iterate_nodes(script: Script) -> Iterator[CommandNode]:
     """Yield every command of a script, including those in the substitutions of its words."""
     waiting: list[CommandNode] = list(script.items)  # a stack: the text decides how deep the tree is
     while waiting:

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from aver.gate.effects.file_writes import WRITES_MAX, WRITING_PROGRAMS, find_file_writes
 from aver.gate.effects.findings import PathRoots
+from aver.gate.shell.arithmetic import find_risky_arithmetic
 from aver.gate.shell.environment import is_secret_name, judge_assignment, judge_subscript
 from aver.gate.shell.expand import (
     expand_to_text,
@@ -25,7 +26,15 @@ from aver.gate.shell.expand import (
     list_word_scripts,
 )
 from aver.gate.shell.invocation import Invocation, StandardInput, predict_output
-from aver.gate.shell.model import NESTING_MAX, CommandReport, ShellState, StatesAfter, Word, merge_states
+from aver.gate.shell.model import (
+    NESTING_MAX,
+    SHORT_TEXT_MAX,
+    CommandReport,
+    ShellState,
+    StatesAfter,
+    Word,
+    merge_states,
+)
 from aver.gate.shell.parser.cross_check import require_agreement
 from aver.gate.shell.parser.grammar import ScriptReader
 from aver.gate.shell.parser.syntax import (
@@ -91,6 +100,9 @@ class ScriptWalk:
             require_agreement(reader, self.report)
         except UnreadableCommand as error:
             self.report.add_unclear(error.code, error.message)
+        if (word := find_risky_arithmetic(script, self.text)) is not None:
+            why = f"the shell computes with {word[:80]}, and would run a command in a subscript of its value"
+            self.report.add_unclear("dynamic-code", why, (word[:SHORT_TEXT_MAX],))
         self._script = script
         self._walk_script(script, state, inside, stdin)
 

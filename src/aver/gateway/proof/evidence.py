@@ -17,8 +17,8 @@ A policy server that allows a request makes a *share*. The two shares together a
 * `mac_b64` is base64 of HMAC-SHA256(key, ascii_json of the share without `mac_b64`). `kid` names the key.
 
 A share is read in one form only (`Share.parse`): whole numbers that are neither `true` nor `1.0`, canonical base64, no
-further field. XOR alone is no dual approval, because one server can flip its bit; `aver.gateway.proof.attestation` is what
-holds each server to its own decision.
+further field. XOR alone is no dual approval, because one server can flip its bit; `aver.gateway.proof.attestation` is
+what holds each server to its own decision.
 """
 
 from __future__ import annotations
