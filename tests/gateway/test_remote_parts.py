@@ -14,10 +14,13 @@ from typing import Any
 
 import pytest
 
+from aver import open_ledger
 from aver.capsule.canonical import canonical_json
+from aver.gate.ask import load_gate
 from aver.gateway.act_records import mark_key, outcome_key
 from aver.gateway.codes import build_envelope
-from aver.gateway.parts.part_directories import LINK_TOKEN
+from aver.gateway.parts.part_directories import LINK_TOKEN, install_program
+from aver.gateway.parts.pinned_program import PinnedProgram
 from aver.gateway.parts.remote_parts import PartMismatch
 from aver.serving.part_client import PartUnavailable
 from support.apart import ALL, Town, commit, open_town, preview, write
@@ -398,8 +401,6 @@ def test_acts_of_several_processes_are_neither_lost_nor_doubled_nor_mixed_up(tow
 
 
 def _write_many(town: Town, writer: int) -> int:
-    from aver import open_ledger
-
     with open_ledger(home=town.home) as ledger:
         own = Town(town.home, ledger)
         with own.open(session=f"w{writer}", seconds=120) as gateway:
@@ -422,3 +423,18 @@ def test_parts_share_a_ledger_on_either_store() -> None:
             assert gateway.act(commit(tx_id))["reason_code"] == "REPLAY_DENY"
         assert town.kinds("both")[:3] == ["act.preview", "act.commit", "act.outcome"]
         assert town.ledger.verify().status == "verified"
+
+
+@pytest.mark.more
+def test_changed_rules_deny_until_they_are_pinned_and_running_parts_take_them() -> None:
+    with open_town() as town:
+        town.start(*ALL)
+        (town.home / "config.toml").write_text("[gate]\nmax_retries = 5\n")
+        with open_ledger(home=town.home) as ledger:
+            changed = Town(town.home, ledger)
+            with changed.open(session="pin") as gateway:
+                answer = gateway.act(write())
+                assert answer["reason_code"] == "POLICY_UNAVAILABLE"
+                assert "runs another program" in answer["summary"]
+                install_program(town.directories, PinnedProgram.pin(load_gate(ledger.config, "", ledger=ledger)))
+                assert gateway.act(write())["reason_code"] == "ALLOW"
