@@ -167,8 +167,6 @@ def test_a_link_out_of_the_workspace_is_not_followed(office: Office, tmp_path: P
 
 
 class TestConfirmation:
-    MESSAGE = {"recipient": "bob@example.com", "text": "hello"}
-
     def test_a_person_is_asked_about_a_deletion_and_the_same_act_meets_the_answer(self, office: Office) -> None:
         office.enrol()
         (office.workspace / "old.txt").write_text("x")

@@ -117,7 +117,7 @@ class ActMachine(RuleBasedStateMachine):
     )
     def commit(self, made: Any, change: str, other: st.DataObject) -> None:
         """Commit a PREVIEW as it was, or with one thing changed."""
-        tx_id, action_id, caller, session, content, principal = made
+        tx_id, _, caller, session, content, principal = made
         bound, for_principal, text = [caller, session], principal, other.draw(st.sampled_from([None, content]))
         if change == "caller":
             caller = other.draw(CALLERS)

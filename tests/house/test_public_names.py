@@ -24,8 +24,8 @@ Outcome OutcomeUnknown Permission Place Prompt PublicKey RawRecord Reasoning Rec
 Signature Signer Tokens ToolCall TranscriptFollower TranscriptParser TranscriptSource Trigger Unavailable
 UserEnvironment Verdict
 __version__ ascii_json ask audit audit_scope build_unknown_event canonical_bytes carry chain_name current dropped_count
-export_bundle line_key mask of_kind open_gateway open_ledger open_ledger_async parse_json parse_uri resolve_fragment seal
-tool unfinished_intents validate verify verify_with_key
+export_bundle line_key mask of_kind open_gateway open_ledger open_ledger_async parse_json parse_uri resolve_fragment
+seal tool unfinished_intents validate verify verify_with_key
 """
 
 
