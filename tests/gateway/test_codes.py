@@ -68,6 +68,7 @@ def test_each_entry_says_what_and_what_next() -> None:
 CODE = re.compile(r"(?:[A-Z]+_)+[A-Z]+")
 OTHER_WORDS = re.compile(
     r"POLICY[01]?_MAC_.*|EXECUTOR_REPLAY_TTL_S|EXECUTOR_INSECURE_ALLOW|TX_TTL_S|CLAMP_LEN|REWRITE_DOMAIN_TO_PROXY|NOT_CHECKED"
+    r"|PARTS_EXIST|PROGRAM_CHANGED|PROGRAM_OF_OTHER_VERSION"  # Refusals of commands, not of acts.
 )
 VERIFIER_DECISIONS = {"BAD_SCHEMA", "BAD_COMMIT_TAG_LEN", "MISSING_OUTPUT_KEY"}
 

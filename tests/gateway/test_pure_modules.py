@@ -20,8 +20,8 @@ IO_MODULES = {
 ROOMS = {"capsule", "errors", "fast_dataclass", "gateway", "keys", "lazy_pattern", "log", "text"}
 """The rooms that a pure module may use. `keys` has files, too: those modules are left out below."""
 
-GRAMMAR = "aver.gate.policy"
-"""The grammar of patches is the rules' own, and pure: `annotations`."""
+GRAMMAR = "aver.gate.policy.annotations"
+"""The grammar of patches is the rules' own, and pure."""
 
 KEY_MODULES = {"mac_keys", "public_key", "ring", "statement"}
 PACKAGE_FILES = {"codes", "specs"}

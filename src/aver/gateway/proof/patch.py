@@ -29,7 +29,7 @@ from aver.capsule.canonical import ascii_json
 from aver.capsule.masking.mask import mask
 from aver.errors import BadInput, Refused
 from aver.fast_dataclass import dataclass
-from aver.gate.policy import annotations
+from aver.gate.policy.annotations import parse_patch as parse_rule_patch
 from aver.gateway.codes import POLICY_DENY
 from aver.gateway.intents import INTENTS
 from aver.log import debug
@@ -116,7 +116,7 @@ def parse_patch(text: str) -> SanitizePatch:
     """Read the text of a rule's `@patch` annotation, or `NOOP`. Raises `BadInput`."""
     if text == PATCH_NAMES[NOOP_ID]:
         return NOOP
-    found = annotations.parse_patch(text)
+    found = parse_rule_patch(text)
     return SanitizePatch(PATCH_NAMES.index(found.word), max_chars=found.length or None, host=found.host or None)
 
 

@@ -13,9 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from aver import open_gateway, open_ledger
+from aver import Authority, Capsule, Context, Outcome, Trigger, open_gateway, open_ledger
 from aver.capsule.aver_block import of_kind
-from aver.capsule.model import Capsule
 from aver.fast_dataclass import dataclass
 from aver.gate.approvals import (
     GLANCE_LINES,
@@ -110,10 +109,12 @@ def forge_act(home: Path) -> Verdict:
             type="tool",
             domain=done["domain"],
             parent_id=done["parent_id"],
-            trigger={**done["trigger"], "correlation_id": action_id},
-            context={**done["context"], "environment": environment},
-            authority=done["authority"],
-            outcome={**done["outcome"], "result": {**done["outcome"]["result"], "action_id": action_id}},
+            trigger=Trigger.from_dict({**done["trigger"], "correlation_id": action_id}),
+            context=Context.from_dict({**done["context"], "environment": environment}),
+            authority=Authority.from_dict(done["authority"]),
+            outcome=Outcome.from_dict(
+                {**done["outcome"], "result": {**done["outcome"]["result"], "action_id": action_id}}
+            ),
         )
         ledger.append(CHAIN, of_kind(forged, COMMIT_KIND), key=mark_key(action_id))
         return ledger.verify()
