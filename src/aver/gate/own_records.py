@@ -144,9 +144,7 @@ class OwnRecords:
 
     def _build_judge(self, chain: str, start: int | None, previous: str | None = None) -> ChainJudge:
         identity = {"name": chain, "ledger": self._ledger.id, "tenant": self._ledger.tenant}
-        return ChainJudge(
-            self._rules, chain=chain, start=start, previous=previous, identity=identity, needs_block=True
-        )
+        return ChainJudge(self._rules, chain=chain, start=start, previous=previous, identity=identity, needs_block=True)
 
     def _require(self, judge: ChainJudge, record: Sealed) -> None:
         _judge(judge, record)

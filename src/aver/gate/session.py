@@ -334,7 +334,7 @@ def _add_new_calls(
         # An imported session may have the same id as this one. It happened elsewhere.
         if record.chain == decisions or own.is_imported(str(record.chain)):
             continue
-        record = own.require(record)  # noqa: PLW2901 - the same record, which may be parsed already
+        record = own.require(record)  # The same record; it may be parsed already.
         try:
             content = record.content
             # A column led here, and columns are not signed.
