@@ -80,6 +80,8 @@ def blob_reference_dicts(value: Any) -> Iterator[dict[str, Any]]:
     stack = [value]
     while stack:
         item = stack.pop()
+        if type(item) is str:  # Most values are. The other tests take longer.
+            continue
         if isinstance(item, dict):
             reference = item.get("blob")
             if isinstance(reference, dict) and len(item) == 1 and reference.get("alg") == "sha256":
@@ -88,7 +90,7 @@ def blob_reference_dicts(value: Any) -> Iterator[dict[str, Any]]:
                     yield reference
                     continue
             stack.extend(item.values())
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, (list, tuple)):  # A union takes far longer.
             stack.extend(item)
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from aver.capsule.canonical import canonical_bytes
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FIXES_MAX = 16
 """Most answers of a history. An estimate asks two questions at most."""
 
-_FACT_NAMES = frozenset(field.name for field in fields(Facts))
+_FACT_NAMES = frozenset(each.name for each in fields(Facts))
 _REQUIRED_FACTS = frozenset({"now", "labels", "changed_files"})
 """The facts that every version of Aver has sealed and that have no default in JSON."""
 _LISTS = ("changed_files", "absent", "unseen", "labels")
@@ -148,6 +148,8 @@ class DecisionInputs:
     facts: Facts
     state: RiskState
     fixes: tuple[int, ...] = ()
+    _digests: list[str] = field(default_factory=list, repr=False, compare=False)
+    """The digest, once it was computed: the gateway and both policy servers ask for it."""
 
     @classmethod
     def gather(cls, action: Action, facts: Facts, gate: Gate) -> DecisionInputs:
@@ -174,7 +176,9 @@ class DecisionInputs:
     @property
     def digest(self) -> str:
         """SHA-256 over the canonical bytes. Raises `NotCanonical` where a fact is not JSON."""
-        return hashlib.sha256(canonical_bytes(self.to_dict())).hexdigest()
+        if not self._digests:
+            self._digests.append(hashlib.sha256(canonical_bytes(self.to_dict())).hexdigest())
+        return self._digests[0]
 
     def apply_to(self, gate: Gate) -> Gate:
         """Return a gate that decides by this state and these answers, once."""

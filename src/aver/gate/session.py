@@ -226,8 +226,6 @@ def next_unseen(facts: Facts, decision: Decision) -> list[str]:
     for effect in decision.effects.effects:
         is_seen = effect.target in seen or (is_approved and own is None and not _is_code(effect.target))
         writes = effect.name in _WRITING_EFFECTS or (effect.name == "scratch" and effect.where == "temporary")
-        # A copy, or a file under a new name, was not looked at there. A mode changes no content.
-        writes = writes or (effect.name == "file-state" and effect.words[:1] != ("chmod",))
         if writes and effect.where and not is_seen and _may_run(effect):
             unseen[effect.target or ALL_FILES] = None
     return [ALL_FILES] if ALL_FILES in unseen or len(unseen) > UNSEEN_MAX else list(unseen)
@@ -336,7 +334,7 @@ def _add_new_calls(
         # An imported session may have the same id as this one. It happened elsewhere.
         if record.chain == decisions or own.is_imported(str(record.chain)):
             continue
-        record = own.require(record)
+        record = own.require(record)  # The same record; it may be parsed already.
         try:
             content = record.content
             # A column led here, and columns are not signed.

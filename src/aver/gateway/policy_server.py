@@ -225,6 +225,8 @@ def read_bits(decision: Decision, intent_id: str) -> PolicyBits | None:
 
 def _mask_reasons(action: Action, decision: Decision) -> tuple[str, ...]:
     """Return the reasons without secrets. An attestation is signed, so nobody can mask it later."""
+    if not decision.shown_reasons:
+        return ()
     # Together with the arguments: a reason may repeat a secret that only the name of an argument gives away.
     told = mask({"arguments": dict(action.arguments), "reasons": list(decision.shown_reasons)})
     return tuple(told.value["reasons"])

@@ -129,6 +129,8 @@ def mask(value: Any) -> Masked:
 def mask_part(value: Any, found: set[str]) -> Masked:
     """Mask one part of a record. `found` receives its secrets, which other parts may repeat. Never store it."""
     run, _ = _begin_run({"": value})
+    if not (run.forms or run.others):
+        return Masked(value, {})  # No rule can apply to it.
     masked = _mask_value(value, run, 0)
     if run.found:
         masked = _mask_all_repeated({"": masked}, run)[""]

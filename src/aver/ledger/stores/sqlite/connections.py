@@ -189,6 +189,17 @@ class Connections:
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection that sees one state of the ledger until the context ends."""
+        with self.read_once() as connection:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def read_once(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection for one statement, which sees one state of the ledger by itself.
+
+        The caller must let go of its cursor before the context ends: a cursor that waits keeps the old state.
+        """
         with self._guard:
             # Counted first: a fork waits until this is 0.
             self._reading += 1
@@ -206,9 +217,7 @@ class Connections:
                     if self.is_closed or check_companions(self.file) & {"-wal", "-journal"}:
                         raise
                     connection = self._connect(f"{base}?mode=ro&immutable=1")
-            connection.execute("BEGIN")
             yield connection
-            connection.execute("COMMIT")
             finished = True
         except _SQLITE_ERRORS as error:
             raise to_unavailable(self._path, error) from error

@@ -65,6 +65,7 @@ class SqliteStore:
         self.url = str(path)
         self._connections = Connections(path, timeout=timeout)
         self._reading = self._connections.read_transaction
+        self._reading_once = self._connections.read_once
         self._ledger_id: str | None = None
 
     # --- opening and closing
@@ -177,7 +178,7 @@ class SqliteStore:
     # --- reading
 
     def chain(self, tenant: str, name: str) -> ChainRow | None:
-        with self._reading() as connection:
+        with self._reading_once() as connection:
             return SqliteTransaction(connection).chain(tenant, name)
 
     def chains(self, tenant: str) -> list[ChainRow]:
@@ -213,7 +214,7 @@ class SqliteStore:
             yield map(parse_record_row, cursor)
 
     def next_sequence(self, chain: ChainRow, start: int) -> int | None:
-        with self._reading() as connection:
+        with self._reading_once() as connection:
             row = connection.execute(
                 "SELECT min(sequence) FROM records WHERE chain = ? AND sequence >= ? AND sequence < ?",
                 (chain.number, start, chain.count),
@@ -223,21 +224,21 @@ class SqliteStore:
     def hash_at(self, chain: ChainRow, sequence: int) -> str | None:
         if sequence >= 2**63:
             return None  # SQLite's integers end here.
-        with self._reading() as connection:
+        with self._reading_once() as connection:
             row = connection.execute(
                 "SELECT hash FROM records WHERE chain = ? AND sequence = ?", (chain.number, sequence)
             ).fetchone()
         return None if row is None else str(row[0])
 
     def row_number_at(self, chain: ChainRow, sequence: int) -> int | None:
-        with self._reading() as connection:
+        with self._reading_once() as connection:
             row = connection.execute(
                 "SELECT record FROM records WHERE chain = ? AND sequence = ?", (chain.number, sequence)
             ).fetchone()
         return None if row is None else int(row[0])
 
     def find_first(self, tenant: str, column: LookupColumn, value: str) -> tuple[str, RecordRow] | None:
-        with self._reading() as connection:
+        with self._reading_once() as connection:
             row = connection.execute(
                 f"SELECT chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS} FROM records JOIN chains USING (chain)"
                 # The row's own tenant: the index by key begins with it.
@@ -284,7 +285,7 @@ class SqliteStore:
             tables, place = "records CROSS JOIN chains USING (chain)", "record"
         else:
             tables, place = "chains CROSS JOIN records USING (chain)", "sequence"
-        with self._reading() as connection:
+        with self._reading_once() as connection:
             rows = connection.execute(
                 f"SELECT record, chains.name, sequence, {SEARCH_COLUMNS}, {SEAL_COLUMNS} FROM {tables}"
                 f" WHERE chains.tenant = ? AND {condition} ORDER BY {place} {order} LIMIT ?",
@@ -293,7 +294,7 @@ class SqliteStore:
             return [(row[0], row[1], parse_record_row(row[2:])) for row in rows]
 
     def newest_row_before(self, tenant: str, time: str) -> int:
-        with self._reading() as connection:
+        with self._reading_once() as connection:
             row = connection.execute(
                 "SELECT record FROM records CROSS JOIN chains USING (chain) WHERE chains.tenant = ?"
                 " AND NOT chains.frozen AND coalesce(records.at, records.signed_at) < ? ORDER BY record DESC LIMIT 1",
