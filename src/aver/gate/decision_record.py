@@ -21,11 +21,13 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     fixes        what the repository's history answered
     basis        what is needed to decide again: {rules, state, diff, written}, each a blob or null; `written` is the
                  change that a command makes, of the facts; old decisions have none
-    session      what the session's next decision must know: {labels, changed, changed_files, unseen}; null where the
-                 action was refused without being judged: then the state of the decision before it holds
+    session      what the session's next decision must know (`aver.gate.session_state`): {labels, changed,
+                 changed_files, unseen, asked, git}; null where the action was refused without being judged: then the
+                 state of the decision before it holds
     reasons      why, in words
     mode         enforce, or observe: then nothing was held back. Old decisions have none, and enforced
-    answer       the answer that a hook gave to its agent: allow, leave, ask or deny; only in decisions for a hook
+    answer       the answer that a hook gave to its agent: allow, leave, ask or deny. Also of other callers that carry
+                 the decision out themselves; empty where nobody says
     confined     {command, input_sha256}: the command that the agent was given instead, and the hash of the arguments
                  with it; only where a hook had the command confined
 
@@ -140,7 +142,9 @@ def seal_decision(
     return ledger.append(decision_chain(action.session), draft, key=key, after=after, blobs=blobs)
 
 
-_FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links", "absent", "unseen", "code")
+_FACTS_FROM_OUTSIDE = (
+    *("changed_files", "annotations", "environment", "links", "absent", "unseen", "asked", "git", "code"),
+)
 """The facts that may quote a text of the agent or of the environment."""
 
 
@@ -157,7 +161,7 @@ def build_decision_draft(
     """Return the capsule of a decision, before sealing, and the blobs that go with it."""
     from aver.gate.action import DIGEST_VERSION
     from aver.gate.action_text import summarise_action
-    from aver.gate.session import next_session_state  # Not above: readers of decisions need no risk model.
+    from aver.gate.session_state import next_session_state  # Not above: readers of decisions need no risk model.
 
     # Mask before anything is stored: the record, its texts and its blobs hold no secret of the action. The digest and
     # the hashes are those of the action as it was judged.
@@ -187,6 +191,8 @@ def build_decision_draft(
         "links": dict(facts.links),
         "absent": list(facts.absent),
         "unseen": list(facts.unseen),
+        "asked": [dict(entry) for entry in facts.asked],
+        "git": dict(facts.git),
         "code": {name: dict(found) for name, found in facts.code.items()},
     }
     # `asdict` keeps tuples, and JSON has only lists.
@@ -235,7 +241,12 @@ def build_decision_draft(
         "trusted": sorted(gate.trusted),
         "fixes": told["fixes"],
         "basis": {name: None if blob is None else blob.reference for name, blob in basis.items()},
-        "session": _mask_state(next_session_state(facts, decision), has_secrets=masked.count > 0),
+        "session": _mask_state(
+            next_session_state(
+                facts, decision, mode=mode, answer="" if answer is None else answer.word, call_id=action.call_id
+            ),
+            has_secrets=masked.count > 0,
+        ),
         "reasons": told["reasons"],
         "mode": mode,
         **({} if answer is None else answer.to_dict()),
@@ -278,8 +289,14 @@ def _mask_state(state: Mapping[str, Any] | None, *, has_secrets: bool) -> Mappin
 
     if state is None or not has_secrets:
         return state
-    unseen = [ALL_FILES] if state["unseen"] else []
-    return {**state, "changed_files": mask(list(state["changed_files"])).value, "unseen": unseen}
+    has_stored = bool(state["git"].get("stored"))
+    return {
+        **state,
+        "changed_files": mask(list(state["changed_files"])).value,
+        "unseen": [ALL_FILES] if state["unseen"] else [],
+        "asked": [{**entry, "unseen": []} for entry in state["asked"] if entry["labels"]],
+        "git": {**state["git"], "stored": {ALL_FILES: ""}} if has_stored else state["git"],
+    }
 
 
 HASH_NAMES = ("instruction_sha256", "input_sha256")

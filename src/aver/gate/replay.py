@@ -26,7 +26,7 @@ from aver.gate.decision_record import HASH_NAMES, protocol_hashes
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
 from aver.gate.risk.state import state_from_dict
-from aver.gate.session import next_session_state
+from aver.gate.session_state import next_session_state
 
 OTHER_VERSION = "another version of Aver's tables of effects decided it"
 """Why a decision of an earlier or later version is not made again. It says nothing about forgery."""
@@ -86,6 +86,7 @@ def replay_decision(
                 "absent": tuple(result["facts"].get("absent", ())),
                 "written": None if written is None else written.decode("utf-8", "surrogatepass"),
                 "unseen": tuple(result["facts"].get("unseen", ())),
+                "asked": tuple(result["facts"].get("asked", ())),
             }
         )
         gate = _gate_from_record(result, basis, known)
@@ -143,10 +144,13 @@ def _check_repeatable(result: Mapping[str, Any]) -> ReplayResult | None:
 
 
 def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: Mapping[str, Any]) -> ReplayResult:
-    state = next_session_state(facts, decision)
-    if state is not None and isinstance(result["session"], dict):
-        # Decisions of earlier versions say less about the session.
-        state = {name: value for name, value in state.items() if name in result["session"] or name != "unseen"}
+    state = next_session_state(
+        facts,
+        decision,
+        mode=str(result.get("mode") or ""),
+        answer=str(result.get("answer") or ""),
+        call_id=str(result.get("call_id") or ""),
+    )
     found = {
         "decision": decision.decision,
         "rules": None if decision.policy is None else list(decision.policy.rules),

@@ -57,6 +57,7 @@ from aver.gate.effects.findings import (
     has_glob,
     locate_path,
 )
+from aver.gate.effects.git_moves import GitMoves, find_git_moves
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.effects.routine_commands import mark_routine_effects, mark_scratch_files
 from aver.gate.effects.shown_changes import mark_creations
@@ -129,6 +130,8 @@ class Effects:
     """The writes into files that the commands show."""
     is_fully_listed: bool = False
     """Whether every part of a command matched a row that lists all options of its program."""
+    git_moves: GitMoves = frozenset()
+    """Which files the commands move in or out of git's store: see `effects.git_moves`."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -275,11 +278,12 @@ class _EffectFinder:
         effects = mark_scratch_files(effects)
         writes = [write for analysis in self._analyses for write in analysis.writes]
         # A program that another one starts (`nice tee f`) writes without being followed.
-        started = [command for analysis in self._analyses for command in analysis.commands if command.via]
-        if any(command.program in (None, *WRITING_PROGRAMS) for command in started):
+        commands = [command for analysis in self._analyses for command in analysis.commands]
+        if any(command.program in (None, *WRITING_PROGRAMS) for command in commands if command.via):
             writes = []
         listed = bool(self._analyses) and all(analysis.is_fully_listed for analysis in self._analyses)
-        return Effects(effects, unclear, programs, self._command, server, tuple(writes), listed)
+        moves = find_git_moves(commands)
+        return Effects(effects, unclear, programs, self._command, server, tuple(writes), listed, moves)
 
     def add_profile(self, profile: ToolProfile) -> None:
         """Add the effects of a known tool or type of action."""

@@ -9,7 +9,9 @@ session were changed *unseen* (`gate.session`), and looks into the code before i
     3. `judge_workspace_code` decides by these facts alone:
 
        * a script, or code in the arguments, that reaches nowhere has the effect `build` instead of `execute`;
-       * while a file that was changed unseen reaches out, every `build` has the effect `execute`.
+       * while a file that was changed unseen reaches out, every `build` has the effect `execute`;
+       * so it has while the workspace holds code that git brought from elsewhere, and in a command that has git bring
+         such code before it runs something.
 
 `found` says where the text reaches out (`code_scan`). An empty list means that it reaches nowhere. A file that is not
 there has no digest. A script that is not there is not known, so it is asked about.
@@ -23,6 +25,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.gate.effects.code_scan import CodeLanguage, find_language
@@ -37,6 +40,13 @@ UNSEEN_MAX = 200
 
 ALL_FILES = "*"
 """Stands for all files in the list of those that were changed unseen."""
+
+ARRIVED = "*git"
+"""Stands, in the same list, for the code that git brought from elsewhere: see `gate.session_state`."""
+
+MANY_REASON = f"this session has changed more than {UNSEEN_MAX} files unseen, and this may run them"
+ARRIVED_REASON = "this may run code that git brought here in this session, and nobody has looked at it"
+BRINGING_REASON = "git would bring back or bring in code that nobody has looked at, and this may run it"
 
 CODE_SIZE_MAX = 512 * 1024
 """Bytes of a file that the caller reads. A larger file cannot be looked into."""
@@ -107,7 +117,7 @@ def list_code(effects: Effects, unseen: Collection[str]) -> tuple[CodeQuestion, 
         for question in _list_program(part, effects.effects):
             found[question] = None
     for path in unseen:
-        if path != ALL_FILES:
+        if path not in (ALL_FILES, ARRIVED):
             found[CodeQuestion(path, path, "")] = None
     return tuple(found)
 
@@ -220,13 +230,22 @@ class CodeVerdict(NamedTuple):
 
 
 def judge_workspace_code(
-    effects: Effects, unseen: Collection[str], facts: Mapping[str, Mapping[str, Any]], workspace: str
+    effects: Effects,
+    unseen: Collection[str],
+    facts: Mapping[str, Mapping[str, Any]],
+    workspace: str,
+    git: Mapping[str, Any] = MappingProxyType({}),
 ) -> CodeVerdict:
-    """Return the effects of an action after its code was looked into. `facts` are those of `look_into`, by key."""
+    """Return the effects of an action after its code was looked into. `facts` are those of `look_into`, by key.
+
+    `git` is what git keeps of the session: see `gate.session_state`.
+    """
     questions = list_code(effects, unseen)
-    if not runs_code(effects) or (not questions and ALL_FILES not in unseen):
+    brings = _brings_unseen_code(effects, unseen, git)
+    if not runs_code(effects) or not (questions or brings or ALL_FILES in unseen or ARRIVED in unseen):
         return CodeVerdict(effects)
-    reasons = list(_explain_unseen(questions, unseen, facts, workspace))
+    reasons = [BRINGING_REASON] if brings else []
+    reasons += _explain_unseen(questions, unseen, facts, workspace, git)
     effects, more = _accept_programs(effects, facts, workspace)
     if reasons:
         # Something that may run was changed unseen: nothing that runs code is routine any more.
@@ -238,15 +257,35 @@ def judge_workspace_code(
     return CodeVerdict(effects, tuple(dict.fromkeys((*reasons, *more))))
 
 
+def _brings_unseen_code(effects: Effects, unseen: Collection[str], git: Mapping[str, Any]) -> bool:
+    """Whether a command has git bring code that nobody has seen, and may run it. Aver cannot look at it before."""
+    moves = effects.git_moves
+    if "and-more" not in moves:
+        return False
+    is_new = bool(git.get("fetched")) or "fetch" in moves
+    return is_new or bool(git.get("stored")) or ("store" in moves and bool(unseen))
+
+
 def _explain_unseen(
     questions: Collection[CodeQuestion],
     unseen: Collection[str],
     facts: Mapping[str, Mapping[str, Any]],
     workspace: str,
+    git: Mapping[str, Any],
 ) -> Iterator[str]:
     if ALL_FILES in unseen:
-        yield f"this session has changed more than {UNSEEN_MAX} files unseen, and this may run them"
-    reaching = [question for question in questions if not question.program and not is_clean(facts.get(question.key))]
+        yield MANY_REASON
+    if ARRIVED in unseen:
+        yield ARRIVED_REASON
+    # A person has let this very content run before git kept it.
+    known = git.get("stored") or {}
+    reaching = [
+        question
+        for question in questions
+        if not question.program
+        and not is_clean(fact := facts.get(question.key))
+        and not (fact and fact.get("sha256") and known.get(question.path) == fact["sha256"])
+    ]
     for question in reaching[:NAMED_MAX]:
         found = (facts.get(question.key) or {}).get("found") or ["it was not looked into"]
         yield f"this may run {_show(question.path, workspace)}, which this session changed unseen: {found[0]}"
