@@ -14,6 +14,7 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     facts        what the gate knew besides the action
     features     the numbers that the risk was computed from, with `score`, `interval` and `model`
     effects      the classes of the action's effects; null where they were not found out
+    git_moves    whether the action stores, restores or fetches files by git; missing where it does none of it
     effects_version    the version of the tables and readers that found them; old decisions have none
     policy       {outcome, rules, bundle, reasons, errors}; null where policy was not asked
     thresholds   {pass_below, skip_above}
@@ -233,6 +234,7 @@ def build_decision_draft(
         "model": None if found is None else found.model,
         "effects_version": gate.known.effects_version,
         "effects": None if decision.effects is None else sorted(decision.effects.classes),
+        **({"git_moves": moves} if (moves := list_git_moves(decision)) else {}),
         "policy": None if policy is None else {**asdict(policy), **told["policy"]},
         "thresholds": asdict(decision.thresholds),
         "max_retries": gate.max_retries,
@@ -277,6 +279,11 @@ def build_decision_draft(
     )
     refs = None if approval is None else {"approval": approval.id}
     return of_kind(draft, DECISION_KIND, refs), [blob for blob in basis.values() if blob is not None]
+
+
+def list_git_moves(decision: Decision) -> list[str]:
+    """Return which files the action moves in or out of git's store (`aver.gate.effects.git_moves`), for the record."""
+    return [] if decision.effects is None else sorted(decision.effects.git_moves)
 
 
 def _mask_state(state: Mapping[str, Any] | None, *, has_secrets: bool) -> Mapping[str, Any] | None:

@@ -22,7 +22,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import DIGEST_VERSION, FIRST_DIGEST_VERSION, Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
-from aver.gate.decision_record import HASH_NAMES, protocol_hashes
+from aver.gate.decision_record import HASH_NAMES, list_git_moves, protocol_hashes
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
 from aver.gate.risk.state import state_from_dict
@@ -157,6 +157,7 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),
         "session": state,
+        "git_moves": list_git_moves(decision),
         **protocol_hashes(action),
     }
     recorded = {
@@ -165,6 +166,7 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
         "score": result["score"],
         "interval": result["interval"],
         "session": result["session"],
+        "git_moves": result.get("git_moves", []),
         **{name: result[name] for name in HASH_NAMES},
     }
     for name, value in found.items():

@@ -117,7 +117,7 @@ def next_session_state(
         "changed_files": list(changed.sources),
         "unseen": unseen.after,
         "asked": asked,
-        "git": _next_git(facts, decision, happens, unseen.after),
+        "git": _next_git(facts, decision, happens, unseen.may_store),
     }
 
 
@@ -202,6 +202,8 @@ def state_after_click(state: Mapping[str, Any], decided: Mapping[str, Any]) -> d
     added = [path for path in after.get("unseen") or [] if path not in before]
     shown |= {path for path in added if path not in (ALL_FILES, ARRIVED) and (is_change or not _is_code(path))}
     git = dict(state.get("git") or {})
+    if "restore" in decided.get("git_moves", ()):
+        shown -= {ARRIVED, *(git.get("stored") or ())}  # The person saw the command, and not what git brought.
     if code and git.get("stored"):
         git["stored"] = _note_digests(git["stored"], code)
     known = [_without(entry, (), shown) for entry in state.get("asked") or ()]
@@ -227,6 +229,8 @@ class _UnseenChange(NamedTuple):
 
     after: list[str]
     marked: list[str]
+    may_store: tuple[str, ...] = ()
+    """Those that git may put into its store: the files that were unseen before, and that other programs write."""
 
 
 def _next_unseen(facts: Facts, decision: Decision, happens: Happening) -> _UnseenChange:
@@ -260,8 +264,14 @@ def _next_unseen(facts: Facts, decision: Decision, happens: Happening) -> _Unsee
             marked[ARRIVED] = None
     unseen.update(marked)
     if ALL_FILES in unseen or len(unseen) > UNSEEN_MAX:
-        return _UnseenChange([ALL_FILES], [ALL_FILES])
-    return _UnseenChange(list(unseen), list(marked))
+        return _UnseenChange([ALL_FILES], [ALL_FILES], (ALL_FILES,))
+    by_git = {effect.target for effect in decision.effects.effects if effect.words[:1] and _is_git(effect.words[0])}
+    return _UnseenChange(list(unseen), list(marked), (*facts.unseen, *(path for path in marked if path not in by_git)))
+
+
+def _is_git(word: str) -> bool:
+    """Whether this first word of an effect names git: its target is a directory, whose files git has already."""
+    return word.rpartition("/")[2].partition(" ")[0] == "git"
 
 
 _WRITING_EFFECTS = frozenset({"write", "unknown"})
@@ -286,8 +296,8 @@ def _is_code(path: str) -> bool:
 # --- files that git keeps
 
 
-def _next_git(facts: Facts, decision: Decision, happens: Happening, unseen: Collection[str]) -> dict[str, Any]:
-    """Return what git keeps of the session after a decision. `unseen` are the files that are unseen then."""
+def _next_git(facts: Facts, decision: Decision, happens: Happening, may_store: Collection[str]) -> dict[str, Any]:
+    """Return what git keeps of the session after a decision. `may_store` are the unseen files that it may get."""
     before = dict(facts.git)
     if happens == "no" or decision.effects is None:
         return before
@@ -296,7 +306,7 @@ def _next_git(facts: Facts, decision: Decision, happens: Happening, unseen: Coll
         stored = _note_digests(stored, facts.code)
     moves = decision.effects.git_moves
     if "store" in moves:
-        stored.update({path: stored.get(path, "") for path in unseen if path != ARRIVED})
+        stored.update({path: stored.get(path, "") for path in may_store if path != ARRIVED})
         if len(stored) > UNSEEN_MAX:
             stored = {ALL_FILES: ""}
     found = {"fetched": bool(before.get("fetched")) or "fetch" in moves, "stored": stored}

@@ -57,7 +57,6 @@ def find_hooks(around: UserEnvironment) -> list[HookList]:
             form="json",
             events=("before", "after"),
             gating=frozenset({"before"}),
-            asks_person=frozenset({"before"}),
             build_item=lambda event, command: {"command": command},
         )
     ]
