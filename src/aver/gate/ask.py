@@ -20,8 +20,9 @@ decision cannot be sealed, `ask` raises, and the caller must not go on.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,6 +81,12 @@ PROMPT_REASONS_MAX = 2
 GLOB_MATCHES_MAX = 5000
 GLOB_LEVELS_MAX = 3
 """A pattern is expanded up to so many matches, and with so many directories in it that are patterns themselves."""
+
+LISTED_MAX = 5000
+"""Entries of directories that are looked at for guarded files that a listing may show."""
+
+_UNLISTED_DIRECTORIES = frozenset((".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", "target"))
+"""Directories of packages, of git and of build output: they are large, and their secrets are nobody's own."""
 
 _ENVIRONMENT_NAMES = ("HOME", "AVER_HOME", "AVER_LEDGER")
 
@@ -309,13 +316,15 @@ def gather_facts(
     links: dict[str, str] = {}
     roots = build_path_roots(action.workspace, environment, gate.known)
 
-    def follow(targets: Iterable[str]) -> Mapping[str, str]:
+    def follow(targets: Iterable[str], listed: Collection[str]) -> Mapping[str, str]:
         """Return those of the paths that lead elsewhere by symbolic links, and where they lead."""
         for target in targets:
             if not os.path.isabs(target):
                 continue
             try:
                 leads_to = _resolve_glob(target, roots) if has_glob(target) else _resolve_path(target, roots.workspace)
+                if target in listed and leads_to is None:
+                    leads_to = _resolve_listing(target, roots)
             except ValueError:  # No system has a file of this name.
                 continue
             if leads_to is not None and leads_to != os.path.normpath(target):
@@ -455,6 +464,32 @@ def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:
         if weight > worst:
             worst, found = weight, leads_to
     return found
+
+
+def _resolve_listing(pattern: str, roots: PathRoots) -> str | None:
+    """Return a guarded file that a listing may show, at any depth; empty where there are too many files to look at."""
+    if locate_path(pattern, None, roots).where not in ("workspace", "temporary"):
+        return None
+    names = pattern.split("/")
+    top = "/".join(names[: next(number for number, name in enumerate(names) if has_glob(name))])
+    wanted = names[-1].casefold()
+    waiting, count = [top or "/"], 0
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError:
+            continue  # A command cannot list it either.
+        for entry in entries:
+            count += 1
+            if count > LISTED_MAX:
+                return ""
+            if entry.is_dir(follow_symlinks=False):
+                waiting += [entry.path] if entry.name not in _UNLISTED_DIRECTORIES else []
+            elif fnmatchcase(entry.name.casefold(), wanted):
+                place = locate_path(_resolve_path(entry.path, roots.workspace), None, roots)
+                if place.where in ("private", "unknown") or place.classes_for("read"):
+                    return place.path
+    return None
 
 
 # --- asking a human

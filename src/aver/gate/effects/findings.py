@@ -457,7 +457,7 @@ _LISTING_PROGRAMS = frozenset(
 )
 """Programs that show names, sizes and dates of files, never their contents."""
 
-_LISTED_FILES = (("{}",), ("the files listed",))
+LISTED_FILES = (("{}",), ("the files listed",))
 """The word that stands for the files that another program lists."""
 
 _ENDLESS_DEVICES = frozenset(("/dev/zero", "/dev/random", "/dev/urandom"))
@@ -515,7 +515,7 @@ class EffectReport:
         if where == "private" and name == "read" and program in _LISTING_PROGRAMS:
             where = where if is_private(place.path, self._path_roots) else "outside"
         # `find ROOT -name NAME` gives `ROOT/NAME` here, but the file may lie at any depth below the root.
-        elif where in ("outside", "private") and words[-1:] in _LISTED_FILES:
+        elif where in ("outside", "private") and words[-1:] in LISTED_FILES:
             root = place.path.rpartition("/")[0] or "/"
             is_kept = is_private(place.path, self._path_roots) or may_hold_private(root, self._path_roots)
             where = "private" if is_kept else "outside"
