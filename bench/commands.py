@@ -29,7 +29,6 @@ from measuring import Line
 
 from aver.agents.registry import load_known_agents
 from aver.gate.action import Action, Facts
-from aver.gate.ask import look_into_code
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Caution, Decision
 from aver.gate.effects.effects import find_effects
@@ -37,6 +36,7 @@ from aver.gate.effects.findings import build_path_roots
 from aver.gate.effects.shown_changes import FileState, gather_change_facts, mark_creations
 from aver.gate.effects.workspace_code import list_code
 from aver.gate.policy.bundle import load_policy_bundle
+from aver.gate.surroundings import look_into_code
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 TARGETS = {"claude-code": 0.15, "swe-agent": 0.35, "terminal-bench": 0.52, "ci": 0.60, "nl2bash": 0.35}

@@ -153,6 +153,8 @@ class CodeSurroundings(NamedTuple):
     roots: PathRoots
     judge_script: Callable[[str, str], str]
     """Gets a shell script and its directory, and returns what about it is not routine; empty if all is."""
+    has_module: Callable[[str, str], bool] = lambda name, directory: False
+    """Says whether a directory holds a module of Python of this name. Programs that start there load that one."""
 
 
 ABSENT: Mapping[str, Any] = {"sha256": None, "found": []}
@@ -202,7 +204,16 @@ def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings
     elif language == "python":
         from aver.gate.effects.python_program import scan_python_program
 
-        yield from map(str, scan_python_program(text, is_inside=lambda path: _is_inside(path, cwd, workspace.roots)))
+        # Python looks for modules beside the program first.
+        beside = question.path.rpartition("/")[0] if question.path else cwd
+        yield from map(
+            str,
+            scan_python_program(
+                text,
+                is_inside=lambda path: _is_inside(path, cwd, workspace.roots),
+                is_own_module=lambda name: workspace.has_module(name, beside),
+            ),
+        )
     elif language == "javascript":
         yield from map(str, scan_javascript_program(text))
     else:
