@@ -22,6 +22,7 @@ from aver.text import escape_invisible, plural
 
 # The gate is imported where it is used, so that `--help` does not load it.
 if TYPE_CHECKING:
+    from aver.gate.action import Action, Facts
     from aver.gate.decision import Decision
     from aver.gate.policy.bundle import PolicyBundle
     from aver.gate.policy.cases import CaseResult
@@ -342,28 +343,22 @@ def _case_to_dict(result: CaseResult) -> dict[str, Any]:
 
 
 def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
-    from aver import clock
-    from aver.gate.action import Facts
     from aver.gate.ask import load_gate
     from aver.gate.decide import build_policy_question, decide
-    from aver.gate.own_tools import find_declaration
     from aver.gate.policy.cases import thresholds_for_risk
     from aver.gate.policy.lint import explain_answer
+    from aver.gate.surroundings import look_around
 
     config = load_config()
     directory, bundle = _load_rules(given.policy, config)
     action = action_from_options(given) if given.intent is None else request_from_options(given, given.intent)
     usual = load_gate(config, action.workspace)
     gate = replace(usual, bundle=bundle, thresholds=thresholds_for_risk(given.risk, usual.thresholds))
-    facts = Facts(
-        now=clock.now(),
-        labels=frozenset(given.session_label),
-        approved=given.approved,
-        declared=find_declaration(usual.tools, action.tool, usual.known),
-        environment={name: value for name in ("HOME", "AVER_LEDGER") if (value := os.environ.get(name))}
-        | {"AVER_HOME": str(config.home)},
-    )
-    decision = decide(action, facts, gate)
+    past = _read_past(action, config)
+    past = replace(past, labels=past.labels.union(given.session_label), approved=given.approved)
+    # The same look at the disk as before a real decision, so that both come to the same.
+    facts, effects = look_around(past, action, gate, config.home)
+    decision = decide(action, facts, gate, effects=effects)
     why = None
     if decision.effects is not None and decision.estimate is not None:
         question = build_policy_question(action, facts, decision.effects, decision.estimate, gate)
@@ -373,6 +368,25 @@ def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
     else:
         _print_decision(screen, directory, bundle, decision, why)
     return 0 if decision.allows else REFUSED
+
+
+def _read_past(action: Action, config: Config) -> Facts:
+    """Return the facts about the session that the options name; about one without a past, where they name none."""
+    from aver import clock
+    from aver.errors import NotFound
+    from aver.gate.action import Facts
+    from aver.gate.decision_record import decision_chain
+    from aver.gate.session import load_session_facts
+    from aver.ledger import open_ledger
+
+    if not action.session:
+        StderrScreen().print_note("without --session, nothing that a session did before counts here")
+        return Facts(now=clock.now())
+    try:
+        with open_ledger(config.ledger, home=config.home, create=False) as ledger:
+            return load_session_facts(ledger, ledger.head(decision_chain(action.session)), action, clock.now())
+    except NotFound:  # There is no ledger yet, and so no past.
+        return Facts(now=clock.now())
 
 
 def _decision_to_dict(
