@@ -110,7 +110,7 @@ def decide(
         unclear = effects.unclear[0].why[:UNCLEAR_WORDS_MAX] if effects.unclear else UNCLEAR_REASON
         reasons = [unclear if reason == UNCLEAR_REASON else reason for reason in (*answer.reasons, *answer.errors)]
         if answer.outcome != "allow" and "unknown" in effects.classes:
-            hint = explain_unknown_tool(action, facts.environment.get("AVER_HOME", ""))
+            hint = explain_unknown_tool(action, facts.environment.get("AVER_HOME", ""), facts.annotations)
             reasons = [hint, *(reason for reason in reasons if reason != NO_PERMIT)]
         if answer.outcome == "deny" or question.risk == "high":
             word = "skipped" if facts.denials >= gate.max_retries else "skip"

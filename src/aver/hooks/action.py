@@ -149,10 +149,12 @@ def diff_for_insertion(path: str, line: int, added: str, workspace: str) -> str:
 
 
 def _workspace_path(path: str, workspace: str) -> str:
-    """The path relative to the workspace, if it lies there."""
-    if os.path.isabs(path) and workspace and path.startswith(workspace.rstrip("/") + "/"):
+    """The path relative to the workspace. A diff has only such: one that lies elsewhere begins with `..`."""
+    if not os.path.isabs(path) or not os.path.isabs(workspace):
+        return path
+    if path.startswith(workspace.rstrip("/") + "/"):
         return path[len(workspace.rstrip("/")) + 1 :]
-    return path
+    return os.path.relpath(path, workspace)
 
 
 class _UncomparableFile:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from aver.cli.action_options import action_from_options, add_action_options, request_from_options
 from aver.cli.options import Parser, Usage, add_action_parser, add_json, add_ledger, add_passphrase_fd, add_tenant
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
+from aver.cli.user_name import find_user_name
 from aver.cli.verdict_text import decision_label
 from aver.config import Config, load_config
 from aver.errors import AverError, Refused
@@ -466,7 +467,7 @@ def _allow_for_good(given: argparse.Namespace, screen: Screen) -> int:
 
     if (given.command is None) == (given.tool is None):
         raise Usage("give a command or a tool", advice="aver policy allow 'npm ci'")
-    workspace, by = _workspace_of(given), _user_name()
+    workspace, by = _workspace_of(given), find_user_name()
     if given.tool is not None:
         rule = build_tool_rule(given.tool, workspace, by, default_known_agents())
     else:
@@ -491,7 +492,7 @@ def _forget_rule(given: argparse.Namespace, screen: Screen) -> int:
 
     workspace = _workspace_of(given)
     with open_ledger(given.ledger, tenant=given.tenant, create=True) as ledger:
-        removed = forget_rules(ledger, given.rule, workspace, _user_name())
+        removed = forget_rules(ledger, given.rule, workspace, find_user_name())
     if given.json:
         print_json({"removed": [{"rule": rule.id, "about": rule.about} for rule in removed]})
         return 0
@@ -502,16 +503,6 @@ def _forget_rule(given: argparse.Namespace, screen: Screen) -> int:
 
 def _workspace_of(given: argparse.Namespace) -> str:
     return os.path.abspath(os.path.expanduser(given.workspace)) if given.workspace else os.getcwd()
-
-
-def _user_name() -> str:
-    """Return the name of the user of this machine, for a reason that people read. It proves nothing."""
-    import getpass
-
-    try:
-        return f"user {getpass.getuser()}"
-    except (KeyError, OSError):
-        return f"user {os.getuid()}"
 
 
 # --- beginning

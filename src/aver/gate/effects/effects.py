@@ -484,7 +484,8 @@ class _EffectFinder:
         given = [value for name, value in self._named if name in COMMAND_ARGUMENTS]
         is_editor = any(profile.may_only_look for profile in profiles)
         # An editor has commands of its own, such as `view`. No shell runs those.
-        if given and not (is_editor and _text_or_empty(given[0]) in _EDITOR_COMMANDS):
+        is_own = is_editor and bool(given) and _text_or_empty(given[0]) in _EDITOR_COMMANDS
+        if given and not is_own and not any(profile.own_commands for profile in profiles):
             self._analyse_commands()
         if not any(profile.on_paths for profile in profiles):
             for path in self._limit_items(self._action.files):
