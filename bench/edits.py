@@ -35,7 +35,7 @@ from aver.gate.risk.history.git import open_git
 from aver.gate.risk.history.learn import MATURITY, find_history_end
 from aver.gate.risk.history.mined_commits import mine_history
 from aver.gate.risk.history.repository import open_repository
-from aver.gate.session import next_session_state
+from aver.gate.session_state import next_session_state
 
 EDIT_LINES = 20
 """Lines, added and removed, of an edit that counts."""

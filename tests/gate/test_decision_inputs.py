@@ -44,6 +44,9 @@ DIFF = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,1 +1,3 @@\n-x = 1\n+if x:\n+    x 
 
 paths = st.sampled_from(["/work/shop/src/a.py", "/work/shop/.env", "/work/shop/tests/test_a.py", "/etc/passwd", "*"])
 counts = st.integers(0, 500)
+asked_calls = st.fixed_dictionaries(
+    {"gate_id": st.just("g1"), "call_id": st.just("c1"), "labels": st.just(["secret"]), "unseen": st.lists(paths)}
+)
 facts_values = st.builds(
     Facts,
     now=st.datetimes().map(lambda moment: f"{moment.isoformat()}+00:00"),
@@ -63,6 +66,8 @@ facts_values = st.builds(
     absent=st.lists(paths, max_size=3).map(tuple),
     written=st.none() | st.just(DIFF) | st.text(max_size=20).filter(str.isprintable),
     unseen=st.lists(paths, max_size=3).map(tuple),
+    asked=st.lists(asked_calls, max_size=2).map(tuple),
+    git=st.sampled_from([{}, {"fetched": True}, {"stored": {"/work/shop/src/a.py": ""}, "fetched": False}]),
     code=st.dictionaries(paths, st.fixed_dictionaries({"sha256": st.none() | st.just("0" * 64), "found": st.just([])})),
 )
 levels = st.builds(RiskLevel, st.floats(-10, 4), st.floats(1e-6, 4), st.integers(1, 10**9))
@@ -159,6 +164,8 @@ def test_every_fact_is_part_of_the_json_and_of_the_digest() -> None:
         "absent": ("a",),
         "written": "",
         "unseen": ("a",),
+        "asked": ({"gate_id": "g", "call_id": "c", "labels": [], "unseen": ["a"]},),
+        "git": {"fetched": True},
         "code": {"a": {}},
     }
     assert set(changed) == {field.name for field in fields(Facts)}
@@ -196,6 +203,14 @@ GOOD = DecisionInputs(Facts(now="2026-01-05T09:00:00+00:00"), RiskState()).to_di
         {"facts": {"code": {"a": []}}},
         {"facts": {"written": None}},
         {"facts": {"unseen": "*"}},
+        {"facts": {"asked": ["g1"]}},
+        {"facts": {"asked": [{"gate_id": "g1", "call_id": "c1", "labels": []}]}},
+        {"facts": {"asked": [{"gate_id": 1, "call_id": "c1", "labels": [], "unseen": []}]}},
+        {"facts": {"asked": [{"gate_id": "g1", "call_id": "c1", "labels": [], "unseen": [1]}]}},
+        {"facts": {"git": []}},
+        {"facts": {"git": {"more": 1}}},
+        {"facts": {"git": {"fetched": 1}}},
+        {"facts": {"git": {"stored": {"a": None}}}},
         {"fixes": [True]},
         {"fixes": [-1]},
         {"fixes": [0] * 17},

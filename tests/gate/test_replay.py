@@ -120,8 +120,9 @@ def test_a_human_who_never_approved_is_missed(ledger: Ledger, asked: Any, monkey
     """The gate's own code, told that a human approved: made again it comes out the same, and still fails."""
     from dataclasses import replace
 
-    from aver.gate.ask import gather_facts, load_gate
+    from aver.gate.ask import load_gate
     from aver.gate.decide import decide
+    from aver.gate.surroundings import gather_facts
 
     answer = asked("rm -r build")
     action = Action(

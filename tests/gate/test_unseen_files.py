@@ -218,10 +218,14 @@ def test_commands_that_run_nothing_need_no_look() -> None:
         assert list_code(effects_of(command), ("/work/a.py",)) == ()
 
 
-def test_a_decision_of_an_earlier_version_replays_without_the_new_facts(asking: Asking, ledger: Ledger) -> None:
+def test_a_decision_of_an_earlier_version_is_not_called_forged(asking: Asking, ledger: Ledger) -> None:
     content = asking.bash("git status").record.to_dict()
     result = content["outcome"]["result"]
-    for name in ("unseen", "code"):
-        del result["facts"][name]
-    del result["session"]["unseen"]
-    assert replay_decision(content, ledger.blob).status == "same"
+    for name in ("unseen", "asked", "git", "code"):
+        result["facts"].pop(name, None)  # Empty ones may not be there at all.
+    for name in ("unseen", "asked", "git"):
+        del result["session"][name]
+    # The state of this version has all of them.
+    assert replay_decision(content, ledger.blob).status == "other"
+    result["effects_version"] = "1.0123456789abcdef"
+    assert replay_decision(content, ledger.blob).status == "unrepeatable"

@@ -175,9 +175,9 @@ def test_a_click_that_says_more_than_follows_from_its_decision_is_found(workspac
     assert agent.bash("rm -r build") == "ask"
     with open_ledger() as ledger:
         [decided] = module.find_decisions(ledger, f"claude-code:{agent.session}:toolu_2")
-        forged = {"labels": [], "changed": {}, "changed_files": [], "unseen": []}
+        forged = {"labels": [], "changed": {}, "changed_files": [], "unseen": [], "asked": [], "git": {}}
         assert decided.result["session"]["unseen"]
-        draft = module._build_draft(replace(decided), forged)
+        draft = module.build_outcome_draft(replace(decided), ASKED_AND_DONE, forged)
         ledger.append(f"gate.{agent.session}", draft, key=f"{OUTCOME_KIND}:click:{decided.gate_id}")
         verdict = verify(ledger)
         assert verdict.status == "failed"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from aver.agents.registry import load_known_agents
 from aver.gate.action import Action, Facts
-from aver.gate.ask import gather_disk_facts, look_at_file
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Caution, Decision
 from aver.gate.effects.effects import find_effects
 from aver.gate.effects.findings import build_path_roots
 from aver.gate.policy.bundle import load_policy_bundle
+from aver.gate.surroundings import gather_disk_facts, look_at_file
 
 HOME = "/home/me"
 

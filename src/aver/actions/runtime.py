@@ -37,11 +37,12 @@ from aver.capsule.masking.mask import mask
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
 from aver.files.atomic import make_directory
 from aver.gate.action import Action
-from aver.gate.decision_record import NOT_HELD_BACK, RecordedDecision
+from aver.gate.decision_record import NOT_HELD_BACK, CallerAnswer, RecordedDecision
 from aver.ledger import Ledger, open_ledger
 from aver.verdict import Examiner, Verdict
 
 if TYPE_CHECKING:
+    from aver.gate.decision import Decision
     from aver.gate.settings import GateMode
 
 TRIES = 100
@@ -196,6 +197,7 @@ class AgentRuntime:
         declared: Iterable[str] | None = None,
         mode: GateMode | None = None,
         wait: float = 0.0,
+        answer_with: Callable[[Decision], CallerAnswer | None] | None = None,
     ) -> dict[str, Any]:
         """Ask the gate whether the agent may do an action. Aver seals every decision before this returns.
 
@@ -206,6 +208,9 @@ class AgentRuntime:
         `tool` is the name of a tool, or the function itself. `declared` are its effects, if they are not those that
         `aver.tool` declares for the function. With the `mode` `observe` nothing is held back: `allows` is true whatever
         `decision` says, and the record says so. Without a `mode`, that of the settings holds.
+
+        `answer_with` says what the caller answers to a decision, for the record. A caller that holds an action back
+        itself says `deny` there. Then the action does not count as one that may have happened.
         """
         from aver.gate.ask import ask
         from aver.gate.own_tools import find_declared_effects
@@ -228,7 +233,7 @@ class AgentRuntime:
             session=self._run.identity.run_id,
             workspace=self._workspace,
         )
-        answer = ask(self._ledger, asked, declared=declared, wait=wait, mode=mode)
+        answer = ask(self._ledger, asked, declared=declared, wait=wait, mode=mode, answer_with=answer_with)
         reason = "; ".join(answer.reasons)
         if mode == "observe" and not answer.allows:
             reason = f"{NOT_HELD_BACK}: {reason}"

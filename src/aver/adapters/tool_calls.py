@@ -27,6 +27,8 @@ from aver.actions.runtime import AgentRuntime
 from aver.capsule.canonical import canonical_json
 from aver.capsule.masking.mask import mask
 from aver.errors import BadInput, NotRecorded, Refused
+from aver.gate.decision import Decision
+from aver.gate.decision_record import CallerAnswer
 from aver.gate.own_tools import find_declared_effects
 from aver.gate.settings import GateMode
 from aver.recording.render import clean_text, exception_text, render_value, type_name
@@ -173,6 +175,7 @@ class ToolCallGate:
                 declared=find_declared_effects(function),
                 mode=self.mode,
                 wait=self._wait,
+                answer_with=self._describe_answer,
             )
         except BadInput as error:
             name = clean_text(tool[:NAME_MAX])
@@ -184,6 +187,12 @@ class ToolCallGate:
             return call
         refusal = "" if answer["allows"] else f"Not allowed, and not done: {answer['reason'] or answer['decision']}"
         return GatedCall(tool, call_id, judged, answer["gate_id"], refusal, time.monotonic())
+
+    def _describe_answer(self, decision: Decision) -> CallerAnswer:
+        """Return the consequence of a decision, for its record: a call that is not allowed does not run here."""
+        if self.mode == "observe":
+            return CallerAnswer("leave")
+        return CallerAnswer("allow" if decision.allows else "deny")
 
     # --- after a call
 

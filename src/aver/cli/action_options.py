@@ -54,8 +54,13 @@ def action_from_options(given: argparse.Namespace) -> Action:
             raise Usage("the command is given twice: by --command and as an argument")
         arguments["command"] = given.command
         tool = tool or "Bash"
+    workspace = os.path.abspath(given.workspace or os.curdir)
+    if type_ is None and diff is None and tool:
+        from aver.hooks.action import diff_for_edit
+
+        diff = diff_for_edit(tool, arguments, workspace)  # A hook shows the gate an edit as a diff, too.
     if type_ is None:
-        type_ = _infer_type(given, diff)
+        type_ = _infer_type(given, tool, diff)
     return Action(
         type=type_,
         tool=tool,
@@ -66,7 +71,7 @@ def action_from_options(given: argparse.Namespace) -> Action:
         caller=given.caller,
         on_behalf_of=given.on_behalf_of,
         session=given.session,
-        workspace=os.path.abspath(given.workspace or os.curdir),
+        workspace=workspace,
     )
 
 
@@ -107,13 +112,16 @@ def request_from_options(given: argparse.Namespace, intent: str) -> Action:
     )
 
 
-def _infer_type(given: argparse.Namespace, diff: str | None) -> str:
+def _infer_type(given: argparse.Namespace, tool: str, diff: str | None) -> str:
+    """Return the type of the action, as a hook would name it."""
     if given.command is not None:
         return "shell_exec"
-    if diff is not None:
+    if diff:
         return "code_edit"
-    if given.tool:
-        return "tool_call"
+    if tool:
+        from aver.hooks.action import find_action_type
+
+        return find_action_type(tool)
     raise Usage("no action is described", advice="give --diff, --command, --tool or --type")
 
 

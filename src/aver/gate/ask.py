@@ -25,8 +25,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver import clock, log
@@ -34,7 +32,6 @@ from aver.capsule.sealed import Sealed
 from aver.config import Config
 from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
 from aver.fast_dataclass import dataclass
-from aver.files.regular import open_regular
 from aver.gate.action import Action, Facts
 from aver.gate.changes import seal_change
 from aver.gate.decide import Decider, Gate, build_refusal, decide
@@ -47,40 +44,19 @@ from aver.gate.decision_record import (
     next_gate_id,
     seal_decision,
 )
-from aver.gate.effects.effects import Effects, find_effects
-from aver.gate.effects.file_writes import TEXT_MAX
-from aver.gate.effects.findings import (
-    POLICY_ENV,
-    TREE_ENV,
-    WORKSPACE_ENV,
-    PathRoots,
-    build_path_roots,
-    has_glob,
-    locate_path,
-)
 from aver.gate.effects.large_action import bound_action
-from aver.gate.effects.shown_changes import FileState, gather_change_facts, mark_creations
-from aver.gate.effects.workspace_code import (
-    ABSENT,
-    CODE_SIZE_MAX,
-    CODE_TOTAL_MAX,
-    CodeQuestion,
-    CodeSurroundings,
-    list_code,
-    look_into,
-    refuse_look,
-)
-from aver.gate.own_tools import add_code_declaration, find_declaration
+from aver.gate.own_tools import add_code_declaration
 from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
-from aver.gate.session import load_session_facts
 from aver.gate.settings import GateMode, read_gate_settings
-from aver.ledger import Head, Ledger
+from aver.gate.surroundings import gather_facts
+from aver.ledger import Ledger
 
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, WaitOutcome
     from aver.gate.decision_record import Beside
+    from aver.gate.effects.effects import Effects
 
 ATTEMPTS_MAX = 100
 """How often a decision is made anew because another decision of its session was sealed first."""
@@ -88,14 +64,8 @@ ATTEMPTS_MAX = 100
 PROMPT_REASONS_MAX = 2
 """Reasons that a prompt names. The first ones are those of the rules."""
 
-GLOB_MATCHES_MAX = 5000
-GLOB_LEVELS_MAX = 3
-"""A pattern is expanded up to so many matches, and with so many directories in it that are patterns themselves."""
-
 ApprovalUse = Literal["use", "find"]
 """Whether `ask` uses an approval that it finds. `find` leaves that to a later call for the same action."""
-
-_ENVIRONMENT_NAMES = ("HOME", "AVER_HOME", "AVER_LEDGER")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,195 +312,6 @@ def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> G
         tools=settings.tools,
         history=load_recent_fixes(place, config.home),
     )
-
-
-class KnownFacts(NamedTuple):
-    """The facts about an action, and its effects, if they were found on the way."""
-
-    facts: Facts
-    effects: Effects | None
-
-
-def gather_facts(
-    ledger: Ledger,
-    action: Action,
-    gate: Gate,
-    annotations: Mapping[str, Any],
-    *,
-    head: Head | None = None,
-) -> KnownFacts:
-    """Gather what the gate knows besides the action. The session's past is read up to `head`, or up to now."""
-    past = load_session_facts(ledger, head or ledger.head(decision_chain(action.session)), action, clock.now())
-    environment = {name: os.environ[name] for name in _ENVIRONMENT_NAMES if os.environ.get(name)}
-    environment["AVER_HOME"] = str(ledger.config.home)
-    if gate.rules_at:
-        environment[POLICY_ENV] = gate.rules_at
-    declared = find_declaration(gate.tools, action.tool, gate.known)
-    facts = replace(past, annotations=annotations, declared=declared, environment=environment)
-    if not os.path.isabs(action.workspace):  # No path of it can be followed.
-        return KnownFacts(facts, None)
-    environment.update(find_workspace_names(action.workspace))
-    links: dict[str, str] = {}
-    roots = build_path_roots(action.workspace, environment, gate.known)
-
-    def follow(targets: Iterable[str]) -> Mapping[str, str]:
-        """Return those of the paths that lead elsewhere by symbolic links, and where they lead."""
-        for target in targets:
-            if not os.path.isabs(target):
-                continue
-            try:
-                leads_to = _resolve_glob(target, roots) if has_glob(target) else _resolve_path(target, roots.workspace)
-            except ValueError:  # No system has a file of this name.
-                continue
-            if leads_to is not None and leads_to != os.path.normpath(target):
-                links[target] = leads_to
-        return links
-
-    # Links are followed while effects are found: so a command is parsed once, and not again to know its paths.
-    effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known, follow=follow)
-    return gather_disk_facts(action, replace(facts, links=links), effects, gate, partial(look_at_file, roots=roots))
-
-
-def gather_disk_facts(
-    action: Action, facts: Facts, effects: Effects, gate: Gate, look: Callable[[str], FileState]
-) -> KnownFacts:
-    """Gather what the disk says about the files that an action writes and the code that it runs.
-
-    `look` finds the state of a file that is written.
-    """
-    if gate.caution == "balanced" and effects.classes & {"write", "scratch"}:
-        changes = gather_change_facts(effects, action.workspace, look)
-        facts = replace(facts, absent=changes.absent, written=changes.written)
-        effects = mark_creations(effects, action, facts)
-    questions = list_code(effects, facts.unseen, facts.absent)
-    if questions:
-        roots = build_path_roots(action.workspace, facts.environment, gate.known)
-        with log.log_time("gate", "code looked into"):
-            facts = replace(facts, code=look_into_code(questions, action, facts.environment, gate, roots))
-    return KnownFacts(facts, effects)
-
-
-TREE_LEVELS_MAX = 64
-"""Directories above the workspace in which Aver looks for the git work tree."""
-
-
-def find_workspace_names(workspace: str) -> dict[str, str]:
-    """Return the other name of a workspace that is a link, and the git work tree that holds it, for the facts."""
-    names: dict[str, str] = {}
-    try:
-        real = os.path.realpath(workspace)
-        if real != os.path.normpath(workspace):
-            names[WORKSPACE_ENV] = real
-        # Up to the first directory with a `.git`. A work tree may also have a file of that name.
-        tree = Path(real)
-        for _ in range(TREE_LEVELS_MAX):
-            if os.path.lexists(tree / ".git"):
-                if str(tree) not in (real, "/"):
-                    names[TREE_ENV] = str(tree)
-                break
-            if tree == tree.parent:
-                break  # The root: there is nothing above it.
-            tree = tree.parent
-    except (OSError, ValueError):
-        pass
-    return names
-
-
-def look_at_file(path: str, roots: PathRoots) -> FileState:
-    """Look at a file that an action would write. Its text is read only if it is a plain file that is not guarded."""
-    try:
-        if not os.path.lexists(path):
-            return FileState(is_there=False)
-        # Judge the real path: a link in the workspace may lead to a guarded file, or out of the workspace.
-        place = locate_path(_resolve_path(path, roots.workspace), None, roots)
-        if place.where != "workspace" or place.classes or os.path.isdir(path):
-            return FileState(is_there=True, is_directory=os.path.isdir(path))
-        with open_regular(os.path.realpath(path), follow=False) as file:
-            raw = file.read(TEXT_MAX + 1)
-        return FileState(is_there=True, text=raw.decode() if len(raw) <= TEXT_MAX else None)
-    except (OSError, ValueError):  # Aver may not read it, it is no text, or no system has a file of this name.
-        return FileState(is_there=True)
-
-
-def look_into_code(
-    questions: Iterable[CodeQuestion], action: Action, environment: Mapping[str, str], gate: Gate, roots: PathRoots
-) -> dict[str, Mapping[str, Any]]:
-    """Read the code that an action would run, and return what it was found to do, by key."""
-
-    def judge_script(text: str, cwd: str) -> str:
-        from aver.gate.effects.shell_script import explain_script
-
-        return explain_script(text, cwd, action.workspace, environment, gate.known)
-
-    workspace = CodeSurroundings(roots, judge_script, reads_outside=gate.caution == "balanced")
-    found: dict[str, Mapping[str, Any]] = {}
-    room = CODE_TOTAL_MAX
-    for question in questions:
-        raw = question.text.encode("utf-8", "surrogatepass") if not question.path else None
-        if raw is None:
-            raw, found[question.key] = _read_code(question.path, roots)
-        if raw is not None:
-            room -= len(raw)
-            too_much = refuse_look("this would run more code than Aver looks into")
-            found[question.key] = look_into(question, raw, workspace) if room >= 0 else too_much
-    return found
-
-
-def _read_code(path: str, roots: PathRoots) -> tuple[bytes | None, Mapping[str, Any]]:
-    """Read a file that may run. Returns its bytes, or None and the fact that says why there are none."""
-    from aver.files.regular import NotRegularFile, open_regular
-
-    try:
-        real = os.path.realpath(path)
-        # A guarded file must not be read, not even to look for code in it.
-        place = locate_path(_resolve_path(real, roots.workspace), None, roots)
-        if place.classes_for("read") or place.where not in ("workspace", "temporary"):
-            return None, refuse_look("it is guarded, or lies outside the workspace")
-        with open_regular(real, follow=False) as file:
-            raw = file.read(CODE_SIZE_MAX + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return None, ABSENT
-    except NotRegularFile:
-        return None, refuse_look("it is a directory into which a command wrote, or no plain file")
-    except (OSError, ValueError):
-        return None, refuse_look("it cannot be read")
-    return (raw, {}) if len(raw) <= CODE_SIZE_MAX else (None, refuse_look(f"it has more than {CODE_SIZE_MAX} bytes"))
-
-
-def _resolve_path(path: str, workspace: str) -> str:
-    """Return where a path leads. The workspace may be a link itself: paths in it keep the name by which it is known."""
-    leads_to, real = os.path.realpath(path), os.path.realpath(workspace)
-    if leads_to == real:
-        return workspace
-    if Path(leads_to).is_relative_to(real):
-        return os.path.join(workspace, os.path.relpath(leads_to, real))
-    return leads_to
-
-
-def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:
-    """Return the most sensitive of the files that a pattern matches; empty where there are too many to look at.
-
-    Outside of the workspace patterns are not expanded: any match there counts as guarded.
-    """
-    import glob
-
-    if locate_path(pattern, None, roots).where not in ("workspace", "temporary"):
-        return None
-    if sum(map(has_glob, pattern.split("/"))) > GLOB_LEVELS_MAX:
-        return ""
-    worst, found = 0, None
-    # The gate sees one path for a pattern, so it must be the worst: private or secret (3), outside (2), guarded (1).
-    for count, match in enumerate(glob.iglob(pattern)):
-        if count == GLOB_MATCHES_MAX:
-            return ""
-        leads_to = _resolve_path(match, roots.workspace)
-        place = locate_path(leads_to, None, roots)
-        is_bad = place.where in ("private", "unknown") or place.classes_for("read")
-        is_inside = place.where in ("workspace", "temporary")
-        weight = 3 if is_bad else 2 if not is_inside else 1 if place.classes else 0
-        if weight > worst:
-            worst, found = weight, leads_to
-    return found
 
 
 # --- asking a human

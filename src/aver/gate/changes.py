@@ -11,6 +11,8 @@ not even by a write that the gate itself has missed. `outcome.result` of the rec
     what         the changes, in words
     opened       the canaries that pass now and did not before (`aver.gate.policy.canaries`)
     loosened     the settings that let more pass than before, in words
+    by           the command of Aver by which a user made the change, as "aver install --observe (user ada)"; missing
+                 where a decision found it. It proves nothing: any program of the user can run the command
     basis        {rules, settings, keys}:
                    rules     {digest, source, trouble, passing}: `source` is the directory, or `starter`; `passing`
                              names the canaries that the rules let pass
@@ -81,6 +83,8 @@ class GateChange:
     opened: tuple[str, ...]
     loosened: tuple[str, ...]
     basis: Mapping[str, Any]
+    by: str = ""
+    """The command of Aver that made the change; empty where a decision found it."""
 
     @property
     def is_first(self) -> bool:
@@ -143,10 +147,11 @@ def _flatten_settings(config: Config) -> Iterator[tuple[str, str]]:
             yield name, json.dumps(value, sort_keys=True, default=str)
 
 
-def seal_change(ledger: Ledger, gate: Gate) -> GateChange | None:
+def seal_change(ledger: Ledger, gate: Gate, by: str = "") -> GateChange | None:
     """Seal a change of what the gate decides by, if there is one since the last decision. Returns it.
 
-    Raises where it cannot be sealed: then nothing must pass.
+    `by` names the command of Aver that has just made the change, and the user. Raises where it cannot be sealed: then
+    nothing must pass.
     """
     for _ in range(ATTEMPTS_MAX):
         head = ledger.head(SETTINGS_CHAIN)
@@ -165,7 +170,7 @@ def seal_change(ledger: Ledger, gate: Gate) -> GateChange | None:
             _sealed[ledger] = _SealedBasis(ledger.config, gate, ring, head)
             return None
         try:
-            record = ledger.append(SETTINGS_CHAIN, _build_change_draft(basis, digest, before), after=head)
+            record = ledger.append(SETTINGS_CHAIN, _build_change_draft(basis, digest, before, by), after=head)
         except HeadMoved as error:
             overtaken = error
             continue
@@ -238,6 +243,7 @@ def read_change(record: Sealed) -> GateChange:
         opened=_read_words(found.get("opened")),
         loosened=_read_words(found.get("loosened")),
         basis=basis if isinstance(basis, dict) else {},
+        by=str(found.get("by") or ""),
     )
 
 
@@ -245,7 +251,7 @@ def _read_words(value: Any) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-def _build_change_draft(basis: Mapping[str, Any], digest: str, before: GateChange | None) -> Capsule:
+def _build_change_draft(basis: Mapping[str, Any], digest: str, before: GateChange | None, by: str) -> Capsule:
     old: Mapping[str, Any] = {} if before is None else before.basis
     what = [] if before is None else list(_describe_changes(old, basis))
     opened = [] if before is None else sorted(_find_passing(basis) - _find_passing(old))
@@ -258,6 +264,7 @@ def _build_change_draft(basis: Mapping[str, Any], digest: str, before: GateChang
         "what": what,
         "opened": opened,
         "loosened": loosened,
+        **({"by": by} if by else {}),
         "basis": dict(basis),
     }
     summary = "; ".join(what) if what else "the first decision: rules, settings and keys as they are"

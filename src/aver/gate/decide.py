@@ -91,7 +91,9 @@ def decide(
     try:
         # 1. Find out what it does.
         effects = effects or find_effects(action, facts, trusted=gate.trusted, known=gate.known)
-        effects, code_reasons = judge_workspace_code(effects, facts.unseen, facts.code, action.workspace, facts.absent)
+        effects, code_reasons = judge_workspace_code(
+            effects, facts.unseen, facts.code, action.workspace, facts.absent, facts.git
+        )
         # 2. Estimate how likely it is to go wrong. Without clear effects the estimate knows none.
         places = frozenset(effect.where for effect in effects.effects if effect.where)
         known = None if effects.unclear else effects.classes
@@ -108,7 +110,7 @@ def decide(
         unclear = effects.unclear[0].why[:UNCLEAR_WORDS_MAX] if effects.unclear else UNCLEAR_REASON
         reasons = [unclear if reason == UNCLEAR_REASON else reason for reason in (*answer.reasons, *answer.errors)]
         if answer.outcome != "allow" and "unknown" in effects.classes:
-            hint = explain_unknown_tool(action, facts.environment.get("AVER_HOME", ""))
+            hint = explain_unknown_tool(action, facts.environment.get("AVER_HOME", ""), facts.annotations)
             reasons = [hint, *(reason for reason in reasons if reason != NO_PERMIT)]
         if answer.outcome == "deny" or question.risk == "high":
             word = "skipped" if facts.denials >= gate.max_retries else "skip"

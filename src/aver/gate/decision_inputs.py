@@ -5,7 +5,8 @@ same decision: a policy server in another process, or a verifier who makes a dec
 
     {"facts": {...}, "state": {"levels": {...}, "learned_until": 0}, "fixes": [2, 5]}
 
-    facts   the fields of `Facts`. Sets and tuples are lists. `declared` and `written` are left out where there are none
+    facts   the fields of `Facts`. Sets and tuples are lists. `declared`, `written`, `asked` and `git` are left out
+            where there are none
     state   the learned levels of the workspace. `note` says why a stored state was not used, where there is a reason
     fixes   the answers of the repository's history to the questions of `risk.estimate`, in their order
 
@@ -50,7 +51,7 @@ _NOTE = "note"
 
 
 def facts_to_dict(facts: Facts) -> dict[str, Any]:
-    """Return facts as JSON values. `declared` and `written` are left out where there are none."""
+    """Return facts as JSON values. `declared`, `written`, `asked` and `git` are left out where there are none."""
     found = {
         "now": facts.now,
         "changed": dict(facts.changed),
@@ -73,6 +74,10 @@ def facts_to_dict(facts: Facts) -> dict[str, Any]:
         found["declared"] = dict(facts.declared)
     if facts.written is not None:
         found["written"] = facts.written
+    if facts.asked:
+        found["asked"] = [dict(entry) for entry in facts.asked]
+    if facts.git:
+        found["git"] = dict(facts.git)
     return found
 
 
@@ -90,6 +95,8 @@ def facts_from_dict(data: Any) -> Facts:
     for name in _COUNT_MAPS:
         _require(known.get(name, {}), name, dict, int, float)
     _require(known.get("code", {}), "code", dict, dict)
+    _require_asked(known.get("asked", []))
+    _require_git(known.get("git", {}))
     for name in ("annotations", "declared"):
         if not isinstance(known.get(name, {}), dict):
             raise BadInput(f"the facts: {name} must be an object")
@@ -105,7 +112,7 @@ def facts_from_dict(data: Any) -> Facts:
 def _build_facts(known: Mapping[str, Any]) -> Facts:
     if missing := _REQUIRED_FACTS - known.keys():
         raise BadInput(f"the facts lack {min(missing)}")
-    lists = {name: tuple(known.get(name, ())) for name in _LISTS}
+    lists = {name: tuple(known.get(name, ())) for name in (*_LISTS, "asked")}
     return Facts(**{**known, **lists, "labels": frozenset(lists["labels"])})
 
 
@@ -115,6 +122,25 @@ def _require(value: Any, name: str, container: type, *kinds: type) -> None:
     if type(value) is not container or not all(type(item) in kinds for item in items):
         words = " or ".join(kind.__name__ for kind in kinds)
         raise BadInput(f"the facts: {name} must be {'a list' if container is list else 'an object'} of {words} values")
+
+
+def _require_asked(value: Any) -> None:
+    """Raise `BadInput` unless a value is a list of calls whose end is open: see `gate.session_state`."""
+    _require(value, "asked", list, dict)
+    for entry in value:
+        known = check_object(entry, "the facts: a call in asked", frozenset({"gate_id", "call_id", "labels", "unseen"}))
+        if not isinstance(known["gate_id"], str) or not isinstance(known["call_id"], str):
+            raise BadInput("the facts: the ids of a call in asked must be texts")
+        for name in ("labels", "unseen"):
+            _require(known[name], f"{name} of a call in asked", list, str)
+
+
+def _require_git(value: Any) -> None:
+    """Raise `BadInput` unless a value says what git keeps of the session: see `gate.session_state`."""
+    known = check_object(value, "the facts: git", frozenset(), frozenset({"fetched", "stored"}))
+    if type(known.get("fetched", True)) is not bool:
+        raise BadInput("the facts: fetched of git must be true or false")
+    _require(known.get("stored", {}), "stored of git", dict, str)
 
 
 def state_to_dict(state: RiskState) -> dict[str, Any]:

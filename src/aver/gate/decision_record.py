@@ -14,6 +14,7 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     facts        what the gate knew besides the action
     features     the numbers that the risk was computed from, with `score`, `interval` and `model`
     effects      the classes of the action's effects; null where they were not found out
+    git_moves    whether the action stores, restores or fetches files by git; missing where it does none of it
     effects_version    the version of the tables and readers that found them; old decisions have none
     policy       {outcome, rules, bundle, reasons, errors, patch, code}; null where policy was not asked. `patch` and
                  `code` are there only where the deciding rules have these annotations
@@ -22,12 +23,14 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     fixes        what the repository's history answered
     basis        what is needed to decide again: {rules, state, diff, written}, each a blob or null; `written` is the
                  change that a command makes, of the facts; old decisions have none
-    session      what the session's next decision must know: {labels, changed, changed_files, unseen}; null where the
-                 action was refused without being judged: then the state of the decision before it holds
+    session      what the session's next decision must know (`aver.gate.session_state`): {labels, changed,
+                 changed_files, unseen, asked, git}; null where the action was refused without being judged: then the
+                 state of the decision before it holds
     reasons      why, in words
     state_note   why a stored state of the risk model was not used; only in decisions for which there is such a reason
     mode         enforce, or observe: then nothing was held back. Old decisions have none, and enforced
-    answer       the answer that a hook gave to its agent: allow, leave, ask or deny; only in decisions for a hook
+    answer       the answer that a hook gave to its agent: allow, leave, ask or deny. Also of other callers that carry
+                 the decision out themselves; empty where nobody says
     confined     {command, input_sha256}: the command that the agent was given instead, and the hash of the arguments
                  with it; only where a hook had the command confined
 
@@ -157,7 +160,9 @@ def decision_key(gate_id: str) -> str:
     return f"gate:{gate_id}"
 
 
-_FACTS_FROM_OUTSIDE = ("changed_files", "annotations", "environment", "links", "absent", "unseen", "code")
+_FACTS_FROM_OUTSIDE = frozenset(
+    ("changed_files", "annotations", "environment", "links", "absent", "unseen", "asked", "git", "code")
+)
 """The facts that may quote a text of the agent or of the environment."""
 
 
@@ -175,7 +180,7 @@ def build_decision_draft(
     from aver.gate.action import DIGEST_VERSION
     from aver.gate.action_text import summarise_action
     from aver.gate.decision_inputs import facts_to_dict
-    from aver.gate.session import next_session_state  # Not above: readers of decisions need no risk model.
+    from aver.gate.session_state import next_session_state  # Not above: readers of decisions need no risk model.
 
     # Mask before anything is stored: the record, its texts and its blobs hold no secret of the action. The digest and
     # the hashes are those of the action as it was judged.
@@ -197,7 +202,7 @@ def build_decision_draft(
         {
             "action": action.to_dict() if decision.digest else _to_lossy_dict(action),
             # Not all facts: Aver's own words, such as the class `secret`, are no names of secrets.
-            "facts": {name: known[name] for name in _FACTS_FROM_OUTSIDE},
+            "facts": {name: value for name, value in known.items() if name in _FACTS_FROM_OUTSIDE},
             "policy": policy_lists,
             "fixes": [] if found is None else list(found.fixes),
             "reasons": list(decision.reasons),
@@ -229,6 +234,7 @@ def build_decision_draft(
         "model": None if found is None else found.model,
         "effects_version": gate.known.effects_version,
         "effects": None if decision.effects is None else sorted(decision.effects.classes),
+        **({"git_moves": moves} if (moves := list_git_moves(decision)) else {}),
         "policy": None if policy is None else {**_without_empty_annotations(policy), **told["policy"]},
         "thresholds": asdict(decision.thresholds),
         "max_retries": gate.max_retries,
@@ -237,7 +243,12 @@ def build_decision_draft(
         "trusted": sorted(gate.trusted),
         "fixes": told["fixes"],
         "basis": {name: None if blob is None else blob.reference for name, blob in basis.items()},
-        "session": _mask_state(next_session_state(facts, decision), has_secrets=masked.count > 0),
+        "session": _mask_state(
+            next_session_state(
+                facts, decision, mode=mode, answer="" if answer is None else answer.word, call_id=action.call_id
+            ),
+            has_secrets=masked.count > 0,
+        ),
         "reasons": told["reasons"],
         **({"state_note": told["state_note"]} if gate.state.note else {}),
         "mode": mode,
@@ -276,6 +287,11 @@ def _without_empty_annotations(policy: PolicyAnswer) -> dict[str, Any]:
     return {name: value for name, value in asdict(policy).items() if value or name not in ("patch", "code")}
 
 
+def list_git_moves(decision: Decision) -> list[str]:
+    """Return which files the action moves in or out of git's store (`aver.gate.effects.git_moves`), for the record."""
+    return [] if decision.effects is None else sorted(decision.effects.git_moves)
+
+
 def _mask_state(state: Mapping[str, Any] | None, *, has_secrets: bool) -> Mapping[str, Any] | None:
     """Return the session's state without secrets. `has_secrets`: some were masked in the action.
 
@@ -286,8 +302,14 @@ def _mask_state(state: Mapping[str, Any] | None, *, has_secrets: bool) -> Mappin
 
     if state is None or not has_secrets:
         return state
-    unseen = [ALL_FILES] if state["unseen"] else []
-    return {**state, "changed_files": mask(list(state["changed_files"])).value, "unseen": unseen}
+    has_stored = bool(state["git"].get("stored"))
+    return {
+        **state,
+        "changed_files": mask(list(state["changed_files"])).value,
+        "unseen": [ALL_FILES] if state["unseen"] else [],
+        "asked": [{**entry, "unseen": []} for entry in state["asked"] if entry["labels"]],
+        "git": {**state["git"], "stored": {ALL_FILES: ""}} if has_stored else state["git"],
+    }
 
 
 HASH_NAMES = ("instruction_sha256", "input_sha256")

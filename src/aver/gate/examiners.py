@@ -33,6 +33,8 @@ from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_fo
 from aver.gate.approvals.vote import Vote, read_vote
 from aver.gate.changes import CHANGE_KIND, read_change
 from aver.gate.decision_record import (
+    ASKED_AND_DONE,
+    ASKED_AND_REFUSED,
     DECISION_KIND,
     DOMAIN,
     OBSERVE,
@@ -41,9 +43,9 @@ from aver.gate.decision_record import (
     RecordedDecision,
     decision_chain,
 )
-from aver.gate.effects.known_agents import KnownAgents
+from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.replay import MASK_MARK, replay_decision
-from aver.gate.session import CLICKED, EMPTY_SESSION, REQUIRED_STATE, state_after_click
+from aver.gate.session_state import EMPTY_SESSION, REQUIRED_STATE, state_after_click, state_after_refusal
 from aver.verdict import EvidenceReader, Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
@@ -243,12 +245,12 @@ class _DecisionExaminer:
                 self._check_approval(RecordedDecision.from_record(record, content), place)
 
     def _examine_outcome(self, record: Sealed, place: Place) -> None:
-        """Check that a call which the client's person let through changes the session's state as it must."""
+        """Check that the end of a call which the client asked about changes the session's state as it must."""
         result = record.to_dict()["outcome"].get("result")
         if self._chain.is_excerpt and record.sequence != self._next:
             self._state = None
         self._next = record.sequence + 1
-        if not isinstance(result, dict) or result.get("outcome") != CLICKED:
+        if not isinstance(result, dict) or result.get("outcome") not in (ASKED_AND_DONE, ASKED_AND_REFUSED):
             return
         self.tally.count_done(DECISIONS_CHECK)
         decided = self._asked.get(str(result.get("gate_id")))
@@ -256,7 +258,14 @@ class _DecisionExaminer:
             if not self._chain.is_excerpt and not self._chain.start:
                 self._add_failure("it says that the client asked about a call, and no decision did", place)
             return
-        if self._state is not None and result.get("session") != state_after_click(self._state, decided):
+        version = (self._known or default_known_agents()).effects_version
+        if self._state is None or decided.get("effects_version") != version:
+            expected = result.get("session")  # Another version of Aver may have counted otherwise.
+        elif result["outcome"] == ASKED_AND_REFUSED:
+            expected = state_after_refusal(self._state, str(decided.get("gate_id")))
+        else:
+            expected = state_after_click(self._state, decided)
+        if result.get("session") != expected:
             self._add_failure("its account of the session does not follow from the decision that it names", place)
         if isinstance(result.get("session"), dict):
             self._state = result["session"]

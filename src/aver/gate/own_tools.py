@@ -26,6 +26,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from aver.errors import BadInput
@@ -139,7 +140,7 @@ def read_declaration(declared: ToolDeclaration) -> tuple[str, ...] | None:
     return check_effects(declared.get("effects"), "the declared effects") if declared else None
 
 
-def explain_unknown_tool(action: Action, home: str) -> str:
+def explain_unknown_tool(action: Action, home: str, annotations: Mapping[str, Any] = MappingProxyType({})) -> str:
     """Say that a tool is unknown, and how to declare it. `home` is `AVER_HOME`, if it is known."""
     if not action.tool:
         return f"unknown action: nothing says what a {action.type} without a tool does"
@@ -150,4 +151,9 @@ def explain_unknown_tool(action: Action, home: str) -> str:
         escaped = key.replace("\\", "\\\\").replace('"', '\\"')
         key = f'"{escaped}"'
     file = f"{home}/config.toml" if home else "config.toml"
-    return f'unknown tool {action.tool}: tell Aver what it does: [gate.tools] {key} = ["read"] in {file}'
+    from aver.gate.tool_proposals import propose_effects  # Not above: most tools are known.
+
+    proposed = propose_effects(action.tool, action.arguments, annotations)
+    shown = ", ".join(f'"{effect}"' for effect in proposed) or "EFFECTS"
+    more = "" if proposed else ', where EFFECTS are such as "read", "write", "network", "egress" and "execute"'
+    return f"unknown tool {action.tool}: tell Aver what it does: [gate.tools] {key} = [{shown}] in {file}{more}"

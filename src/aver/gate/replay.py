@@ -24,10 +24,10 @@ from aver.gate.action import DIGEST_VERSION, FIRST_DIGEST_VERSION, Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
 from aver.gate.decision_inputs import read_recorded_inputs
-from aver.gate.decision_record import HASH_NAMES, protocol_hashes
+from aver.gate.decision_record import HASH_NAMES, list_git_moves, protocol_hashes
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
 from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
-from aver.gate.session import next_session_state
+from aver.gate.session_state import next_session_state
 
 OTHER_VERSION = "another version of Aver's tables of effects decided it"
 """Why a decision of an earlier or later version is not made again. It says nothing about forgery."""
@@ -153,10 +153,13 @@ def _check_repeatable(result: Mapping[str, Any], known: KnownAgents) -> ReplayRe
 
 
 def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: Mapping[str, Any]) -> ReplayResult:
-    state = next_session_state(facts, decision)
-    if state is not None and isinstance(result["session"], dict):
-        # Decisions of earlier versions say less about the session.
-        state = {name: value for name, value in state.items() if name in result["session"] or name != "unseen"}
+    state = next_session_state(
+        facts,
+        decision,
+        mode=str(result.get("mode") or ""),
+        answer=str(result.get("answer") or ""),
+        call_id=str(result.get("call_id") or ""),
+    )
     policy, said = decision.policy, result["policy"]
     found = {
         "decision": decision.decision,
@@ -166,6 +169,7 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
         "score": decision.score,
         "interval": None if decision.interval is None else list(decision.interval),
         "session": state,
+        "git_moves": list_git_moves(decision),
         **protocol_hashes(action),
     }
     recorded = {
@@ -176,6 +180,7 @@ def _compare_exactly(decision: Decision, facts: Facts, action: Action, result: M
         "score": result["score"],
         "interval": result["interval"],
         "session": result["session"],
+        "git_moves": result.get("git_moves", []),
         **{name: result[name] for name in HASH_NAMES},
     }
     for name, value in found.items():

@@ -1,20 +1,11 @@
 """The past of a session, as far as its next decision must know it.
 
-    labels          what the session may have seen; `secret` once that may have been one
-    changed         what it has changed since a person last approved one of its changes, counted as `risk.features` does
-    changed_files   the source files of those changes
-    unseen          the files that it changed, as absolute paths, and that nobody has looked at since
-
-A change is *seen* if a person approved it, in Aver or by a click in the client, or if Aver looked at all its added
-lines and they reach nowhere (`effects.code_scan`). The content that a command writes is not known, so it is unseen. A
-change that was asked about is unseen until the answer is known. Before code runs, Aver looks into the unseen files as
-they are then: those that reach nowhere are seen from then on, the others are asked about. Who allows the run was told
-their names, so they are seen, too. The list is bounded (`effects.workspace_code.UNSEEN_MAX`): beyond it, all files
-count as unseen.
+`aver.gate.session_state` says what that is, and how a decision changes it. This module reads it from the ledger.
 
 Each decision's record carries this state as it is after the decision, so the next decision reads one record, however
-long the session is. So does the record of a click (`gate.outcomes.clicks`). A decision that was refused without being
-judged carries none; then the one before it counts. A person who approves a change looks at it, so the counting begins
+long the session is. So does the record of a click (`gate.outcomes.clicks`), and that of a call which the client refused
+(`gate.outcomes.refusals`). A decision that was refused without being judged carries none; then the one before it
+counts. A person who approves a change looks at it, so the counting begins
 anew there. Between two looks, a session gets through no more than risk would pass at once, in however many pieces.
 
 Three counts come from the newest records: how often the same action was denied, what was tried within the last minute,
@@ -70,26 +61,26 @@ from aver.errors import AverError, BadInput, IntegrityError
 from aver.fast_dataclass import dataclass
 from aver.files.regular import read_if_regular
 from aver.gate.action import Action, Facts
-from aver.gate.decision import Decision
-from aver.gate.decision_record import ASKED_AND_DONE, DECISION_KIND, OUTCOME_KIND, REFUSING_DECISIONS, RecordedDecision
-from aver.gate.effects.code_scan import find_language
-from aver.gate.effects.findings import Effect
-from aver.gate.effects.workspace_code import ALL_FILES, UNSEEN_MAX, is_clean
+from aver.gate.decision_record import (
+    ASKED_AND_DONE,
+    ASKED_AND_REFUSED,
+    DECISION_KIND,
+    OUTCOME_KIND,
+    RecordedDecision,
+    decision_chain,
+)
 from aver.gate.own_records import OwnRecords
-from aver.gate.risk.features import Features, MeasuredChange
+from aver.gate.session_state import EMPTY_SESSION
 from aver.ledger import Head, Ledger
 
 if TYPE_CHECKING:
     from aver.keys.ring import Ring
 
-SECRET_LABEL = "secret"  # noqa: S105 - a label, not one
-"""The label of a session that may have seen a secret. A session never loses it."""
-
-FILES_MAX = 1000
-"""Source files of a session that are kept by name. A session that changes more counts as unclear."""
-
 LOOK_BACK = 50
 """Newest records of a session's decisions that count for denials and rates; each was verified."""
+
+OPEN_LOOK_BACK = 5
+"""Newest records in which the session's newest state is looked for, to see whether the end of a call is open."""
 
 USES_MAX = 200
 """Newest records that count for a tool's uses. A decision reads no more than so many at once."""
@@ -97,16 +88,6 @@ USES_MAX = 200
 MINUTE = timedelta(minutes=1)
 USES_SPAN = timedelta(minutes=30)
 """How far back a tool's uses count."""
-
-EMPTY_SESSION: Mapping[str, Any] = {"labels": [], "changed": {}, "changed_files": [], "unseen": []}
-"""The state of a session that has done nothing."""
-
-REQUIRED_STATE = frozenset({"labels", "changed", "changed_files"})
-"""The parts of a state that every version of Aver has sealed."""
-
-CLICKED = ASKED_AND_DONE
-"""The outcome of a call that Aver left to the person at the client, and that was then made."""
-
 
 DIRECTORY = "gate-sessions"
 MEMORY_VERSION = 2
@@ -177,102 +158,6 @@ _kept: dict[tuple[Path, str, str, str, str], _KeptMemory] = {}
 """By home, ledger, its address, tenant and chain."""
 
 
-def next_session_state(facts: Facts, decision: Decision) -> dict[str, Any] | None:
-    """Return what the session's next decision must know, given this one. What may still happen counts as done.
-
-    None where the action was refused without being judged: then the state before it holds.
-    """
-    if decision.policy is None:
-        return None
-    labels = set(facts.labels)
-    if (
-        decision.decision not in REFUSING_DECISIONS
-        and decision.effects is not None
-        and SECRET_LABEL in decision.effects.classes
-    ):
-        labels.add(SECRET_LABEL)
-    changed = MeasuredChange(Features.from_dict(facts.changed), facts.changed_files)
-    own = None if decision.estimate is None else decision.estimate.change
-    if own is not None and decision.decision == "human_approved":  # A person has looked: counting begins anew.
-        changed = MeasuredChange(Features(), ())
-    elif own is not None and decision.decision == "pass":
-        changed = own.plus(changed)
-        if len(changed.sources) > FILES_MAX:
-            changed = MeasuredChange(changed.features.plus(Features(unclear=1)), changed.sources[:FILES_MAX])
-    return {
-        "labels": sorted(labels),
-        "changed": changed.features.to_dict() if changed.features != Features() else {},
-        "changed_files": list(changed.sources),
-        "unseen": next_unseen(facts, decision),
-    }
-
-
-def next_unseen(facts: Facts, decision: Decision) -> list[str]:
-    """Return the files that are unseen after a decision. A change that may still happen counts as made."""
-    unseen = dict.fromkeys(facts.unseen)
-    if decision.decision in REFUSING_DECISIONS or decision.effects is None:
-        return list(unseen)
-    # 1. The run of code: files that were looked into and reach nowhere are seen; with an approval, all of them are.
-    is_approved = decision.decision == "human_approved"
-    if facts.code and (is_approved or decision.decision == "pass"):
-        unseen = {path: None for path in unseen if not is_approved and not _is_seen(facts.code.get(path))}
-    # 2. The files that this action changes, but those whose added lines reach nowhere.
-    own = None if decision.estimate is None else decision.estimate.change
-    seen = set() if own is None else set(own.clean)
-    if own is not None and is_approved:
-        # A person saw these lines. Of a file that was unseen before, he saw the whole only if this creates it.
-        seen |= {path for path in own.reaching if path not in facts.unseen or path in own.created}
-        unseen = {path: None for path in unseen if path not in own.created}
-    for effect in decision.effects.effects:
-        is_seen = effect.target in seen or (is_approved and own is None and not _is_code(effect.target))
-        writes = effect.name in _WRITING_EFFECTS or (effect.name == "scratch" and effect.where == "temporary")
-        if writes and effect.where and not is_seen and _may_run(effect):
-            unseen[effect.target or ALL_FILES] = None
-    return [ALL_FILES] if ALL_FILES in unseen or len(unseen) > UNSEEN_MAX else list(unseen)
-
-
-_WRITING_EFFECTS = frozenset({"write", "unknown"})
-
-
-def _is_seen(fact: Mapping[str, Any] | None) -> bool:
-    """Whether a file was looked into and reaches nowhere. One that is gone may come back, as `git stash pop` does."""
-    return fact is not None and bool(fact.get("sha256")) and is_clean(fact)
-
-
-def _may_run(effect: Effect) -> bool:
-    """Whether something may run a file without being told its name. Nothing looks for code in temporary directories."""
-    language = find_language(effect.target)
-    return language != "data" and (effect.where != "temporary" or language != "unknown")
-
-
-def _is_code(path: str) -> bool:
-    """Whether a path is by its name a file of code. Other targets of commands are mostly directories."""
-    return find_language(path) not in ("unknown", "prose", "data")
-
-
-def state_after_click(state: Mapping[str, Any], decided: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the session's state after the person at the client let a call through that `decided` asked about.
-
-    `decided` is `outcome.result` of the decision. A click counts as an approval does: the counting of changes begins
-    anew after a change, and the files that the person was asked about are seen.
-    """
-    facts, after = decided.get("facts") or {}, decided.get("session") or {}
-    basis = decided.get("basis") or {}
-    # A person saw the diff of an edit, and the text that a command shows while it writes it.
-    is_change = basis.get("diff") is not None or basis.get("written") is not None
-    before = facts.get("unseen") or []
-    shown = set(before) if facts.get("code") else set()
-    # The files that this decision added to the list. Content that a command writes and does not show was not seen.
-    added = [path for path in after.get("unseen") or [] if path not in before]
-    shown |= {path for path in added if is_change or not _is_code(path)}
-    return {
-        "labels": list(state["labels"]),
-        "changed": {} if is_change else dict(state["changed"]),
-        "changed_files": [] if is_change else list(state["changed_files"]),
-        "unseen": [path for path in state.get("unseen") or [] if path not in shown],
-    }
-
-
 def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> Facts:
     """Gather the facts about a session whose decisions end at `head`.
 
@@ -308,11 +193,29 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
         changed=state["changed"],
         changed_files=tuple(state["changed_files"]),
         unseen=tuple(state.get("unseen") or ()),
+        asked=tuple(state.get("asked") or ()),
+        git=state.get("git") or {},
         denials=sum(past.digest == digest and past.refused for past in memory.decisions),
         recent=dict(Counter(effect for past in late for effect in past.effects)),
         failures=sum(call.failed for call in uses),
         uses=len(uses),
     )
+
+
+def list_open_calls(ledger: Ledger, session: str) -> tuple[str, ...]:
+    """Return the ids of the calls that the session's newest state has as asked about, with an open end.
+
+    The record is not verified here: this only says whether a look for the ends of calls is worth while.
+    """
+    head = ledger.head(decision_chain(session))
+    newest = list(ledger.read(head.chain, max(head.count - OPEN_LOOK_BACK, 0), head.count)) if head.count else []
+    for record in reversed(newest):
+        try:
+            state = orjson.loads(record.canonical)["outcome"]["result"]["session"]
+            return tuple(str(entry["call_id"]) for entry in state.get("asked", ()))
+        except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
+            continue  # A record without a state.
+    return ()
 
 
 def read_session_state(ledger: Ledger, head: Head) -> Mapping[str, Any]:
@@ -381,10 +284,10 @@ def _read_new_decisions(own: OwnRecords, head: Head, memory: SessionMemory) -> t
 
 
 def _holds_state(record: Sealed) -> bool:
-    """Whether a verified record is a decision, or a click, with the session's state."""
+    """Whether a verified record is a decision, or the end of a call that was asked about, with the session's state."""
     content = record.content
     if read_kind(content) == OUTCOME_KIND:
-        return bool(content["outcome"]["result"].get("outcome") == CLICKED)
+        return content["outcome"]["result"].get("outcome") in (ASKED_AND_DONE, ASKED_AND_REFUSED)
     return read_kind(content) == DECISION_KIND and content["outcome"]["result"]["session"] is not None
 
 

@@ -50,14 +50,8 @@ def build_action(
     profile = default_known_agents().find_profile(tool)
     if profile is not None and profile.takes_command and cwd and cwd != workspace:
         given.setdefault("cwd", cwd)
-    if diff:
-        kind = "code_edit"
-    elif profile is not None and profile.takes_command:
-        kind = "shell_exec"
-    else:
-        kind = "file_read" if profile is not None and profile.on_paths == ("read",) else "tool_call"
     return Action(
-        type=kind,
+        type="code_edit" if diff else find_action_type(tool),
         tool=tool[:TEXT_MAX],
         arguments=given,
         diff=diff or None,
@@ -68,6 +62,14 @@ def build_action(
         # The key under which the call is sealed afterwards: it ties the decision to the record of the call.
         call_id=event_key(agent, session, tool_use_id) if tool_use_id else "",
     )
+
+
+def find_action_type(tool: str) -> str:
+    """Return the type of a call that has no diff, by what the tables know of its tool."""
+    profile = default_known_agents().find_profile(tool)
+    if profile is not None and profile.takes_command:
+        return "shell_exec"
+    return "file_read" if profile is not None and profile.on_paths == ("read",) else "tool_call"
 
 
 # --- edits as diffs
@@ -147,10 +149,12 @@ def diff_for_insertion(path: str, line: int, added: str, workspace: str) -> str:
 
 
 def _workspace_path(path: str, workspace: str) -> str:
-    """The path relative to the workspace, if it lies there."""
-    if os.path.isabs(path) and workspace and path.startswith(workspace.rstrip("/") + "/"):
+    """The path relative to the workspace. A diff has only such: one that lies elsewhere begins with `..`."""
+    if not os.path.isabs(path) or not os.path.isabs(workspace):
+        return path
+    if path.startswith(workspace.rstrip("/") + "/"):
         return path[len(workspace.rstrip("/")) + 1 :]
-    return path
+    return os.path.relpath(path, workspace)
 
 
 class _UncomparableFile:

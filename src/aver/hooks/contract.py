@@ -79,6 +79,11 @@ class Hook(NamedTuple):
     """Whether the agent skips its own prompt where a hook allows a call."""
     can_rewrite: bool = False
     """Whether a hook can give a call other arguments, also where it leaves the decision to the agent."""
+    asks_person: frozenset[str] = frozenset()
+    """Events on which the agent can ask its person. On others, a call that a person must approve is denied."""
+    find_refused: Callable[[Mapping[str, Any], Collection[str]], Collection[str]] | None = None
+    """Finds those of some calls that the agent refused before they ran, by fields that the agent itself has written.
+    Gets a payload and the calls' keys (`ingest.draft.event_key`). None where the agent has no such fields."""
 
 
 def event_from_payload(

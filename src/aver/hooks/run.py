@@ -44,7 +44,7 @@ from aver.files.locks import lock
 from aver.files.regular import open_descriptor
 from aver.hooks.contract import Hook, HookChoice, HookDecision, HookReply, ParsedPayload, get_text
 from aver.hooks.selftest import CANARY_FIELD, open_throwaway_ledger, success_message
-from aver.hooks.settings import ConfinedCall, HookSettings, choose_answer, confine_call, read_hook_settings
+from aver.hooks.settings import ChosenAnswer, HookSettings, choose_call, read_hook_settings
 
 if TYPE_CHECKING:
     from aver.gate.action import Action
@@ -144,6 +144,7 @@ class _HookRun:
     def _ask_gate(self, ledger: Ledger, action: Action, settings: HookSettings, canary: str) -> HookDecision:
         """Let the gate decide about the action, seal the decision, and return it in the words of hooks."""
         from aver.gate.ask import ask
+        from aver.gate.decision_record import CallerAnswer
         from aver.gate.effects.arguments import mcp_server
 
         word: HookChoice
@@ -158,20 +159,20 @@ class _HookRun:
                 settings = settings._replace(on_pass="leave")  # noqa: S106 - no password
             if not self._hook.can_rewrite or mode == "observe":
                 settings = settings._replace(confines=False)
-            answer = ask(
-                ledger,
-                action,
-                annotations=annotations,
-                mode=mode,
-                answer_with=lambda decision: _describe_answer(decision, action, settings),
-            )
-            reason = "; ".join(answer.reasons) or answer.decision.decision
-            word = choose_answer(answer.decision, settings)
-            confined: ConfinedCall | None = None
-            try:
-                confined = confine_call(answer.decision, action, settings)
-            except Unavailable as error:  # It must not run unconfined without a person's word.
-                word, reason = "ask", f"{error.message} ({error.advice})"
+            if self._event not in self._hook.asks_person:
+                settings = settings._replace(asks_person=False)
+            self._note_refusals(ledger, action)
+            chosen = ChosenAnswer("deny")
+
+            def describe_answer(decision: Decision) -> CallerAnswer:
+                # The last decision that is described is the one that `ask` returns.
+                nonlocal chosen
+                chosen = choose_call(decision, action, settings)
+                confined = chosen.confined
+                return CallerAnswer(chosen.word) if confined is None else CallerAnswer(chosen.word, *confined)
+
+            answer = ask(ledger, action, annotations=annotations, mode=mode, answer_with=describe_answer)
+            word, reason = chosen.word, chosen.trouble or "; ".join(answer.reasons) or answer.decision.decision
             # A person has denied it, or let it expire: the agent need not ask the one who sits in front of it.
             if word == "ask" and answer.outcome is not None and answer.outcome.state != "timeout":
                 word = "deny"
@@ -181,8 +182,26 @@ class _HookRun:
         reason = f"{denial if word == 'deny' else 'Aver'}: {reason}"
         log.debug("hooks", "%s: %s for call %s: %s", self._event, word, answer.call_id, reason)
         self._forbidden = word in ("ask", "deny")
-        arguments = None if confined is None else confined.arguments
+        arguments = None if chosen.confined is None else chosen.confined.arguments
         return HookDecision(word, f"{canary}: {reason}" if canary else reason, arguments)
+
+    def _note_refusals(self, ledger: Ledger, action: Action) -> None:
+        """Seal which calls of the session the agent refused after Aver had asked about them."""
+        find_refused = self._hook.find_refused
+        if find_refused is None or not action.session:
+            return
+        from aver.gate.session import list_open_calls
+
+        calls = list_open_calls(ledger, action.session)
+        refused = find_refused(self._content, calls) if calls else ()
+        if not refused:
+            return
+        from aver.gate.outcomes.refusals import record_refusals
+
+        try:
+            record_refusals(ledger, action.session, refused)
+        except AverError as error:  # Then the calls count as made, and the gate finds the trouble again.
+            log.debug("hooks", "refused calls could not be noted: %s", error.message)
 
     def on_failure(self) -> str:
         """The setting `on_failure`, also where the failure came before it was read; empty where it cannot be read."""
@@ -211,18 +230,6 @@ class _HookRun:
         if not asks and self.on_failure() == "closed" and not observes:
             return hook.stop(event, f"Aver cannot record this: {why}")._replace(err=words)
         return hook.failed(event, words)._replace(err=words)
-
-
-def _describe_answer(decision: Decision, action: Action, settings: HookSettings) -> CallerAnswer:
-    """Return the hook's answer to a decision, for its record."""
-    from aver.gate.decision_record import CallerAnswer
-
-    try:
-        confined = confine_call(decision, action, settings)
-    except Unavailable:
-        return CallerAnswer("ask")
-    word = choose_answer(decision, settings)
-    return CallerAnswer(word) if confined is None else CallerAnswer(word, confined.command, confined.arguments)
 
 
 class _PayloadError(BadInput):

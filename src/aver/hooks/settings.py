@@ -47,6 +47,8 @@ class HookSettings(NamedTuple):
     mode: HookMode = "enforce"
     confines: bool = False
     """Whether tests and builds are to run confined."""
+    asks_person: bool = True
+    """Whether the agent can ask its person about the call. Else a call that a person must approve is denied."""
 
 
 def read_hook_settings(config: Config, agent: str, agents: Mapping[str, Any] | None = None) -> HookSettings:
@@ -89,7 +91,7 @@ def choose_answer(decision: Decision, settings: HookSettings) -> HookChoice:
     if decision.decision == "pass":
         is_chosen = settings.on_pass == "allow"  # noqa: S105 - no password
         return "allow" if is_chosen and is_fully_understood(decision) else "leave"
-    return "ask" if decision.decision == "human_review" else "deny"
+    return "ask" if decision.decision == "human_review" and settings.asks_person else "deny"
 
 
 def confine_call(decision: Decision, action: Action, settings: HookSettings) -> ConfinedCall | None:
@@ -115,6 +117,24 @@ class ConfinedCall(NamedTuple):
 
     command: str
     arguments: Mapping[str, Any]
+
+
+class ChosenAnswer(NamedTuple):
+    """The answer of a hook to a decision, as long as no person has answered."""
+
+    word: HookChoice
+    confined: ConfinedCall | None = None
+    trouble: str = ""
+    """Why a command that is to be confined cannot be. Then a person is asked."""
+
+
+def choose_call(decision: Decision, action: Action, settings: HookSettings) -> ChosenAnswer:
+    """Return the answer to a decision, and the call that is to be made instead, where it is to be confined."""
+    try:
+        confined = confine_call(decision, action, settings)
+    except Unavailable as error:  # It must not run unconfined without a person's word.
+        return ChosenAnswer("ask" if settings.asks_person else "deny", trouble=f"{error.message} ({error.advice})")
+    return ChosenAnswer(choose_answer(decision, settings), confined)
 
 
 _WORKSPACE_EFFECTS = frozenset({"read", "write"})

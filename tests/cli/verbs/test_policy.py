@@ -242,7 +242,7 @@ def test_a_call_is_described_by_its_arguments(aver: Aver) -> None:
     code, found = explain(aver, "--tool", "Write", "--arg", "file_path=a.py", "--arg", "content=x=1", "--risk", "low")
     assert (code, found["decision"]) == (0, "pass")
     assert found["targets"] == [
-        {"kind": "Path", "name": f"{aver.directory}/a.py", "outcome": "allow", "rules": ["workspace-writes"]}
+        {"kind": "Path", "name": f"{aver.directory}/a.py", "outcome": "allow", "rules": ["new-files"]}
     ]
     code, found = explain(aver, "--tool", "Write", "--args", '{"file_path": "/etc/hosts"}', "--risk", "low")
     assert (code, [rule["id"] for rule in found["rules"]]) == (5, ["guarded-files", "outside", "privilege"])  # type: ignore[attr-defined]

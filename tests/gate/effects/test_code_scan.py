@@ -427,7 +427,10 @@ def test_a_program_that_reaches_out_is_found(text: str) -> None:
     ],
 )
 def test_a_program_that_reaches_nowhere_has_no_finding(text: str) -> None:
-    assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", ".."))) == ()
+    found = scan_python_program(
+        text, is_inside=lambda path: not path.startswith(("/", "..")), is_own_module=lambda name: name == "app"
+    )
+    assert found == ()
 
 
 @pytest.mark.parametrize(

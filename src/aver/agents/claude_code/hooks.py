@@ -11,7 +11,7 @@ Claude Code shows standard error to the person after exit code 1, and goes on. E
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from aver.clock import now
@@ -150,6 +150,16 @@ def write_failed(event: str, why: str) -> HookReply:
     return HookReply(encode_answer({"systemMessage": why})) if event == "PreToolUse" else HookReply(code=1)
 
 
+def find_refused(payload: Mapping[str, Any], calls: Collection[str]) -> Collection[str]:
+    """Return those of the calls that Claude Code has refused, by the transcript that the payload names."""
+    from aver.agents.claude_code.refusals import find_refused_calls
+    from aver.ingest.draft import event_key
+
+    session = get_text(payload, "session_id")
+    refused = find_refused_calls(get_text(payload, "transcript_path"), session)
+    return [key for identifier in refused if (key := event_key(TOOL, session, identifier)) in calls]
+
+
 HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"PreToolUse"}),
@@ -160,4 +170,6 @@ HOOK = Hook(
     failed=write_failed,
     stop=lambda event, why: HookReply(encode_answer({"continue": False, "stopReason": why})),
     can_rewrite=True,
+    asks_person=frozenset({"PreToolUse"}),
+    find_refused=find_refused,
 )

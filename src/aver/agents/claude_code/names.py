@@ -3,34 +3,58 @@
 from __future__ import annotations
 
 from aver.gate.effects.arguments import (
+    BROWSES,
+    DISCARDS,
     EDITS,
+    EXECUTES,
     FETCHES,
     GLOBS,
     NO_EFFECTS,
+    PUBLISHES,
     READS,
+    READS_SERVICE,
     READS_WORKSPACE,
     RUNS,
+    SCHEDULES,
     SEARCHES,
+    SENDS,
+    SETS_ASIDE,
     SIGNALS,
+    STARTS_SKILL,
+    STEERS_AGENT,
     WRITES,
 )
 from aver.gate.effects.known_agents import AgentNames
 
 NAMES = AgentNames(
     tools={
-        RUNS: "Bash",
+        # `Monitor` runs a command in the background, and reports its lines.
+        RUNS: "Bash Monitor",
+        # What these run is written in another language than the shell's.
+        EXECUTES: "PowerShell Workflow REPL",
         READS: "Read NotebookRead",
         GLOBS: "Glob",
-        READS_WORKSPACE: "LS Grep",
+        READS_WORKSPACE: "LS Grep LSP",
+        READS_SERVICE: "ListMcpResourcesTool ReadMcpResourceTool ReadMcpResourceDirTool ReadNotifications",
         EDITS: "Edit MultiEdit NotebookEdit",
         WRITES: "Write",
         FETCHES: "WebFetch",
         SEARCHES: "WebSearch",
+        BROWSES: "WebBrowser",
+        # Messages also go to sessions elsewhere.
+        SENDS: "SendMessage SendFeedback PushNotification RemoteTrigger ClaudeDesign",
+        PUBLISHES: "Artifact Projects",
+        STARTS_SKILL: "Skill SlashCommand",
         NO_EFFECTS: """
-            Task Agent TodoWrite TodoRead EnterPlanMode ExitPlanMode AskUserQuestion BashOutput TaskOutput ToolSearch
-            TaskCreate TaskList TaskGet TaskUpdate
+            Task Agent TodoWrite TodoRead EnterPlanMode ExitPlanMode AskUserQuestion BashOutput TaskOutput AgentOutput
+            ToolSearch TaskCreate TaskList TaskGet TaskUpdate ListAgents ReportFindings ScheduleWakeup CronList
+            StructuredOutput SendUserMessage ProposeGoal
         """,
         SIGNALS: "KillShell KillBash TaskStop",
+        SCHEDULES: "CronCreate CronDelete",
+        SETS_ASIDE: "EnterWorktree",
+        DISCARDS: "ExitWorktree",
+        STEERS_AGENT: "Config ProposeSkills",
     },
     directories={"agent-config": ".claude"},
     pairs={"secret": ".claude/.credentials.json", "agent-config": ".config/claude"},

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from aver.gate.effects.arguments import NO_EFFECTS, PATCHES, READS, RUNS, SEARCHES
+from aver.gate.effects.arguments import (
+    ESCALATES,
+    EXECUTES,
+    NO_EFFECTS,
+    PATCHES,
+    READS,
+    READS_SERVICE,
+    RUNS,
+    SEARCHES,
+    SENDS,
+)
 from aver.gate.effects.known_agents import AgentNames
 
 NAMES = AgentNames(
@@ -11,8 +21,17 @@ NAMES = AgentNames(
         RUNS: "Bash shell local_shell container.exec exec exec_command shell_command unified_exec",
         READS: "view_image",
         PATCHES: "apply_patch",
-        SEARCHES: "web_search",
-        NO_EFFECTS: "update_plan spawn_agent",
+        SEARCHES: "web_search image_generation",
+        # A running program reads what `write_stdin` gives it, and may be a shell.
+        EXECUTES: "write_stdin js_repl js_repl_reset",
+        READS_SERVICE: "list_mcp_resources list_mcp_resource_templates read_mcp_resource",
+        ESCALATES: "request_permissions",
+        SENDS: "send_message",
+        # Not `wait`, `send_input` and `create_goal`: a program's own tools may have such names, and do more.
+        NO_EFFECTS: """
+            update_plan spawn_agent wait_agent close_agent resume_agent interrupt_agent list_agents followup_task
+            request_user_input tool_search tool_suggest
+        """,
     },
     directories={"agent-config": ".codex"},
     pairs={"secret": ".codex/auth.json"},

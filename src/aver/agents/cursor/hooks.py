@@ -229,4 +229,5 @@ HOOK = Hook(
     done=write_done,
     failed=write_failed,
     stop=write_stop,
+    asks_person=frozenset(_PERSON_ASKING_EVENTS),
 )

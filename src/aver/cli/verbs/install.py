@@ -42,8 +42,15 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     has_hooks = given.only != "mcp" and given.project is None
     if given.choice != "leave" and not has_hooks:
         raise Usage(f"--{given.choice} is about hooks", advice="leave it out, or leave out --only mcp and --project")
+    if has_hooks and not given.dry_run:
+        _seal_settings("")  # A change by somebody else must not look like this one.
     effects = dict(_write_choices(given)) if has_hooks else {}
     change_clients(given, screen, {"mcp": install_server, "hooks": install_hooks}, effects)
+    if effects and not given.dry_run:
+        from aver.cli.user_name import find_user_name
+
+        option = "" if given.choice == "leave" else f" --{given.choice}"
+        _seal_settings(f"aver install{option} ({find_user_name()})")
     if not given.json and not given.dry_run:
         for words in _next_steps(given):
             StderrScreen().print_note(words)
@@ -64,6 +71,27 @@ def _write_choices(given: argparse.Namespace) -> Iterator[tuple[str, str]]:
         if given.choice == "auto-allow" and not agent.load_hook().can_allow:
             words = f"{describe_choice('leave', agent.title)} {agent.title} does not let a hook skip its own prompt."
         yield name, words
+
+
+def _seal_settings(by: str) -> None:
+    """Seal a change of settings, and who made it. Else the next decision finds a change that nobody explains."""
+    from aver.config import load_config
+    from aver.errors import AverError, NotFound
+    from aver.gate.ask import load_gate
+    from aver.gate.changes import seal_change
+    from aver.gate.decision_record import SETTINGS_CHAIN
+    from aver.ledger import open_ledger
+
+    try:
+        config = load_config()
+        with open_ledger(config.ledger, home=config.home, create=False) as ledger:
+            if ledger.head(SETTINGS_CHAIN).count:  # The first decision seals the first basis, and explains nothing.
+                seal_change(ledger, load_gate(config, "", ledger), by=by)
+    except NotFound:
+        return
+    except AverError as error:
+        words = f"a change of settings is not sealed yet, and the next decision seals it: {error.message}"
+        StderrScreen().print_note(words)
 
 
 def _next_steps(given: argparse.Namespace) -> Iterator[str]:

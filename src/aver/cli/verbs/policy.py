@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from aver.cli.action_options import action_from_options, add_action_options, request_from_options
 from aver.cli.options import Parser, Usage, add_action_parser, add_json, add_ledger, add_passphrase_fd, add_tenant
 from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
+from aver.cli.user_name import find_user_name
 from aver.cli.verdict_text import decision_label
 from aver.config import Config, load_config
 from aver.errors import AverError, Refused
@@ -22,6 +23,7 @@ from aver.text import escape_invisible, plural
 
 # The gate is imported where it is used, so that `--help` does not load it.
 if TYPE_CHECKING:
+    from aver.gate.action import Action, Facts
     from aver.gate.decision import Decision
     from aver.gate.policy.bundle import PolicyBundle
     from aver.gate.policy.cases import CaseResult
@@ -342,28 +344,22 @@ def _case_to_dict(result: CaseResult) -> dict[str, Any]:
 
 
 def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
-    from aver import clock
-    from aver.gate.action import Facts
     from aver.gate.ask import load_gate
     from aver.gate.decide import build_policy_question, decide
-    from aver.gate.own_tools import find_declaration
     from aver.gate.policy.cases import thresholds_for_risk
     from aver.gate.policy.lint import explain_answer
+    from aver.gate.surroundings import look_around
 
     config = load_config()
     directory, bundle = _load_rules(given.policy, config)
     action = action_from_options(given) if given.intent is None else request_from_options(given, given.intent)
     usual = load_gate(config, action.workspace)
     gate = replace(usual, bundle=bundle, thresholds=thresholds_for_risk(given.risk, usual.thresholds))
-    facts = Facts(
-        now=clock.now(),
-        labels=frozenset(given.session_label),
-        approved=given.approved,
-        declared=find_declaration(usual.tools, action.tool, usual.known),
-        environment={name: value for name in ("HOME", "AVER_LEDGER") if (value := os.environ.get(name))}
-        | {"AVER_HOME": str(config.home)},
-    )
-    decision = decide(action, facts, gate)
+    past = _read_past(action, config)
+    past = replace(past, labels=past.labels.union(given.session_label), approved=given.approved)
+    # The same look at the disk as before a real decision, so that both come to the same.
+    facts, effects = look_around(past, action, gate, config.home)
+    decision = decide(action, facts, gate, effects=effects)
     why = None
     if decision.effects is not None and decision.estimate is not None:
         question = build_policy_question(action, facts, decision.effects, decision.estimate, gate)
@@ -373,6 +369,25 @@ def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
     else:
         _print_decision(screen, directory, bundle, decision, why)
     return 0 if decision.allows else REFUSED
+
+
+def _read_past(action: Action, config: Config) -> Facts:
+    """Return the facts about the session that the options name; about one without a past, where they name none."""
+    from aver import clock
+    from aver.errors import NotFound
+    from aver.gate.action import Facts
+    from aver.gate.decision_record import decision_chain
+    from aver.gate.session import load_session_facts
+    from aver.ledger import open_ledger
+
+    if not action.session:
+        StderrScreen().print_note("without --session, nothing that a session did before counts here")
+        return Facts(now=clock.now())
+    try:
+        with open_ledger(config.ledger, home=config.home, create=False) as ledger:
+            return load_session_facts(ledger, ledger.head(decision_chain(action.session)), action, clock.now())
+    except NotFound:  # There is no ledger yet, and so no past.
+        return Facts(now=clock.now())
 
 
 def _decision_to_dict(
@@ -452,7 +467,7 @@ def _allow_for_good(given: argparse.Namespace, screen: Screen) -> int:
 
     if (given.command is None) == (given.tool is None):
         raise Usage("give a command or a tool", advice="aver policy allow 'npm ci'")
-    workspace, by = _workspace_of(given), _user_name()
+    workspace, by = _workspace_of(given), find_user_name()
     if given.tool is not None:
         rule = build_tool_rule(given.tool, workspace, by, default_known_agents())
     else:
@@ -477,7 +492,7 @@ def _forget_rule(given: argparse.Namespace, screen: Screen) -> int:
 
     workspace = _workspace_of(given)
     with open_ledger(given.ledger, tenant=given.tenant, create=True) as ledger:
-        removed = forget_rules(ledger, given.rule, workspace, _user_name())
+        removed = forget_rules(ledger, given.rule, workspace, find_user_name())
     if given.json:
         print_json({"removed": [{"rule": rule.id, "about": rule.about} for rule in removed]})
         return 0
@@ -488,16 +503,6 @@ def _forget_rule(given: argparse.Namespace, screen: Screen) -> int:
 
 def _workspace_of(given: argparse.Namespace) -> str:
     return os.path.abspath(os.path.expanduser(given.workspace)) if given.workspace else os.getcwd()
-
-
-def _user_name() -> str:
-    """Return the name of the user of this machine, for a reason that people read. It proves nothing."""
-    import getpass
-
-    try:
-        return f"user {getpass.getuser()}"
-    except (KeyError, OSError):
-        return f"user {os.getuid()}"
 
 
 # --- beginning

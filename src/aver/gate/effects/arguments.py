@@ -34,6 +34,7 @@ PATH_KEYS = (
     *("file_path", "path", "paths", "file", "files", "filename", "filepath", "notebook_path", "target_file", "source"),
     *("destination", "directory", "dir", "folder", "dir_path", "absolute_path", "relative_workspace_path", "dest"),
     *("file_paths", "old_path", "new_path", "output_path", "output_file", "input_path", "input_file", "uri"),
+    *("local_path", "script_path"),
 )
 """Arguments that hold paths, of tools that are not listed too."""
 
@@ -73,6 +74,8 @@ class ToolProfile:
     """Its `command` is one of its own: `view` only reads."""
     takes_several: bool = False
     """Its commands are a list of them, each for a shell of its own in the workspace; a list is not one's words."""
+    own_commands: bool = False
+    """Its `command` or `script` is in a language of its own. No shell reads it."""
 
 
 READS = ToolProfile(("read",))
@@ -91,6 +94,19 @@ BROWSES = ToolProfile(always=("network", "egress"), takes_url=True)
 NO_EFFECTS = ToolProfile()
 """Of tools that ask, think, or start another agent. The gate judges the other agent's actions in turn."""
 SIGNALS = ToolProfile(always=("process",))
+STARTS_SKILL = ToolProfile(own_commands=True)
+"""Of tools that load instructions which the user or the project has set up. The gate judges what the agent then does,
+and guards the files that hold them."""
+READS_SERVICE = ToolProfile(always=("service-read",), takes_url=True)
+"""Of tools that list or read what an MCP server offers. An address of a file counts as that file."""
+EXECUTES = ToolProfile(always=("execute",), own_commands=True)
+SENDS = ToolProfile(always=("network", "egress"))
+"""Of tools that send a text elsewhere: to a service, or to an agent of another session."""
+PUBLISHES = ToolProfile(("read",), always=("network", "egress"), takes_url=True, may_name_none=True)
+SCHEDULES = ToolProfile(always=("persist",))
+SETS_ASIDE = ToolProfile(always=("git-state",))
+DISCARDS = ToolProfile(always=("delete",))
+ESCALATES = ToolProfile(always=("privilege",))
 STEERS_AGENT = ToolProfile(("write",), always=("agent-config",), may_name_none=True)
 
 

@@ -26,7 +26,7 @@ effects.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from itertools import chain
 from typing import Any, TypeVar
@@ -60,6 +60,7 @@ from aver.gate.effects.findings import (
     has_glob,
     locate_path,
 )
+from aver.gate.effects.git_moves import GitMoves, find_git_moves
 from aver.gate.effects.intents import (
     IntentProfile,
     Recipient,
@@ -70,6 +71,7 @@ from aver.gate.effects.intents import (
     split_uri,
 )
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
+from aver.gate.effects.listings import find_hidden_reads
 from aver.gate.effects.routine_commands import mark_routine_effects, mark_scratch_files
 from aver.gate.effects.shown_changes import mark_creations
 from aver.gate.own_tools import read_declaration
@@ -78,6 +80,10 @@ from aver.gate.shell.model import CommandAnalysis
 from aver.lazy_pattern import lazy_pattern
 
 _Item = TypeVar("_Item")
+
+FollowPaths = Callable[[Iterable[str], Collection[str]], Mapping[str, str]]
+"""Gets the targets of effects, and those of them that are patterns of listed files, hidden ones included. Returns the
+targets that lead elsewhere, or to a guarded file, each with the path that it leads to."""
 
 PATHS_MAX = 1000
 """Paths of one action that are located. An action with more is unclear."""
@@ -143,6 +149,8 @@ class Effects:
     """Whether every part of a command matched a row that lists all options of its program."""
     recipients: tuple[Recipient, ...] = ()
     """Whom a message goes to."""
+    git_moves: GitMoves = frozenset()
+    """Which files the commands move in or out of git's store: see `effects.git_moves`."""
 
     @property
     def classes(self) -> frozenset[str]:
@@ -173,13 +181,13 @@ def find_effects(
     *,
     trusted: frozenset[str] = frozenset(),
     known: KnownAgents | None = None,
-    follow: Callable[[Iterable[str]], Mapping[str, str]] | None = None,
+    follow: FollowPaths | None = None,
 ) -> Effects:
     """Find what an action does.
 
     `trusted` are MCP servers whose annotations count. `known` has the names of agents' tools and files; without it the
-    default ones count. `follow` gets the targets that were found and returns those that lead elsewhere by symbolic
-    links, in place of `facts.links`: a caller that does not know the links yet need not parse a command twice.
+    default ones count. `follow` gets the targets that were found and returns those that lead elsewhere, in place of
+    `facts.links`: a caller that does not know the links yet need not parse a command twice.
     """
     known = known or default_known_agents()
     finder = _EffectFinder(action, facts, known, follow)
@@ -232,7 +240,7 @@ class _EffectFinder:
         action: Action,
         facts: Facts,
         known: KnownAgents,
-        follow: Callable[[Iterable[str]], Mapping[str, str]] | None,
+        follow: FollowPaths | None,
     ) -> None:
         self._action = action
         self._known = known
@@ -278,9 +286,11 @@ class _EffectFinder:
     def conclude(self, server: str) -> Effects:
         """Join the findings of the arguments with those of the commands."""
         own = [effect for analysis in self._analyses for effect in analysis.effects]
+        commands = [command for analysis in self._analyses for command in analysis.commands]
         seen = (*self.report.effects, *own)
         if self._follow is not None:
-            self._links = self._follow(dict.fromkeys(effect.target for effect in seen))
+            patterns = find_hidden_reads(own, commands)
+            self._links = self._follow(dict.fromkeys(effect.target for effect in seen), patterns)
         # Add each effect on a symbolic link also for the link's target.
         for effect in seen if self._links else ():
             leads_to = self._links.get(effect.target)
@@ -303,12 +313,19 @@ class _EffectFinder:
         effects = mark_scratch_files(effects)
         writes = [write for analysis in self._analyses for write in analysis.writes]
         # A program that another one starts (`nice tee f`) writes without being followed.
-        started = [command for analysis in self._analyses for command in analysis.commands if command.via]
-        if any(command.program in (None, *WRITING_PROGRAMS) for command in started):
+        if any(command.program in (None, *WRITING_PROGRAMS) for command in commands if command.via):
             writes = []
         listed = bool(self._analyses) and all(analysis.is_fully_listed for analysis in self._analyses)
         return Effects(
-            effects, unclear, programs, self._command, server, tuple(writes), listed, recipients=self._recipients
+            effects,
+            unclear,
+            programs,
+            self._command,
+            server,
+            tuple(writes),
+            listed,
+            recipients=self._recipients,
+            git_moves=find_git_moves(commands),
         )
 
     def add_intent(self, intent: IntentProfile, declared: tuple[str, ...] | None, *, is_trusted: bool) -> None:
@@ -467,7 +484,8 @@ class _EffectFinder:
         given = [value for name, value in self._named if name in COMMAND_ARGUMENTS]
         is_editor = any(profile.may_only_look for profile in profiles)
         # An editor has commands of its own, such as `view`. No shell runs those.
-        if given and not (is_editor and _text_or_empty(given[0]) in _EDITOR_COMMANDS):
+        is_own = is_editor and bool(given) and _text_or_empty(given[0]) in _EDITOR_COMMANDS
+        if given and not is_own and not any(profile.own_commands for profile in profiles):
             self._analyse_commands()
         if not any(profile.on_paths for profile in profiles):
             for path in self._limit_items(self._action.files):

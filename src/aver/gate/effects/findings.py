@@ -8,7 +8,7 @@ with care. Both the shell reader (`gate.shell`) and the reader of tool arguments
 `locate_path` finds the zone of a path, and whether it is guarded because more depends on it than its contents. Aver
 works with the text of a path alone and never looks at the disk. The answer is therefore the same at any time and on any
 machine. **Symbolic links are not followed here.** The caller of the gate resolves the paths of an action, and puts the
-result into the facts (`aver.gate.ask`).
+result into the facts (`aver.gate.surroundings`).
 
 The zone of a path:
 
@@ -462,7 +462,7 @@ _LISTING_PROGRAMS = frozenset(
 """Programs that show names, sizes, kinds and dates of files, never their contents. Options by which they read a file
 have the verb `contents`, under which they are quoted by another name."""
 
-_LISTED_FILES = (("{}",), ("the files listed",))
+LISTED_FILES = (("{}",), ("the files listed",))
 """The word that stands for the files that another program lists."""
 
 _ENDLESS_DEVICES = frozenset(("/dev/zero", "/dev/random", "/dev/urandom"))
@@ -520,7 +520,7 @@ class EffectReport:
         if where == "private" and name == "read" and program in _LISTING_PROGRAMS:
             where = "outside"
         # `find ROOT -name NAME` gives `ROOT/NAME` here, but the file may lie at any depth below the root.
-        elif where in ("outside", "private") and words[-1:] in _LISTED_FILES:
+        elif where in ("outside", "private") and words[-1:] in LISTED_FILES:
             root = place.path.rpartition("/")[0] or "/"
             is_kept = is_private(place.path, self._path_roots) or may_hold_private(root, self._path_roots)
             where = "private" if is_kept else "outside"

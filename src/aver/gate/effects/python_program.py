@@ -12,8 +12,12 @@ parses it, and adds these findings to those of `code_scan`:
     detours      a module or a maker of files under another name (`random._os`, `f = open`), frames, and functions of
                  harmless modules that reach out, load code or find objects (`gc.get_objects`, `logging.FileHandler`)
 
+    packages     a package that Aver does not know, used in a way that may reach out: a function that sends, connects,
+                 runs or loads by its name, or a text that may be the name of a host
+
 Modules of the workspace and of others may be imported. The session's memory says whether a file of the workspace was
-changed unseen, and installing a package is asked about.
+changed unseen, and installing a package is asked about. `packages` holds for all modules that are neither of Python
+itself, nor beside the program, nor in a list of harmless ones.
 
     >>> found = scan_python_program("import shutil\nshutil.rmtree('src')\n", is_inside=lambda path: True)
     >>> [(reach.kind, reach.line, reach.word) for reach in found]
@@ -23,11 +27,14 @@ changed unseen, and installing a package is asked about.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
-from aver.gate.effects.code_scan import FINDINGS_MAX, WORD_MAX, Reach, ReachKind, scan_text
+from aver.gate.effects.code_scan import FINDINGS_MAX, WORD_MAX, Reach, ReachKind, find_language, scan_text
+from aver.lazy_pattern import lazy_pattern
 
 NODES_MAX = 20_000
 """Parts of a program that Aver looks at. A longer program is not looked into."""
@@ -158,14 +165,53 @@ _REACHING_PACKAGES = _word_set(
 """Packages that start programs, open connections or load code by purpose, and Aver, which has the keys."""
 _MODULE_LIKE = _HARMLESS_MODULES | _DETOURS
 
+_HARMLESS_PACKAGES = _word_set(
+    "numpy pandas scipy matplotlib seaborn sklearn networkx pytest hypothesis attr attrs pydantic dateutil pytz tzdata",
+    "toml tomli tomli_w tomlkit yaml ruamel orjson ujson simplejson msgpack jsonschema markupsafe tabulate colorama",
+    "termcolor tqdm more_itertools toolz cytoolz sortedcontainers packaging semver typing_extensions mypy_extensions",
+    "regex chardet charset_normalizer unidecode pygments markdown mistune docutils faker babel humanize inflection",
+    "freezegun deepdiff dirty_equals shapely pyproj xarray polars pyarrow numba statsmodels PIL cv2 skimage",
+)
+"""Packages in which a program finds nothing by which it reaches out, but for what other rules find."""
+
+_SENDING_CALLS = _word_set(
+    "connect connect_ex create_connection open_connection send sendall sendto sendmail send_message send_file post",
+    "upload upload_file put_object download download_file urlopen urlretrieve publish execute shell system spawn popen",
+    "Popen ssh sftp scp ftp exec_command check_output check_call getoutput sendline interact serve_forever listen",
+    "load_dataset from_pretrained call_command import_string import_module load_entry_point load_extension sympify",
+    "parse_expr lambdify",
+)
+"""Functions that reach out by their names, of whatever object: where a program uses a package that is not known."""
+
+_AMBIGUOUS_CALLS = _word_set(
+    "get put patch delete head request requests run call cmd command invoke start launch open load loads fetch",
+    "retrieve query push pull clone submit login client Client session Session server Server Connection connection",
+    "Request main cli whois resolve lookup dial stream subscribe emit notify alert tweet message mail",
+)
+"""Functions that may reach out by their names: where they are the unknown package's own."""
+
+_HOST = lazy_pattern(
+    r"\.?(?:[a-z0-9_-]{1,63}\.){1,8}[a-z]{2,24}(?::[0-9]{1,5})?(?:/\S{0,200})?"
+    r"|(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?::[0-9]{1,5})?|[\w.+-]{1,80}@[\w.-]{1,80}",
+    re.IGNORECASE,
+)
+_FILE_ENDINGS = _word_set(
+    "csv tsv json jsonl txt toml yaml yml ini cfg xml html css js ts md rst log dat npy npz parquet"
+)
+
 
 def scan_python_program(
-    text: str, *, is_inside: Callable[[str], bool], may_read: Callable[[str], bool] | None = None
+    text: str,
+    *,
+    is_inside: Callable[[str], bool],
+    may_read: Callable[[str], bool] | None = None,
+    is_own_module: Callable[[str], bool] = lambda name: False,
 ) -> tuple[Reach, ...]:
     """Return the places at which a Python program reaches out.
 
     `is_inside` says whether a path, as the program writes it, stays in the workspace and leads to nothing guarded.
     `may_read` says so of paths that may be read, if files outside of the workspace may be.
+    `is_own_module` says whether a module of this name lies beside the program.
     """
     found = dict.fromkeys(scan_text(text, "python"))
     if any(reach.line == 0 for reach in found):
@@ -180,6 +226,7 @@ def scan_python_program(
     if may_read is not None and not any(_extends_imports(node) for node in ast.walk(tree)):
         is_inside = may_read
     plain = _PlainUses()
+    unknown = _find_unknown_names(tree, is_own_module)
     reads_paths = "Path" in text and any(name in text for name in ("read_text", "read_bytes", "open"))
     for count, node in enumerate(ast.walk(tree)):
         if count >= NODES_MAX:
@@ -187,7 +234,8 @@ def scan_python_program(
             break
         plain.note(node)
         paths = _judge_path_step(node) if reads_paths else ()
-        for kind, word in (*_judge_node(node, is_inside), *_judge_detour(node, plain), *paths):
+        packages = _judge_unknown_use(node, unknown, plain) if unknown.packages or unknown.members else ()
+        for kind, word in (*_judge_node(node, is_inside), *_judge_detour(node, plain), *paths, *packages):
             found[Reach(kind, getattr(node, "lineno", 0), word[:WORD_MAX])] = None
     return tuple(sorted(found, key=lambda reach: reach.line))[:FINDINGS_MAX]
 
@@ -242,6 +290,61 @@ def _judge_import(module: str, alias: str | None) -> Iterator[tuple[ReachKind, s
         yield "reflection", f"import {module} as {alias}"
     if top in _REACHING_PACKAGES or (top in _ARCHIVE_MEMBERS and alias not in (None, module)):
         yield "code", f"import {module}"
+
+
+class _UnknownNames(NamedTuple):
+    """The names by which a program knows packages that Aver does not know: the packages, and what it takes of them."""
+
+    packages: frozenset[str]
+    members: frozenset[str]
+    """`*` stands for all of a package."""
+    is_own_module: Callable[[str], bool]
+
+    def is_unknown_package(self, module: str) -> bool:
+        top = module.partition(".")[0]
+        is_known = top in sys.stdlib_module_names or top in _HARMLESS_PACKAGES
+        return not is_known and not self.is_own_module(top)
+
+    def is_member(self, node: ast.expr) -> bool:
+        """Whether something is reached through such a package: `pkg.a`, `pkg.make().a`, or a name taken of it."""
+        while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        named = node.id if isinstance(node, ast.Name) else ""
+        return bool(named) and (named in self.packages or named in self.members or "*" in self.members)
+
+
+def _find_unknown_names(tree: ast.Module, is_own_module: Callable[[str], bool]) -> _UnknownNames:
+    packages: set[str] = set()
+    members: set[str] = set()
+    empty = _UnknownNames(frozenset(), frozenset(), is_own_module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            named = [(name.asname or name.name.partition(".")[0], name.name) for name in node.names]
+            packages.update(given for given, module in named if empty.is_unknown_package(module))
+        elif isinstance(node, ast.ImportFrom) and not node.level and empty.is_unknown_package(node.module or ""):
+            members.update(name.asname or name.name for name in node.names)
+    return empty._replace(packages=frozenset(packages), members=frozenset(members))
+
+
+def _judge_unknown_use(node: ast.AST, unknown: _UnknownNames, plain: _PlainUses) -> Iterator[tuple[ReachKind, str]]:
+    """Yield uses by which a package that Aver does not know may reach out."""
+    words: list[str] = []
+    match node:
+        case ast.ImportFrom() if not node.level and unknown.is_unknown_package(node.module or ""):
+            words = [name.name for name in node.names if name.name in _SENDING_CALLS | _AMBIGUOUS_CALLS]
+        case ast.Attribute():
+            reaches = node.attr in _SENDING_CALLS or (node.attr in _AMBIGUOUS_CALLS and unknown.is_member(node))
+            words = [node.attr] if reaches else []
+        case ast.Call(func=ast.Name(id=name)) if "*" in unknown.members:
+            words = [name] if name in _SENDING_CALLS | _AMBIGUOUS_CALLS else []
+        case ast.Name(ctx=ast.Load()) if node.id in unknown.packages and not plain.is_base(node):
+            words = [node.id]  # Under another name, or found by a computed one.
+        case ast.Constant(value=str() as text) if _HOST.fullmatch(text.strip()):
+            ending = text.strip().rpartition(".")[2].lower()
+            if ending not in _FILE_ENDINGS and find_language(text.strip()) == "unknown":
+                yield "network", text.strip()
+    for word in words:
+        yield "code", f"{word} of a package that Aver does not know"
 
 
 class _PlainUses:

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from aver.gate.effects.code_scan import find_language
 from aver.gate.effects.findings import Effect, PathRoots, locate_path
+from aver.gate.effects.output_options import list_named_outputs
 from aver.gate.shell.model import CommandAnalysis, ResolvedCommand
 from aver.lazy_pattern import lazy_pattern
 
@@ -303,6 +304,12 @@ def _are_calls_contained(
     program = tool.partition(" ")[0]
     calls = [command for command in commands if command.program == program]
     for call in calls:
+        if any(
+            not _is_build_output(tool, place.path, roots)
+            for value in list_named_outputs([word.value or "" for word in call.arguments])
+            if (place := locate_path(value, roots.workspace or None, roots)).matters and place.path not in outputs
+        ):
+            return False  # A build that writes over sources is not contained.
         options = _RISKY_OPTIONS.get(call.program or "", ())
         letters = [option[1] for option in options if len(option) == 2]
         beginnings = tuple(option for option in options if len(option) > 2)

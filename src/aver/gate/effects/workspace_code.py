@@ -9,7 +9,9 @@ session were changed *unseen* (`gate.session`), and looks into the code before i
     3. `judge_workspace_code` decides by these facts alone:
 
        * a script, or code in the arguments, that reaches nowhere has the effect `build` instead of `execute`;
-       * while a file that was changed unseen reaches out, every `build` has the effect `execute`.
+       * while a file that was changed unseen reaches out, every `build` has the effect `execute`;
+       * so it has while the workspace holds code that git brought from elsewhere, and in a command that has git bring
+         such code before it runs something.
 
 A script that the command itself makes and shows is looked into as code in the arguments is. A file on the disk says
 nothing if the same command may change it before it runs.
@@ -26,6 +28,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.gate.effects.code_scan import CodeLanguage, find_language
@@ -41,6 +44,13 @@ UNSEEN_MAX = 200
 
 ALL_FILES = "*"
 """Stands for all files in the list of those that were changed unseen."""
+
+ARRIVED = "*git"
+"""Stands, in the same list, for the code that git brought from elsewhere: see `gate.session_state`."""
+
+MANY_REASON = f"this session has changed more than {UNSEEN_MAX} files unseen, and this may run them"
+ARRIVED_REASON = "this may run code that git brought here in this session, and nobody has looked at it"
+BRINGING_REASON = "git would bring back or bring in code that nobody has looked at, and this may run it"
 
 CODE_SIZE_MAX = 512 * 1024
 """Bytes of a file that the caller reads. A larger file cannot be looked into."""
@@ -87,6 +97,8 @@ class CodeQuestion(NamedTuple):
     was changed unseen."""
     text: str = ""
     cwd: str = ""
+    beside: str = ""
+    """The directory of the file that a text is put into before it runs; empty for code in the arguments."""
 
 
 def runs_code(effects: Effects) -> bool:
@@ -115,7 +127,7 @@ def list_code(effects: Effects, unseen: Collection[str], absent: Collection[str]
         for question in _list_program(part, effects.effects, texts):
             found[question] = None
     for path in unseen:
-        if path != ALL_FILES:
+        if path not in (ALL_FILES, ARRIVED):
             found[CodeQuestion(path, path, "")] = None
     return tuple(found)
 
@@ -144,14 +156,15 @@ def _list_program(part: UnclearPart, effects: tuple[Effect, ...], texts: Mapping
             program: ProgramLanguage | Literal["file"] = language or "file"
             # Its name must say the language, too: a file of another kind was not scanned when it was made.
             if language and effect.target in texts and find_language(effect.target) == language:
-                yield _ask_about_text(language, texts[effect.target], part.cwd)
+                directory = effect.target.rpartition("/")[0]
+                yield _ask_about_text(language, texts[effect.target], part.cwd, directory)
             elif language or len(part.words) == 1:
                 yield CodeQuestion(f"{program} {effect.target}", effect.target, program, "", part.cwd)
 
 
-def _ask_about_text(language: ProgramLanguage, text: str, cwd: str) -> CodeQuestion:
+def _ask_about_text(language: ProgramLanguage, text: str, cwd: str, beside: str = "") -> CodeQuestion:
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return CodeQuestion(f"{language} sha256:{digest}", "", language, text, cwd)
+    return CodeQuestion(f"{language} sha256:{digest}", "", language, text, cwd, beside)
 
 
 def _find_interpreter(word: str) -> ProgramLanguage | Literal[""]:
@@ -168,6 +181,8 @@ class CodeSurroundings(NamedTuple):
     roots: PathRoots
     judge_script: Callable[[str, str], str]
     """Gets a shell script and its directory, and returns what about it is not routine; empty if all is."""
+    has_module: Callable[[str, str], bool] = lambda name, directory: False
+    """Says whether a directory holds a module of Python of this name. Programs that start there load that one."""
     reads_outside: bool = False
     """Whether a program may read files outside of the workspace that are neither guarded nor private."""
 
@@ -225,8 +240,14 @@ def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings
         def may_read(path: str) -> bool:
             return _is_readable(path, cwd, workspace.roots, ("workspace", "temporary", "tree", "outside"))
 
+        def is_own_module(name: str) -> bool:
+            return workspace.has_module(name, beside)
+
+        # Python looks for modules beside the program first.
+        beside = question.path.rpartition("/")[0] if question.path else question.beside or cwd
         further = may_read if workspace.reads_outside else None
-        yield from map(str, scan_python_program(text, is_inside=is_inside, may_read=further))
+        found = scan_python_program(text, is_inside=is_inside, may_read=further, is_own_module=is_own_module)
+        yield from map(str, found)
     elif language == "javascript":
         yield from map(str, scan_javascript_program(text))
     else:
@@ -259,14 +280,20 @@ def judge_workspace_code(
     facts: Mapping[str, Mapping[str, Any]],
     workspace: str,
     absent: Collection[str] = (),
+    git: Mapping[str, Any] = MappingProxyType({}),
 ) -> CodeVerdict:
-    """Return the effects of an action after its code was looked into. `facts` are those of `look_into`, by key."""
+    """Return the effects of an action after its code was looked into. `facts` are those of `look_into`, by key.
+
+    `absent` are the files that the action writes and that are not there. `git` is what git keeps of the session: see
+    `gate.session_state`.
+    """
     if not runs_code(effects):
         return CodeVerdict(effects)
     questions = list_code(effects, unseen, absent)
     reasons = [
-        *_explain_unseen(questions, unseen, facts, workspace),
-        *_explain_own_changes(effects, unseen, absent, workspace),
+        *_explain_git(effects, unseen, git),
+        *_explain_unseen(questions, unseen, facts, workspace, git),
+        *_explain_own_changes(effects, absent, workspace),
     ]
     effects, more = _accept_programs(_accept_own_help(effects), facts, workspace, absent)
     if reasons:
@@ -279,12 +306,18 @@ def judge_workspace_code(
     return CodeVerdict(effects, tuple(dict.fromkeys((*reasons, *more))))
 
 
-def _explain_own_changes(
-    effects: Effects, unseen: Collection[str], absent: Collection[str], workspace: str
-) -> Iterator[str]:
+def _explain_git(effects: Effects, unseen: Collection[str], git: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the reason why git may bring code that nobody has seen, before it runs. Aver cannot look at it there."""
+    moves = effects.git_moves
+    is_new = bool(git.get("fetched")) or "fetch" in moves
+    brings = is_new or bool(git.get("stored")) or ("store" in moves and bool(unseen))
+    # For files that are unseen now, the order of the commands does not count.
+    if ("and-more" in moves and brings) or (unseen and _restores_files(effects)):
+        yield BRINGING_REASON
+
+
+def _explain_own_changes(effects: Effects, absent: Collection[str], workspace: str) -> Iterator[str]:
     """Yield reasons why code that the action itself puts into its place may run, and was not looked at."""
-    if unseen and any(_restores_files(effect) for effect in effects.effects):
-        yield "this takes back changes that nobody looked at, and may run them"
     # A program may import what lies beside it. A build of the workspace finds nothing in temporary directories.
     if not any(part.code in ("script", "code") for part in effects.unclear):
         return
@@ -303,9 +336,12 @@ def _is_code_file(path: str) -> bool:
 _TREE_CHANGERS = ("git stash", "git switch", "git checkout")
 
 
-def _restores_files(effect: Effect) -> bool:
-    """Whether git puts other versions of files into the work tree."""
-    return effect.name in ("git-state", "arrange") and bool(effect.words) and effect.words[0].startswith(_TREE_CHANGERS)
+def _restores_files(effects: Effects) -> bool:
+    """Whether git may put other versions of files into the work tree."""
+    return "restore" in effects.git_moves or any(
+        effect.name in ("git-state", "arrange") and effect.words[:1] and effect.words[0].startswith(_TREE_CHANGERS)
+        for effect in effects.effects
+    )
 
 
 def _explain_unseen(
@@ -313,10 +349,21 @@ def _explain_unseen(
     unseen: Collection[str],
     facts: Mapping[str, Mapping[str, Any]],
     workspace: str,
+    git: Mapping[str, Any],
 ) -> Iterator[str]:
     if ALL_FILES in unseen:
-        yield f"this session has changed more than {UNSEEN_MAX} files unseen, and this may run them"
-    reaching = [question for question in questions if not question.program and not is_clean(facts.get(question.key))]
+        yield MANY_REASON
+    if ARRIVED in unseen:
+        yield ARRIVED_REASON
+    # A person has let this very content run before git kept it.
+    known = git.get("stored") or {}
+    reaching = [
+        question
+        for question in questions
+        if not question.program
+        and not is_clean(fact := facts.get(question.key))
+        and not (fact and fact.get("sha256") and known.get(question.path) == fact["sha256"])
+    ]
     for question in reaching[:NAMED_MAX]:
         found = (facts.get(question.key) or {}).get("found") or ["it was not looked into"]
         yield f"this may run {_show(question.path, workspace)}, which this session changed unseen: {found[0]}"
@@ -369,6 +416,7 @@ def _accept_programs(
     ]
     reasons: list[str] = []
     refused: set[tuple[str, ...]] = set()
+    restores = _restores_files(effects)
     for part in judged:
         targets = [effect for effect in effects.effects if effect.name == "execute" and effect.words == part.words]
         questions = list(_list_program(part, effects.effects, texts))
@@ -377,9 +425,7 @@ def _accept_programs(
         for question in questions:
             why = _find_refusal(question, facts.get(question.key))
             # The file was looked at before the command. What the command then makes of it was not.
-            if question.path and any(
-                may_change(effect, question.path) or _restores_files(effect) for effect in effects.effects
-            ):
+            if question.path and (restores or any(may_change(effect, question.path) for effect in effects.effects)):
                 why = "this may change it before it runs"
             if why:
                 name = _show(question.path, workspace) if question.path else "its code"

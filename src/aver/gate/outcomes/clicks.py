@@ -6,8 +6,8 @@ chain of the decision, with `outcome.result`:
 
     {v: 1, gate_id, outcome: "client: asked, then done", digest, session}
 
-`session` is the session's state after it (`session.state_after_click`): the counting of changes begins anew, and the
-files that the person was asked about are seen. An open request for approval of the same call is closed.
+`session` is the session's state after it (`session_state.state_after_click`): the counting of changes begins anew, and
+the files that the person was asked about are seen. An open request for approval of the same call is closed.
 
 Only the agent's own module can say that the client asked a person (`hooks.contract.ParsedPayload.asked_person`). In
 modes in which a client answers by itself, nobody has looked, and nothing is sealed here.
@@ -26,6 +26,7 @@ from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, Exists, HeadMoved
 from aver.gate.decision_record import (
+    ASKED_AND_DONE,
     OUTCOME_KIND,
     DoneAction,
     RecordedDecision,
@@ -33,7 +34,8 @@ from aver.gate.decision_record import (
     decision_chain,
     find_decisions,
 )
-from aver.gate.session import CLICKED, read_session_state, state_after_click
+from aver.gate.session import read_session_state
+from aver.gate.session_state import state_after_click
 from aver.ledger import Ledger
 
 ATTEMPTS_MAX = 100
@@ -55,7 +57,10 @@ def record_click(ledger: Ledger, call_id: str, arguments: Mapping[str, Any]) -> 
         state = state_after_click(read_session_state(ledger, head), decided.result)
         try:
             record = ledger.append(
-                chain, _build_draft(decided, state), key=f"{OUTCOME_KIND}:click:{decided.gate_id}", after=head
+                chain,
+                build_outcome_draft(decided, ASKED_AND_DONE, state),
+                key=f"{OUTCOME_KIND}:click:{decided.gate_id}",
+                after=head,
             )
         except HeadMoved:
             continue
@@ -80,7 +85,8 @@ def _find_asked(ledger: Ledger, call_id: str, arguments: Mapping[str, Any]) -> R
     return decided if decided.action.get("session") else None
 
 
-def _build_draft(decided: RecordedDecision, state: Mapping[str, Any]) -> Capsule:
+def build_outcome_draft(decided: RecordedDecision, outcome: str, state: Mapping[str, Any]) -> Capsule:
+    """Build the record of the end of a call that was asked about, with the session's state after it."""
     action = decided.action
     draft = Capsule(
         type="system",
@@ -93,14 +99,14 @@ def _build_draft(decided: RecordedDecision, state: Mapping[str, Any]) -> Capsule
             correlation_id=decided.call_id or None,
         ),
         context=Context(agent_id="aver", session_id=action["session"]),
-        authority=Authority(type="policy", policy_reference=CLICKED),
+        authority=Authority(type="policy", policy_reference=outcome),
         outcome=Outcome(
-            status="success",
-            summary=f"{CLICKED}: {action.get('type')} {action.get('tool')}".strip(),
+            status="success" if outcome == ASKED_AND_DONE else "blocked",
+            summary=f"{outcome}: {action.get('type')} {action.get('tool')}".strip(),
             result={
                 "v": 1,
                 "gate_id": decided.gate_id,
-                "outcome": CLICKED,
+                "outcome": outcome,
                 "digest": decided.digest,
                 "session": dict(state),
             },

@@ -139,8 +139,9 @@ def explain_estimate(found: Estimate, state: RiskState) -> tuple[str, ...]:
     features = found.features
     words = []
     if "added" in features:
-        files = _format_count(features["files"], "source file")
-        words.append(f"{_format_count(features['added'], 'line')} of code added in {files}")
+        if features["added"] or features["files"]:  # A change of settings or data adds no code.
+            files = _format_count(features["files"], "source file")
+            words.append(f"{_format_count(features['added'], 'line')} of code added in {files}")
         if features["unmeasured"]:
             words.append(f"{_format_count(features['unmeasured'], 'file')} of a kind that was never measured")
         if features["unclear"]:

@@ -34,6 +34,7 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
 HOOK = Hook(
     tool=TOOL,
     gating=frozenset({"before"}),
+    asks_person=frozenset({"before"}),
     identify=lambda payload: (str(payload["session"]), str(payload.get("call", ""))),
     read=read_event,
     reply=lambda event, decision: HookReply(json.dumps({"answer": decision.word, "why": decision.reason})),

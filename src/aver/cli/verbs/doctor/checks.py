@@ -426,11 +426,18 @@ def _report_change(change: GateChange) -> HookFinding:
     """Say since when rules, settings and keys are as they are, and what changed then."""
     if change.is_first:
         return HookFinding("ok", "gate", f"rules, settings and keys are unchanged since {change.at}")
-    words = f"rules, settings or keys changed at {change.at}: {change.words[:WORDS_MAX]}"
+    by = f" by {change.by}" if change.by else ""
+    words = f"rules, settings or keys changed at {change.at}{by}: {change.words[:WORDS_MAX]}"
     more = [*(f"{name} passes since then" for name in change.opened), *change.loosened]
     if not more:
         return HookFinding("ok", "gate", words)
-    return HookFinding("warning", "gate", f"{words}; {'; '.join(more)[:WORDS_MAX]}", "find out who changed them")
+    words = f"{words}; {'; '.join(more)[:WORDS_MAX]}"
+    # A user who chose this by a command of Aver need not find out who did it.
+    return (
+        HookFinding("ok", "gate", words)
+        if change.by
+        else HookFinding("warning", "gate", words, "find out who changed them")
+    )
 
 
 SERVER_TIMEOUT_SECONDS = 30

@@ -105,7 +105,8 @@ def _judge_copy(call: Invocation, operands: Sequence[Word]) -> None:
 
 
 _LOOPBACK_ADDRESS = lazy_pattern(
-    r"(?:https?://)?(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]{1,5})?(?:[/?][^\s\\{}\[\]]*)?", re.IGNORECASE
+    r"(?:https?://)?(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::(?P<port>[0-9]{1,5}))?(?:[/?][^\s\\{}\[\]]*)?",
+    re.IGNORECASE,
 )
 _LOOPBACK_HOST = lazy_pattern(r"localhost|127(?:\.[0-9]{1,3}){3}|::1", re.IGNORECASE)
 _ELSEWHERE = {
@@ -156,8 +157,36 @@ _ELSEWHERE = {
 """Options after which a request may go elsewhere than its address says, or may take along more than is shown."""
 
 
+_READING_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
+_SENDING_OPTIONS = {
+    "curl": (
+        *("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form"),
+        *("--form-string", "-T", "--upload-file", "--mail-from"),
+    ),
+    "wget": ("--post-data", "--post-file", "--body-data", "--body-file"),
+}
+"""Options that make a request send something, and so change its method."""
+
+_CONTROL_PORTS = frozenset(
+    (
+        *(2375, 2376, 2377),  # Docker
+        *(6443, 8001, 10248, 10250, 10255, 10256),  # Kubernetes
+        *(2379, 2380, 8200, 8500, 4646, 4001),  # etcd, Vault, Consul, Nomad
+        *(9222, 9223, 9229, 9515, 4444, 4445, 5037, 5005),  # debuggers of browsers, Node, Java, Android
+        *(3306, 5432, 6379, 6380, 11211, 27017, 9200, 9300, 5984, 7474, 8086, 9042, 1433, 1521),  # databases
+        *(5672, 15672, 9092, 4222, 8222, 1883),  # queues
+        *(22, 23, 25, 110, 143, 587, 631, 5900, 6000, 9001, 4040, 16509, 19999, 8125, 1080, 3128),  # other services
+    )
+)
+"""Ports by which a service is steered, or shows what it keeps. A server under development rarely has one of these."""
+
+
 def fetch(call: Invocation) -> None:
-    """Judge `curl` and `wget` by their lines. A request to this machine alone is `loopback`, not `network`."""
+    """Judge `curl` and `wget` by their lines. A request to this machine alone is `loopback`, not `network`.
+
+    Some servers on this machine control more than they show: Docker, a browser's debugger, a database. So a request
+    that sends something, or goes to the usual port of such a server, is unclear.
+    """
     spec = parse_spec(ROWS[call.program])
     given = read_arguments(spec, call.words)
     addresses = [*given.operands, *given.option_values("--url")]
@@ -172,7 +201,27 @@ def fetch(call: Invocation) -> None:
     )
     if call.program == "wget" and given.has_option("--version", "-V", "-h"):
         return
+    if call.is_loopback:
+        _judge_loopback(call, given, addresses)
     apply_arguments(call, spec, given)
+
+
+def _judge_loopback(call: Invocation, given: ParsedArguments, addresses: Sequence[Word]) -> None:
+    """Report a request to this machine by which more may happen than that something is shown."""
+    methods = {(value.value or "?").upper() for value in given.option_values("-X", "--request", "--method")}
+    sends = given.has_option(*_SENDING_OPTIONS[call.program])
+    # After `--next` comes another request, with a method of its own.
+    is_read = given.has_option("-G", "--get", "-X", "--request", "--method") and not given.has_option("--next", "-:")
+    headers = "".join(word.text.lower() for word in given.option_values("-H", "--header"))
+    if not methods <= _READING_METHODS or (sends and not is_read) or "method-override" in headers:
+        why = "what a request that sends something changes in a server on this machine is not known"
+        call.report_unclear("unknown-target", why, *addresses)
+    for word in addresses:
+        for value in word.values:
+            found = _LOOPBACK_ADDRESS.fullmatch(value)
+            if found is not None and found["port"] and int(found["port"]) in _CONTROL_PORTS:
+                why = f"port {int(found['port'])} of this machine may control a service, a database or a debugger"
+                call.report_unclear("unknown-target", why, word)
 
 
 def _is_loopback_address(word: Word) -> bool:
