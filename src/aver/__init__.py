@@ -43,7 +43,8 @@ _HOMES = {
     "aver.ingest.json_lines": ("LineReader",),
     "aver.ingest.seal": ("TranscriptFollower",),
     "aver.ingest.foreign_json": ("parse_json",),
-    "aver.check": ("AgentRuntime", "open_ledger", "open_ledger_async", "verify", "verify_with_key"),
+    "aver.gateway.gateway": ("Gateway",),
+    "aver.check": ("AgentRuntime", "open_gateway", "open_ledger", "open_ledger_async", "verify", "verify_with_key"),
     "aver.errors": (
         *("AverError", "BadInput", "Exists", "HeadMoved", "IntegrityError", "InvalidCapsule", "NotCanonical"),
         *("NotFound", "NotRecorded", "OutcomeUnknown", "Refused", "Unavailable"),
@@ -77,6 +78,7 @@ __all__ = [
     "Execution",
     "Exists",
     "Finding",
+    "Gateway",
     "Head",
     "HeadMoved",
     "IntegrityError",
@@ -129,6 +131,7 @@ __all__ = [
     "line_key",
     "mask",
     "of_kind",
+    "open_gateway",
     "open_ledger",
     "open_ledger_async",
     "parse_json",
@@ -169,7 +172,7 @@ if TYPE_CHECKING:
         validate,
     )
     from aver.capsule.masking.mask import Masked, mask
-    from aver.check import AgentRuntime, open_ledger, open_ledger_async, verify, verify_with_key
+    from aver.check import AgentRuntime, open_gateway, open_ledger, open_ledger_async, verify, verify_with_key
     from aver.errors import (
         AverError,
         BadInput,
@@ -189,6 +192,7 @@ if TYPE_CHECKING:
     from aver.gate.ask import Answer, ask
     from aver.gate.decision import Decision
     from aver.gate.own_tools import tool
+    from aver.gateway.gateway import Gateway
     from aver.ingest.contract import (
         Adapter,
         AgentCall,

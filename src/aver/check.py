@@ -53,6 +53,7 @@ from aver.verdict.examiner import ACT_CHECKS, RUN_CHECKS
 
 if TYPE_CHECKING:
     from aver.actions.runtime import AgentRuntime as AgentRuntime
+    from aver.gateway.gateway import Gateway
     from aver.ledger.append import AnySigner
     from aver.ledger.async_ledger import AsyncLedger
     from aver.ledger.checkpoint_files import KnownChains
@@ -218,6 +219,34 @@ def open_ledger_async(*args: Any, **options: Any) -> AsyncLedger:
     from aver.ledger.async_ledger import AsyncLedger
 
     return AsyncLedger(partial(open_ledger, *args, **options))
+
+
+def open_gateway(
+    ledger: LedgerLike = None, *, workspace: str | Path | None = None, session: str = "", home: Path | None = None
+) -> Gateway:
+    """Open the gateway, for acts in one session and one workspace. Use it as a context.
+
+    `ledger` is an open ledger, or the URL of one that is closed with the gateway; by default that of `home`, or of
+    `AVER_HOME`. `workspace` is the directory that acts on files are about; by default the current one. Without
+    `session`, a new one begins. The settings say whether policy servers and executor run in this process or apart.
+    Raises `BadInput` for wrong settings, and for a thing that can only be read.
+    """
+    from aver.gateway.parts.entrance import open_gateway_of
+    from aver.ledger.read_only import ReadOnlyLedger
+
+    def keep_open() -> None:
+        """Leave a ledger open that the caller has opened."""
+
+    opened = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, home=home)
+    close = keep_open if opened is ledger else opened.close
+    try:
+        if isinstance(opened, ReadOnlyLedger):
+            raise BadInput("a gateway needs a ledger that it can write to", advice="leave ledger= out, or name another")
+        place = os.fspath(workspace) if workspace is not None else os.getcwd()
+        return open_gateway_of(opened, workspace=place, session=session, close=close)
+    except BaseException:
+        close()
+        raise
 
 
 def __getattr__(name: str) -> Any:

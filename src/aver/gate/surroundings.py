@@ -157,6 +157,8 @@ def find_workspace_names(workspace: str) -> dict[str, str]:
                 if str(tree) not in (real, "/"):
                     names[TREE_ENV] = str(tree)
                 break
+            if tree == tree.parent:
+                break  # The root: there is nothing above it.
             tree = tree.parent
     except (OSError, ValueError):
         pass
