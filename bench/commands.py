@@ -33,8 +33,8 @@ from aver.gate.decide import Gate, decide
 from aver.gate.decision import Caution, Decision
 from aver.gate.effects.effects import find_effects
 from aver.gate.effects.shown_changes import FileState
+from aver.gate.facts.surroundings import gather_disk_facts
 from aver.gate.policy.bundle import load_policy_bundle
-from aver.gate.surroundings import gather_disk_facts
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 TARGETS = {"claude-code": 0.15, "swe-agent": 0.35, "terminal-bench": 0.52, "ci": 0.60, "nl2bash": 0.35}

@@ -27,6 +27,7 @@ from measuring import Line
 from aver.agents.registry import load_known_agents
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, decide
+from aver.gate.facts.session_state import next_session_state
 from aver.gate.policy.bundle import load_policy_bundle
 from aver.gate.risk.diff_model import FileChange, Hunk
 from aver.gate.risk.features import file_kind
@@ -35,7 +36,6 @@ from aver.gate.risk.history.git import open_git
 from aver.gate.risk.history.learn import MATURITY, find_history_end
 from aver.gate.risk.history.mined_commits import mine_history
 from aver.gate.risk.history.repository import open_repository
-from aver.gate.session_state import next_session_state
 
 EDIT_LINES = 20
 """Lines, added and removed, of an edit that counts."""

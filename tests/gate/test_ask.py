@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aver.gate.facts.session import LOOK_BACK
 
 from aver import Ledger, open_ledger
 from aver.gate.action import Action
@@ -19,7 +20,6 @@ from aver.gate.decision import NO_OUTCOMES_REASON
 from aver.gate.decision_record import RecordedDecision
 from aver.gate.policy.rules_source import pin_rules
 from aver.gate.replay import replay_decision
-from aver.gate.session import LOOK_BACK
 from support.approvals import enrolled, somebody
 
 PIECE = 1

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aver.gate.facts.session import LOOK_BACK
 
 import aver
 from aver import Ledger
@@ -18,7 +19,6 @@ from aver.gate.approvals import approve
 from aver.gate.ask import Answer, ask
 from aver.gate.decision_record import decision_chain
 from aver.gate.outcomes.reports import record_outcome
-from aver.gate.session import LOOK_BACK
 from support.approvals import enrolled, somebody
 
 SECRET = {"type": "file_read", "tool": "Read", "files": (".env",)}

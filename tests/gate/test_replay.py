@@ -122,7 +122,7 @@ def test_a_human_who_never_approved_is_missed(ledger: Ledger, asked: Any, monkey
 
     from aver.gate.ask import load_gate
     from aver.gate.decide import decide
-    from aver.gate.surroundings import gather_facts
+    from aver.gate.facts.surroundings import gather_facts
 
     answer = asked("rm -r build")
     action = Action(

@@ -202,10 +202,10 @@ class Facts:
     written: str | None = None
     """The change that a command makes to files, as a unified diff, where the command shows all of it."""
     unseen: tuple[str, ...] = ()
-    """The files that the session has changed and nobody has looked at, as absolute paths: see `gate.session_state`."""
+    """The files that the session has changed and nobody has looked at: see `gate.facts.session_state`. Absolute paths."""
     asked: tuple[Mapping[str, Any], ...] = ()
-    """The calls that the client asks its person about, while their end is open: see `gate.session_state`."""
+    """The calls that the client asks its person about, while their end is open: see `gate.facts.session_state`."""
     git: Mapping[str, Any] = field(default_factory=dict)
-    """What git keeps of the session, and whether it fetched: see `gate.session_state`."""
+    """What git keeps of the session, and whether it fetched: see `gate.facts.session_state`."""
     code: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The code that the action would run, as far as it was looked into: see `effects.workspace_code`."""

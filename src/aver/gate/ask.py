@@ -45,12 +45,12 @@ from aver.gate.decision_record import (
     seal_decision,
 )
 from aver.gate.effects.large_action import bound_action
+from aver.gate.facts.surroundings import gather_facts
 from aver.gate.own_tools import add_code_declaration
 from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
 from aver.gate.risk.state import load_state
 from aver.gate.settings import GateMode, read_gate_settings
-from aver.gate.surroundings import gather_facts
 from aver.ledger import Ledger
 
 if TYPE_CHECKING:

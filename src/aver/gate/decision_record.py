@@ -23,7 +23,7 @@ Every decision becomes a `gate.decision` record, also one that refuses. `outcome
     fixes        what the repository's history answered
     basis        what is needed to decide again: {rules, state, diff, written}, each a blob or null; `written` is the
                  change that a command makes, of the facts; old decisions have none
-    session      what the session's next decision must know (`aver.gate.session_state`): {labels, changed,
+    session      what the session's next decision must know (`aver.gate.facts.session_state`): {labels, changed,
                  changed_files, unseen, asked, git}; null where the action was refused without being judged: then the
                  state of the decision before it holds
     reasons      why, in words
@@ -179,8 +179,8 @@ def build_decision_draft(
     """Return the capsule of a decision, before sealing, and the blobs that go with it."""
     from aver.gate.action import DIGEST_VERSION
     from aver.gate.action_text import summarise_action
-    from aver.gate.decision_inputs import facts_to_dict
-    from aver.gate.session_state import next_session_state  # Not above: readers of decisions need no risk model.
+    from aver.gate.facts.decision_inputs import facts_to_dict
+    from aver.gate.facts.session_state import next_session_state  # Not above: readers of decisions need no risk model.
 
     # Mask before anything is stored: the record, its texts and its blobs hold no secret of the action. The digest and
     # the hashes are those of the action as it was judged.

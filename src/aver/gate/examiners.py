@@ -44,8 +44,8 @@ from aver.gate.decision_record import (
     decision_chain,
 )
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
+from aver.gate.facts.session_state import EMPTY_SESSION, REQUIRED_STATE, state_after_click, state_after_refusal
 from aver.gate.replay import MASK_MARK, replay_decision
-from aver.gate.session_state import EMPTY_SESSION, REQUIRED_STATE, state_after_click, state_after_refusal
 from aver.verdict import EvidenceReader, Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard

@@ -23,11 +23,11 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import DIGEST_VERSION, FIRST_DIGEST_VERSION, Action, Facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision, Thresholds
-from aver.gate.decision_inputs import read_recorded_inputs
 from aver.gate.decision_record import HASH_NAMES, list_git_moves, protocol_hashes
 from aver.gate.effects.known_agents import KnownAgents, default_known_agents
+from aver.gate.facts.decision_inputs import read_recorded_inputs
+from aver.gate.facts.session_state import next_session_state
 from aver.gate.policy.bundle import PolicyBundle, build_policy_bundle
-from aver.gate.session_state import next_session_state
 
 OTHER_VERSION = "another version of Aver's tables of effects decided it"
 """Why a decision of an earlier or later version is not made again. It says nothing about forgery."""

@@ -23,8 +23,8 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate, build_refusal, decide
 from aver.gate.decision import Decision
-from aver.gate.decision_inputs import DecisionInputs
 from aver.gate.effects.effects import Effects
+from aver.gate.facts.decision_inputs import DecisionInputs
 from aver.gateway.codes import POLICY_DENY, load_reason_codes
 from aver.gateway.policy_server import (
     EvaluationQuestion,

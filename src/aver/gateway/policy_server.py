@@ -28,8 +28,8 @@ from aver.fast_dataclass import dataclass
 from aver.gate.action import Action
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision
-from aver.gate.decision_inputs import DecisionInputs
 from aver.gate.effects.effects import Effects
+from aver.gate.facts.decision_inputs import DecisionInputs
 from aver.gate.program import program_digest
 from aver.gateway.gated_action import build_action
 from aver.gateway.proof.attestation import build_attestation, build_refusal_attestation, sign_attestation

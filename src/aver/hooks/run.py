@@ -190,7 +190,7 @@ class _HookRun:
         find_refused = self._hook.find_refused
         if find_refused is None or not action.session:
             return
-        from aver.gate.session import list_open_calls
+        from aver.gate.facts.session import list_open_calls
 
         calls = list_open_calls(ledger, action.session)
         refused = find_refused(self._content, calls) if calls else ()

@@ -10,7 +10,7 @@ import pytest
 from aver import Ledger
 from aver.gate.action import Action
 from aver.gate.ask import ask
-from aver.gate.surroundings import LISTED_MAX
+from aver.gate.facts.surroundings import LISTED_MAX
 
 PRINTED = [
     "cat $(ls -a | grep env)",

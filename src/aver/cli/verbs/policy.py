@@ -346,9 +346,9 @@ def _case_to_dict(result: CaseResult) -> dict[str, Any]:
 def _explain_decision(given: argparse.Namespace, screen: Screen) -> int:
     from aver.gate.ask import load_gate
     from aver.gate.decide import build_policy_question, decide
+    from aver.gate.facts.surroundings import look_around
     from aver.gate.policy.cases import thresholds_for_risk
     from aver.gate.policy.lint import explain_answer
-    from aver.gate.surroundings import look_around
 
     config = load_config()
     directory, bundle = _load_rules(given.policy, config)
@@ -377,7 +377,7 @@ def _read_past(action: Action, config: Config) -> Facts:
     from aver.errors import NotFound
     from aver.gate.action import Facts
     from aver.gate.decision_record import decision_chain
-    from aver.gate.session import load_session_facts
+    from aver.gate.facts.session import load_session_facts
     from aver.ledger import open_ledger
 
     if not action.session:

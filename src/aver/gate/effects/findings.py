@@ -8,7 +8,7 @@ with care. Both the shell reader (`gate.shell`) and the reader of tool arguments
 `locate_path` finds the zone of a path, and whether it is guarded because more depends on it than its contents. Aver
 works with the text of a path alone and never looks at the disk. The answer is therefore the same at any time and on any
 machine. **Symbolic links are not followed here.** The caller of the gate resolves the paths of an action, and puts the
-result into the facts (`aver.gate.surroundings`).
+result into the facts (`aver.gate.facts.surroundings`).
 
 The zone of a path:
 

@@ -2,7 +2,7 @@
 
 A file that Aver has looked into may be replaced by another version that git keeps. That version may be one that the
 session wrote and nobody saw (`git stash`), or one that came from elsewhere (`git fetch`). So Aver remembers what was
-stored and fetched (`gate.session_state`), and needs to know which commands do that:
+stored and fetched (`gate.facts.session_state`), and needs to know which commands do that:
 
     fetch      gets commits from elsewhere
     store      puts the content of files into git's store: `git add`, `git stash`

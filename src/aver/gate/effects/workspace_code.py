@@ -1,7 +1,7 @@
 """Says whether a command may run code of the workspace without anyone being asked. Pure: it gets all texts as facts.
 
 A build, a test or a script runs code that the agent may have written a moment ago. So Aver remembers which files of a
-session were changed *unseen* (`gate.session`), and looks into the code before it runs:
+session were changed *unseen* (`gate.facts.session`), and looks into the code before it runs:
 
     1. `list_code` names what must be looked into: the files that were changed unseen, the scripts that the command
        names, and code in its arguments.
@@ -46,7 +46,7 @@ ALL_FILES = "*"
 """Stands for all files in the list of those that were changed unseen."""
 
 ARRIVED = "*git"
-"""Stands, in the same list, for the code that git brought from elsewhere: see `gate.session_state`."""
+"""Stands, in the same list, for the code that git brought from elsewhere: see `gate.facts.session_state`."""
 
 MANY_REASON = f"this session has changed more than {UNSEEN_MAX} files unseen, and this may run them"
 ARRIVED_REASON = "this may run code that git brought here in this session, and nobody has looked at it"
@@ -285,7 +285,7 @@ def judge_workspace_code(
     """Return the effects of an action after its code was looked into. `facts` are those of `look_into`, by key.
 
     `absent` are the files that the action writes and that are not there. `git` is what git keeps of the session: see
-    `gate.session_state`.
+    `gate.facts.session_state`.
     """
     if not runs_code(effects):
         return CodeVerdict(effects)

@@ -34,8 +34,8 @@ from aver.gate.decision_record import (
     decision_chain,
     find_decisions,
 )
-from aver.gate.session import read_session_state
-from aver.gate.session_state import state_after_click
+from aver.gate.facts.session import read_session_state
+from aver.gate.facts.session_state import state_after_click
 from aver.ledger import Ledger
 
 ATTEMPTS_MAX = 100

@@ -32,10 +32,10 @@ from aver.gate.decision_record import (
     decision_chain,
     find_decisions,
 )
+from aver.gate.facts.session import read_session_state
+from aver.gate.facts.session_state import state_after_refusal
 from aver.gate.outcomes.clicks import build_outcome_draft
 from aver.gate.own_records import OwnRecords
-from aver.gate.session import read_session_state
-from aver.gate.session_state import state_after_refusal
 from aver.ledger import Ledger
 
 ATTEMPTS_MAX = 100

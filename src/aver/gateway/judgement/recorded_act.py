@@ -22,8 +22,8 @@ from aver.capsule.blobs import blob_references, restore_large_texts
 from aver.capsule.json_document import check_version
 from aver.errors import AverError, BadInput, NotFound
 from aver.fast_dataclass import dataclass
-from aver.gate.decision_inputs import digest_recorded_inputs
 from aver.gate.decision_record import ALLOWING_DECISIONS, REFUSING_DECISIONS
+from aver.gate.facts.decision_inputs import digest_recorded_inputs
 from aver.gate.replay import MASK_MARK, read_basis
 from aver.gateway.act_records import DOMAIN, TX_PREFIX, digest_inputs
 from aver.gateway.codes import ALLOW, REQUIRE_CONFIRM

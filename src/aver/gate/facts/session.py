@@ -1,6 +1,6 @@
 """The past of a session, as far as its next decision must know it.
 
-`aver.gate.session_state` says what that is, and how a decision changes it. This module reads it from the ledger.
+`aver.gate.facts.session_state` says what that is, and how a decision changes it. This module reads it from the ledger.
 
 Each decision's record carries this state as it is after the decision, so the next decision reads one record, however
 long the session is. So does the record of a click (`gate.outcomes.clicks`), and that of a call which the client refused
@@ -70,7 +70,7 @@ from aver.gate.decision_record import (
     decision_chain,
 )
 from aver.gate.own_records import OwnRecords
-from aver.gate.session_state import EMPTY_SESSION
+from aver.gate.facts.session_state import EMPTY_SESSION
 from aver.ledger import Head, Ledger
 
 if TYPE_CHECKING:

@@ -125,7 +125,7 @@ def _require(value: Any, name: str, container: type, *kinds: type) -> None:
 
 
 def _require_asked(value: Any) -> None:
-    """Raise `BadInput` unless a value is a list of calls whose end is open: see `gate.session_state`."""
+    """Raise `BadInput` unless a value is a list of calls whose end is open: see `gate.facts.session_state`."""
     _require(value, "asked", list, dict)
     for entry in value:
         known = check_object(entry, "the facts: a call in asked", frozenset({"gate_id", "call_id", "labels", "unseen"}))
@@ -136,7 +136,7 @@ def _require_asked(value: Any) -> None:
 
 
 def _require_git(value: Any) -> None:
-    """Raise `BadInput` unless a value says what git keeps of the session: see `gate.session_state`."""
+    """Raise `BadInput` unless a value says what git keeps of the session: see `gate.facts.session_state`."""
     known = check_object(value, "the facts: git", frozenset(), frozenset({"fetched", "stored"}))
     if type(known.get("fetched", True)) is not bool:
         raise BadInput("the facts: fetched of git must be true or false")

@@ -49,8 +49,8 @@ from aver.gate.effects.workspace_code import (
     look_into,
     refuse_look,
 )
+from aver.gate.facts.session import load_session_facts
 from aver.gate.own_tools import find_declaration
-from aver.gate.session import load_session_facts
 from aver.ledger import Head, Ledger
 
 GLOB_MATCHES_MAX = 5000

@@ -18,7 +18,7 @@ from aver.errors import AverError, BadInput, NotCanonical, Refused
 from aver.gate.action import Action, Facts
 from aver.gate.ask import ask
 from aver.gate.decide import Gate, decide
-from aver.gate.decision_inputs import (
+from aver.gate.facts.decision_inputs import (
     DecisionInputs,
     facts_from_dict,
     facts_to_dict,
