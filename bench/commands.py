@@ -19,7 +19,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -29,13 +29,11 @@ from measuring import Line
 
 from aver.agents.registry import load_known_agents
 from aver.gate.action import Action, Facts
-from aver.gate.ask import look_into_code
+from aver.gate.ask import gather_disk_facts
 from aver.gate.decide import Gate, decide
 from aver.gate.decision import Caution, Decision
 from aver.gate.effects.effects import find_effects
-from aver.gate.effects.findings import build_path_roots
-from aver.gate.effects.shown_changes import FileState, gather_change_facts, mark_creations
-from aver.gate.effects.workspace_code import list_code
+from aver.gate.effects.shown_changes import FileState
 from aver.gate.policy.bundle import load_policy_bundle
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -82,14 +80,8 @@ def judge_command(command: str, workspace: str, gate: Gate) -> Decision:
     """Decide about one command as `aver.ask` does, in an empty session and where no file exists."""
     action = Action(type="shell_exec", tool="Bash", arguments={"command": command}, workspace=workspace, caller="agent")
     facts = Facts(now=NOW, environment={"HOME": HOME})
-    if gate.caution == "balanced":
-        effects = find_effects(action, facts, known=gate.known)
-        seen = gather_change_facts(effects, workspace, lambda path: FileState(is_there=False))
-        facts = replace(facts, absent=seen.absent, written=seen.written)
-        effects = mark_creations(effects, action, facts)
-        roots = build_path_roots(workspace, facts.environment, gate.known)
-        code = look_into_code(list_code(effects, ()), action, facts.environment, gate, roots)
-        facts = replace(facts, code=code)
+    effects = find_effects(action, facts, known=gate.known)
+    facts = gather_disk_facts(action, facts, effects, gate, lambda path: FileState(is_there=False)).facts
     return decide(action, facts, gate)
 
 

@@ -176,6 +176,11 @@ class Sealed:
         return f"capsule://sha3_{self.hash}"
 
     @property
+    def content(self) -> Mapping[str, Any]:
+        """The signed content, parsed once, for reading. Only `to_dict` returns an object that a caller may change."""
+        return self._parse_once()
+
+    @property
     def id(self) -> str:
         return str(self._parse_once().get("id"))
 

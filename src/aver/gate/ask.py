@@ -388,15 +388,25 @@ def gather_facts(
 
     # Links are followed while effects are found: so a command is parsed once, and not again to know its paths.
     effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known, follow=follow)
-    facts = replace(facts, links=links)
-    if gate.caution == "balanced" and "write" in effects.classes:
-        changes = gather_change_facts(effects, action.workspace, partial(look_at_file, roots=roots))
+    return gather_disk_facts(action, replace(facts, links=links), effects, gate, partial(look_at_file, roots=roots))
+
+
+def gather_disk_facts(
+    action: Action, facts: Facts, effects: Effects, gate: Gate, look: Callable[[str], FileState]
+) -> KnownFacts:
+    """Gather what the disk says about the files that an action writes and the code that it runs.
+
+    `look` finds the state of a file that is written.
+    """
+    if gate.caution == "balanced" and effects.classes & {"write", "scratch"}:
+        changes = gather_change_facts(effects, action.workspace, look)
         facts = replace(facts, absent=changes.absent, written=changes.written)
         effects = mark_creations(effects, action, facts)
-    questions = list_code(effects, facts.unseen)
+    questions = list_code(effects, facts.unseen, facts.absent)
     if questions:
+        roots = build_path_roots(action.workspace, facts.environment, gate.known)
         with log.log_time("gate", "code looked into"):
-            facts = replace(facts, code=look_into_code(questions, action, environment, gate, roots))
+            facts = replace(facts, code=look_into_code(questions, action, facts.environment, gate, roots))
     return KnownFacts(facts, effects)
 
 
@@ -418,6 +428,8 @@ def find_workspace_names(workspace: str) -> dict[str, str]:
                 if str(tree) not in (real, "/"):
                     names[TREE_ENV] = str(tree)
                 break
+            if tree == tree.parent:
+                break  # The root: there is nothing above it.
             tree = tree.parent
     except (OSError, ValueError):
         pass
@@ -431,8 +443,8 @@ def look_at_file(path: str, roots: PathRoots) -> FileState:
             return FileState(is_there=False)
         # Judge the real path: a link in the workspace may lead to a guarded file, or out of the workspace.
         place = locate_path(_resolve_path(path, roots.workspace), None, roots)
-        if place.where != "workspace" or place.classes:
-            return FileState(is_there=True)
+        if place.where != "workspace" or place.classes or os.path.isdir(path):
+            return FileState(is_there=True, is_directory=os.path.isdir(path))
         with open_regular(os.path.realpath(path), follow=False) as file:
             raw = file.read(TEXT_MAX + 1)
         return FileState(is_there=True, text=raw.decode() if len(raw) <= TEXT_MAX else None)
@@ -450,7 +462,7 @@ def look_into_code(
 
         return explain_script(text, cwd, action.workspace, environment, gate.known)
 
-    workspace = CodeSurroundings(roots, judge_script)
+    workspace = CodeSurroundings(roots, judge_script, reads_outside=gate.caution == "balanced")
     found: dict[str, Mapping[str, Any]] = {}
     room = CODE_TOTAL_MAX
     for question in questions:

@@ -14,7 +14,8 @@ not even by a write that the gate itself has missed. `outcome.result` of the rec
     basis        {rules, settings, keys}:
                    rules     {digest, source, trouble, passing}: `source` is the directory, or `starter`; `passing`
                              names the canaries that the rules let pass
-                   settings  the tables `[gate]`, `[approvals]` and `[hooks]`, by dotted names, each value as JSON text
+                   settings  the tables `[gate]`, `[approvals]`, `[hooks]` and `[gateway]`, by dotted names, each
+                             value as JSON text
                    keys      every key of the ring: "<identity> <purpose> <fingerprint> <retired at, or active>"
 
 Several machines may share a ledger, each with its own settings. A machine compares only with records that a key of its
@@ -26,7 +27,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from aver import log
 from aver.capsule.aver_block import of_kind
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from aver.config import Config
     from aver.gate.decide import Gate
     from aver.keys import Ring
-    from aver.ledger import Ledger
+    from aver.ledger import Head, Ledger
 
 CHANGE_KIND = "gate.change"
 
@@ -58,7 +60,12 @@ WORDS_MAX = 200
 
 PARTS = ("rules", "settings", "keys")
 
-_LOOSENING_VALUES: Mapping[str, str] = {"mode": '"observe"', "on_pass": '"allow"', "on_failure": '"open"'}
+_LOOSENING_VALUES: Mapping[str, str] = {
+    "mode": '"observe"',
+    "on_pass": '"allow"',
+    "on_failure": '"open"',
+    "confirm": '"flag"',
+}
 """Settings, by the last part of their names, whose value lets more pass than any other."""
 
 
@@ -121,7 +128,12 @@ def describe_basis(config: Config, gate: Gate, ring: Ring, known: Mapping[str, A
 
 def _flatten_settings(config: Config) -> Iterator[tuple[str, str]]:
     """Yield the settings by dotted names. A secret in a value, as of a command that notifies, is masked."""
-    tables = {"gate": dict(config.gate), "approvals": dict(config.approvals), "hooks": dict(config.hooks)}
+    tables = {
+        "gate": dict(config.gate),
+        "approvals": dict(config.approvals),
+        "hooks": dict(config.hooks),
+        "gateway": dict(config.gateway),
+    }
     left: list[tuple[str, Any]] = sorted(mask(tables).value.items(), reverse=True)
     while left:
         name, value = left.pop()
@@ -139,6 +151,8 @@ def seal_change(ledger: Ledger, gate: Gate) -> GateChange | None:
     for _ in range(ATTEMPTS_MAX):
         head = ledger.head(SETTINGS_CHAIN)
         ring = ledger.keys.ring()
+        if _is_same(ledger, _SealedBasis(ledger.config, gate, ring, head)):
+            return None
         if not ring.entries:
             # The first append makes the ledger's key. Make it now: the next decision must not meet another ring.
             if isinstance(signer := ledger.signer(), StoreSigner):
@@ -148,6 +162,7 @@ def seal_change(ledger: Ledger, gate: Gate) -> GateChange | None:
         basis = describe_basis(ledger.config, gate, ring, None if before is None else before.basis)
         digest = hashlib.sha256(canonical_bytes(basis)).hexdigest()
         if before is not None and before.digest == digest:
+            _sealed[ledger] = _SealedBasis(ledger.config, gate, ring, head)
             return None
         try:
             record = ledger.append(SETTINGS_CHAIN, _build_change_draft(basis, digest, before), after=head)
@@ -158,6 +173,33 @@ def seal_change(ledger: Ledger, gate: Gate) -> GateChange | None:
         log.debug("gate", "sealed a change of rules, settings or keys: %s", "; ".join(change.what) or "the first")
         return change
     raise overtaken
+
+
+class _SealedBasis(NamedTuple):
+    """A basis that was found to be the one of the newest change, and the head of the changes at that moment."""
+
+    config: Config
+    gate: Gate
+    ring: Ring
+    head: Head
+
+
+_sealed: WeakKeyDictionary[Ledger, _SealedBasis] = WeakKeyDictionary()
+"""For each open ledger the last basis that was compared. An act after another finds it as it was."""
+
+
+def _is_same(ledger: Ledger, now: _SealedBasis) -> bool:
+    """Whether a basis is the one that was compared last, and no record has come since then."""
+    last = _sealed.get(ledger)
+    return (
+        last is not None
+        and last.head == now.head
+        and last.config is now.config
+        and last.ring is now.ring
+        # The parts of the gate that `describe_basis` reads, or tries out, besides the settings.
+        and last.gate.bundle is now.gate.bundle is not None
+        and (last.gate.rules_at, last.gate.trouble) == (now.gate.rules_at, now.gate.trouble)
+    )
 
 
 def find_newest_change(ledger: Ledger, ring: Ring | None = None) -> GateChange | None:

@@ -91,7 +91,7 @@ def decide(
     try:
         # 1. Find out what it does.
         effects = effects or find_effects(action, facts, trusted=gate.trusted, known=gate.known)
-        effects, code_reasons = judge_workspace_code(effects, facts.unseen, facts.code, action.workspace)
+        effects, code_reasons = judge_workspace_code(effects, facts.unseen, facts.code, action.workspace, facts.absent)
         # 2. Estimate how likely it is to go wrong. Without clear effects the estimate knows none.
         places = frozenset(effect.where for effect in effects.effects if effect.where)
         known = None if effects.unclear else effects.classes

@@ -14,6 +14,10 @@ there. A record counts only if all of this holds:
 
 `OwnRecords` raises `IntegrityError` at the first record that does not count. The gate then allows nothing.
 
+A process verifies the same bytes once: it keeps the last records that counted, and the ring by which they did. A record
+that is read again is compared with them byte by byte, seal included. With any difference, or with another ring, it is
+verified as if it were new. Records that a retired key has sealed are not kept.
+
 Hooks load this module, so it imports little.
 """
 
@@ -33,6 +37,15 @@ if TYPE_CHECKING:
     from aver.ledger.key_history import KeyHistory
 
 SEAL_PURPOSE = "seal"
+
+KEPT_MAX = 256
+"""Verified records that a process keeps. A long-lived one reads the newest few of its sessions again and again."""
+
+KEPT_SIZE_MAX = 64 * 1024
+"""Largest record that is kept, in bytes: all of them together stay below 16 MiB."""
+
+_kept: dict[tuple[str, str, str, str], tuple[Ring, Sealed]] = {}
+"""The records that counted, and the ring by which they did, by ledger, tenant, chain and hash."""
 
 _SIGNATURE_CHECKS = frozenset({"signature", "signature_pq"})
 
@@ -64,10 +77,16 @@ class OwnRecords:
         if start >= head.count:
             return
         self._require_own_chain(head.chain)
-        judge = self._build_judge(head.chain, start)
+        judge: ChainJudge | None = None
         count, last = start, None
-        for record in self._ledger.read(head.chain, start, head.count):
-            self._require(judge, record)
+        for found in self._ledger.read(head.chain, start, head.count):
+            record = self._recall(found, head.chain)
+            # That it counts does not say that it stands in this place.
+            if record is not None and record.sequence == count and last in (None, record.previous_hash):
+                judge = None
+            else:
+                record, judge = found, judge or self._build_judge(head.chain, count, last)
+                self._require(judge, record)
             count, last = count + 1, record.hash
             yield record
         if count != head.count:
@@ -79,6 +98,9 @@ class OwnRecords:
         """Return a record that was found by itself. Raises `IntegrityError` if it does not count."""
         chain = str(record.chain)
         self._require_own_chain(chain)
+        known = self._recall(record, chain)
+        if known is not None:
+            return known
         self._require(self._build_judge(chain, None), record)
         return record
 
@@ -93,8 +115,8 @@ class OwnRecords:
         chain, row, column, value = found
         record = row.sealed
         record.chain = chain
-        self.require(record)
-        content = record.to_dict()
+        record = self.require(record)
+        content = record.content
         named = (read_block(content) or {}).get("key") if column == "key" else content["id"]
         # The column led here, and it is not signed.
         if value != (content_hash(record.canonical) if column == "hash" else named):
@@ -115,9 +137,16 @@ class OwnRecords:
             words = f"chain {chain}, sequence 0: the chain was imported, and imported records decide nothing here"
             raise IntegrityError("CHAIN_IDENTITY", words, advice=f"to remove that import: aver import --drop {chain}")
 
-    def _build_judge(self, chain: str, start: int | None) -> ChainJudge:
+    def _recall(self, record: Sealed, chain: str) -> Sealed | None:
+        """Return the same record of this chain as it was when it counted; None if these bytes were not verified yet."""
+        ring, known = _kept.get((self._ledger.id, self._ledger.tenant, chain, record.hash), (None, None))
+        return known if ring is self._ring and known == record else None
+
+    def _build_judge(self, chain: str, start: int | None, previous: str | None = None) -> ChainJudge:
         identity = {"name": chain, "ledger": self._ledger.id, "tenant": self._ledger.tenant}
-        return ChainJudge(self._rules, chain=chain, start=start, identity=identity, needs_block=True)
+        return ChainJudge(
+            self._rules, chain=chain, start=start, previous=previous, identity=identity, needs_block=True
+        )
 
     def _require(self, judge: ChainJudge, record: Sealed) -> None:
         _judge(judge, record)
@@ -139,6 +168,10 @@ class OwnRecords:
                 self._heads_at_ends = heads_at_ends(history.ends)
             self._require_unchanged(str(record.chain))
             _judge(ChainJudge(self._strict_rules, chain=record.chain, start=None), record)
+        elif len(record.canonical) <= KEPT_SIZE_MAX:
+            if len(_kept) >= KEPT_MAX:
+                _kept.clear()
+            _kept[self._ledger.id, self._ledger.tenant, str(record.chain), record.hash] = self._ring, record
 
     def _require_unchanged(self, chain: str) -> None:
         """Raise `IntegrityError` unless a chain has the head that it had when a key last ended."""

@@ -32,6 +32,10 @@ The memory is one file of a session in `AVER_HOME/gate-sessions/` (0600, replace
     state_at    the record that holds the session's newest state, and `state_hash` its hash; null where there is none
     row         the ledger's number of the newest record that was searched for tool calls
 
+A process that lives on keeps the memories of its sessions, too, and replaces a file only now and then: another process
+then verifies some more records. A kept memory counts as the file does, and only as long as the file is the one that
+this process wrote last.
+
 It is a memory and no evidence. The ledger's signed records always win:
 
 * the record at `count` is read and verified again, and must have `hash`;
@@ -54,7 +58,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -74,6 +78,9 @@ from aver.gate.effects.workspace_code import ALL_FILES, UNSEEN_MAX, is_clean
 from aver.gate.own_records import OwnRecords
 from aver.gate.risk.features import Features, MeasuredChange
 from aver.ledger import Head, Ledger
+
+if TYPE_CHECKING:
+    from aver.keys.ring import Ring
 
 SECRET_LABEL = "secret"  # noqa: S105 - a label, not one
 """The label of a session that may have seen a secret. A session never loses it."""
@@ -110,6 +117,12 @@ MEMORY_SIZE_MAX = 1024 * 1024
 MEMORIES_MAX = 1000
 """Sessions that are remembered. Beyond that, those that were not used for longest are forgotten."""
 
+KEPT_MAX = 64
+"""Sessions whose memory a process keeps. Beyond that it reads their files again."""
+
+UNSAVED_MAX = 16
+"""Records of a session by which its file may be behind the memory that a process keeps."""
+
 _MEMORY_KEYS = {"v", "of", "count", "hash", "state_at", "state_hash", "decisions", "row", "calls", "sha256"}
 
 
@@ -144,6 +157,24 @@ class SessionMemory:
     decisions: tuple[PastDecision, ...] = ()
     row: int = 0
     calls: tuple[PastCall, ...] = ()
+
+
+class _KeptMemory(NamedTuple):
+    """A memory that this process keeps, and the file that it wrote last for that session."""
+
+    ring: Ring
+    """The ring by which `place` was made; another ring makes another one."""
+    place: tuple[Path, str]
+    """The file, and the digest of all that the memory is bound to."""
+    stamp: tuple[int, ...] | None
+    """The state of the file after it was written; None where it could not be."""
+    saved: int
+    """The count in the file."""
+    memory: SessionMemory
+
+
+_kept: dict[tuple[Path, str, str, str, str], _KeptMemory] = {}
+"""By home, ledger, its address, tenant and chain."""
 
 
 def next_session_state(facts: Facts, decision: Decision) -> dict[str, Any] | None:
@@ -195,6 +226,8 @@ def next_unseen(facts: Facts, decision: Decision) -> list[str]:
     for effect in decision.effects.effects:
         is_seen = effect.target in seen or (is_approved and own is None and not _is_code(effect.target))
         writes = effect.name in _WRITING_EFFECTS or (effect.name == "scratch" and effect.where == "temporary")
+        # A copy, or a file under a new name, was not looked at there. A mode changes no content.
+        writes = writes or (effect.name == "file-state" and effect.words[:1] != ("chmod",))
         if writes and effect.where and not is_seen and _may_run(effect):
             unseen[effect.target or ALL_FILES] = None
     return [ALL_FILES] if ALL_FILES in unseen or len(unseen) > UNSEEN_MAX else list(unseen)
@@ -303,9 +336,9 @@ def _add_new_calls(
         # An imported session may have the same id as this one. It happened elsewhere.
         if record.chain == decisions or own.is_imported(str(record.chain)):
             continue
-        own.require(record)
+        record = own.require(record)  # noqa: PLW2901 - the same record, which may be parsed already
         try:
-            content = record.to_dict()
+            content = record.content
             # A column led here, and columns are not signed.
             if content["context"]["session_id"] != session:
                 continue
@@ -338,7 +371,7 @@ def _read_new_decisions(own: OwnRecords, head: Head, memory: SessionMemory) -> t
             decisions.append(_read_past_decision(sequence, record))
     if holder is None and start > 0:  # The memory names a record without a state.
         return _read_new_decisions(own, head, _forget_decisions(memory, head.chain))
-    state = EMPTY_SESSION if holder is None else holder[1].to_dict()["outcome"]["result"]["session"]
+    state = EMPTY_SESSION if holder is None else holder[1].content["outcome"]["result"]["session"]
     return replace(
         memory,
         count=head.count,
@@ -351,18 +384,14 @@ def _read_new_decisions(own: OwnRecords, head: Head, memory: SessionMemory) -> t
 
 def _holds_state(record: Sealed) -> bool:
     """Whether a verified record is a decision, or a click, with the session's state."""
-    try:
-        # Far quicker than `to_dict`, and a session may have very many decisions. No number is taken from it.
-        content = orjson.loads(record.canonical)
-    except orjson.JSONDecodeError:
-        content = record.to_dict()
+    content = record.content
     if read_kind(content) == OUTCOME_KIND:
         return bool(content["outcome"]["result"].get("outcome") == CLICKED)
     return read_kind(content) == DECISION_KIND and content["outcome"]["result"]["session"] is not None
 
 
 def _read_past_decision(sequence: int, record: Sealed) -> PastDecision:
-    decision = RecordedDecision.from_record(record)
+    decision = RecordedDecision.from_record(record, record.content)
     effects, at = tuple(decision.result["effects"] or ()), decision.result["facts"]["now"]
     return PastDecision(sequence, decision.digest, decision.refuses, at, effects)
 
@@ -377,6 +406,9 @@ def _forget_decisions(memory: SessionMemory, chain: str) -> SessionMemory:
 
 def load_memory(ledger: Ledger, head: Head) -> SessionMemory:
     """Return what is remembered of the session whose decisions end at `head`. An empty memory where nothing fits."""
+    kept = _find_kept(ledger, head.chain)
+    if kept is not None:
+        return kept.memory if kept.memory.count <= head.count else SessionMemory()
     try:
         path, origin = _locate_memory(ledger, head.chain)
         raw = read_if_regular(path, MEMORY_SIZE_MAX)
@@ -410,8 +442,41 @@ def load_memory(ledger: Ledger, head: Head) -> SessionMemory:
 
 
 def save_memory(ledger: Ledger, chain: str, memory: SessionMemory) -> None:
-    """Write the memory of a session. Where that fails, the next decision reads the records again."""
-    path, origin = _locate_memory(ledger, chain)
+    """Keep the memory of a session, and write it now and then. Where that fails, another process reads the records."""
+    kept, key = _find_kept(ledger, chain), _name_memory(ledger, chain)
+    # A hook decides once and ends. So the first memory of a process is always written.
+    if kept is not None and kept.saved <= memory.count < kept.saved + UNSAVED_MAX:
+        _kept[key] = kept._replace(memory=memory)
+        return
+    ring = ledger.keys.ring()
+    place = path, origin = _locate_memory(ledger, chain) if kept is None else kept.place
+    _write_memory(path, origin, memory)
+    if len(_kept) >= KEPT_MAX:
+        _kept.clear()
+    _kept[key] = _KeptMemory(ring, place, _read_stamp(path), memory.count, memory)
+
+
+def _name_memory(ledger: Ledger, chain: str) -> tuple[Path, str, str, str, str]:
+    return ledger.config.home, ledger.id, ledger.config.ledger, ledger.tenant, chain
+
+
+def _find_kept(ledger: Ledger, chain: str) -> _KeptMemory | None:
+    """Return the memory that this process keeps of a session; None where the file or the ring is another by now."""
+    kept = _kept.get(_name_memory(ledger, chain))
+    if kept is None or kept.stamp is None or kept.ring is not ledger.keys.ring():
+        return None
+    return kept if _read_stamp(kept.place[0]) == kept.stamp else None
+
+
+def _read_stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _write_memory(path: Path, origin: str, memory: SessionMemory) -> None:
     document: dict[str, Any] = {
         "v": MEMORY_VERSION,
         "of": origin,

@@ -283,7 +283,7 @@ class Executor:
         record = OwnRecords(self._ledger).get(decision_id) if decision_id else None
         if record is None:
             raise Refused("MISSING_EVIDENCE", "the gate's decision about this act is not in the ledger")
-        decision = RecordedDecision.from_record(record)
+        decision = RecordedDecision.from_record(record, record.content)
         if decision.action.get("request_sha256") != request.sha256 or not decision.allows:
             if self._settings.is_insecure or (self._settings.confirm == "flag" and decision.decision == "human_review"):
                 return decision

@@ -143,7 +143,7 @@ class _RecordFacts(NamedTuple):
 def _read_record_facts(chain: str, place: int, sealed: Sealed, tally: Tally) -> _RecordFacts | None:
     """Read a record; None, and a finding, if its bytes are not a capsule. Values of a wrong type count as missing."""
     try:
-        content, _ = read_record(sealed.canonical)
+        content = read_record(sealed.canonical)[0]
     except BadInput as error:
         words = f"the record cannot be compared: {error.message}"
         tally.add(Finding(TRANSCRIPT_CHECK, "failed", "SCHEMA_INVALID", make_printable(words), Place(chain, place)))

@@ -18,7 +18,7 @@ from aver.capsule.blobs import blob_references
 from aver.errors import AverError, StoreDamaged, is_outage
 from aver.ledger.imports.source import OLD_IMPORT, read_digits
 from aver.ledger.key_history import KeyHistory
-from aver.ledger.stores.protocol import ChainRow, RecordRow
+from aver.ledger.stores.protocol import ChainRow
 from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
 from aver.verdict.examiner import guard, read_chain_identity
 from aver.verdict.parallel import judge_pieces
@@ -118,12 +118,16 @@ def judge_slice(
     try:
         with ledger.store.read_rows(row, begin, end) as stored:
             expected = begin
-            for item in stored:
-                if expected < item.sequence:  # A gap is one finding, however long it is.
-                    judge.missing(int(item.sequence) - expected)
-                    expected = int(item.sequence)
-                content = judge.judge(item.sealed, item.columns)
-                _check_row(ledger, row, item, expected, content, judge.tally)
+            for sequence, sealed, columns, tenant in stored:
+                if expected < sequence:  # A gap is one finding, however long it is.
+                    judge.missing(int(sequence) - expected)
+                    expected = int(sequence)
+                content = judge.judge(sealed, columns)
+                # The row itself, which the chain's judge does not see: its place, its tenant, its blobs.
+                if type(sequence) is not int or sequence != expected or tenant != row.tenant:
+                    _report_misplaced(row, sequence, tenant, expected, judge.tally)
+                if content is not None and sealed.canonical.find(b'"blob":{') >= 0:
+                    _check_blobs(ledger, content, Place(row.name, expected), judge.tally)
                 expected += 1
             if expected < end:
                 judge.missing(end - expected)
@@ -139,32 +143,33 @@ def judge_slice(
     return judge.finish()
 
 
-def _check_row(
-    ledger: Ledger, row: ChainRow, item: RecordRow, sequence: int, content: dict[str, Any] | None, tally: Tally
-) -> None:
-    """Check the row itself, which the chain's judge does not see: its place, its tenant, its blobs."""
-    if type(item.sequence) is not int or item.sequence != sequence:
-        words = f"the record is stored at {ascii(item.sequence)[:40]}, which is not its place"
-        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
-    if item.tenant != row.tenant:
+def _report_misplaced(row: ChainRow, sequence: Any, tenant: Any, expected: int, tally: Tally) -> None:
+    """Report a row that is not stored at its place, or not for the tenant of its chain."""
+    place = Place(row.name, expected)
+    if type(sequence) is not int or sequence != expected:
+        words = f"the record is stored at {ascii(sequence)[:40]}, which is not its place"
+        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
+    if tenant != row.tenant:
         words = "the column tenant is not the chain's"
-        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, Place(row.name, sequence)))
-    if content is not None and b'"blob":{' in item.sealed.canonical:
-        place = Place(row.name, sequence)
-        with guard(tally, "blobs", place):
-            for digest, size in blob_references(content):
-                tally.count_done("blobs")
-                try:
-                    actual = _blob_size(ledger, digest)
-                except StoreDamaged as error:
-                    words = f"the blob {digest} cannot be read: {error.message}"
-                    tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", words, place))
-                    continue
-                if actual is None:
-                    tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
-                elif actual != size:
-                    words = f"the blob stored as {digest} has other bytes"
-                    tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
+        tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
+
+
+def _check_blobs(ledger: Ledger, content: dict[str, Any], place: Place, tally: Tally) -> None:
+    """Check that the blobs of a record are here."""
+    with guard(tally, "blobs", place):
+        for digest, size in blob_references(content):
+            tally.count_done("blobs")
+            try:
+                actual = _blob_size(ledger, digest)
+            except StoreDamaged as error:
+                words = f"the blob {digest} cannot be read: {error.message}"
+                tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", words, place))
+                continue
+            if actual is None:
+                tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
+            elif actual != size:
+                words = f"the blob stored as {digest} has other bytes"
+                tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
 
 
 BLOBS_KEPT = 10_000

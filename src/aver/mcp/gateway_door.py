@@ -39,9 +39,9 @@ ACTS_AT_ONCE = 32
 
 INSTRUCTIONS = (
     "Use the tool act for every effect: read, write and delete files of the workspace, send messages, fetch resources, "
-    "run commands. A name such as CheckWriteWorkspaceFile only asks whether an act would be allowed, and answers with a "
-    "tx_id. Send that tx_id as the only input to carry it out. If the answer is REQUIRE_CONFIRM, a person must approve "
-    "the act first. Then send the same act again."
+    "run commands. A name such as CheckWriteWorkspaceFile only asks whether an act would be allowed, and answers with "
+    "a tx_id. Send that tx_id as the only input to carry it out. If the answer is REQUIRE_CONFIRM, a person must "
+    "approve the act first. Then send the same act again."
 )
 
 _ENVELOPE_SCHEMA: dict[str, Any] = {
@@ -106,9 +106,7 @@ class _ActTool:
         # The thread continues if the client disconnects: an act that has begun gets its outcome.
         envelope = await anyio.to_thread.run_sync(partial(self._act, params.arguments or {}), limiter=self._turns)
         text = types.TextContent(type="text", text=json.dumps(envelope, indent=2))
-        return types.CallToolResult(
-            content=[text], structured_content=envelope, is_error=envelope["status"] != "OK"
-        )
+        return types.CallToolResult(content=[text], structured_content=envelope, is_error=envelope["status"] != "OK")
 
     def _act(self, arguments: dict[str, Any]) -> dict[str, Any]:
         try:

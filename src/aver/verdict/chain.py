@@ -134,6 +134,7 @@ class ChainJudge:
         active = None if ring.closed else ring.active("ledger")
         self._fallback = tuple(ring.known.values()) if ring.closed else () if active is None else (active.key,)
         self._unreadable = 0
+        self._valid = 0
         self._counts = {"content": 0, "signature": 0, "links": 0, "keys": 0, "columns": 0}
         self._signer: PublicKey | None = None
         # Looked up once for each change of the signer, not for each record.
@@ -141,6 +142,7 @@ class ChainJudge:
         self._role: KeyRole | None = None
         self._is_sealer = True
         self._is_plain_signer = False
+        self._is_pq_signer = False
 
     def judge(self, record: Sealed, columns: tuple[Any, ...] | None = None) -> dict[str, Any] | None:
         """Judge the next record. Returns its content if it could be read.
@@ -151,10 +153,10 @@ class ChainJudge:
         sequence = self._expected
         content: dict[str, Any] | None = None
         try:
-            content, canonical = read_record(record.canonical)  # Rule 1.
+            content, is_canonical, is_valid = read_record(record.canonical)  # Rule 1.
             if self._expected is None:
                 sequence = self._expected = content["sequence"]
-            if not canonical:
+            if not is_canonical:
                 self._add_finding(
                     "canonical", "warning", "NOT_CANONICAL", "signed bytes are not in canonical form", sequence
                 )
@@ -162,6 +164,8 @@ class ChainJudge:
             if problem:
                 self._unreadable += problem[1] == "HASH_MISMATCH"
                 self._add_failure(*problem, sequence)
+            elif is_valid:
+                self._valid += 1
             else:
                 profile, invalid = examine_profile(content)
                 self.tally.profiles[profile] = self.tally.profiles.get(profile, 0) + 1
@@ -230,6 +234,8 @@ class ChainJudge:
             for check, count in self._counts.items():
                 if count:
                     tally.count_done(check, count)
+            if self._valid:
+                tally.profiles["cps"] = tally.profiles.get("cps", 0) + self._valid
         if not self._content:
             tally.skip("content", "structural level: stored hashes were trusted", matters=True)
         if not self._signatures:
@@ -255,7 +261,7 @@ class ChainJudge:
             block = None
             if self._needs_block:
                 return "identity", "CHAIN_IDENTITY", "not sealed by a ledger: it lacks the block that appending adds"
-        elif self._needs_block and not block.keys() >= {"at", "by", "kind"}:
+        elif self._needs_block and not ("at" in block and "by" in block and "kind" in block):
             return "identity", "CHAIN_IDENTITY", "not sealed by a ledger: its block lacks what appending adds"
         elif block.get("at", record.signed_at) != record.signed_at:  # Rule 4.
             return "signature", "SEAL_MISMATCH", f"signed_at says {record.signed_at!r}, the record {block['at']!r}"
@@ -277,7 +283,7 @@ class ChainJudge:
         if not record.signature:
             return "signature", "SIG_MISSING", "the record is not signed"
         ring = self._rules.ring
-        message = record.hash.encode("ascii", "replace")
+        message = record.hash.encode()  # Rule 2 has found it to be hex.
         known = ring.lookup(record.signed_by)
         for key in known or self._fallback:
             if verify_ed25519(key.ed25519_bytes, message, record.signature):
@@ -286,10 +292,15 @@ class ChainJudge:
                     self._last_signer, self._role = key, self._rules.role_of(key)
                     self._is_sealer = self._role is None or self._role.may_seal
                     self._is_plain_signer = self._is_plain(key)
+                    # A ring with only the Ed25519 half may still tell of the other, by an export or the `keys` chain.
+                    is_hybrid = self._role is not None and self._role.algorithm == HYBRID
+                    self._is_pq_signer = bool(key.ml_dsa_65) or is_hybrid
                 if not known:
                     note = f"signer {record.signed_by!r} is the known key {key.fingerprint}"
                     self.tally.notes["signature"] = make_printable(note)
-                return self._pq_problem(record, message, key)
+                if record.signature_pq or self._is_pq_signer or self._rules.require_pq:
+                    return self._pq_problem(record, message, key)
+                return None
         if known:
             return "signature", "SIG_INVALID", f"the signature is not {record.signed_by}'s over this hash"
         if ring.closed:
@@ -309,9 +320,7 @@ class ChainJudge:
             words = "there is no post-quantum signature"
             if self._rules.require_pq:
                 return "signature_pq", "SIG_MISSING", f"{words}, and one is required"
-            # Whoever has only the Ed25519 half may still know of the other, from an export or the `keys` chain.
-            is_hybrid = signer is not None and self._role is not None and self._role.algorithm == HYBRID
-            if has_key or is_hybrid:
+            if signer is not None and self._is_pq_signer:
                 words = f"{words}, though {name} signs with ML-DSA-65 too: it may have been stripped"
                 self._add_finding("signature_pq", "warning", "SIG_MISSING", words, self._expected)
         elif signer is not None and has_key:

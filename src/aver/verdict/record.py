@@ -11,8 +11,15 @@ from typing import Any
 
 import orjson
 
-from aver.capsule.canonical import DEPTH_MAX, canonical_json
-from aver.capsule.json_reader import TOKENS_MAX, Unreadable, decode_bounded, may_hold_odd_number, read_json
+from aver.capsule.canonical import canonical_json
+from aver.capsule.json_reader import (
+    TOKENS_MAX,
+    Unreadable,
+    decode_bounded,
+    may_be_too_deep,
+    may_hold_odd_number,
+    read_json,
+)
 from aver.capsule.model import SECTIONS, SPEC_VERSION
 from aver.capsule.validate import is_plainly_valid, validate_by_cps
 from aver.errors import InvalidCapsule, NotCanonical
@@ -40,8 +47,11 @@ def imported_column_values(content: Mapping[str, Any], block: Mapping[str, Any] 
     return record_id, type_, kind, None, session, at
 
 
-def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
-    """Return a record's content, and whether its bytes are canonical. `Unreadable` if they are not a capsule.
+def read_record(canonical: bytes) -> tuple[dict[str, Any], bool, bool]:
+    """Return a record's content, whether its bytes are canonical, and whether it is known to be valid by CPS.
+
+    `Unreadable` if the bytes are not a capsule. Content that is not known to be valid may still be: `examine_profile`
+    tells.
 
     Most records are canonical: then writing the content out again gives the same bytes, which also excludes duplicate
     keys. Only the other records, and those so large that their memory must be bounded, need the strict, slow reader.
@@ -60,21 +70,24 @@ def read_record(canonical: bytes) -> tuple[dict[str, Any], bool]:
             same = canonical_json(content) == canonical
         except NotCanonical:
             same = False
-    elif canonical.count(b"[") + canonical.count(b"{") > DEPTH_MAX:
+    elif may_be_too_deep(canonical):
         decode_bounded(canonical)  # orjson allows more nesting than the strict reader.
+    # A plainly valid capsule has every key with its type, and its scores are floats.
+    if is_plainly_valid(content) and content["sequence"] < SEQUENCE_END:
+        return content, same, True
     problem = _shape_problem(content)
     if problem:
         raise Unreadable(problem)
     # Scores are floats in the canonical form: bytes with `1` for `1.0` are not canonical.
     reasoning = content["reasoning"]
     if type(reasoning.get("confidence")) is int:
-        return content, False
+        return content, False, False
     options = reasoning.get("options")
     if options and type(options) is list:
         for option in options:
             if type(option) is dict and type(option.get("feasibility")) is int:
-                return content, False
-    return content, same
+                return content, False, False
+    return content, same, False
 
 
 _SCALARS = ("id", "type", "domain", "sequence", "previous_hash", "parent_id")
@@ -145,13 +158,14 @@ _AGENT_CAPSULE_KEYS: tuple[tuple[str, frozenset[str]], ...] = (
 def examine_profile(content: Mapping[str, Any]) -> tuple[str, str]:
     """The specification that has these section keys, and the first thing that is not valid by CPS, or "".
 
+    Only for content that `read_record` does not know to be valid. Its profile is `cps`.
+
     The profile is `cps`, `agent-capsule` or `other`. Agent-capsule writes fewer keys than CPS wants, so only its values
     are examined. Records without `spec_version` are older; CPS 3.5 calls them valid as they were sealed.
     """
-    if is_plainly_valid(content):
-        return "cps", ""
     if "spec_version" not in content:
-        profile, problem = examine_profile({**content, "spec_version": SPEC_VERSION})
+        complete = {**content, "spec_version": SPEC_VERSION}
+        profile, problem = ("cps", "") if is_plainly_valid(complete) else examine_profile(complete)
         return f"{profile} without spec_version", problem
     if all(content[section].keys() == keys for section, keys in _CPS_KEYS):
         profile = "cps"

@@ -80,9 +80,7 @@ def test_inputs_come_from_a_file_or_from_stdin(desk: Desk) -> None:
         ("RunCommand", '{"argv": ["rm", "-rf", "/"]}', (), "REQUIRE_CONFIRM"),
     ],
 )
-def test_a_denial_exits_with_five(
-    desk: Desk, intent: str, inputs: str, options: tuple[str, ...], code: str
-) -> None:
+def test_a_denial_exits_with_five(desk: Desk, intent: str, inputs: str, options: tuple[str, ...], code: str) -> None:
     done = desk.act(intent, inputs, "--json", *options)
     assert (done.code, done.json["status"], done.json["reason_code"]) == (5, "DENY", code)
     assert not list(desk.workspace.iterdir())

@@ -497,6 +497,67 @@ def test_a_program_that_goes_none_has_no_finding(text: str) -> None:
     assert scan_python_program(text, is_inside=lambda path: not path.startswith(("/", ".."))) == ()
 
 
+def is_inside(path: str) -> bool:
+    return not path.startswith(("/", "..", "~"))
+
+
+def may_read(path: str) -> bool:
+    return is_inside(path) or path.startswith("/opt/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print(open('/opt/app/main.js').read())",
+        "import os\nprint(os.stat('/opt/app'), os.listdir('/opt/app'))",
+        "import json\nwith open('/opt/app/x.json') as f:\n    print(json.load(f))",
+        "import zipfile\nwith zipfile.ZipFile('/opt/a.zip', 'r') as z:\n    print(z.namelist(), z.open('b').read())",
+        "import gzip\nprint(gzip.open('a.gz', 'rt').read())",
+    ],
+)
+def test_a_program_may_read_outside_where_a_command_may(text: str) -> None:
+    assert scan_python_program(text, is_inside=is_inside, may_read=may_read) == ()
+    if "/opt" in text:
+        assert scan_python_program(text, is_inside=is_inside)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print(open('/home/me/.config/x').read())",
+        "open('/opt/app/main.js', 'w').write('x')",
+        "from pathlib import Path\nPath('/opt/app/main.js').write_text('x')",
+        "import sys\nsys.path.insert(0, '/opt/evil')\nimport evil",
+        "import sys\nsys.path += ['/opt/evil']\nimport evil",
+        "from sys import path\npath.append('/opt/evil')\nimport evil",
+        "import app\napp.__path__.append('/opt/evil')\nimport app.evil",
+        "__path__ = ['/opt/evil']",
+        "import zipfile\nzipfile.ZipFile('a.zip', 'w').write('b')",
+        "import zipfile\nzipfile.ZipFile('a.zip', mode='a')",
+        "import zipfile\nzipfile.ZipFile('a.zip').extractall()",
+        "import zipfile\nzipfile.main(['-e', 'a.zip', '.'])",
+        "import zipfile\nzipfile.PyZipFile('a.zip', 'w')",
+        "import zipfile\nzipfile.ZipFile(name)",
+        "import zipfile as z\nz.main([])",
+        "from zipfile import main\nmain([])",
+        "import zipfile\nother = zipfile\nother.main([])",
+        "import zipfile\ngetattr(zipfile, 'main')([])",
+        "import zipfile\nf = zipfile.ZipFile\nf('a.zip', 'w')",
+        "import zipfile\nzipfile.shutil.rmtree('src')",
+        "import gzip\ngzip.open('a.gz', 'wb')",
+        "import gzip\ngzip.main()",
+        "from gzip import *",
+        "import bz2\nbz2.BZ2File('x', 'w')",
+        "import lzma\nlzma.builtins",
+        "import urllib\nurllib.request",
+        "import urllib.request",
+        "from urllib import request",
+    ],
+)
+def test_a_program_may_not_do_more_than_read(text: str) -> None:
+    assert scan_python_program(text, is_inside=is_inside, may_read=may_read)
+
+
 def test_lines_of_a_program_are_counted() -> None:
     found = scan_python_program("x = 1\n\nimport shutil\n", is_inside=lambda path: True)
     assert [reach.line for reach in found] == [3]

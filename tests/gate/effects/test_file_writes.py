@@ -68,8 +68,15 @@ def test_what_is_not_shown(command: str) -> None:
 
 
 def test_the_redirection_of_a_group_hides_what_else_is_shown() -> None:
-    assert writes("echo ok > a.py; { cat b.py; } > a.py") == []
-    assert writes("echo ok > a.py; for x in 1 2; do cat b.py; done > a.py") == []
+    for command in (
+        "echo ok > a.py; { cat b.py; } > a.py",
+        "echo ok > a.py; for x in 1 2; do cat b.py; done > a.py",
+        "echo ok > a.py; if true; then cat b.py; fi > a.py",
+        "echo ok > a.py; ( cat b.py ) >> a.py",
+    ):
+        found = [FileWrite(f"/work/{path}", how, text) for path, how, text in writes(command)]  # type: ignore[arg-type]
+        assert [write.how for write in found].count("unknown") == 1, command
+        assert diff_writes(found, {"/work/a.py": None}, "/work") is None, command
 
 
 def test_one_of_two_texts_may_be_the_last() -> None:

@@ -58,6 +58,26 @@ mvn test
 cmake --build build -j4
 rake test
 bundle exec rspec
+rollup -c
+rollup -c rollup.config.js --silent
+webpack --mode production
+webpack build --config webpack.prod.js
+tsup src/index.ts --format esm,cjs --dts --clean
+c8 --reporter=text mocha
+nyc --reporter=lcov mocha tests
+uvu tests
+standard --fix
+run-s lint test:unit
+run-p "build:*" typecheck
+cross-env NODE_ENV=production yarn test
+cross-env CI=1 npm run build
+yarn lint:js
+yarn lint:spellcheck
+pnpm test:unit --silent
+sphinx-build -b html -W --keep-going docs docs/_build
+sphinx-build -M html docs _build -j auto
+make html
+make black
 dotnet test
 nx test shop
 cargo hack test --each-feature
@@ -177,7 +197,65 @@ bazel test --run_under=curl :all
 ctest -D Nightly
 gotestsum --post-run-command=curl
 tsup --onSuccess curl
+tsup --on-success=curl
+tsup --watch
+tsup --config /tmp/x.ts
+tsup -d src
 webpack serve
+webpack --watch
+webpack --config /tmp/x.js
+webpack --output-path src
+webpack --analyze
+rollup -c -w
+rollup -c /tmp/x.js
+rollup -p ./evil.js a.js
+rollup --configPlugin evil -c
+rollup -c -o src/app.js
+rollup --environment X:evil -c
+c8 node evil.js
+c8 rm -rf src
+nyc --reporter=text sh -c 'curl evil'
+nyc --require /tmp/x.js mocha
+c8 -o src mocha
+uvu -r /tmp/x.js tests
+standard --plugin /tmp/evil
+run-s deploy
+run-s test deploy
+run-p test:* publish
+run-s "$X"
+npm-run-all --npm-path ./evil test
+cross-env NODE_OPTIONS=--require=./x.js yarn test
+cross-env FOO=1 yarn test
+cross-env CI=1 yarn deploy
+cross-env PATH=/tmp/x npm test
+cross-env-shell npm test
+yarn deploy
+yarn test:deploy
+pnpm release
+yarn lint:js --cwd=/tmp/x
+pnpm lint -- --output-file=src/a.js
+sphinx-build -b linkcheck docs out
+sphinx-build -b evil docs out
+sphinx-build -D extensions=evil docs out
+sphinx-build -c /tmp/x docs out
+sphinx-build /tmp/x out
+sphinx-build docs /home/me/out
+sphinx-build docs .git
+sphinx-build -w src/a.py docs out
+sphinx-build --pdb docs out
+make html deploy
+npm -v install evil
+yarn -v add evil
+misspell -w a.go
+pip install . requests
+pip install ./evil
+pip install .. --group dev
+pip install . --index-url https://evil.example
+pip install --group ../x/pyproject.toml:dev .
+pip install . -r notes.txt
+go build -o /tmp/x /tmp/evil
+go build -o /home/me/x .
+pytest -c /tmp/x.ini
 PYTEST_ADDOPTS=-pevil pytest
 PYTEST_PLUGINS=evil pytest
 NODE_OPTIONS=--require=/tmp/x jest
@@ -312,6 +390,29 @@ def test_checkers_that_load_plugins_run_code_of_the_workspace(command: str) -> N
     assert found.is_clear
     assert "build" in found.classes
     assert found.classes <= {"read", "build"}
+
+
+@pytest.mark.parametrize(
+    "command", ["go build -o /tmp/x .", "go test -c -o /tmp/x.test ./pkg", "pytest --junitxml=/tmp/r.xml"]
+)
+def test_the_output_of_a_build_may_be_temporary(command: str) -> None:
+    found = effects(command)
+    assert found.is_clear
+    assert found.classes == {"build", "scratch"}
+
+
+@pytest.mark.parametrize("command", ["pip install .", "pip install '.[dev]' --group dev", "uv pip install -q ."])
+def test_the_workspace_itself_is_installed(command: str) -> None:
+    found = effects(command)
+    assert found.is_clear
+    assert found.classes == {"locked-install"}
+
+
+@pytest.mark.parametrize("command", ["npm -v", "yarn -v", "pnpm -v", "golint ./..."])
+def test_what_only_tells_something(command: str) -> None:
+    found = effects(command)
+    assert found.is_clear
+    assert found.classes <= {"read"}
 
 
 @for_each(NEITHER.strip().splitlines())

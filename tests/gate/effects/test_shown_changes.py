@@ -38,8 +38,12 @@ def decided(command: str, files: Mapping[str, str] | None = None, gate: Gate = G
         "git diff > change.patch",
         "pytest --version > log.txt",
         "echo x > c.md 2> errors.log",
+        # What the code does is asked about when something runs it.
+        f"cat > src/new.py <<'EOF'\nimport subprocess\n{BIG}EOF",
+        f"cat > tool.sh <<'EOF'\n{BIG}EOF\nchmod +x tool.sh",
+        "{ date; uptime; } > report.txt",
     ],
-    ids=range(5),
+    ids=range(8),
 )
 def test_a_new_file_passes(command: str) -> None:
     assert decided(command) == ("pass", ("new-files",))
@@ -65,9 +69,12 @@ def test_a_new_file_that_something_loads_is_not_unused(path: str) -> None:
     [
         "cat other.py > src/new.py",
         "curl -s https://example.org/x > src/new.py",
-        f"cat > src/new.py <<'EOF'\n{BIG}EOF\nchmod +x src/new.py",
+        f"cat > src/new.py <<'EOF'\n{BIG}EOF\nchmod 777 src/new.py",
         f"cat > src/new.py <<'EOF'\n{BIG}EOF\npython src/new.py",
-        f"cat > tests/test_new.py <<'EOF'\n{BIG}EOF\npytest tests/test_new.py",
+        "cat other.py > tests/test_new.py; pytest tests/test_new.py",
+        "cat > src/new.py <<'EOF'\nimport base64\nx = base64.b64decode('eA==')\nEOF",
+        f"cat > src/new.py <<'EOF'\n{BIG}x = '{'a' * 1000}'\nEOF",
+        f"cat > src/new.py <<'EOF'\n{BIG}exec(x)\nEOF",
         "echo ok | tee src/new.py; cat other.py | nice tee src/new.py",
         "echo ok > src/new.py; cp other.py src/new.py",
         "echo ok > src/new.py; { cat other.py; } > src/new.py",

@@ -102,7 +102,8 @@ def test_higher_risk_never_makes_a_question_milder(question: PolicyQuestion) -> 
 
 
 ALWAYS_PASSING = ({"read", "write"}, {"read", "arrange", "build"})
-QUIET = {"read", "arrange", "git-state", "scratch"}
+QUIET = {"read", "arrange", "git-state", "file-state", "scratch"}
+NEW_CODE = {"write", "create", "seen", "build"}
 RUNNING = {*QUIET, "build", "locked-install", "loopback", "service-read", "git-fetch"}
 
 
@@ -112,8 +113,10 @@ def test_which_effects_pass_at_the_lowest_risk(size: int) -> None:
         question = PolicyQuestion(
             agent="a", action="tool_call", targets=TARGETS[:1], effects=frozenset(effects), risk="low"
         )
-        passing = (*ALWAYS_PASSING, {*QUIET, "write", "create"}, RUNNING)
+        passing = (*ALWAYS_PASSING, {*QUIET, "write"}, RUNNING)
         expected = any(set(effects) <= allowed for allowed in passing)
+        # `create` stands beside `write`, and `seen` beside both.
+        expected |= "create" in effects and set(effects) <= {*QUIET, "write", "create", "seen"}
         assert (ask_policy(BUNDLE, question).outcome == "allow") == expected, effects
         if size < 3:
             answer = ask_policy(BUNDLE, replace(question, caution="strict"))
@@ -130,6 +133,7 @@ def test_which_effects_pass_at_the_lowest_risk(size: int) -> None:
         ("loopback", "loopback"),
         ("locked-install", "locked-installs"),
         ("scratch", "scratch-files"),
+        ("file-state", "file-state"),
     ],
 )
 def test_a_harmless_form_passes_by_a_rule_of_its_own(effect: str, rule: str) -> None:
@@ -139,6 +143,21 @@ def test_a_harmless_form_passes_by_a_rule_of_its_own(effect: str, rule: str) -> 
     assert (strict.outcome, strict.rules) == ("step_up", ("strict-caution",))
     marked = ask_policy(BUNDLE, replace(question, labels=frozenset({"secret"})))
     assert (marked.outcome == "allow") == (effect in QUIET)
+
+
+def test_new_files_run_only_if_they_were_looked_at() -> None:
+    question = PolicyQuestion(agent="a", action="shell_exec", targets=TARGETS[:1], effects=frozenset(NEW_CODE))
+    for more in ("read", "arrange", "file-state", "scratch"):
+        answer = ask_policy(BUNDLE, replace(question, effects=frozenset({*NEW_CODE, more})))
+        assert (answer.outcome, answer.rules) == ("allow", ("new-code",))
+    for less in NEW_CODE - {"build"}:
+        assert ask_policy(BUNDLE, replace(question, effects=frozenset(NEW_CODE - {less}))).outcome == "step_up", less
+    for more in set(ALL_EFFECTS) - NEW_CODE - {"read", "arrange", "file-state", "scratch"}:
+        assert ask_policy(BUNDLE, replace(question, effects=frozenset({*NEW_CODE, more}))).outcome != "allow", more
+    assert ask_policy(BUNDLE, replace(question, caution="strict")).outcome == "step_up"
+    assert ask_policy(BUNDLE, replace(question, labels=frozenset({"secret"}))).outcome == "step_up"
+    for target in (TARGETS[2], *TARGETS[4:9]):
+        assert ask_policy(BUNDLE, replace(question, targets=(target,))).outcome != "allow", target
 
 
 values = st.recursive(

@@ -38,6 +38,11 @@ NAMES = AgentNames(
         "secret": ".claude.json",
         "agent-config": ".claude.json claude.md claude.local.md .mcp.json managed-settings.json .claudeignore",
     },
+    readable="""
+        .claude/projects/*/*/tool-results/*.txt .claude/projects/*/*/tool-results/*.json
+        .claude/projects/*/memory/*.md .claude/skills/**/*.md .claude/commands/**/*.md .claude/agents/**/*.md
+        .claude/plugins/**/*.md .claude/claude.md
+    """,
     variables="CLAUDE",
     descriptive={"Bash": "description", "Task": "description", "Agent": "description"},
 )

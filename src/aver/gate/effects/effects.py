@@ -98,7 +98,7 @@ _PROFILE_BY_TYPE: Mapping[str, ToolProfile] = {
 }
 """Profiles by type of action. The other types have none."""
 
-_FILE_EFFECTS = frozenset({"read", "write", "delete", "execute", "unknown"})
+_FILE_EFFECTS = frozenset({"read", "write", "delete", "execute", "file-state", "unknown"})
 _CWD_ARGUMENTS = normalise_keys("cwd", "workdir", "working_directory", "working_dir")
 _ESCALATION_ARGUMENTS = normalise_keys(
     *("dangerouslyDisableSandbox", "with_escalated_permissions", "requires_root", "sudo", "elevated")
@@ -285,7 +285,9 @@ class _EffectFinder:
         for effect in seen if self._links else ():
             leads_to = self._links.get(effect.target)
             if leads_to is not None and effect.where and effect.name in _FILE_EFFECTS:
-                self.report.add_path(effect.name, locate_path(leads_to, None, self._path_roots), effect.words)
+                # The mode of the target is changed, too. That is routine only for the file that the command names.
+                name = "write" if effect.name == "file-state" else effect.name
+                self.report.add_path(name, locate_path(leads_to, None, self._path_roots), effect.words)
         # Report changed paths that the diff does not show. Risk is judged by the diff, so it must show all.
         for path in self._changed if (self._action.diff or "").strip() else ():
             if path not in self._shown:

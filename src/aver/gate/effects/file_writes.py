@@ -45,21 +45,24 @@ WRITING_PROGRAMS = frozenset(("tee", "sed"))
 """Programs that write files which they name as arguments, and whose writes Aver follows."""
 
 
-WriteKind = Literal["replace", "append", "sed", "unknown"]
+WriteKind = Literal["replace", "append", "sed", "copy", "move", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class FileWrite:
-    """A write into a file of the workspace. Its result follows from the file's text before, unless it is `unknown`."""
+    """A write into a file of the workspace or of a temporary directory.
+
+    Its result follows from the file's text before, unless it is `unknown`.
+    """
 
     path: str
     how: WriteKind
     text: str = ""
-    """The text that is written; the script of `sed`."""
+    """The text that is written; the script of `sed`; the path that is copied or moved."""
 
 
 def find_file_writes(
-    words: Sequence[Word],
+    words: Sequence[Word] | None,
     outputs: Sequence[tuple[str, str, Word]],
     stdin: StandardInput | None,
     state: ShellState,
@@ -68,11 +71,13 @@ def find_file_writes(
     """Yield the writes of a simple command by its redirections, and by itself if it is one of `WRITING_PROGRAMS`.
 
     `outputs` are its redirections to files, each with operator, descriptor and target. `stdin` is its standard input.
+    For a group or a loop `words` is None: then no text is known.
     """
     from aver.gate.shell.invocation import predict_output  # Not above: that module imports `findings`, as this does.
 
+    is_group, words = words is None, words or ()
     program = words[0].value if words else ""
-    text: str | None = ""
+    text: str | None = None if is_group else ""
     if program:
         found = predict_output(words, stdin)
         text = found.text if found.kind == "text" else None
@@ -93,10 +98,10 @@ def find_file_writes(
         script, files = _read_sed_arguments(words[1:])
         targets += [(word, "unknown" if script is None else "sed", script or "") for word in files]
     for target, how, written in targets:
-        places = [locate_path(value, cwd, roots) for value in target.values for cwd in state.cwds]
-        is_certain = len(places) == 1 and not target.is_pattern
-        for place in places:
-            if place.where == "workspace":
+        # A variable of a loop has several values. Each of the files may get the text, and no other.
+        is_certain = len(state.cwds) == 1 and not target.is_pattern
+        for place in (locate_path(value, cwd, roots) for value in target.values for cwd in state.cwds):
+            if place.where in ("workspace", "temporary"):
                 yield FileWrite(place.path, how if is_certain else "unknown", written)
 
 
@@ -116,6 +121,8 @@ def _read_sed_arguments(words: Sequence[Word]) -> tuple[str | None, list[Word]]:
             return None, list(words)
         if value in ("-i", "--in-place"):
             is_in_place = True
+        elif value == "" and is_in_place and not operands and not scripts:
+            continue  # BSD writes `-i ''`; GNU takes it for a script that changes nothing.
         elif value in ("-e", "--expression"):
             following = next(rest, None)
             scripts.append((following.value if following is not None else None) or "?")

@@ -233,8 +233,11 @@ def is_private(path: str, roots: PathRoots) -> bool:
         return _PUBLIC_PROC.match(path) is None
     home = roots.home
     if home and home != "/" and _is_at_or_below(path, home):
-        below = path[len(home) + 1 :].partition("/")[0]
-        return below.startswith(".") or below.lower() in _PRIVATE_IN_HOME
+        below = path[len(home) + 1 :]
+        first = below.partition("/")[0]
+        if first.startswith("."):
+            return not roots.known.is_readable(below)
+        return first.lower() in _PRIVATE_IN_HOME
     return _HOMES.match(path) is not None and not (home and _is_at_or_below(home, path))
 
 
@@ -372,6 +375,7 @@ EFFECTS = {
     "agent-config": "changes what steers or stops an agent",
     "unknown": "may be anything: a tool of which nothing is known",
     "git-state": "sets work aside or takes it back in git, without losing any: a stash, a branch, what is staged",
+    "file-state": "copies, renames or changes the mode of files in the workspace, and loses none",
     "git-fetch": "gets new commits from a remote that the repository has already",
     "service-read": "reads from a service by its own program, such as gh, kubectl or docker; no secret",
     "loopback": "talks to a server on this machine",
@@ -452,10 +456,11 @@ class UnclearPart:
 _LISTING_PROGRAMS = frozenset(
     (
         *("ls", "find", "fd", "fdfind", "du", "df", "tree", "stat", "test", "[", "[[", "which", "whereis", "realpath"),
-        *("readlink", "basename", "dirname", "cd", "pushd", "exa", "eza", "lsd", "locate", "mountpoint"),
+        *("readlink", "basename", "dirname", "cd", "pushd", "exa", "eza", "lsd", "locate", "mountpoint", "wc", "file"),
     )
 )
-"""Programs that show names, sizes and dates of files, never their contents."""
+"""Programs that show names, sizes, kinds and dates of files, never their contents. Options by which they read a file
+have the verb `contents`, under which they are quoted by another name."""
 
 _LISTED_FILES = (("{}",), ("the files listed",))
 """The word that stands for the files that another program lists."""
@@ -511,9 +516,9 @@ class EffectReport:
         ):
             return
         where = place.where
-        # Names of files may be listed where their contents may not be read.
+        # Names of files may be listed where their contents may not be read. Guarded names keep their classes.
         if where == "private" and name == "read" and program in _LISTING_PROGRAMS:
-            where = where if is_private(place.path, self._path_roots) else "outside"
+            where = "outside"
         # `find ROOT -name NAME` gives `ROOT/NAME` here, but the file may lie at any depth below the root.
         elif where in ("outside", "private") and words[-1:] in _LISTED_FILES:
             root = place.path.rpartition("/")[0] or "/"

@@ -39,6 +39,7 @@ decision of another version cannot be made again here, and says nothing about fo
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, field
 from typing import Any
@@ -190,6 +191,9 @@ class AgentNames:
     """Two names that follow each other, such as `.codex/auth.json`."""
     files: NamesByClass = field(default_factory=dict)
     """Names of files, in lower case."""
+    readable: str = ""
+    """Files below the home that the client keeps for the agent to read, as patterns separated by white space: outputs
+    of tools that were too long, notes, skills. `*` stands for any part of a name, `**` for any directories."""
     variables: str = ""
     """Families of environment variables that steer it: `CODEX` stands for all names that start with `CODEX_`."""
     descriptive: Mapping[str, str] = field(default_factory=dict)
@@ -201,7 +205,7 @@ class KnownAgents:
     """The names of all known agents, ready to be looked up. Immutable; compared and hashed by identity."""
 
     __slots__ = (
-        *("_descriptive", "_effects_version", "_mcp_callers", "_profiles"),
+        *("_descriptive", "_effects_version", "_mcp_callers", "_profiles", "_readable"),
         *("directories", "files", "pairs", "variables"),
     )
 
@@ -214,6 +218,7 @@ class KnownAgents:
         files: Mapping[str, tuple[str, ...]],
         variables: frozenset[str],
         descriptive: Mapping[str, frozenset[str]],
+        readable: frozenset[str] = frozenset(),
     ) -> None:
         self._profiles = profiles
         self._mcp_callers = mcp_callers
@@ -222,6 +227,7 @@ class KnownAgents:
         self.files = files
         self.variables = variables
         self._descriptive = descriptive
+        self._readable = readable
         self._effects_version = ""
 
     def find_profile(self, tool: str) -> ToolProfile | None:
@@ -239,6 +245,11 @@ class KnownAgents:
     def is_tool_of_server(self, tool: str, server: str) -> bool:
         """Whether an MCP tool is of this server: `mcp__a__b__c` may be of `a` and of `a__b`."""
         return self.is_mcp_caller(tool) or "__" not in tool.removeprefix(f"mcp__{server}__")
+
+    def is_readable(self, below_home: str) -> bool:
+        """Whether a client keeps a file for its agent to read. The path is relative to the home."""
+        # Compiled at first use, and kept by `re`: most paths do not lie in a hidden directory of the home.
+        return any(re.fullmatch(_translate_pattern(pattern), below_home, re.I) for pattern in self._readable)
 
     @property
     def effects_version(self) -> str:
@@ -259,6 +270,7 @@ class KnownAgents:
                 "variables": sorted(self.variables),
                 # By these rules the gate finds secrets in what would be sent.
                 "masking": MASKING_VERSION,
+                "readable": sorted(self._readable),
             }
             digest = hashlib.sha256(canonical_bytes(tables)).hexdigest()
             self._effects_version = f"{READERS_VERSION}.{digest[:16]}"
@@ -270,6 +282,7 @@ def build_known_agents(agents: Iterable[AgentNames]) -> KnownAgents:
     profiles: dict[str, ToolProfile] = {}
     callers: set[str] = set()
     variables: set[str] = set()
+    readable: set[str] = set()
     descriptive: dict[str, frozenset[str]] = {}
     directories, pairs, files = dict(GUARDED_DIRECTORIES), dict(GUARDED_PAIRS), dict(GUARDED_FILES)
     for agent in agents:
@@ -279,12 +292,31 @@ def build_known_agents(agents: Iterable[AgentNames]) -> KnownAgents:
                     raise BadInput(f"two coding agents have a tool {name!r} that does different things")
         callers.update(map(normalise_name, agent.mcp_callers.split()))
         variables.update(agent.variables.split())
+        readable.update(agent.readable.split())
         for name, described in agent.descriptive.items():
             descriptive[name] = descriptive.get(name, frozenset()) | frozenset(described.split())
         for table, named in ((directories, agent.directories), (pairs, agent.pairs), (files, agent.files)):
             for kind, names in named.items():
                 table.update({name: tuple({*table.get(name, ()), kind}) for name in names.split()})
-    return KnownAgents(profiles, frozenset(callers), directories, pairs, files, frozenset(variables), descriptive)
+    return KnownAgents(
+        profiles,
+        frozenset(callers),
+        directories,
+        pairs,
+        files,
+        frozenset(variables),
+        descriptive,
+        frozenset(readable),
+    )
+
+
+def _translate_pattern(pattern: str) -> str:
+    """Return a pattern of `AgentNames.readable` as a regular expression. `*` matches no slash and no hidden file."""
+    parts = (
+        r"(?:[^/.][^/]*/)*" if name == "**" else re.escape(name).replace(r"\*", "[^/]*") + "/"
+        for name in pattern.split("/")
+    )
+    return "".join(parts).removesuffix("/")
 
 
 NO_AGENTS = build_known_agents(())

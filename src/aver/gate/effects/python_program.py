@@ -44,7 +44,7 @@ _HARMLESS_MODULES = _word_set(
     "platform pprint queue random re reprlib secrets sched statistics string struct sys sysconfig tempfile",
     "textwrap threading time token traceback tracemalloc types typing unicodedata unittest uuid warnings",
     "weakref zoneinfo opcode codecs stat contextvars copyreg binascii base64 ipaddress concurrent asyncio",
-    "atexit this tomllib symtable shlex optparse getopt",
+    "atexit this tomllib symtable shlex optparse getopt gzip bz2 lzma zipfile",
 )
 """Modules of the standard library that reach nowhere, or whose functions that do have rules of their own."""
 
@@ -78,7 +78,17 @@ _NAMES: dict[str, ReachKind] = {
 _PATH_MAKERS = _word_set(
     "open Path PosixPath WindowsPath FileIO iglob glob rglob loadtxt genfromtxt fromfile read_csv read_table read_json",
     "read_parquet read_excel read_xml read_html read_feather joinpath open_code getlines getline",
+    "ZipFile GzipFile BZ2File LZMAFile",
 )
+_ARCHIVE_MEMBERS: dict[str, frozenset[str]] = {
+    "zipfile": _word_set("ZipFile ZipInfo Path is_zipfile BadZipFile LargeZipFile ZIP_STORED ZIP_DEFLATED"),
+    "gzip": _word_set("open GzipFile BadGzipFile"),
+    "bz2": _word_set("open BZ2File"),
+    "lzma": _word_set("open LZMAFile LZMAError"),
+}
+"""What a program may use of these modules. The rest of them unpacks, decodes, or runs as a program of its own."""
+_OPENERS = _word_set("open ZipFile GzipFile BZ2File LZMAFile")
+"""Functions that open a file, with the mode after its name."""
 _HARMLESS_SYS = _word_set(
     "argv path stdin stdout stderr exit version version_info platform maxsize byteorder getsizeof getrecursionlimit",
     "setrecursionlimit executable flags implementation float_info int_info hash_info hexversion intern getrefcount",
@@ -149,10 +159,13 @@ _REACHING_PACKAGES = _word_set(
 _MODULE_LIKE = _HARMLESS_MODULES | _DETOURS
 
 
-def scan_python_program(text: str, *, is_inside: Callable[[str], bool]) -> tuple[Reach, ...]:
+def scan_python_program(
+    text: str, *, is_inside: Callable[[str], bool], may_read: Callable[[str], bool] | None = None
+) -> tuple[Reach, ...]:
     """Return the places at which a Python program reaches out.
 
     `is_inside` says whether a path, as the program writes it, stays in the workspace and leads to nothing guarded.
+    `may_read` says so of paths that may be read, if files outside of the workspace may be.
     """
     found = dict.fromkeys(scan_text(text, "python"))
     if any(reach.line == 0 for reach in found):
@@ -163,6 +176,9 @@ def scan_python_program(text: str, *, is_inside: Callable[[str], bool]) -> tuple
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return (*found, Reach("unreadable", 0, "it is not a program that this version of Python reads"))
+    # A program that adds a directory to those it imports from would run what lies there.
+    if may_read is not None and not any(_extends_imports(node) for node in ast.walk(tree)):
+        is_inside = may_read
     plain = _PlainUses()
     reads_paths = "Path" in text and any(name in text for name in ("read_text", "read_bytes", "open"))
     for count, node in enumerate(ast.walk(tree)):
@@ -174,6 +190,16 @@ def scan_python_program(text: str, *, is_inside: Callable[[str], bool]) -> tuple
         for kind, word in (*_judge_node(node, is_inside), *_judge_detour(node, plain), *paths):
             found[Reach(kind, getattr(node, "lineno", 0), word[:WORD_MAX])] = None
     return tuple(sorted(found, key=lambda reach: reach.line))[:FINDINGS_MAX]
+
+
+def _extends_imports(node: ast.AST) -> bool:
+    """Whether a part of a program names the directories that modules are imported from."""
+    match node:
+        case ast.Attribute(attr="path", value=ast.Name(id="sys")) | ast.Attribute(attr="__path__"):
+            return True
+        case ast.ImportFrom(module="sys") | ast.Name(id="__path__"):
+            return True
+    return False
 
 
 def _judge_node(node: ast.AST, is_inside: Callable[[str], bool]) -> Iterator[tuple[ReachKind, str]]:
@@ -188,12 +214,16 @@ def _judge_node(node: ast.AST, is_inside: Callable[[str], bool]) -> Iterator[tup
             for name in node.names:
                 if module == "os" and name.name not in _HARMLESS_OS:
                     yield "process", f"from os import {name.name}"
+                if name.name not in _ARCHIVE_MEMBERS.get(module, (name.name,)):
+                    yield "code", f"from {module} import {name.name}"
                 yield from _judge_name(name.name, node)
         case ast.Name():
             yield from _judge_name(node.id, node)
         case ast.Attribute():
             if isinstance(node.value, ast.Name) and node.value.id == "os" and node.attr not in _HARMLESS_OS:
                 yield "process", f"os.{node.attr}"
+            if isinstance(node.value, ast.Name) and node.attr not in _ARCHIVE_MEMBERS.get(node.value.id, (node.attr,)):
+                yield "code", f"{node.value.id}.{node.attr}"
             yield from _judge_name(node.attr, node)
         case ast.Call():
             yield from _judge_call(node)
@@ -210,7 +240,7 @@ def _judge_import(module: str, alias: str | None) -> Iterator[tuple[ReachKind, s
         yield "code", f"import {module}"
     if module in ("os", "sys") and alias not in (None, module):
         yield "reflection", f"import {module} as {alias}"
-    if top in _REACHING_PACKAGES:
+    if top in _REACHING_PACKAGES or (top in _ARCHIVE_MEMBERS and alias not in (None, module)):
         yield "code", f"import {module}"
 
 
@@ -248,7 +278,7 @@ def _judge_detour(node: ast.AST, plain: _PlainUses) -> Iterator[tuple[ReachKind,
     """Yield ways to a module or function that go around its own name."""
     match node:
         case ast.Name(ctx=ast.Load()):
-            if node.id in ("os", "sys") and not plain.is_base(node):
+            if (node.id in ("os", "sys") or node.id in _ARCHIVE_MEMBERS) and not plain.is_base(node):
                 yield "reflection", f"{node.id} handed on"
             if node.id in _PATH_MAKERS and not plain.is_called(node) and not plain.is_base(node):
                 yield "files", f"{node.id} under another name"
@@ -348,9 +378,9 @@ def _judge_call(node: ast.Call) -> Iterator[tuple[ReachKind, str]]:
             yield "files", f"{name} with a name that is not a plain text"
         if any(isinstance(argument, ast.Starred) for argument in node.args):
             yield "files", f"{name} with a name that is not a plain text"
-    if name == "open":
+    if name in _OPENERS:
         modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg in ("mode", None))]
-        if isinstance(called, ast.Attribute):  # `Path.open` has the mode first.
+        if isinstance(called, ast.Attribute) and name == "open":  # `Path.open` has the mode first.
             modes += node.args[:1] if not _is_module(called.value) else []
         for mode in modes:
             text = mode.value if isinstance(mode, ast.Constant) else None

@@ -31,6 +31,7 @@ ROUTINE_EFFECTS = {
     "arrange": "makes directories, empty files, branches or commits: no file's content",
     "scratch": "writes build output or temporary files, which can be made again",
     "create": "beside `write`: makes only new source or text files, and shows their content",
+    "seen": "beside `create`: all lines of the new files were looked at, and reach nowhere",
 }
 
 _ARRANGE_PLACES: Mapping[str, tuple[str, ...]] = {
@@ -82,6 +83,7 @@ _BUILD_TOOLS = frozenset(
         *("pylint", "flake8", "prettier", "coverage report"),
         *("dotnet build", "dotnet test", "dotnet format", "swift build", "swift test"),
         *("rspec", "rubocop", "minitest", "phpunit", "phpstan", "psalm", "phpcs", "pest"),
+        *("sphinx-build", "rollup", "tsup", "uvu", "standard"),
     )
 )
 """Tools, with their subcommand, that only build, test or check."""
@@ -106,6 +108,7 @@ _TASKS_BY_TOOL: Mapping[str, frozenset[str]] = {
         "docusaurus": "build",
         "mkdocs": "build",
         "parcel": "build",
+        "webpack": "build b bundle",
     }.items()
 }
 """Tools whose first operand is the task."""
@@ -116,8 +119,14 @@ _TASKS_BY_SUBCOMMAND: Mapping[str, frozenset[str]] = {
 }
 """Subcommands whose own first operand is the task."""
 
+_DEFAULT_TASKS = frozenset(("webpack",))
+"""Tools of `_TASKS_BY_TOOL` that build if they are given no task."""
+
 _SCRIPT_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 """Tools that run a script by name: `npm run build`."""
+
+_SCRIPT_LISTS = frozenset(("run-s", "run-p", "npm-run-all"))
+"""Tools that run several scripts by their names, or by patterns for them: `run-s lint test:*`."""
 
 _GOAL_RUNNERS = frozenset(
     (
@@ -132,6 +141,8 @@ _TASKS = frozenset(
         *("test", "tests", "check", "checks", "lint", "build", "compile", "typecheck", "types", "format", "fmt"),
         *("coverage", "verify", "package", "assemble", "docs", "doc", "all", "unit", "style", "spellcheck"),
         *("spelling", "bench", "benchmark", "eslint", "prettier", "mypy", "ruff", "vet", "clippy", "tsc", "e2e"),
+        *("unittest", "unittests", "doctest", "black", "isort", "flake8", "pylint", "pytest", "jest", "vitest"),
+        *("stylelint", "golint", "codespell", "shellcheck", "typing", "bundle", "spec", "specs", "html"),
     )
 )
 _QUALIFIERS = frozenset(
@@ -341,6 +352,10 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
         arguments = [word.value or "" for word in call.arguments]
         options = ("-t", "--t")
         return arguments[:1] == ["--build"] and not any(word == "--" or word.startswith(options) for word in arguments)
+    if program in _SCRIPT_LISTS:
+        given = read_arguments(parse_spec(ROWS[program]), call.arguments)
+        listed = [word.value or "?" for word in given.operands]
+        return bool(listed) and not given.unlisted and all(is_task_name(re.sub(r":\*{1,2}$", "", n)) for n in listed)
     if program not in _SCRIPT_RUNNERS and program not in _GOAL_RUNNERS and program not in _TASKS_BY_TOOL:
         return False
     if program in _GOAL_RUNNERS:
@@ -357,14 +372,15 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
         if word.value is None or not word.value.startswith("-"):
             names.append(word.value or "?")  # An unknown operand becomes a name that is in no list.
     if program in _GOAL_RUNNERS:
-        return all(_is_task_name(name.rpartition(":")[2] if program.startswith("gradle") else name) for name in names)
+        return all(is_task_name(name.rpartition(":")[2] if program.startswith("gradle") else name) for name in names)
     if program in _TASKS_BY_TOOL:
-        return bool(names) and names[0] in _TASKS_BY_TOOL[program]
+        return names[0] in _TASKS_BY_TOOL[program] if names else program in _DEFAULT_TASKS
     if names[:1] in (["run"], ["run-script"]):
         names = names[1:]
-    return bool(names) and _is_task_name(names[0])
+    return bool(names) and is_task_name(names[0])
 
 
-def _is_task_name(name: str) -> bool:
+def is_task_name(name: str) -> bool:
+    """Whether the name of a script or a goal says that it builds, tests or checks: `test`, `lint:js`, `build-prod`."""
     parts = [part for part in re.split(r"[:_-]+", name.lower()) if part]
     return any(part in _TASKS for part in parts) and all(part in _TASKS or part in _QUALIFIERS for part in parts)

@@ -11,6 +11,9 @@ session were changed *unseen* (`gate.session`), and looks into the code before i
        * a script, or code in the arguments, that reaches nowhere has the effect `build` instead of `execute`;
        * while a file that was changed unseen reaches out, every `build` has the effect `execute`.
 
+A script that the command itself makes and shows is looked into as code in the arguments is. A file on the disk says
+nothing if the same command may change it before it runs.
+
 `found` says where the text reaches out (`code_scan`). An empty list means that it reaches nowhere. A file that is not
 there has no digest. A script that is not there is not known, so it is asked about.
 
@@ -27,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from aver.gate.effects.code_scan import CodeLanguage, find_language
 from aver.gate.effects.findings import Effect, PathRoots, UnclearPart, locate_path
+from aver.gate.effects.shown_changes import list_new_texts, may_change, reaches_nowhere
 from aver.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
@@ -98,13 +102,17 @@ def _may_run_code(effect: Effect) -> bool:
     return tool not in _RUNS_NO_CODE and tool.partition(" ")[0] not in _RUNS_NO_CODE
 
 
-def list_code(effects: Effects, unseen: Collection[str]) -> tuple[CodeQuestion, ...]:
-    """Return the code that must be looked into before an action with these effects; none if it runs no code."""
+def list_code(effects: Effects, unseen: Collection[str], absent: Collection[str] = ()) -> tuple[CodeQuestion, ...]:
+    """Return the code that must be looked into before an action with these effects; none if it runs no code.
+
+    `absent` are the files that the action writes and that are not there.
+    """
     if not runs_code(effects):
         return ()
     found: dict[CodeQuestion, None] = {}
+    texts = _list_own_scripts(effects, absent)
     for part in effects.unclear:
-        for question in _list_program(part, effects.effects):
+        for question in _list_program(part, effects.effects, texts):
             found[question] = None
     for path in unseen:
         if path != ALL_FILES:
@@ -112,21 +120,38 @@ def list_code(effects: Effects, unseen: Collection[str]) -> tuple[CodeQuestion, 
     return tuple(found)
 
 
-def _list_program(part: UnclearPart, effects: tuple[Effect, ...]) -> Iterator[CodeQuestion]:
+def _list_own_scripts(effects: Effects, absent: Collection[str]) -> Mapping[str, str]:
+    """Return the texts of scripts that the action makes, by path; none if it runs other code, which may change them."""
+    if not effects.writes or not absent:
+        return {}
+    looked_into = {part.words for part in effects.unclear if part.code in ("script", "code")}
+    if any(_may_run_code(effect) and effect.words not in looked_into for effect in effects.effects):
+        return {}
+    return list_new_texts(effects, absent)
+
+
+def _list_program(part: UnclearPart, effects: tuple[Effect, ...], texts: Mapping[str, str]) -> Iterator[CodeQuestion]:
     """Yield the scripts, or the code in the arguments, that an unclear part is about."""
     language = _find_interpreter(part.words[0]) if part.words else ""
     # A bare name is no program: `node --run NAME` runs a script of the project.
     if part.code == "code" and part.text and language and not _BARE_NAME.fullmatch(part.text):
-        digest = hashlib.sha256(part.text.encode("utf-8", "surrogatepass")).hexdigest()
-        yield CodeQuestion(f"{language} sha256:{digest}", "", language, part.text, part.cwd)
+        yield _ask_about_text(language, part.text, part.cwd)
     if part.code != "script":
         return
     for effect in effects:
         if effect.name == "execute" and effect.words == part.words and effect.where in ("workspace", "temporary"):
             # A file that is started by its own name says itself what it is written in.
             program: ProgramLanguage | Literal["file"] = language or "file"
-            if language or len(part.words) == 1:
+            # Its name must say the language, too: a file of another kind was not scanned when it was made.
+            if language and effect.target in texts and find_language(effect.target) == language:
+                yield _ask_about_text(language, texts[effect.target], part.cwd)
+            elif language or len(part.words) == 1:
                 yield CodeQuestion(f"{program} {effect.target}", effect.target, program, "", part.cwd)
+
+
+def _ask_about_text(language: ProgramLanguage, text: str, cwd: str) -> CodeQuestion:
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return CodeQuestion(f"{language} sha256:{digest}", "", language, text, cwd)
 
 
 def _find_interpreter(word: str) -> ProgramLanguage | Literal[""]:
@@ -143,6 +168,8 @@ class CodeSurroundings(NamedTuple):
     roots: PathRoots
     judge_script: Callable[[str, str], str]
     """Gets a shell script and its directory, and returns what about it is not routine; empty if all is."""
+    reads_outside: bool = False
+    """Whether a program may read files outside of the workspace that are neither guarded nor private."""
 
 
 ABSENT: Mapping[str, Any] = {"sha256": None, "found": []}
@@ -192,16 +219,23 @@ def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings
     elif language == "python":
         from aver.gate.effects.python_program import scan_python_program
 
-        yield from map(str, scan_python_program(text, is_inside=lambda path: _is_inside(path, cwd, workspace.roots)))
+        def is_inside(path: str) -> bool:
+            return _is_readable(path, cwd, workspace.roots, ("workspace", "temporary"))
+
+        def may_read(path: str) -> bool:
+            return _is_readable(path, cwd, workspace.roots, ("workspace", "temporary", "tree", "outside"))
+
+        further = may_read if workspace.reads_outside else None
+        yield from map(str, scan_python_program(text, is_inside=is_inside, may_read=further))
     elif language == "javascript":
         yield from map(str, scan_javascript_program(text))
     else:
         yield "it is written in a language that Aver does not look into"
 
 
-def _is_inside(path: str, cwd: str, roots: PathRoots) -> bool:
+def _is_readable(path: str, cwd: str, roots: PathRoots, zones: tuple[str, ...]) -> bool:
     place = locate_path(path, cwd, roots)
-    return place.where in ("workspace", "temporary") and not place.classes_for("read") - {"system"}
+    return place.where in zones and not place.classes_for("read") - {"system"}
 
 
 # --- judging by the facts
@@ -220,14 +254,21 @@ class CodeVerdict(NamedTuple):
 
 
 def judge_workspace_code(
-    effects: Effects, unseen: Collection[str], facts: Mapping[str, Mapping[str, Any]], workspace: str
+    effects: Effects,
+    unseen: Collection[str],
+    facts: Mapping[str, Mapping[str, Any]],
+    workspace: str,
+    absent: Collection[str] = (),
 ) -> CodeVerdict:
     """Return the effects of an action after its code was looked into. `facts` are those of `look_into`, by key."""
-    questions = list_code(effects, unseen)
-    if not runs_code(effects) or (not questions and ALL_FILES not in unseen):
+    if not runs_code(effects):
         return CodeVerdict(effects)
-    reasons = list(_explain_unseen(questions, unseen, facts, workspace))
-    effects, more = _accept_programs(effects, facts, workspace)
+    questions = list_code(effects, unseen, absent)
+    reasons = [
+        *_explain_unseen(questions, unseen, facts, workspace),
+        *_explain_own_changes(effects, unseen, absent, workspace),
+    ]
+    effects, more = _accept_programs(_accept_own_help(effects), facts, workspace, absent)
     if reasons:
         # Something that may run was changed unseen: nothing that runs code is routine any more.
         demoted = tuple(
@@ -236,6 +277,35 @@ def judge_workspace_code(
         )
         effects = replace(effects, effects=tuple(dict.fromkeys(demoted)))
     return CodeVerdict(effects, tuple(dict.fromkeys((*reasons, *more))))
+
+
+def _explain_own_changes(
+    effects: Effects, unseen: Collection[str], absent: Collection[str], workspace: str
+) -> Iterator[str]:
+    """Yield reasons why code that the action itself puts into its place may run, and was not looked at."""
+    if unseen and any(_restores_files(effect) for effect in effects.effects):
+        yield "this takes back changes that nobody looked at, and may run them"
+    # A program may import what lies beside it. A build of the workspace finds nothing in temporary directories.
+    if not any(part.code in ("script", "code") for part in effects.unclear):
+        return
+    texts = list_new_texts(effects, absent)
+    for effect in effects.effects:
+        # Files of the workspace are `write`, which a rule asks about, or they were shown.
+        is_code = effect.name == "scratch" and effect.where == "temporary" and _is_code_file(effect.target)
+        if is_code and not reaches_nowhere(texts.get(effect.target, "\0"), effect.target):
+            yield f"this may run {_show(effect.target, workspace)}, which it writes itself"
+
+
+def _is_code_file(path: str) -> bool:
+    return find_language(path) not in ("unknown", "prose", "data")
+
+
+_TREE_CHANGERS = ("git stash", "git switch", "git checkout")
+
+
+def _restores_files(effect: Effect) -> bool:
+    """Whether git puts other versions of files into the work tree."""
+    return effect.name in ("git-state", "arrange") and bool(effect.words) and effect.words[0].startswith(_TREE_CHANGERS)
 
 
 def _explain_unseen(
@@ -254,24 +324,63 @@ def _explain_unseen(
         yield f"this may run {len(reaching) - NAMED_MAX} more files that this session changed unseen"
 
 
+_PROGRAM_BUILDERS = frozenset(("go build", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc"))
+
+
+def _accept_own_help(effects: Effects) -> Effects:
+    """Return the effects in which a program that the action itself builds, and asks for its help, is `build`.
+
+    It is code of the workspace, as a test is, and does nothing but tell about itself.
+    """
+    built = {
+        effect.target
+        for effect in effects.effects
+        if effect.name == "scratch" and effect.words[:1] and effect.words[0] in _PROGRAM_BUILDERS
+    }
+    asked = {part.words for part in effects.unclear if part.code == "script" and part.words[1:] == ("--help",)}
+    for words in list(asked):
+        runs = [effect for effect in effects.effects if effect.name == "execute" and effect.words == words]
+        changed = any(
+            may_change(effect, run.target) and effect.words[:1] and effect.words[0] not in _PROGRAM_BUILDERS
+            for run in runs
+            for effect in effects.effects
+        )
+        if not runs or changed or any(run.target not in built for run in runs):
+            asked.discard(words)
+    if not asked:
+        return effects
+    kept = tuple(part for part in effects.unclear if part.words not in asked)
+    named = tuple(
+        replace(effect, name="build") if effect.name == "execute" and effect.words in asked else effect
+        for effect in effects.effects
+    )
+    return replace(effects, effects=tuple(dict.fromkeys(named)), unclear=kept)
+
+
 def _accept_programs(
-    effects: Effects, facts: Mapping[str, Mapping[str, Any]], workspace: str
+    effects: Effects, facts: Mapping[str, Mapping[str, Any]], workspace: str, absent: Collection[str]
 ) -> tuple[Effects, list[str]]:
     """Return the effects in which programs that reach nowhere are `build`, and reasons for the other programs."""
+    texts = _list_own_scripts(effects, absent)
     judged = [
         part
         for part in effects.unclear
-        if part.code in ("script", "code") and next(_list_program(part, effects.effects), None) is not None
+        if part.code in ("script", "code") and next(_list_program(part, effects.effects, texts), None) is not None
     ]
     reasons: list[str] = []
     refused: set[tuple[str, ...]] = set()
     for part in judged:
         targets = [effect for effect in effects.effects if effect.name == "execute" and effect.words == part.words]
-        questions = list(_list_program(part, effects.effects))
+        questions = list(_list_program(part, effects.effects, texts))
         # A link may lead to a file elsewhere, which was not looked into.
         whole = part.code == "code" or len(questions) == len(targets)
         for question in questions:
             why = _find_refusal(question, facts.get(question.key))
+            # The file was looked at before the command. What the command then makes of it was not.
+            if question.path and any(
+                may_change(effect, question.path) or _restores_files(effect) for effect in effects.effects
+            ):
+                why = "this may change it before it runs"
             if why:
                 name = _show(question.path, workspace) if question.path else "its code"
                 reasons.append(f"{name}: {why}")

@@ -316,7 +316,10 @@ def _ask_standing(bundle: PolicyBundle, question: PolicyQuestion, targets: list[
 
 
 _ROUTINE_EFFECTS = frozenset(
-    {"read", "arrange", "build", "scratch", "git-state", "git-fetch", "service-read", "loopback", "locked-install"}
+    (
+        *("read", "arrange", "build", "scratch", "git-state", "file-state"),
+        *("git-fetch", "service-read", "loopback", "locked-install"),
+    )
 )
 _OFTEN_ALLOWED_EFFECTS = {"low": _ROUTINE_EFFECTS | {"write"}, "unsure": _ROUTINE_EFFECTS, "high": frozenset[str]()}
 """Effects that most rules allow, by risk. This only decides which question is asked first."""

@@ -41,7 +41,7 @@ ActionOutcome = Literal["survived", "reverted", "repaired", "tests_failed", "fai
 OUTCOMES: tuple[str, ...] = get_args(ActionOutcome)
 """Outcomes that may become known of an action. An agent's own claim of success is not one of them."""
 
-_EFFECTS_OF_A_CHANGE = frozenset({"read", "write", "create", "arrange", "git-state", "scratch"})
+_EFFECTS_OF_A_CHANGE = frozenset({"read", "write", "create", "seen", "arrange", "git-state", "file-state", "scratch"})
 
 
 class FixHistory(Protocol):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from posixpath import commonprefix
 
@@ -80,7 +80,7 @@ def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, hom
     # `values` are all texts that the parts so far may have together.
     values: list[str] = [""]
     is_pattern = from_input = False
-    for part in parts:
+    for index, part in enumerate(parts):
         if part.kind in ("text", "bare"):
             addition: tuple[str, ...] = (part.text,)
             is_pattern |= part.kind == "bare" and has_glob(part.text)
@@ -90,11 +90,29 @@ def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, hom
             from_input |= known.from_input
             addition = known.values
         if not addition or len(values) * len(addition) > CHOICES_MAX:
+            if index == 0 and part.kind not in ("text", "bare") and known.listing:
+                return _join_listing(source, known, parts[1:], state, home)
             # Unknown from here on. The parts so far still give the prefix.
-            listing = known.listing if len(parts) == 1 and part.kind not in ("text", "bare") else ()
-            return Word(source, prefix=commonprefix(values), is_pattern=is_pattern, listing=listing)
+            return Word(source, prefix=commonprefix(values), is_pattern=is_pattern)
         values = [before + after for before, after in product(values, addition)] if addition != ("",) else values
     return Word(source, tuple(values), commonprefix(values), is_pattern, from_input)
+
+
+def _join_listing(source: str, first: Word, parts: tuple[WordPart, ...], state: ShellState, home: str) -> Word:
+    """Return the word that begins with the name of a file, and goes on with further parts: `$(which go)/../x`.
+
+    A program that finds nothing prints nothing. So the further parts alone are a name, too.
+    """
+    if not parts:
+        return Word(source, prefix=first.prefix, listing=first.listing)
+    rest = _join_parts(source, parts, state, home)
+    # Only a name that surely begins with a slash can be followed: with others the shell may split at blanks.
+    if first.prefix != "/" or not rest.value or not rest.value.startswith("/"):
+        return Word(source)
+    found = tuple(path + rest.value for path in first.listing)
+    # Right below `/` no system keeps files of the kinds that have an ending.
+    is_at_root = re.fullmatch(r"/\*\.\w+", rest.value) is not None
+    return Word(source, prefix="/", listing=found if is_at_root else (*found, rest.value))
 
 
 _UNKNOWN = Word("")
@@ -110,7 +128,11 @@ def _expansion_value(part: WordPart, state: ShellState, home: str) -> Word:
         match part.script:
             case Script(items=(SimpleCommand(words=(RawWord(source="pwd"),), assignments=(), redirects=()),)):
                 return _current_directory(state)
-        listing = _predict_listing(part.script, state, home) if part.script is not None else ()
+        if part.script is None:
+            return _UNKNOWN
+        if paths := _predict_paths(part.script, state, home):
+            return Word("", prefix="/", listing=paths)
+        listing = _predict_listing(part.script, state, home)
         return Word("", listing=listing) if listing else _UNKNOWN
     if part.kind != "variable":
         return _UNKNOWN
@@ -137,9 +159,7 @@ def _predict_listing(script: Script, state: ShellState, home: str) -> tuple[str,
     stages = node.stages if isinstance(node, Pipeline) else (node,)
     output: StandardInput | None = None
     for stage in stages:
-        if not isinstance(stage, SimpleCommand) or stage.assignments:
-            return ()
-        if any(r.operator != ">" or r.descriptor != "2" or r.target.source != "/dev/null" for r in stage.redirects):
+        if not isinstance(stage, SimpleCommand) or stage.assignments or not _only_hides_errors(stage):
             return ()
         words = [word for raw in stage.words for word in expand_word(raw, state, home)]
         if not all(word.is_known for word in words):
@@ -154,6 +174,56 @@ def _predict_listing(script: Script, state: ShellState, home: str) -> tuple[str,
         for name in output.names
     ]
     return tuple(found) if len(found) <= CHOICES_MAX and all(root.is_known for root in output.roots) else ()
+
+
+_PROGRAM_OR_MODULE = r"[A-Za-z0-9_][\w./@+-]*"
+_PATH_PRINTERS: Mapping[str, tuple[str, ...]] = {
+    r"(?:which|command -v|type -[pP]) ([A-Za-z0-9_][\w.+-]*)": ("/usr/bin/{}",),
+    r"go env (?:GOMODCACHE|GOROOT)": ("~/go/pkg/mod",),
+    rf"go list -m -f \{{\{{\.Dir\}}\}} ({_PROGRAM_OR_MODULE})": ("~/go/pkg/mod/{}",),
+    r"brew --prefix(?: ([a-z0-9][\w.@+-]*))?": ("/opt/homebrew/opt",),
+    r"npm root(?: -g| --global)": ("/usr/lib/node_modules",),
+}
+"""Commands that print one absolute path of an installed program or library, or nothing, with where it usually lies. The
+name of an operand follows the path. All of these places are for everybody. What decides about them is guarded, or is
+asked about: PATH, settings of Go and npm, `go.mod`. A module of Python is none of them: it may say any `__file__`."""
+
+
+_SHELL_NAMES = frozenset(
+    (
+        *("alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen", "complete", "continue"),
+        *("declare", "dirs", "disown", "do", "done", "echo", "elif", "else", "enable", "esac", "eval", "exec", "exit"),
+        *("export", "false", "fc", "fg", "fi", "for", "function", "getopts", "hash", "help", "history", "if", "in"),
+        *("jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray"),
+        *("readonly", "return", "select", "set", "shift", "shopt", "source", "suspend", "test", "then", "time", "times"),
+        *("trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "until", "wait", "which", "while"),
+    )
+)
+"""Names that the shell itself knows. For these `which` and `command -v` print a name or a sentence instead of a path."""
+
+
+def _predict_paths(script: Script, state: ShellState, home: str) -> tuple[str, ...]:
+    """Return the usual place of what a script prints the path of, such as `which go`; none for any other script."""
+    match script:
+        case Script(items=(SimpleCommand(assignments=()) as command,), background=background) if not background:
+            pass
+        case _:
+            return ()
+    if not _only_hides_errors(command):
+        return ()
+    words = [word for raw in command.words for word in expand_word(raw, state, home)]
+    text = " ".join(word.value or "\0" for word in words)
+    for pattern, places in _PATH_PRINTERS.items():
+        if (found := re.fullmatch(pattern, text)) and not (found.re.groups and found[1] in _SHELL_NAMES):
+            return tuple(place.format(found[1] if found.re.groups else "") for place in places)
+    return ()
+
+
+def _only_hides_errors(command: SimpleCommand) -> bool:
+    return all(
+        redirect.operator == ">" and redirect.descriptor == "2" and redirect.target.source == "/dev/null"
+        for redirect in command.redirects
+    )
 
 
 def _current_directory(state: ShellState) -> Word:
@@ -292,16 +362,16 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
     if _ASSIGNING_EXPANSION.search(text):
         return frozenset()
     counts: Counter[str] = Counter()
+    texts = _find_assigned_texts(script)
     for node in _iterate_nodes(script):
         if isinstance(node, Loop) and node.variable:
             counts[node.variable] += 1
         elif isinstance(node, SimpleCommand):
-            # Quotes do not hide a name: `"ev"al` is joined here.
-            words = ["".join(part.text for part in word.parts if part.kind in ("text", "bare")) for word in node.words]
+            words = _list_command_words(node, texts)
             # `export` sets only the variables that it names.
             if words[:1] == ["export"]:
                 counts.update(_EXPORTED_NAME.findall("\n".join(words)))
-            elif not _ASSIGNING_COMMANDS.isdisjoint(words) or (
+            elif not {*_ASSIGNING_COMMANDS, _ANY_NAME}.isdisjoint(_list_command_names(words)) or (
                 "printf" in words and any(word[:2] == "-v" for word in words)
             ):
                 return frozenset()
@@ -309,6 +379,76 @@ def find_reliable_variables(script: Script, text: str) -> frozenset[str]:
             # Count `x+=…` and arrays twice: then they are never set exactly once.
             counts.update(assignment.name for assignment in node.assignments if not assignment.is_whole)
     return frozenset(name for name, count in counts.items() if count == 1)
+
+
+_RUN_IN_SHELL = frozenset(("command", "builtin", "exec", "time", "noglob", "nocorrect", "-", "!"))
+"""Words before the name of a command of the shell itself. Any other program gets the name as an argument."""
+
+
+_ANY_NAME = "\0"
+"""Stands for a word that depends on what cannot be seen. It may be the name of any command."""
+
+
+def _find_assigned_texts(script: Script) -> Mapping[str, str]:
+    """Return the texts of variables that the script sets in one place, to a plain text."""
+    found: dict[str, list[str | None]] = {}
+    for node in _iterate_nodes(script):
+        if isinstance(node, Loop) and node.variable:
+            found.setdefault(node.variable, []).append(None)
+        elif isinstance(node, SimpleCommand):
+            for given in node.assignments:
+                is_text = given.is_whole and all(part.kind in ("text", "bare") for part in given.value.parts)
+                text = "".join(part.text for part in given.value.parts) if is_text else None
+                found.setdefault(given.name, []).append(text)
+    return {name: texts[0] for name, texts in found.items() if len(texts) == 1 and texts[0] is not None}
+
+
+def _list_command_words(command: SimpleCommand, texts: Mapping[str, str]) -> list[str]:
+    """Return the words of a command. Quotes do not hide a name, `"ev"al`, and neither do variables, `$a$b`."""
+
+    def read_part(part: WordPart) -> str:
+        if part.kind in ("text", "bare"):
+            return part.text
+        return texts.get(part.text, _ANY_NAME) if part.kind == "variable" else _ANY_NAME
+
+    words = ("".join(map(read_part, word.parts)) for word in command.words)
+    return [_ANY_NAME if _ANY_NAME in word else word for word in words]
+
+
+def _list_command_names(words: list[str]) -> list[str]:
+    """Return the words that may be the name of the command: the first, and all after a word that only leads to it."""
+    return words if words and words[0] in _RUN_IN_SHELL else words[:1]
+
+
+_FORGETTING_COMMANDS = frozenset(
+    ("unset", "eval", "source", ".", "trap", "unfunction", "unhash", "disable", "enable", "autoload", "setopt", "alias")
+)
+"""Commands that may take a function back, or have it taken back."""
+
+
+def find_sure_functions(script: Script) -> frozenset[str]:
+    """Return the functions that a script surely defines: on its own level, and nothing may take them back.
+
+    A definition in a branch, a subshell, a pipeline or another function may never be carried out here.
+    """
+    found: set[str] = set()
+    waiting = [script]
+    while waiting:
+        inner = waiting.pop()
+        for index, node in enumerate(inner.items):
+            if index in inner.background:
+                continue
+            if isinstance(node, FunctionDefinition):
+                found.add(node.name)
+            elif isinstance(node, Group) and node.kind == "braces":
+                waiting.append(node.body)
+    texts = _find_assigned_texts(script) if found else {}
+    for command in _iterate_nodes(script) if found else ():
+        if isinstance(command, SimpleCommand):
+            names = _list_command_names(_list_command_words(command, texts))
+            if not {*_FORGETTING_COMMANDS, _ANY_NAME}.isdisjoint(names):
+                return frozenset()
+    return frozenset(found)
 
 
 def _iterate_nodes(script: Script) -> Iterator[CommandNode]:

@@ -18,6 +18,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from aver.fast_dataclass import dataclass
+from aver.gate.effects.file_writes import WRITES_MAX, FileWrite
 from aver.gate.effects.findings import (
     PATTERN_MAX,
     UNKNOWN_LOCATION,
@@ -112,7 +113,8 @@ class Invocation:
             for pattern in word.listing:
                 for cwd in self.state.cwds:
                     place = locate_path(pattern, cwd, self.path_roots)
-                    self.report.add_path(effect, place, (*cited[:-1], "the files listed"))
+                    # A listed file may lie at any depth below its root; one path that a program prints does not.
+                    self.report.add_path(effect, place, cited if word.prefix else (*cited[:-1], "the files listed"))
                     if place.where == "unknown":
                         self.report_unclear("unknown-target", f"where {pattern[:80]!r} lies is not known", word)
             return
@@ -179,6 +181,15 @@ class Invocation:
                 name = value.rstrip("/").rpartition("/")[2]
                 for directory in target.values:
                     self.report_guarded_path("write", f"{directory}/{name}", target, source)
+
+    def note_move(self, how: Literal["copy", "move"], source: Word, target: Word) -> None:
+        """Note that one file is copied or renamed. Whether that loses nothing depends on the disk (`shown_changes`)."""
+        cwd = self.state.cwds[0] if len(self.state.cwds) == 1 else None
+        if cwd is None or source.is_pattern or target.is_pattern or source.value is None or target.value is None:
+            return
+        at, to = (locate_path(value, cwd, self.path_roots) for value in (source.value, target.value))
+        if "unknown" not in (at.where, to.where) and len(self.report.writes) <= WRITES_MAX:
+            self.report.writes.append(FileWrite(to.path, how, at.path))
 
     def report_guarded_path(self, effect: str, path: str, *because: Word) -> None:
         """Report a path that may be touched, but only if it is guarded."""

@@ -21,6 +21,7 @@ from aver.gate.shell.expand import (
     expand_to_text,
     expand_word,
     find_reliable_variables,
+    find_sure_functions,
     list_word_scripts,
 )
 from aver.gate.shell.invocation import Invocation, StandardInput, predict_output
@@ -56,7 +57,7 @@ class ScriptWalk:
     All walks of one command share one report. Functions and variables belong to one walk.
     """
 
-    __slots__ = ("_active_functions", "_reliable", "_script", "functions", "path_roots", "report", "text")
+    __slots__ = ("_active_functions", "_reliable", "_script", "_sure", "functions", "path_roots", "report", "text")
 
     def __init__(self, text: str, path_roots: PathRoots, report: CommandReport) -> None:
         self.text = text
@@ -69,6 +70,8 @@ class ScriptWalk:
         self._reliable: frozenset[str] | None = None
         """Variables whose value Aver may rely on; None until the first assignment asks for them."""
         self._script = Script(())
+        self._sure: frozenset[str] | None = None
+        """Functions that are surely defined from their definition on; None until the first call asks for them."""
 
     def walk_text(self, state: ShellState, inside: tuple[str, ...] = (), stdin: StandardInput | None = None) -> None:
         """Read the text and walk through it. A text that one of the two parsers cannot read is reported as unclear."""
@@ -112,6 +115,12 @@ class ScriptWalk:
             (*call.inside, *call.via),
             call.stdin,
         )
+
+    def is_surely_function(self, name: str) -> bool:
+        """Whether a name runs a function wherever `functions` has it. In a branch or a subshell it may not."""
+        if self._sure is None:
+            self._sure = find_sure_functions(self._script)
+        return name in self._sure
 
     def judge_function_call(self, call: Invocation) -> StatesAfter:
         """Judge a call of a function of this script by walking its body in the caller's directory."""
@@ -173,6 +182,7 @@ class ScriptWalk:
                 return good, bad
             case Group():
                 stdin = self._judge_redirects(node.redirects, state, inside) or stdin
+                self._note_writes(node.redirects, None, state, stdin)
                 if node.kind == "braces":
                     return self._walk_script(node.body, state, (*inside, "braces"), stdin)
                 self._walk_script(node.body, state, (*inside, "subshell"), stdin)
@@ -182,6 +192,10 @@ class ScriptWalk:
             case Loop():
                 return self._walk_loop(node, state, inside, stdin)
             case FunctionDefinition():
+                # Aver predicts what known programs print (`echo x | sh`), and a function of that name prints anything.
+                if is_known_program(node.name):
+                    why = f"{node.name} means something else from here on"
+                    self.report.add_unclear("shell", why, (node.name,))
                 # Walk the body at its definition too, so that a function without a call hides nothing.
                 self.functions[node.name] = node.body
                 self._active_functions.add(node.name)
@@ -232,6 +246,7 @@ class ScriptWalk:
     ) -> StatesAfter:
         self._expand_words(node.words, state, inside)
         stdin = self._judge_redirects(node.redirects, state, inside) or stdin
+        self._note_writes(node.redirects, None, state, stdin)
         inside = (*inside, "branch")
         # Conditions run one after the other. Each body may follow, and so may none of them.
         for condition in node.conditions:
@@ -245,6 +260,7 @@ class ScriptWalk:
         self, node: Loop, state: ShellState, inside: tuple[str, ...], stdin: StandardInput | None
     ) -> StatesAfter:
         stdin = self._judge_redirects(node.redirects, state, inside) or stdin
+        self._note_writes(node.redirects, None, state, stdin)
         if node.variable:
             words = self._expand_words(node.words, state, inside) if node.words is not None else [Word("$@")]
             # One unknown word makes the variable unknown.
@@ -290,7 +306,7 @@ class ScriptWalk:
         call.assignments = tuple(f"{name}={value.short_text}" for name, value in assigned)
         call.redirects = tuple(f"{r.descriptor}{r.operator}{r.target.source}" for r in node.redirects)
         if node.redirects or (words and words[0].value in WRITING_PROGRAMS):
-            self._note_writes(node, words, state, stdin)
+            self._note_writes(node.redirects, words, state, stdin)
         doubtful: set[str] = set()
         for name, value in assigned:
             if name != "IFS" or not words or words[0].value != "read":  # `IFS= read -r line` is ordinary
@@ -307,12 +323,19 @@ class ScriptWalk:
         return state, state
 
     def _note_writes(
-        self, node: SimpleCommand, words: list[Word], state: ShellState, stdin: StandardInput | None
+        self,
+        redirects: tuple[Redirect, ...],
+        words: list[Word] | None,
+        state: ShellState,
+        stdin: StandardInput | None,
     ) -> None:
-        """Note the writes whose text is shown, so that they can be judged like an edit."""
+        """Note the writes whose text is shown, so that they can be judged like an edit.
+
+        `words` are those of a simple command; None for a group or a loop, of which the text is not known.
+        """
         outputs = [
             (redirect.operator, redirect.descriptor, word)
-            for redirect in node.redirects
+            for redirect in redirects
             if ">" in redirect.operator
             for word in expand_word(redirect.target, state, self.path_roots.home)
             if redirect.operator != ">&" or word.value is None or not _DESCRIPTOR.fullmatch(word.value)

@@ -7,6 +7,7 @@ never falls back to one process: a part that does not run denies every act inste
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from aver.gateway.embedded_parts import open_embedded
 from aver.gateway.gateway import Gateway
@@ -21,14 +22,14 @@ def open_gateway_of(ledger: Ledger, *, workspace: str, session: str = "", close:
     Raises `BadInput` for settings that are wrong.
     """
     settings = read_gateway_settings(ledger.config)
-    if is_apart(ledger, settings):
+    if is_apart(ledger.config.home, settings):
         from aver.gateway.parts.remote_parts import open_apart  # Not above: it needs the extra `gateway`.
 
         return open_apart(ledger, settings, workspace=workspace, session=session, close=close)
     return open_embedded(ledger, settings, workspace=workspace, session=session, close=close)
 
 
-def is_apart(ledger: Ledger, settings: GatewaySettings) -> bool:
-    """Whether the parts of this home run apart: they were made, or the settings say where one listens."""
+def is_apart(home: Path, settings: GatewaySettings) -> bool:
+    """Whether the parts of a home run apart: they were made, or the settings say where one listens."""
     named = settings.policy0 or settings.policy1 or settings.executor
-    return bool(named) or PartDirectories(ledger.config.home).are_made
+    return bool(named) or PartDirectories(home).are_made

@@ -129,9 +129,7 @@ def build_ingress_draft(ingress: Ingress, surroundings: Surroundings) -> Capsule
         context=Context(
             agent_id=ingress.principal, session_id=ingress.session, environment={DOMAIN: surroundings.to_dict()}
         ),
-        authority=Authority(
-            type="policy", policy_reference="aver gateway serve", chain=[ingress.statement.to_dict()]
-        ),
+        authority=Authority(type="policy", policy_reference="aver gateway serve", chain=[ingress.statement.to_dict()]),
         outcome=Outcome(
             status="success",
             result={"v": 1, **ingress.content},

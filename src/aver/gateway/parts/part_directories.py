@@ -84,17 +84,16 @@ def make_part_directories(ledger: Ledger) -> PinnedProgram:
     program = PinnedProgram.pin(load_gate(ledger.config, "", ledger=ledger))
     program.build_gate()  # The servers must be able to decide by it.
     ensure_home(ledger.config.home)
-    for part in (*PARTS, "run"):
+    for path in (directories.root, *(directories.of(name) for name in (*PARTS, "run"))):
         try:
-            make_directory(directories.of(part))
+            make_directory(path)
         except OSError as error:
-            raise Unavailable(f"cannot create {directories.of(part)}: {error.strerror}") from error
-        require_safe_directory(directories.of(part))
+            raise Unavailable(f"cannot create {path}: {error.strerror}") from error
+        require_safe_directory(path)
     _make_mac_keys(directories)
     entries = [_make_policy_key(ledger, directories, server_id) for server_id in SERVERS]
     for part in (GATEWAY, EXECUTOR):
         replace_file(directories.of(part) / POLICY_KEYS_FILE, dump_document(build_key_export(entries)))
-    ledger.record_keys()
     for part in PARTS:
         token = read_token(directories.of(part) / LINK_TOKEN)
         if part != GATEWAY:

@@ -2,7 +2,7 @@
 
     policy server    POST /evaluate       a question, see `aver.gateway.policy_server`
     executor         POST /exec/...       an order, see `aver.gateway.commit_order`; one path for each intent
-    both             GET /health          {"ok": true, "part": "policy0", "majors": [1], "program_id": "aver-policy-v1..."}
+    both             GET /health          {"ok": true, "part": "policy0", "majors": [1], "program_id": "..."}
 
 Every decision has the status 200, refusals too. A body that is not JSON, or no question, gets 400. A caller must show
 the part's link token. At a Unix socket it must also have the right user id; TCP is on this machine only.
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aver.errors import BadInput, Refused
+from aver.errors import BadInput, NotFound, Refused
 from aver.gate.decide import Gate
 from aver.gateway.codes import build_envelope
 from aver.gateway.commit_order import CommitOrder
@@ -32,7 +32,6 @@ from aver.gateway.settings import GatewaySettings
 from aver.gateway.workspace_effects import WorkspaceEffects
 from aver.keys import KeyStore
 from aver.keys.mac_keys import SHARED, mac_key_path, server_mac_source, shared_mac_source, verifier_mac_source
-from aver.keys.private_files import Stamp, read_stamp
 from aver.ledger import Ledger
 from aver.serving.part_server import Handler, PartCall, PartServer
 from aver.serving.peers import ClientList, Identify, PermittedClient
@@ -45,11 +44,16 @@ class ProgramCopy:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / PROGRAM_FILE
-        self._loaded: tuple[Stamp | None, PinnedProgram, Gate] | None = None
+        self._loaded: tuple[tuple[int, int], PinnedProgram, Gate] | None = None
 
     def load(self) -> tuple[PinnedProgram, Gate]:
         """Return the program and its gate. Raises as `PinnedProgram.read` and `build_gate`."""
-        stamp = read_stamp(str(self._path))
+        try:
+            status = os.stat(self._path)
+        except OSError as error:
+            raise NotFound(f"there is no program in {self._path}", advice="run: aver gateway pin") from error
+        # The file is always replaced, never changed in place.
+        stamp = status.st_ino, status.st_mtime_ns
         if self._loaded is None or self._loaded[0] != stamp:
             program = PinnedProgram.read(self._path)
             self._loaded = stamp, program, program.build_gate()

@@ -68,7 +68,9 @@ class PinnedProgram:
         program = check_object(found["program"], f"{path}: program", _PROGRAM_FIELDS)
         if found["program_id"] != PROGRAM_PREFIX + hashlib.sha256(canonical_bytes(program)).hexdigest():
             raise Refused(
-                "PROGRAM_CHANGED", f"{path} was changed after it was pinned", advice="look at it, then: aver gateway pin"
+                "PROGRAM_CHANGED",
+                f"{path} was changed after it was pinned",
+                advice="restore it from a backup",
             )
         return cls(found["program_id"], found["pinned_at"], program)
 

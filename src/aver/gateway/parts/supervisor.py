@@ -1,6 +1,6 @@
 """All parts as child processes: started in order, watched, and ended together.
 
-1. Both policy servers and the executor start. The supervisor waits until each answers.
+1. Both policy servers and the executor start, all at once. The supervisor waits until each answers.
 2. The gateway's door starts.
 3. The supervisor waits for a signal, or for the end of any child. A child that ends by itself is told loudly, and ends
    the rest: a gateway without one of its parts could only deny.
@@ -45,7 +45,7 @@ class PartCommand(NamedTuple):
 
 
 class Supervisor:
-    """Runs the parts. `tell` gets one line about each event."""
+    """Runs the parts. The last command is the door. `tell` gets one line about each event."""
 
     def __init__(self, commands: Sequence[PartCommand], tell: Callable[[str], None]) -> None:
         self._commands = commands
@@ -59,11 +59,14 @@ class Supervisor:
         """Run all parts until a signal. Returns the name of a part that ended by itself; empty after a signal."""
         with self._catch_signals():
             try:
-                for command in self._commands:
-                    self._start(command)
-                    failed = self._wait_until_ready(command)
-                    if failed or self._is_ending:
-                        return failed
+                *first, door = self._commands
+                for group in (first, [door]):
+                    for command in group:
+                        self._start(command)
+                    for command in group:
+                        failed = self._wait_until_ready(command)
+                        if failed or self._is_ending:
+                            return failed
                 self._tell("all parts run")
                 return self._watch()
             finally:

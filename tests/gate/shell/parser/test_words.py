@@ -217,3 +217,47 @@ def test_a_word_that_is_not_known_says_what_it_begins_with() -> None:
         (("*.txt",), "*.txt", True),
         ((), "", False),
     ]
+
+
+# --- here-documents that are not closed
+
+UNCLOSED = (
+    "cat <<EOF\nrm -rf src\n",
+    "cat <<'EOF' > notes.md\n# Title\nrm -rf src",
+    'cat > notes.md <<"EOF"\nx\n',
+    "cat <<-EOF\n\trm -rf src",
+)
+
+
+@for_each(UNCLOSED)
+def test_a_text_that_ends_inside_a_here_document_is_data(command: str) -> None:
+    """bash and dash warn, and take the rest of the text for the here-document."""
+    found = in_shop(command)
+    assert found.is_clear
+    assert found.classes <= {"write"}
+
+
+NOT_DATA = (
+    "cat <<EOF\nx\nEOF \nrm -rf src",
+    "cat <<EOF\nx\nEOF\r\nrm -rf src",
+    "cat <<EOF\nx\n\tEOF\nrm -rf src",
+    "cat <<\\\n-EOF\nx\n\tEOF\nrm -rf src",
+    "cat <<E\\\nOF\nx\nEOF2\nrm -rf src",
+    "cat <<'E'OF\nx\nrm -rf src",
+    "cat <<$X\nx\nrm -rf src",
+    "x=$(cat <<EOF\nrm -rf src\n)",
+    "(cat <<EOF\nx\n)\nrm -rf src",
+    "{ cat <<EOF\nx\n}\nrm -rf src",
+    "if true; then cat <<EOF\nx\nfi; rm -rf src",
+    "cat <<EOF \\\nrm -rf src",
+    "bash <<EOF\nrm -rf src",
+    "cat <<EOF | sh\nrm -rf src",
+    "cat <<EOF\n$(rm -rf src)",
+    "cat <<EOF\n`rm -rf src`",
+)
+
+
+@for_each(NOT_DATA)
+def test_any_other_here_document_without_an_end_is_not(command: str) -> None:
+    found = in_shop(command)
+    assert not found.is_clear or "delete" in found.classes

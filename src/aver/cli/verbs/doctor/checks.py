@@ -1,6 +1,7 @@
 """The checks of `aver doctor`. Each yields reports. No check creates, migrates or repairs anything.
 
-Trying out the hooks that are installed: each gets a canary, through the very command that its client runs.
+Trying out the hooks that are installed: each gets a canary, through the very command that its client runs. The gateway
+gets one, too, and records it (`gateway_canary`).
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
     yield from _report_errors("ledger", lambda: _check_ledger(config))
     yield from _check_disk_space(config)
     yield from _report_errors("hooks", lambda: _check_hooks(config))
+    yield from _report_errors("gateway", lambda: _check_gateway(config))
 
 
 def _check_hooks(config: Config) -> Iterator[DoctorReport]:
@@ -110,6 +112,12 @@ def _check_hooks(config: Config) -> Iterator[DoctorReport]:
     if tried:
         yield from (DoctorReport(*one) for one in check_gate_rules(config))
     yield from (DoctorReport(*one) for one in try_servers())
+
+
+def _check_gateway(config: Config) -> Iterator[DoctorReport]:
+    from aver.cli.verbs.doctor.gateway_canary import try_gateway
+
+    yield from (DoctorReport(*one) for one in try_gateway(config))
 
 
 def _report_errors(subject: str, look: Callable[[], Iterator[DoctorReport]]) -> Iterator[DoctorReport]:
@@ -155,6 +163,7 @@ def _check_mode(path: Path, subject: str, wanted: int) -> DoctorReport:
 
 
 def _check_keys(config: Config) -> Iterator[DoctorReport]:
+    from aver.gateway.parts.part_directories import PartDirectories
     from aver.keys import KeyStore
 
     store = KeyStore(config.home, lock_timeout=config.lock_timeout)
@@ -171,6 +180,9 @@ def _check_keys(config: Config) -> Iterator[DoctorReport]:
         words = f"{entry.identity} signs with {entry.fingerprint} ({entry.algorithm}, epoch {entry.epoch})"
         if entry.identity.startswith("person:"):
             yield DoctorReport("ok", "keys", f"{words}, protected by a passphrase")
+            continue
+        if entry.identity.startswith("policy:") and PartDirectories(config.home).are_made:
+            yield DoctorReport("ok", "keys", f"{words}, which its part holds")
             continue
         with store.signer(entry.identity, create=False).hold():
             yield DoctorReport("ok", "keys", words)

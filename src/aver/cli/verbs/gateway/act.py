@@ -94,7 +94,9 @@ def _read_object(text: str, option: str) -> dict[str, Any]:
         try:
             found = read_json(data)
         except Unreadable as error:
-            raise BadInput(f"{option} cannot be read: {error}", advice='give an object, such as {"relpath": "a"}') from error
+            raise BadInput(
+                f"{option} cannot be read: {error}", advice='give an object, such as {"relpath": "a"}'
+            ) from error
     if not isinstance(found, dict):
         raise BadInput(f"{option} must be an object in JSON")
     return found

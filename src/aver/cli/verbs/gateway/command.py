@@ -22,6 +22,8 @@ SUBCOMMANDS = {
     "executor": ("aver.cli.verbs.gateway.executor", "run the executor"),
     "pin": ("aver.cli.verbs.gateway.pin", "show what changed in the rules, and pin them for all parts"),
     "status": ("aver.cli.verbs.gateway.status", "ask every part how it is"),
+    "delegate": ("aver.cli.verbs.gateway.delegate", "let a caller act for a principal, by a signed token"),
+    "revoke": ("aver.cli.verbs.gateway.revoke", "end a delegation"),
     "export": ("aver.cli.verbs.gateway.export", "write one act as a file that anyone can verify"),
     "verify-evidence": (
         "aver.cli.verbs.gateway.verify_evidence",

@@ -22,9 +22,7 @@ def add_listen(parser: argparse.ArgumentParser, default: str) -> None:
         metavar="ADDRESS",
         help=f"unix:/PATH or http://127.0.0.1:PORT (default: as [gateway] says, else {default})",
     )
-    parser.add_argument(
-        "--group", action="store_true", help="let users of the socket's group connect, too (mode 0660)"
-    )
+    parser.add_argument("--group", action="store_true", help="let users of the socket's group connect, too (mode 0660)")
     parser.add_argument("--stop-on-eof", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -49,7 +47,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 def check_workspace(given: argparse.Namespace) -> str:
     if not os.path.isdir(given.workspace):
         raise Usage(f"the workspace {given.workspace} is not a directory")
-    return os.path.realpath(given.workspace)
+    return str(os.path.realpath(given.workspace))
 
 
 def find_address(given: argparse.Namespace, part: str) -> PartAddress:

@@ -35,9 +35,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             # Also without a change: a part's copy may have been lost or damaged.
             install_program(directories, new)
     if given.json:
-        print_json(
-            {"before": old.program_id, "after": new.program_id, "changes": changes, "pinned": not given.dry_run}
-        )
+        print_json({"before": old.program_id, "after": new.program_id, "changes": changes, "pinned": not given.dry_run})
         return 0
     for line in changes:
         screen.print_line(line)

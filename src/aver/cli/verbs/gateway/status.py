@@ -35,7 +35,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         settings = read_gateway_settings(ledger.config)
         directories = PartDirectories(ledger.config.home)
-        apart = is_apart(ledger, settings)
+        apart = is_apart(ledger.config.home, settings)
         pinned = PinnedProgram.read(directories.program_path) if apart else None
         parts = [_ask_part(directories, settings, part) for part in PARTS] if apart else []
     is_well = all(part["ok"] and pinned and part["program_id"] == pinned.program_id for part in parts)

@@ -13,6 +13,8 @@ JOINED_MAX = 4096
 
 _COMMENT = lazy_pattern(r"#[^\n]*")
 _ASSIGNMENT = lazy_pattern(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[\w@*$-]*\])?\+?=", re.ASCII)
+_PLAIN_HEREDOC = lazy_pattern(r"""[0-9]*<<-?[ \t]*(['"]?)[A-Za-z_][A-Za-z0-9_]*\1""")
+"""The beginning of a here-document that every shell reads alike: no continued line, one kind of quotes."""
 _REDIRECT = lazy_pattern(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|()(&>>|&>)", re.ASCII)
 _EMPTY_PARENTHESES = lazy_pattern(r"\([ \t]*\)")
 _PLAIN_WORDS = lazy_pattern(r"(?:[ \t]+[A-Za-z0-9_./:@%+,=~^-]+(?=[ \t\n;|&)]|$))+")
@@ -155,7 +157,10 @@ class SimpleCommandReader(WordReader):
                 raise UnreadableCommand("syntax", "a here-document whose end is not a plain word")
             delimiter = "".join(part.text for part in parts)
             is_literal = any(part.quoted for part in parts)
-            self.pending.append(PendingHeredoc(redirect, delimiter, is_literal, operator == "<<-", self.level))
+            is_plain = _PLAIN_HEREDOC.fullmatch(self.text, start, self.at) is not None
+            self.pending.append(
+                PendingHeredoc(redirect, delimiter, is_literal, operator == "<<-", self.level, is_plain)
+            )
             # tree-sitter would look for the text of the here-document, which is blanked: show it `<xxx` instead.
             self.hidden.append((start, start + 1, "<"))
             self.hidden.append((start + 1, self.at, "x"))
@@ -170,7 +175,13 @@ class SimpleCommandReader(WordReader):
         while True:
             # An empty delimiter ends the text at the first empty line, or at the end.
             if line > self.end or (line == self.end and pending.delimiter):
-                raise UnreadableCommand("syntax", f"a here-document is not closed by {pending.delimiter!r}")
+                # Shells end a here-document that is not closed at the end of the whole text: all of it is data. Aver
+                # does so too, unless a line looks like an end that only another reading of the text would find.
+                lines = {given.strip(" \t\r\\") for given in text[start:].split("\n")}
+                if self.level or self.end != len(text) or not pending.is_plain or pending.delimiter in lines:
+                    raise UnreadableCommand("syntax", f"a here-document is not closed by {pending.delimiter!r}")
+                line = stop = self.end
+                break
             stop = text.find("\n", line)
             stop = self.end if stop == -1 else stop
             content = joined + text[line:stop]

@@ -56,6 +56,8 @@ class PendingHeredoc:
     is_literal: bool
     strips_tabs: bool
     level: int
+    is_plain: bool
+    """Its beginning is written so that every shell reads it alike."""
 
 
 class WordReader:

@@ -14,8 +14,9 @@ import re
 from dataclasses import replace
 
 from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, PathLocation, PathRoots, locate_path
+from aver.gate.effects.routine_commands import is_task_name
 from aver.gate.shell.invocation import Invocation
-from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word
+from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word, merge_states
 from aver.gate.shell.parser.grammar import RESERVED_WORDS
 from aver.gate.shell.programs.handlers import HANDLERS, OPEN_PROGRAMS, find_handler
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec, read_arguments
@@ -41,6 +42,8 @@ _PROGRAM_NAME = lazy_pattern(r"[A-Za-z0-9_.+@:%,\[-]+")
 _CHANGING_VERBS = ("edit", "write", "delete")
 """If options give the operands different verbs, one of these wins over the others."""
 _VERSION_OR_HELP = frozenset(("--version", "--help", "-V"))
+_SHORT_VERSION = frozenset(("npm", "pnpm", "yarn", "bun", "npx"))
+"""Programs that only print their version for `-v`. For others it means more output."""
 _HELP_WORDS = frozenset(("version", "help"))
 _HELP_PROGRAMS = frozenset(
     (
@@ -59,6 +62,7 @@ _HELP_BELOW_PROGRAMS = frozenset(
 
 _EDITABLE = lazy_pattern(r"\.(?:/)?(?:\[[\w, -]*\])?")
 """The workspace itself as a package: `.` and `.[dev]`."""
+_INSTALLS_PACKAGES = frozenset(("pip install", "uv pip install"))
 _RUNS_CODE = ("execute", "locked-install")
 """Effects of programs that run code of the workspace."""
 
@@ -68,15 +72,26 @@ NAME_WORDS_MAX = 3
 
 def judge_invocation(call: Invocation) -> StatesAfter:
     """Resolve the program of an invocation and judge it. Returns the states after it."""
-    unchanged: StatesAfter = (call.state, call.state)
     program = _resolve_program(call)
     call.program = program or ""
     command = ResolvedCommand(program, call.words, call.via, call.inside, call.assignments, call.redirects)
     # Each command is listed, even if nothing is known about it.
     if not call.report.add_command(command) or program is None:
-        return unchanged
-    if program in call.walk.functions:
-        return call.walk.judge_function_call(call)
+        return call.state, call.state
+    if not _may_run_function(call, program):
+        return _judge_program(call)
+    after = call.walk.judge_function_call(call)
+    if call.walk.is_surely_function(program) and not is_known_program(program):
+        return after
+    # The function may not exist at this place. Then the program of the same name runs, so both are judged.
+    others = _judge_program(call)
+    return merge_states(after[0], others[0]), merge_states(after[1], others[1])
+
+
+def _judge_program(call: Invocation) -> StatesAfter:
+    """Judge a program by its handler, or by its line of a table."""
+    unchanged: StatesAfter = (call.state, call.state)
+    program = call.program
     # A handler comes before a line: some programs have both, and the handler uses the line.
     handler = find_handler(program)
     if handler is not None:
@@ -92,6 +107,11 @@ def judge_invocation(call: Invocation) -> StatesAfter:
         call.report_effect("execute", target=program)
         call.report_unclear("unknown-program", f"{program} is not in the tables")
     return unchanged
+
+
+def _may_run_function(call: Invocation, program: str) -> bool:
+    """Whether a name may run a function of the script. A path never does, and neither does another program."""
+    return program in call.walk.functions and not call.via and "/" not in (call.name.value or "")
 
 
 def _resolve_program(call: Invocation) -> str | None:
@@ -119,11 +139,14 @@ def _resolve_program(call: Invocation) -> str | None:
             if is_wrapper or is_tool_directory(replace(place, path=directory), call.path_roots):
                 call.report_effect("execute", target=place.path)
                 continue
-            call.report_executed_file(call.name)
+            # `./app serve --help` only tells about itself. Whether that is enough depends on where the file comes from.
+            values = [word.value for word in call.words]
+            asks = values[-1:] == ["--help"] and not {None, "--"} & set(values)
+            call.report_executed_file(call.name, *(call.words[-1:] if asks else ()))
             return None
         name = base
-    # 2. A function of the script hides a program of the same name.
-    if name in call.walk.functions:
+    # 2. A function of the script may hide a program of the same name.
+    if _may_run_function(call, name):
         return name
     if name in RESERVED_WORDS or not _PROGRAM_NAME.fullmatch(name):
         call.report_effect("execute")
@@ -170,6 +193,8 @@ def is_version_or_help(call: Invocation) -> bool:
     program, _, subcommand = call.program.partition(" ")
     if subcommand:
         return asked == "--help" and program in _HELP_BELOW_PROGRAMS
+    if asked == "-v" and program in _SHORT_VERSION:
+        return True
     return asked in _VERSION_OR_HELP or (asked in _HELP_WORDS and program in _HELP_PROGRAMS)
 
 
@@ -196,7 +221,13 @@ def judge_subcommand(call: Invocation) -> None:
             if not is_version_or_help(inner) and not _judge_locked_install(inner):
                 apply_spec(inner, parse_spec(ROWS[name]))
             return
-    # No line fits: the program's own line counts, or the subcommand is unknown.
+    # No line fits. `yarn lint:js` is `yarn run lint:js`, where the name says that it is a script of the project.
+    if call.program in ("yarn", "pnpm") and given.operands and is_task_name(given.operands[0].value or ""):
+        name = f"{call.program} run"
+        apply_arguments(call, replace(spec, always=(), here="", nothing=""), given.without_operands())
+        apply_spec(replace(call, program=name, words=tuple(given.operands), name=Word(name)), parse_spec(ROWS[name]))
+        return
+    # The program's own line counts, or the subcommand is unknown.
     apply_arguments(call, spec, given.without_operands())
     if spec.always:
         return
@@ -219,10 +250,18 @@ def _judge_locked_install(call: Invocation) -> bool:
     required, _, listed = marks.partition("|")
     spec = parse_spec(listed)
     given = read_arguments(spec, call.words)
+    # `pip install .` installs the workspace itself, as `pip install -e .` does.
+    is_own = call.program in _INSTALLS_PACKAGES and bool(given.operands)
+    is_own = is_own and all(word.value is not None and _EDITABLE.fullmatch(word.value) for word in given.operands)
     # One option too many, an unknown word or an operand, and the ordinary line of the program judges all of it.
-    if given.unlisted or given.doubtful or given.operands or not all(word.is_known for word in call.words):
+    if given.unlisted or given.doubtful or not all(word.is_known for word in call.words):
         return False
-    if required.split() and not given.has_option(*required.split()):
+    if given.operands and not is_own:
+        return False
+    if required.split() and not is_own and not given.has_option(*required.split()):
+        return False
+    # A group is one of the workspace's own `pyproject.toml`, unless another file is named before it.
+    if any(not re.fullmatch(r"[\w-]+", value.value or "") for value in given.option_values("--group")):
         return False
     if any(_EDITABLE.fullmatch(value.value or "") is None for value in given.option_values("-e", "--editable")):
         return False
@@ -246,8 +285,11 @@ def apply_options(call: Invocation, spec: ProgramSpec) -> ParsedArguments:
 
 def apply_arguments(call: Invocation, spec: ProgramSpec, given: ParsedArguments) -> None:
     """Judge arguments that are already sorted into options and operands."""
+    outputs = frozenset(id(word) for option, _, word in given.options if option.verb == "write") | frozenset(
+        id(value) for option, value, _ in given.options if option.verb == "write" and value is not None
+    )
     for effect in spec.always:
-        _apply_effect(call, effect, None)
+        _apply_effect(call, effect, None, outputs)
     # `-d:VERB` options replace the verb of the operands.
     changed = [option.operands for option, _, _ in given.options if option.operands]
     operands_become = max(changed, key=_CHANGING_VERBS.count) if changed else spec.rest
@@ -309,7 +351,8 @@ def report_unlisted_options(call: Invocation, spec: ProgramSpec, given: ParsedAr
         call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
 
 
-def _apply_effect(call: Invocation, effect: str, word: Word | None) -> None:
+def _apply_effect(call: Invocation, effect: str, word: Word | None, outputs: frozenset[int] = frozenset()) -> None:
+    """Report an effect of a line. `outputs` are the words that name what the program writes, by identity."""
     if effect in _RUNS_CODE and word is None:
         call.report_environment()
         # The tables list tools that run the workspace's own code as clear. Elsewhere they run other code.
@@ -319,7 +362,9 @@ def _apply_effect(call: Invocation, effect: str, word: Word | None) -> None:
         for argument in call.words:
             for value in argument.values:
                 if value.startswith(("/", "~", "..")):
-                    places += [locate_path(value, cwd, call.path_roots) for cwd in call.state.cwds]
+                    found = [locate_path(value, cwd, call.path_roots) for cwd in call.state.cwds]
+                    # What a build puts into a temporary directory does not run there.
+                    places += [place for place in found if place.where != "temporary" or id(argument) not in outputs]
         if any(place.where != "workspace" and place.matters for place in places):
             call.report_unclear("script", f"{call.program} may run code that lies outside the workspace")
     if effect in EFFECTS:

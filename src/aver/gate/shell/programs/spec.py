@@ -59,7 +59,7 @@ _OPERAND_MARK = lazy_pattern(r"([12$*.@])([a-z-]+)")
 
 _FLAGS = frozenset(("posix", "literal", "lax", "gnu", "no", "onedash"))
 
-READING_VERBS = frozenset(("", "read", "tree", "skip", "sought", "filter"))
+READING_VERBS = frozenset(("", "read", "tree", "contents", "skip", "sought", "filter"))
 """The verbs of a program that only reads."""
 
 

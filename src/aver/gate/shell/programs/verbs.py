@@ -40,6 +40,12 @@ def _edit(call: Invocation, word: Word) -> None:
     call.report_path("write", word)
 
 
+def _contents(call: Invocation, word: Word) -> None:
+    """Judge a file whose contents a program reads that otherwise lists names only."""
+    if word.value != "-":
+        replace(call, name=Word(f"{call.name.short_text} with the contents of")).report_path("read", word)
+
+
 def _object(call: Invocation, word: Word) -> None:
     """Judge a file for a program that takes `@FILE` for more options."""
     if word.prefix.startswith("@"):
@@ -419,6 +425,14 @@ def _staged_path(call: Invocation, word: Word) -> None:
         call.report_path("read", word)
 
 
+def _new_name(call: Invocation, word: Word) -> None:
+    """Judge the last operand of `git mv`: the new name of a file, or the directory that files move to."""
+    call.report_path("write", word)
+    operands = [given for given in call.words if not given.prefix.startswith("-")]
+    if len(operands) == 2 and all(given.is_known for given in call.words):
+        call.note_move("move", operands[0], word)
+
+
 def is_harmless_setting(key: str, value: str | None) -> bool:
     """Whether a setting of git cannot start a program or redirect anything."""
     name = key.lower()
@@ -582,6 +596,20 @@ def _definition(call: Invocation, word: Word) -> None:
         call.report_unclear("environment", f"{word.short_text} may change what cmake runs", word)
 
 
+_SPHINX_BUILDERS = frozenset(
+    (
+        *("html", "dirhtml", "singlehtml", "doctest", "text", "man", "epub", "gettext", "dummy", "spelling", "xml"),
+        *("changes", "coverage", "json", "latex", "texinfo", "pseudoxml", "help"),
+    )
+)
+
+
+def _sphinx_builder(call: Invocation, word: Word) -> None:
+    """Judge the builder of Sphinx. `linkcheck` opens connections, and others run further programs."""
+    if word.value not in _SPHINX_BUILDERS:
+        call.report_unclear("unknown-option", f"what the builder {word.short_text} does was not looked into", word)
+
+
 def _compiler_flags(call: Invocation, word: Word) -> None:
     """Judge flags for a compiler or linker. Some flags name another program to run."""
     if word.value is None or re.search(r"-(?:ext|toolexec|fuse-ld|B|specs|wrapper|plugin)", word.value):
@@ -615,6 +643,7 @@ VERBS: Mapping[str, Verb] = {
     "skip": lambda call, word: None,  # not a path: a pattern, a number, a name
     "read": _read,
     "tree": _read,
+    "contents": _contents,
     "write": _write,
     "delete": lambda call, word: call.report_path("delete", word),
     "edit": _edit,
@@ -674,6 +703,7 @@ VERBS: Mapping[str, Verb] = {
     "unstaged": lambda call, word: call.report_path("git-state", word),
     "committed": _revision_or_path,
     "staged": _staged_path,
+    "renamed": _new_name,
     "setting": _setting,
     # programs that build and run
     "makes": _make_argument,
@@ -683,6 +713,7 @@ VERBS: Mapping[str, Verb] = {
     "project": _project_path,
     "cmakes": _code,
     "definition": _definition,
+    "sphinx": _sphinx_builder,
     "tests": _test_operand,
     "coverreport": _coverage_report,
     "pytestplugin": _pytest_plugin,

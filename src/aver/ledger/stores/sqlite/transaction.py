@@ -25,7 +25,6 @@ _CANONICAL_OF_CHAIN = "SELECT canonical FROM records WHERE chain = ?"
 VALUES_PER_QUERY = 500
 """How many ids or keys one statement looks up; every SQLite takes at least 999 values."""
 
-_ALL_TEXT = {str}
 _KEY_COLUMN = SEARCH_COLUMNS.split(", ").index("key")
 
 # Text is read as bytes, because it may not be UTF-8. A value that is not text is quoted: no lookup by name finds such a
@@ -46,13 +45,15 @@ def parse_chain_row(row: Sequence[Any]) -> ChainRow:
     return ChainRow(number, to_text(tenant), to_text(name), count, head, bool(frozen), origin)
 
 
-def parse_record_row(row: Sequence[Any]) -> RecordRow:
+def parse_record_row(row: tuple[Any, ...]) -> RecordRow:
     """Read a row of sequence, `SEARCH_COLUMNS`, `SEAL_COLUMNS` and perhaps tenant. The seal becomes text."""
-    seal = row[8:13]
-    if set(map(type, seal)) != _ALL_TEXT:
-        seal = tuple(str(value) for value in seal)
-    canonical = row[7] if type(row[7]) is bytes else to_bytes(row[7])
-    return RecordRow(row[0], Sealed(canonical, *seal), tuple(row[1:7]), *row[13:])
+    canonical, digest, signature, signature_pq, signed_at, signed_by = row[7:13]
+    if not type(digest) is type(signature) is type(signature_pq) is type(signed_at) is type(signed_by) is str:
+        digest, signature, signature_pq, signed_at, signed_by = map(str, row[8:13])
+    if type(canonical) is not bytes:
+        canonical = to_bytes(canonical)
+    sealed = Sealed(canonical, digest, signature, signature_pq, signed_at, signed_by)
+    return RecordRow(row[0], sealed, row[1:7], *row[13:])
 
 
 def to_text(value: Any) -> str:

@@ -40,6 +40,7 @@ _PROGRAMS_BY_FUNCTION: Mapping[str, Mapping[str, str]] = {
     },
     "wrappers": {
         "env": "env genv",
+        "cross_env": "cross-env",
         "sudo": "sudo doas",
         "busybox": "busybox toybox",
         "xargs": "xargs gxargs",

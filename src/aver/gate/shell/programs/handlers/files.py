@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from aver.gate.effects.findings import FINDINGS_MAX, locate_path
+from aver.gate.effects.shown_changes import is_ordinary_place
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_options
@@ -22,6 +23,11 @@ _COPY = (
     " --preserve-timestamps --preserve-context --keep-directory-symlink gnu"
 )
 _SETUID_MODE = re.compile(r"(?:[ugoa]*[+=][rwxXt]*s[rwxXt]*,?.*)|0?[4267][0-7]{3}")
+_PLAIN_MODE = lazy_pattern(
+    r"(?:(?:[ugoa]*[-+]x|u[+=][rwxX]+|[ugoa]*\+r|[go]+-[rwx]+|[go]+=(?:r|rx|x)?)(?:,(?!$)|$))+|0?[4-7][0145][0145]"
+)
+"""Modes that give nobody but the owner the right to write, and that leave the owner at least the right to read."""
+_PLAIN_CHMOD_OPTIONS = frozenset(("-v", "-c", "-f", "--verbose", "--changes", "--quiet", "--silent"))
 _CHMOD = (
     "-[RvcfhHLP] --reference=read --from= --preserve-root --no-preserve-root --recursive --verbose --changes --silent"
     " --quiet --dereference --no-dereference gnu"
@@ -55,6 +61,18 @@ def copy(call: Invocation) -> None:
         call.report_copying(target, sources)
         if spills:
             call.report_unpacking(target)
+    is_plain = not given.unlisted and {option.name for option, _, _ in given.options} <= _PLAIN_COPY_OPTIONS
+    if is_plain and len(sources) == len(targets) == 1 and call.program in ("cp", "mv", "gcp", "gmv"):
+        call.note_move("copy" if call.program in ("cp", "gcp") else "move", sources[0], targets[0])
+
+
+_PLAIN_COPY_OPTIONS = frozenset(
+    (
+        *("-p", "-v", "-n", "-i", "-f", "-u", "-T", "--preserve", "--verbose", "--no-clobber", "--interactive"),
+        *("--force", "--update", "--no-target-directory"),
+    )
+)
+"""Options with which one file gets one copy or one new name, and nothing else."""
 
 
 _DD_SETTINGS = frozenset(
@@ -104,13 +122,37 @@ def chmod(call: Invocation) -> None:
     for mode in modes:
         if call.program == "chmod" and (mode.value is None or _SETUID_MODE.fullmatch(mode.value)):
             call.report_effect("privilege", mode)
+    is_plain = (
+        call.program == "chmod"
+        and bool(modes)
+        and all(mode.value is not None and _PLAIN_MODE.fullmatch(mode.value) for mode in modes)
+        and not given.unlisted
+        and {option.name for option, _, _ in given.options} <= _PLAIN_CHMOD_OPTIONS
+    )
     for word in operands:
-        call.report_path("write", word)
+        call.report_path("file-state" if is_plain and _is_ordinary_file(call, word) else "write", word)
         for path in word.values:
             # Rights outside the workspace belong to the system.
             zones = {locate_path(path, cwd, call.path_roots).where for cwd in call.state.cwds}
             if not zones <= {"workspace", "temporary", "unknown"}:
                 call.report_effect("system", word, target=path)
+
+
+def _is_ordinary_file(call: Invocation, word: Word) -> bool:
+    """Whether a word names a file of the workspace that is no tool, no setting, and not guarded."""
+    places = [locate_path(value, cwd, call.path_roots) for value in word.values for cwd in call.state.cwds]
+    inside = f"{call.path_roots.workspace}/"
+    return (
+        bool(places)
+        and not word.is_pattern
+        and all(
+            place.where == "workspace"
+            and not place.classes
+            and place.path.startswith(inside)
+            and is_ordinary_place(place.path[len(inside) :])
+            for place in places
+        )
+    )
 
 
 def ln(call: Invocation) -> None:

@@ -32,7 +32,7 @@ _WRITE_ACTIONS = frozenset(("-fprint", "-fprint0", "-fls"))
 _FD = (
     "-[vhVr] -e= -t= -E= -d= -g -H -I -u -L -p -a -0 -1 -q -l -S= -j= -c= -o= -F -s -i --extension= --type= --exclude="
     " --max-depth= --min-depth= --exact-depth= --size= --changed-within= --changed-before= --owner= --format="
-    " --threads= --color= --base-directory=read --ignore-file=read --max-results= --path-separator="
+    " --threads= --color= --base-directory=read --ignore-file=contents --max-results= --path-separator="
     " --search-path=read --and= --newer= --older= --glob --hidden --no-ignore --unrestricted --follow"
     " --full-path --absolute-path --list-details --no-ignore-vcs --no-ignore-parent --ignore-case --case-sensitive"
     " --fixed-strings --regex --print0 --prune --strip-cwd-prefix? --one-file-system --quiet --show-errors --no-hidden"

@@ -60,6 +60,13 @@ def env(call: Invocation) -> None:
         call.report_effect("secret", target="environment")
 
 
+def cross_env(call: Invocation) -> None:
+    """Judge `cross-env NAME=VALUE PROGRAM`, which sets variables on every system and then runs a program."""
+    rest = _take_assignments(call, call.words)
+    if rest:
+        call.judge_words(rest)
+
+
 def printenv(call: Invocation) -> None:
     names = apply_options(call, parse_spec("-0 --null")).operands
     if not names:

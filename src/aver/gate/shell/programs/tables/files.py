@@ -25,7 +25,7 @@ base64, base32, basenc :: -[dD] -w= -b= -i?read -o=write --decode --ignore-garba
   --output=write --base64 --base64url --base32 --base32hex --base16 --base2msbf --base2lsbf --z85 gnu *read
 head, tail :: -[qvzfFr] -n= -c= -s= -b= --lines= --bytes= --quiet --silent --verbose --zero-terminated --follow? \
   --retry --pid= --sleep-interval= --max-unchanged-stats= gnu *read
-wc :: -[cmlLw] --bytes --chars --lines --max-line-length --words --total= --debug --files0-from=read gnu *read
+wc :: -[cmlLw] --bytes --chars --lines --max-line-length --words --total= --debug --files0-from=contents gnu *read
 od :: -[vabcdfiloshxBDeFHILOX] -A= -j= -N= -S= -t= -w? --address-radix= --endian= --skip-bytes= --read-bytes= \
   --strings? --format= --output-duplicates --width? --traditional gnu *read
 hexdump, hd :: -[bcCdoxvX] -L? -e= -f=read -n= -s= --one-byte-octal --one-byte-char --canonical --two-bytes-decimal \
@@ -126,21 +126,22 @@ exa, eza, lsd :: -[1lGRTxFaAdDrShHimUubBgnNSOXoZ] -s= -t= -L= -I= -w= -A --oneli
   --time= --level= --ignore-glob= --color? --colour? --color-scale? --time-style= --group-directories-first \
   --hyperlink --depth= --date= --icon= --size= --permission= --total-size --width= *read .read
 tree :: -[adflxqNpugshDFivtcUrJXSnCAQ] -L= -P= -I= -o=write -H= -T= -R --charset= --filelimit= --timefmt= \
-  --gitfile=read --infofile=read --gitignore --info --fromfile --fromtabfile --noreport --dirsfirst --filesfirst \
-  --sort= --inodes --device --si --du --matchdirs --ignore-case --prune --nolinks --metafirst --hintro=read \
-  --houtro=read --compress= --hyperlink --scheme= --authority= --opt-toggle --sort *read .read
-du :: -[0abcDHhklLmPSsxnrIA] -d= -t= -B= -X=read --null --all --apparent-size --bytes --total --dereference-args \
+  --gitfile=contents --infofile=contents --gitignore --info --fromfile:contents --fromtabfile:contents --noreport \
+  --dirsfirst --filesfirst --sort= --inodes --device --si --du --matchdirs --ignore-case --prune --nolinks \
+  --metafirst --hintro=contents --houtro=contents --compress= --hyperlink --scheme= --authority= --opt-toggle --sort \
+  *read .read
+du :: -[0abcDHhklLmPSsxnrIA] -d= -t= -B= -X=contents --null --all --apparent-size --bytes --total --dereference-args \
   --human-readable --inodes --dereference --count-links --no-dereference --separate-dirs --si --summarize \
-  --one-file-system --block-size= --time-style= --max-depth= --threshold= --exclude= --exclude-from=read \
-  --files0-from=read --time? gnu *read .read
+  --one-file-system --block-size= --time-style= --max-depth= --threshold= --exclude= --exclude-from=contents \
+  --files0-from=contents --time? gnu *read .read
 # Its operands name file systems: it shows how full they are, nothing of their files.
 df :: -[aHhiklPTvgmnbYI] -B= -t= -x= --all --human-readable --si --inodes --local --no-sync --portability --sync \
   --total --print-type --block-size= --output? --type= --exclude-type= gnu *skip
 stat :: -[LflsxFrqn] -c= -t? --dereference --file-system --cached= --terse --format= --printf= gnu *read
-file :: -[bcdiIkLhnN0prsSvzZlE] -e= -F= -P= -f=read!?unknown-target -m=program --brief --checking-printout --mime \
+file :: -[bcdiIkLhnN0prsSvzZlE] -e= -F= -P= -f=contents!?unknown-target -m=program --brief --checking-printout --mime \
   --mime-type --mime-encoding --apple --extension --keep-going --list --dereference --no-dereference --no-buffer \
   --no-pad --print0 --preserve-date --raw --special-files --no-sandbox --uncompress --uncompress-noreport --debug \
-  --files-from=read!?unknown-target --magic-file=program --exclude= --exclude-quiet= --parameter= --separator= \
+  --files-from=contents!?unknown-target --magic-file=program --exclude= --exclude-quiet= --parameter= --separator= \
   -C!write --compile!write gnu *read
 readlink, realpath :: -[femnqsvzLP] --canonicalize --canonicalize-existing --canonicalize-missing --no-newline \
   --quiet --silent --verbose --zero --logical --physical --strip --no-symlinks --relative-to= --relative-base= gnu \

@@ -133,7 +133,7 @@ git restore :: -[qm] -s= --source= --conflict= --pathspec-from-file=!delete,?unk
   --theirs --recurse-submodules!delete --ignore-skip-worktree-bits gnu no *restores
 git rm :: -[nqfr] --dry-run --quiet --force --ignore-unmatch --sparse --pathspec-from-file=!delete,?unknown-target \
   --pathspec-file-nul --cached:unstaged gnu no *delete
-git mv :: -[vnfk] --verbose --dry-run --force --sparse gnu no *edit $write
+git mv :: -[vnfk] --verbose --dry-run --force --sparse gnu no *edit $renamed
 git clean :: -[qfidxX] -e= --exclude= --quiet --force --interactive -n:skip --dry-run:skip gnu no *delete .delete
 # What follows are paths to set aside, or the name of an entry: nothing is lost by it.
 git stash, git stash {push save pop apply branch create store} :: -[kSpqua] -m= --message= --keep-index --staged \

@@ -165,7 +165,7 @@ uv sync :: | -[qv] --frozen --locked --all-extras --all-groups --extra= --group=
   --no-progress --no-default-groups --no-editable --check --dry-run
 pip install, uv pip install :: -e --editable | -[qv] -e= --editable= --no-deps --no-build-isolation --quiet \
   --verbose --no-input --no-color --disable-pip-version-check --no-warn-script-location --progress-bar= \
-  --no-cache-dir
+  --no-cache-dir --group=
 poetry install :: | -[nqv] --no-root --sync --no-dev --with= --without= --only= --only-root --extras= -E= \
   --all-extras --no-interaction --no-ansi --quiet --verbose --no-directory --all-groups --compile --dry-run
 cargo fetch :: --locked --frozen | -[qv] --locked --frozen --offline --quiet --verbose --target= --color=

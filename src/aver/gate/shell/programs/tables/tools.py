@@ -144,8 +144,15 @@ coverage erase :: --rcfile=program --data-file=delete .delete
 coverage run :: -[paLq] -m= --source= --omit= --include= --rcfile=project --append --branch --parallel-mode \
   --concurrency= --context= --data-file=write --debug= --timid --pylib --module --source-pkg= posix +execute *skip
 coverage :: --rcfile=program
+sphinx-build :: -[aEnvqQTNWCh] -b=sphinx -M=sphinx -d=template -j= -t= -c=project -w=write -D=!?environment \
+  -A=!?environment -P!?dynamic-code --builder=sphinx --jobs= --write-all --fresh-env --tag= --conf-dir=project \
+  --doctree-dir=template --isolated --define=!?environment --html-define=!?environment --nitpicky --verbose --quiet \
+  --silent --warning-file=write --fail-on-warning --keep-going --exception-on-warning --show-traceback --no-color \
+  --color --pdb!?dynamic-code +execute 1project 2template *project
+golint :: -min_confidence= -set_exit_status onedash *read .read
+misspell :: -w:edit -error -locale= -i= -j= -q -source= -debug -legal -f= -o=write onedash *read
 # Unclear in any case: servers, notebooks, builders and shells.
-sphinx-build, mkdocs, pdoc, jupyter, jupyter-nbconvert, nbstripout, papermill, pip-audit, safety, twine, flit, \
+mkdocs, pdoc, jupyter, jupyter-nbconvert, nbstripout, papermill, pip-audit, safety, twine, flit, \
   build, cibuildwheel, maturin, scons, waf, invoke, doit, fabric, alembic, django-admin, flask, uvicorn, gunicorn, \
   hypercorn, celery, streamlit, gradio, airflow, dbt, dvc, mlflow, wandb, huggingface-cli, cookiecutter, copier, \
   pyinstaller, nuitka, cython, f2py, py-spy, memray, scalene, kernprof, snakeviz, ipython, bpython, ptpython, pdb, \
@@ -380,11 +387,35 @@ playwright, next, nuxt, vite, astro, ng, nx, biome, rails :: -[cghwluxjdevnqprR]
   --only-changed? --last-failed --fully-parallel --forbid-only --trace= --quiet --pass-with-no-tests \
   --ignore-snapshots --seed= --backtrace --name= --strict --experimental-app-only --experimental-build-mode= \
   --no-mangling +execute
+rollup :: -[mhv] -c?project --config?project -i= -o=write -d=write -f= -n= -e= -g= -p=code -w!execute,?unknown-option \
+  --input= --file=write --dir=write --format= --name= --external= --globals= --sourcemap? --silent --plugin=code \
+  --configPlugin=code --environment=!?environment --bundleConfigAsCjs --failAfterWarnings --logLevel= --perf \
+  --treeshake? --no-treeshake --no-strict --watch!execute,?unknown-option +execute *project
+# Its first operand is the task: `effects.routine_commands` says which ones build.
+webpack :: -[hv] -c=project -m= -o=write -d= -t= --config=project --config-name= --mode= --env= --output-path=write \
+  --entry=project --devtool= --target= --stats? --color --no-color --progress? --profile --json?write --merge \
+  --node-env= --fail-on-warnings --no-devtool -w!execute,?unknown-option --watch!execute,?unknown-option \
+  --analyze!execute,?unknown-option +execute
+tsup :: -[h] -d=write --out-dir=write --outDir=write --config=project --format= --dts? --dts-only --dts-resolve \
+  --minify? --clean --target= --sourcemap? --external= --splitting --no-splitting --treeshake? --global-name= \
+  --platform= --silent --legacy-output --tsconfig=read --no-config --watch!execute,?unknown-option \
+  --onSuccess=code --on-success=code +execute *project
+c8, nyc :: -r= -o=write -n= -x= -c=project -s --reporter= --report-dir=write --reports-dir=write \
+  --temp-directory=write --temp-dir=write --check-coverage --lines= --functions= --branches= --statements= --all \
+  --src= --exclude= --include= --per-file --skip-full --clean --no-clean --config=project --cwd=project \
+  --require=project --silent --exclude-after-remap --extension= --cache? --no-cache --nycrc-path=project posix *command
+uvu :: -[bcqth] -r=project -C=project -i= --require=project --cwd=project --ignore= --bail --quiet --color --tsmodule \
+  +execute *project
+standard :: -[hv] --fix --global= --plugin=project --env= --parser=project --ext= --verbose --cwd=project --stdin \
+  +execute *project
+# Their operands are names of scripts in `package.json`; `effects.routine_commands` says which ones build.
+run-s, run-p, npm-run-all :: -[cnslpr] --continue-on-error --print-label --print-name --silent --parallel --serial \
+  --sequential --race --aggregate-output --max-parallel= --npm-path=program +execute *skip
 # They serve, watch, bundle, migrate, publish or generate. A rule asks about each of them.
-tap, cypress, wdio, nightwatch, testcafe, c8, nyc, uvu, standard, knip, depcheck, madge, size-limit, commitlint, \
-  lint-staged, webpack, rollup, esbuild, parcel, swc, babel, tsup, remix, gatsby, vue, svelte-kit, ember, turbo, \
+tap, cypress, wdio, nightwatch, testcafe, knip, depcheck, madge, size-limit, commitlint, \
+  lint-staged, esbuild, parcel, swc, babel, remix, gatsby, vue, svelte-kit, ember, turbo, \
   lerna, rush, gulp, grunt, storybook, typedoc, jsdoc, api-extractor, changeset, release-it, semantic-release, \
-  nodemon, concurrently, npm-run-all, run-s, run-p, cross-env, wait-on, serve, http-server, json-server, \
+  nodemon, concurrently, wait-on, serve, http-server, json-server, \
   live-server, prisma, drizzle-kit, knex, sequelize, typeorm, graphql-codegen, openapi-generator, orval, expo, \
   react-native, metro, electron, electron-builder, tauri, cap, ionic, quasar, docusaurus, vitepress, vuepress, \
   eleventy, hexo :: lax -o=write +execute

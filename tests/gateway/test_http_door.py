@@ -1,0 +1,285 @@
+"""`POST /act`: who may call, which sessions and callers a client may name, and calls that a principal signed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aver.gateway.act_records import revocation_key
+from aver.gateway.delegation import sign_delegation
+from aver.gateway.ingress import sign_ingress
+from aver.gateway.parts.http_door import HttpDoor
+from aver.gateway.settings import GatewayClient
+from aver.keys import SeedSigner
+from aver.serving.sockets import PartAddress, bind_loopback, bind_unix
+from aver.serving.tokens import digest_token
+from support.acts import Office, open_office
+from support.apart import preview, write
+from support.parts import exchange, head_of, read_all, short_directory, status_of
+
+ACME, OTHER = SeedSigner(b"\1" * 32), SeedSigner(b"\2" * 32)
+OWNER, BOT, STRANGER = "o" * 43, "b" * 43, "s" * 43
+BOT_CLIENT = GatewayClient("bot", digest_token(BOT), sessions=("build-*",), callers=("agent:build",))
+
+
+class Caller:
+    """Calls a door with raw requests."""
+
+    def __init__(self, office: Office, address: PartAddress) -> None:
+        self.office = office
+        self.address = address
+        self.nonces = 0
+
+    def post(self, act: Any, *, token: str = "", **headers: str) -> tuple[int, dict[str, Any]]:
+        body = act if isinstance(act, bytes) else json.dumps(act).encode()
+        shown = {"Authorization": f"Bearer {token}" if token else "", **headers}
+        answer = exchange(self.address, head_of(self.address, path="/act", length=len(body), **shown), body)
+        return status_of(answer), json.loads(answer.partition(b"\r\n\r\n")[2])
+
+    def act(self, act: Any, *, token: str = "", **headers: str) -> dict[str, Any]:
+        status, answer = self.post(act, token=token, **headers)
+        assert status == 200
+        return answer
+
+    def sign(self, act: Any, signer: SeedSigner = ACME, **changes: Any) -> dict[str, str]:
+        self.nonces += 1
+        given: dict[str, Any] = {
+            "method": "POST",
+            "path": "/act",
+            "principal": "ext:acme",
+            "session": "s1",
+            "time": int(time.time()),
+            "nonce": f"nonce-{self.nonces:016}",
+            "body": json.dumps(act).encode(),
+            "delegation": delegate(),
+        }
+        signed = sign_ingress(signer, **{**given, **changes})
+        return {name.replace("-", "_"): value for name, value in signed.items()}
+
+
+def delegate(signer: SeedSigner = ACME, **changes: Any) -> str:
+    given: dict[str, Any] = {
+        "iss": "ext:acme",
+        "sub": "agent:writer",
+        "session": "s1",
+        "scope": ("*",),
+        "expires": (datetime.now(UTC) + timedelta(hours=1)).isoformat(),
+        "jti": "dlg_1",
+    }
+    return sign_delegation(signer, **{**given, **changes})
+
+
+@pytest.fixture
+def open_door(tmp_path: Path, aver_home: Path) -> Iterator[Callable[..., Caller]]:
+    """A function that opens a door with settings of its own, on a Unix socket or on TCP."""
+    aver_home.mkdir(mode=0o700)
+    principals = {"ext:acme": ACME, "ext:other": OTHER}
+    tables = [f'[gateway.principals."{name}"]\nkey = "{key.public.ed25519}"\n' for name, key in principals.items()]
+    (aver_home / "config.toml").write_text("".join(tables))
+    import threading
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+
+        def opened(*, tcp: bool = False, **changes: Any) -> Caller:
+            office = stack.enter_context(open_office(tmp_path / "work", **changes))
+            directory = stack.enter_context(short_directory())
+            listener = bind_loopback(0) if tcp else bind_unix(directory / "gateway.sock")
+            server = HttpDoor(office.gateway, OWNER, clock=office.clock).build_server(lambda: {"ok": True})
+            thread = threading.Thread(target=server.serve, args=([listener],))
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.stop)
+            return Caller(office, listener.address)
+
+        yield opened
+
+
+@pytest.fixture
+def door(open_door: Callable[..., Caller]) -> Caller:
+    return open_door(clients=(BOT_CLIENT,))
+
+
+def doors_of(office: Office) -> list[dict[str, str]]:
+    found = [record.to_dict() for record in office.ledger.find(kind="act.preview")]
+    return [each["context"]["environment"]["gateway"]["ingress"] for each in found]
+
+
+def test_the_user_who_runs_the_door_needs_no_token_at_its_socket(door: Caller) -> None:
+    assert door.act(write())["reason_code"] == "ALLOW"
+    assert doors_of(door.office) == [{"kind": "uid", "identity": f"owner:uid ({os.geteuid()})"}]
+    assert (door.office.workspace / "a.txt").read_text() == "one\n"
+
+
+def test_over_tcp_a_token_is_needed(open_door: Callable[..., Caller]) -> None:
+    door = open_door(tcp=True)
+    for token in ("", STRANGER):
+        assert door.post(write(), token=token)[0] == 401
+    assert not list(door.office.ledger.find(kind="act.preview"))
+    assert door.act(write(), token=OWNER)["reason_code"] == "ALLOW"
+    assert doors_of(door.office) == [{"kind": "token", "identity": "owner:token"}]
+
+
+def test_a_token_that_is_wrong_is_refused_also_from_the_right_user(door: Caller) -> None:
+    assert door.post(write(), token=STRANGER)[0] == 401
+
+
+def test_a_client_names_only_its_sessions_and_callers(door: Caller) -> None:
+    act = write(caller="agent:build")
+    assert door.act(act, token=BOT, Aver_Session="build-1")["reason_code"] == "ALLOW"
+    assert doors_of(door.office) == [{"kind": "token", "identity": "bot"}]
+    assert door.act(act, token=BOT, Aver_Session="other")["reason_code"] == "INGRESS_CONFLICT"
+    assert door.act(write(), token=BOT, Aver_Session="build-1")["reason_code"] == "INGRESS_CONFLICT"
+    for session in ("build-/x", "build-" + "x" * 200, "build-ä"):
+        assert door.act(act, token=BOT, Aver_Session=session)["reason_code"] == "BAD_REQUEST"
+
+
+def test_a_client_without_a_session_has_one_for_itself(door: Caller) -> None:
+    tx_id = door.act(preview())["data"]["tx_id"]
+    assert door.act(write(inputs={"tx_id": tx_id}, caller="agent:build"), token=BOT)["reason_code"] == (
+        "TX_SESSION_MISMATCH"
+    )
+    assert door.act(write(inputs={"tx_id": tx_id}))["reason_code"] == "ALLOW"
+
+
+def test_a_client_by_user_id(open_door: Callable[..., Caller]) -> None:
+    client = GatewayClient("me", uid=os.geteuid(), callers=("agent:me",))
+    door = open_door(clients=(client,))
+    assert door.act(write())["reason_code"] == "INGRESS_CONFLICT"
+    assert door.act(write(caller="agent:me"))["reason_code"] == "ALLOW"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"a": 1, "a": 2}'])
+def test_a_body_that_is_not_json(door: Caller, body: bytes) -> None:
+    status, answer = door.post(body)
+    assert (status, answer["status"], answer["reason_code"]) == (400, "DENY", "BAD_REQUEST")
+
+
+def test_a_body_that_is_no_act_is_a_decision(door: Caller) -> None:
+    for body in ([], {}, write(more=1), write(inputs=[])):
+        assert door.act(body)["reason_code"] == "BAD_REQUEST"
+    assert len(list(door.office.ledger.find(kind="act.preview"))) == 4
+
+
+def test_a_web_page_is_refused(door: Caller) -> None:
+    assert door.post(write(), Origin="http://example.com")[0] == 403
+    assert door.post(write(), Host="example.com")[0] == 421
+
+
+def test_there_is_no_other_path(door: Caller) -> None:
+    answer = exchange(door.address, head_of(door.address, path="/exec/write_file", Authorization=""))
+    assert status_of(answer) == 404
+
+
+class TestFederated:
+    def test_a_signed_call_acts_for_its_principal(self, door: Caller) -> None:
+        answer = door.act(write(), **door.sign(write()))
+        assert answer["reason_code"] == "ALLOW", answer
+        [record] = door.office.ledger.find(kind="act.ingress")
+        content = record.to_dict()
+        assert content["outcome"]["result"]["principal"] == "ext:acme"
+        assert content["authority"]["chain"][0]["purpose"] == "ingress"
+        assert doors_of(door.office) == [{"kind": "federated", "identity": "ext:acme"}]
+        assert door.office.kinds() == ["act.ingress", "act.preview", "act.commit", "act.outcome"]
+        assert door.office.ledger.verify().status == "verified"
+
+    def test_the_same_call_again_is_a_replay_and_does_nothing(self, door: Caller) -> None:
+        headers = door.sign(write())
+        assert door.act(write(), **headers)["reason_code"] == "ALLOW"
+        (door.office.workspace / "a.txt").unlink()
+        count = len(door.office.kinds())
+        assert door.act(write(), **headers)["reason_code"] == "INGRESS_REPLAY"
+        assert not (door.office.workspace / "a.txt").exists()
+        assert len(door.office.kinds()) == count
+
+    def test_a_nonce_is_used_up_also_by_an_act_that_is_denied(self, door: Caller) -> None:
+        act = write(inputs={"relpath": "../a", "content": ""})
+        headers = door.sign(act)
+        assert door.act(act, **headers)["reason_code"] == "WORKSPACE_PATH_BLOCKED"
+        assert door.act(act, **headers)["reason_code"] == "INGRESS_REPLAY"
+
+    def test_principals_do_not_use_up_each_others_nonces(self, door: Caller) -> None:
+        nonce = "x" * 16
+        assert door.act(write(), **door.sign(write(), nonce=nonce))["reason_code"] == "ALLOW"
+        token = delegate(OTHER, iss="ext:other")
+        act = write("b.txt")
+        headers = door.sign(act, OTHER, principal="ext:other", nonce=nonce, delegation=token)
+        assert door.act(act, **headers)["reason_code"] == "ALLOW"
+
+    @pytest.mark.parametrize(
+        ("change", "code"),
+        [
+            (lambda headers: headers | {"Aver_Signature": headers["Aver_Signature"][:-1] + "0"}, "INVALID"),
+            (lambda headers: headers | {"Aver_Session": "s2"}, "INVALID"),
+            (lambda headers: headers | {"Aver_Principal": "ext:other"}, "INVALID"),
+            (lambda headers: headers | {"Aver_Principal": "ext:nobody"}, "INVALID"),
+            (lambda headers: headers | {"Aver_Nonce": "y" * 16}, "INVALID"),
+            (lambda headers: headers | {"Aver_Nonce": "short"}, "INVALID"),
+            (lambda headers: headers | {"Aver_Delegation": delegate(jti="dlg_2")}, "INVALID"),
+            (lambda headers: headers | {"Aver_Delegation": ""}, "INVALID"),
+            (lambda headers: headers | {"Aver_Signature": ""}, "REQUIRED"),
+            (lambda headers: headers | {"Aver_Time": ""}, "REQUIRED"),
+        ],
+    )
+    def test_a_changed_header_is_refused_and_recorded_nowhere(
+        self, door: Caller, change: Callable[[Mapping[str, str]], Mapping[str, str]], code: str
+    ) -> None:
+        headers = door.sign(write())
+        if headers["Aver_Signature"].endswith("0"):
+            headers = door.sign(write(), nonce="another-nonce-000")
+        answer = door.act(write(), **change(headers))
+        assert answer["reason_code"] == f"INGRESS_SIGNATURE_{code}"
+        assert not list(door.office.ledger.find(type="auth"))
+        # The refused call has not used the nonce up.
+        assert door.act(write(), **headers)["reason_code"] == "ALLOW"
+
+    def test_a_changed_body_is_refused(self, door: Caller) -> None:
+        assert door.act(write(content="two\n"), **door.sign(write()))["reason_code"] == "INGRESS_SIGNATURE_INVALID"
+
+    @pytest.mark.parametrize("ahead", [-61, 61])
+    def test_an_old_or_future_call_has_expired(self, door: Caller, ahead: int) -> None:
+        headers = door.sign(write(), time=int(time.time()) + ahead)
+        assert door.act(write(), **headers)["reason_code"] == "INGRESS_EXPIRED"
+
+    def test_a_header_twice_is_no_request(self, door: Caller) -> None:
+        headers = door.sign(write())
+        body = json.dumps(write()).encode()
+        head = head_of(door.address, path="/act", length=len(body), Authorization="", **headers)
+        twice = head[:-2] + f"Aver-Nonce: {headers['Aver_Nonce']}\r\n\r\n".encode()
+        with door.address.connect(30) as connection:
+            connection.sendall(twice + body)
+            assert status_of(read_all(connection)) == 400
+
+    @pytest.mark.parametrize(
+        "constraints",
+        [{"external_principal": "ext:other"}, {"delegation_token": "other"}],
+    )
+    def test_a_body_in_conflict_is_refused(self, door: Caller, constraints: dict[str, str]) -> None:
+        act = write(constraints=constraints)
+        assert door.act(act, **door.sign(act))["reason_code"] == "INGRESS_CONFLICT"
+
+    def test_a_body_may_repeat_what_the_headers_say(self, door: Caller) -> None:
+        token = delegate()
+        act = write(constraints={"external_principal": "ext:acme", "delegation_token": token})
+        assert door.act(act, **door.sign(act, delegation=token))["reason_code"] == "ALLOW"
+
+    def test_a_call_without_a_delegation_is_refused(self, door: Caller) -> None:
+        headers = door.sign(write(), delegation=None)
+        assert door.act(write(), **headers)["reason_code"] == "DELEGATION_REQUIRED"
+
+    def test_a_revoked_delegation(self, door: Caller) -> None:
+        from aver import Capsule
+
+        door.office.ledger.append("notes.x", Capsule(type="auth"), key=revocation_key("dlg_1"))
+        assert door.act(write(), **door.sign(write()))["reason_code"] == "DELEGATION_REVOKED"
+
+    def test_a_token_of_a_client_does_not_help_an_unsigned_principal(self, door: Caller) -> None:
+        answer = door.act(write(), token=OWNER, Aver_Principal="ext:acme")
+        assert answer["reason_code"] == "INGRESS_SIGNATURE_REQUIRED"
