@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 DECISION_KIND = "gate.decision"
 """As in `aver.gate.decision_record`, which lists without a decision need not load."""
 
+ACT_KINDS = frozenset({"act.preview", "act.commit", "act.outcome"})
+"""As in `aver.gateway.act_records`."""
+
 CHAIN_WIDTH = 28
 """Columns for a chain's name in a list of several chains."""
 
@@ -61,11 +64,29 @@ def to_record_line(record: Sealed) -> RecordLine:
             status=str(outcome.get("status", "")),
             summary=str(outcome.get("summary") or trigger.get("request") or ""),
             id=record.id,
-            text=_decision_text(record, content) if record.kind == DECISION_KIND else "",
+            text=_describe(record, content),
         )
     except (AverError, AttributeError, KeyError, TypeError, ValueError):
         words = "cannot be read; aver verify shows what is wrong"
         return RecordLine(**seal, sequence=None, type="?", kind="?", status="?", summary=words, id="")
+
+
+def _describe(record: Sealed, content: dict[str, Any]) -> str:
+    """The words about a record whose summary says too little; empty for all others."""
+    if record.kind == DECISION_KIND:
+        return _decision_text(record, content)
+    return _act_text(content) if record.kind in ACT_KINDS else ""
+
+
+def _act_text(content: dict[str, Any]) -> str:
+    """A record of an act in one line: `PREVIEW of SendMessage: POLICY_DENY by agent:mail for partner, a_kR3vX0…: …`."""
+    outcome, result = content["outcome"], content["outcome"]["result"]
+    context, approver = result.get("context") or {}, content["authority"].get("approver")
+    principal = f" for {context['external_principal']}" if "external_principal" in context else ""
+    approved = f", approved by {approver}" if approver else ""
+    detail = f": {result['detail']}" if result.get("detail") else ""
+    caller = content["trigger"].get("source")
+    return f"{outcome.get('summary')} by {caller}{principal}, {result.get('action_id')}{approved}{detail}"
 
 
 def _decision_text(record: Sealed, content: dict[str, Any]) -> str:
