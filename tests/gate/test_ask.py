@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aver.gate.facts.session import LOOK_BACK
 
 from aver import Ledger, open_ledger
 from aver.gate.action import Action
@@ -18,6 +17,7 @@ from aver.gate.ask import Answer, ask
 from aver.gate.decide import MAX_RETRIES
 from aver.gate.decision import NO_OUTCOMES_REASON
 from aver.gate.decision_record import RecordedDecision
+from aver.gate.facts.session import LOOK_BACK
 from aver.gate.policy.rules_source import pin_rules
 from aver.gate.replay import replay_decision
 from support.approvals import enrolled, somebody

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aver.gate.facts.session import LOOK_BACK
 
 import aver
 from aver import Ledger
@@ -18,6 +17,7 @@ from aver.gate.action import Action
 from aver.gate.approvals import approve
 from aver.gate.ask import Answer, ask
 from aver.gate.decision_record import decision_chain
+from aver.gate.facts.session import LOOK_BACK
 from aver.gate.outcomes.reports import record_outcome
 from support.approvals import enrolled, somebody
 

@@ -202,7 +202,7 @@ class Facts:
     written: str | None = None
     """The change that a command makes to files, as a unified diff, where the command shows all of it."""
     unseen: tuple[str, ...] = ()
-    """The files that the session has changed and nobody has looked at: see `gate.facts.session_state`. Absolute paths."""
+    """Absolute paths of files that the session has changed and nobody has looked at: see `gate.facts.session_state`."""
     asked: tuple[Mapping[str, Any], ...] = ()
     """The calls that the client asks its person about, while their end is open: see `gate.facts.session_state`."""
     git: Mapping[str, Any] = field(default_factory=dict)

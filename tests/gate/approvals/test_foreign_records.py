@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aver.gate.facts.session import DIRECTORY, LOOK_BACK
 
 import aver
 from aver import Action, IntegrityError, Ledger, Refused, SeedSigner, ToolCall
@@ -27,6 +26,7 @@ from aver.gate.approvals import (
 )
 from aver.gate.approvals.roster import ENROLMENT, Approver, enrolment_content
 from aver.gate.decision_record import find_decisions, gate_id_for
+from aver.gate.facts.session import DIRECTORY, LOOK_BACK
 from aver.keys import Statement, load_seed_signer, sign_statement
 from aver.ledger.bundle import export_bundle, import_bundle
 from aver.verdict import Verdict

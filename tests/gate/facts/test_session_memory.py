@@ -9,11 +9,12 @@ from typing import Any
 
 import orjson
 import pytest
-from aver.gate.facts.session import DIRECTORY, LOOK_BACK, UNSAVED_MAX, _digest, load_session_facts
 
 import aver
 from aver import Action, Ledger, clock
-from aver.gate import own_records, session
+from aver.gate import own_records
+from aver.gate.facts import session
+from aver.gate.facts.session import DIRECTORY, LOOK_BACK, UNSAVED_MAX, _digest, load_session_facts
 from aver.verdict import ChainJudge
 from support.aver_command import tampering
 

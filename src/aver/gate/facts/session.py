@@ -69,8 +69,8 @@ from aver.gate.decision_record import (
     RecordedDecision,
     decision_chain,
 )
-from aver.gate.own_records import OwnRecords
 from aver.gate.facts.session_state import EMPTY_SESSION
+from aver.gate.own_records import OwnRecords
 from aver.ledger import Head, Ledger
 
 if TYPE_CHECKING:
