@@ -1,7 +1,7 @@
 """Says whether a command may run code of the workspace without anyone being asked. Pure: it gets all texts as facts.
 
 A build, a test or a script runs code that the agent may have written a moment ago. So Aver remembers which files of a
-session were changed *unseen* (`gate.session`), and looks into the code before it runs:
+session were changed *unseen* (`gate.session_state`), and looks into the code before it runs:
 
     1. `list_code` names what must be looked into: the files that were changed unseen, the scripts that the command
        names, and code in its arguments.
