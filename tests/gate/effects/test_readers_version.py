@@ -12,7 +12,7 @@ from aver.gate.effects.known_agents import READERS_VERSION
 GATE = Path(aver.gate.__file__).parent
 
 SOURCES = (
-    *("effects", "shell", "decide.py", "policy/query.py", "policy/standing_rules.py"),
+    *("effects", "shell", "decide.py", "facts/session_state.py", "policy/query.py", "policy/standing_rules.py"),
     *("risk/diff.py", "risk/diff_model.py", "risk/estimate.py", "risk/features.py", "risk/model.py"),
 )
 """The code whose result a decision's record holds: what replay computes again."""
