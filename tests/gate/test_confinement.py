@@ -15,7 +15,7 @@ import pytest
 
 from aver.errors import BadInput, Unavailable
 from aver.gate import confinement
-from aver.gate.confinement import build_wrapped_command, confined_text, find_wrapper, may_confine
+from aver.gate.confinement import build_wrapped_command, confined_text, find_obstacles, find_wrapper, must_confine
 
 
 def can_confine() -> bool:
@@ -59,17 +59,41 @@ def no_temporary(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_only_code_of_the_workspace_is_confined() -> None:
-    assert may_confine({"build"})
-    assert may_confine({"read", "arrange", "build"})
-    for effects in (
-        (),
-        ("read",),
-        ("arrange",),
-        ("build", "network"),
-        ("build", "locked-install"),
-        ("execute", "build"),
-    ):
-        assert not may_confine(effects), effects
+    for effects in ({"build"}, {"read", "arrange", "build"}, {"build", "scratch", "git-state", "write", "create"}):
+        assert must_confine(effects)
+        assert find_obstacles(effects) == ()
+    for effects in ({"build", "network"}, {"build", "locked-install"}, {"execute", "build"}, {"build", "loopback"}):
+        assert must_confine(effects)
+        assert len(find_obstacles(effects)) == 1
+    for effects in (set[str](), {"read"}, {"arrange"}, {"locked-install"}):
+        assert not must_confine(effects)
+
+
+@pytest.mark.parametrize(
+    ("named", "is_bound"),
+    [("my-cache", True), (".cache/x/Caches", True), (".ssh", False), ("", False), (".config", False)],
+)
+def test_a_variable_opens_a_cache_and_no_other_directory(
+    place: Place, monkeypatch: pytest.MonkeyPatch, named: str, is_bound: bool
+) -> None:
+    monkeypatch.setattr(confinement, "find_wrapper", lambda: "/usr/bin/bwrap")
+    directory = place.home / named
+    directory.mkdir(parents=True, exist_ok=True)
+    environment = {**place.environment, "XDG_CACHE_HOME": str(directory)}
+    words = build_wrapped_command("true", place.workspace, aver_home=place.aver_home, environment=environment)
+    assert (["--bind", str(directory), str(directory)] in [words[at : at + 3] for at in range(len(words))]) == is_bound
+
+
+@pytest.mark.parametrize("name", ["hooks", "config", "info", "modules", "worktrees"])
+def test_what_git_runs_or_obeys_stays_read_only(place: Place, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(confinement, "find_wrapper", lambda: "/usr/bin/bwrap")
+    path = place.workspace / ".git" / name
+    path.mkdir(parents=True)
+    words = build_wrapped_command("true", place.workspace, aver_home=place.aver_home, environment=place.environment)
+    places = [at for at in range(len(words)) if words[at : at + 3] == ["--ro-bind", str(path), str(path)]]
+    # After the mount that makes the whole of `.git` writable.
+    assert places
+    assert places[0] > words.index(str(place.workspace / ".git"))
 
 
 @pytest.mark.parametrize(

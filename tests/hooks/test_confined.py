@@ -119,3 +119,62 @@ def test_a_secret_in_the_command_is_masked_in_both(workspace: Path, aver_home: P
     fire("claude-code", "PreToolUse", question(workspace, f"pytest -q -k {secret}"))
     text = json.dumps(sealed(f"gate.{SESSION}"))
     assert secret not in text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest > /tmp/out.txt",
+        "pytest 2>&1 | tee /tmp/log",
+        "git stash && pytest",
+        "pytest; git stash pop",
+        "go build -o app",
+        "mkdir -p build && make test",
+        "git restore --staged a.py; npm test",
+        "touch a && pytest",
+        "git switch -c new && pytest",
+        "pytest --junitxml=report.xml",
+    ],
+)
+def test_nothing_harmless_beside_a_build_keeps_it_from_being_confined(
+    workspace: Path, aver_home: Path, command: str
+) -> None:
+    settings(aver_home, '[gate]\nconfine = "build"\n')
+    given = updated(fire("claude-code", "PreToolUse", question(workspace, command)).out)
+    assert given is not None
+    assert shlex.split(given["command"])[-1] == command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl localhost:3000 && pytest",
+        "git fetch && make test",
+        "npm ci && npm test",
+        "gh pr view 3; pytest",
+        "pip install -e . && pytest",
+        "nc -z localhost 3000; pytest",
+        "uv sync; make",
+        "docker ps && pytest",
+        "kubectl get pods; npm test",
+        "pytest && git fetch origin",
+    ],
+)
+def test_a_build_that_cannot_be_confined_is_asked_about(workspace: Path, aver_home: Path, command: str) -> None:
+    settings(aver_home, '[gate]\nconfine = "build"\n')
+    answer = json.loads(fire("claude-code", "PreToolUse", question(workspace, command)).out)["hookSpecificOutput"]
+    assert answer["permissionDecision"] == "ask"
+    assert "updatedInput" not in answer
+    (decision,) = sealed(f"gate.{SESSION}")
+    assert decision["outcome"]["result"]["answer"] == "ask"
+
+
+def test_the_call_gets_no_argument_that_it_had_not(workspace: Path, aver_home: Path) -> None:
+    settings(aver_home, '[gate]\nconfine = "build"\n')
+    (workspace / "sub").mkdir()
+    asked = question(workspace, "pytest -q", cwd=str(workspace / "sub"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLAUDE_PROJECT_DIR", str(workspace))
+        given = updated(fire("claude-code", "PreToolUse", asked).out)
+    assert given is not None
+    assert given.keys() == asked["tool_input"].keys()

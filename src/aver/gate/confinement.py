@@ -30,7 +30,7 @@ from pathlib import Path
 from aver.errors import BadInput, Unavailable
 from aver.gate.effects.findings import build_path_roots, locate_path
 
-CONFINABLE_EFFECTS = frozenset({"read", "arrange", "build"})
+CONFINABLE_EFFECTS = frozenset({"read", "arrange", "build", "scratch", "git-state", "write", "create"})
 """A command may be confined if it does nothing else. What needs more, such as the network, would only fail."""
 
 WRAPPERS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
@@ -67,8 +67,8 @@ HIDDEN_VARIABLES = (
 )
 """Variables that only lead to sockets, which are hidden."""
 
-_GIT_GUARDED = ("hooks", "config", "config.worktree", "info")
-"""What git runs or obeys. The rest of `.git` must stay writable for `git commit`."""
+_GIT_GUARDED = ("hooks", "config", "config.worktree", "info", "modules", "worktrees")
+"""What git runs or obeys, also of submodules and other work trees. The rest must stay writable for `git commit`."""
 
 ENTRIES_MAX = 10_000
 """Entries of the workspace's top, and of each temporary directory, that are looked at. More: not confined."""
@@ -77,9 +77,14 @@ SOCKETS_MAX = 500
 """Sockets in temporary directories that are hidden one by one. More: not confined."""
 
 
-def may_confine(effects: Collection[str]) -> bool:
-    """Whether a command with these effects can be confined, and whether there is a reason to: it runs code."""
-    return "build" in effects and CONFINABLE_EFFECTS.issuperset(effects)
+def must_confine(effects: Collection[str]) -> bool:
+    """Whether a command with these effects runs code of the workspace, so that there is a reason to confine it."""
+    return "build" in effects
+
+
+def find_obstacles(effects: Collection[str]) -> tuple[str, ...]:
+    """Return the effects for which a command cannot be confined."""
+    return tuple(sorted(set(effects) - CONFINABLE_EFFECTS))
 
 
 def find_wrapper() -> str | None:
@@ -158,7 +163,9 @@ def build_wrapped_command(
 
 def _list_caches(home: str, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the caches that exist. A cache that is a link elsewhere would open that place, so it is left out."""
+    # A project can set variables of its clients. Only the name of a cache opens no other directory for writing.
     named = environment.get("XDG_CACHE_HOME", "")
+    named = named if "cache" in os.path.basename(named.rstrip("/")).lower() else ""
     for path in (*(os.path.join(home, name) for name in CACHE_DIRECTORIES), named):
         if os.path.isabs(path) and os.path.realpath(path) == path and os.path.isdir(path) and path not in ("/", home):
             yield path

@@ -97,19 +97,28 @@ def choose_answer(decision: Decision, settings: HookSettings) -> HookChoice:
 def confine_call(decision: Decision, action: Action, settings: HookSettings) -> ConfinedCall | None:
     """Return the call that is to be made instead: the same command, confined. None where it is left as it is.
 
-    Raises `Unavailable` where the command is to be confined and cannot be.
+    Raises `Unavailable` where the command is to be confined and cannot be: it would run unconfined without anyone's
+    word, by having something harmless beside it.
     """
     if not settings.confines or decision.decision != "pass" or decision.effects is None:
         return None
-    from aver.gate.confinement import confined_text, find_aver, find_wrapper, may_confine  # Most homes confine nothing.
+    from aver.gate import confinement  # Not above: most homes confine nothing.
 
-    command = action.arguments.get("command")
-    if not isinstance(command, str) or command != decision.effects.command or not may_confine(decision.effects.classes):
+    effects = decision.effects.classes
+    if not confinement.must_confine(effects):
         return None
-    if find_wrapper() is None:
+    if obstacles := confinement.find_obstacles(effects):
+        words = f"it runs code of the workspace, and cannot be confined because of its effects {', '.join(obstacles)}"
+        raise Unavailable(words, advice="run its parts one by one")
+    command = action.arguments.get("command")
+    if not isinstance(command, str) or command != decision.effects.command:
+        raise Unavailable("it is to be confined, and its command is not one text", advice="give it as one text")
+    if confinement.find_wrapper() is None:
         raise Unavailable("it is to be confined, and bwrap is not installed", advice="install the package bubblewrap")
-    text = confined_text(command, find_aver(), action.workspace)
-    return ConfinedCall(text, {**action.arguments, "command": text})
+    text = confinement.confined_text(command, confinement.find_aver(), action.workspace)
+    # The directory of a call is the client's own affair. The gate gets it as an argument that the call has not.
+    arguments = {name: value for name, value in action.arguments.items() if name != "cwd"}
+    return ConfinedCall(text, {**arguments, "command": text})
 
 
 class ConfinedCall(NamedTuple):
