@@ -610,6 +610,18 @@ def _sphinx_builder(call: Invocation, word: Word) -> None:
         call.report_unclear("unknown-option", f"what the builder {word.short_text} does was not looked into", word)
 
 
+_MADE_DOCS = frozenset(("_build", "build", "_site", "site", "_html", "html", "dist", "out", "doctrees", "_doctrees"))
+"""Directories for finished pages. Nobody keeps sources in them."""
+
+
+def _made_docs(call: Invocation, word: Word) -> None:
+    """Judge the directory into which Sphinx writes pages. Any other place may hold files of the same names."""
+    if word.is_known and all(not _MADE_DOCS.isdisjoint(value.split("/")) for value in word.values):
+        _template(call, word)
+    else:
+        _write(call, word)
+
+
 def _compiler_flags(call: Invocation, word: Word) -> None:
     """Judge flags for a compiler or linker. Some flags name another program to run."""
     if word.value is None or re.search(r"-(?:ext|toolexec|fuse-ld|B|specs|wrapper|plugin)", word.value):
@@ -660,6 +672,7 @@ VERBS: Mapping[str, Verb] = {
     "system": lambda call, word: call.report_effect("system", word),
     "object": _object,
     "template": _template,
+    "pages": _made_docs,
     "manual": _manual,
     "logins": _logins,
     "cached": _bat_operand,

@@ -144,11 +144,11 @@ coverage erase :: --rcfile=program --data-file=delete .delete
 coverage run :: -[paLq] -m= --source= --omit= --include= --rcfile=project --append --branch --parallel-mode \
   --concurrency= --context= --data-file=write --debug= --timid --pylib --module --source-pkg= posix +execute *skip
 coverage :: --rcfile=program
-sphinx-build :: -[aEnvqQTNWCh] -b=sphinx -M=sphinx -d=template -j= -t= -c=project -w=write -D=!?environment \
+sphinx-build :: -[aEnvqQTNWCh] -b=sphinx -M=sphinx -d=pages -j= -t= -c=project -w=write -D=!?environment \
   -A=!?environment -P!?dynamic-code --builder=sphinx --jobs= --write-all --fresh-env --tag= --conf-dir=project \
-  --doctree-dir=template --isolated --define=!?environment --html-define=!?environment --nitpicky --verbose --quiet \
+  --doctree-dir=pages --isolated --define=!?environment --html-define=!?environment --nitpicky --verbose --quiet \
   --silent --warning-file=write --fail-on-warning --keep-going --exception-on-warning --show-traceback --no-color \
-  --color --pdb!?dynamic-code +execute 1project 2template *project
+  --color --pdb!?dynamic-code +execute 1project 2pages *project
 golint :: -min_confidence= -set_exit_status onedash *read .read
 misspell :: -w:edit -error -locale= -i= -j= -q -source= -debug -legal -f= -o=write onedash *read
 # Unclear in any case: servers, notebooks, builders and shells.
