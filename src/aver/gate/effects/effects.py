@@ -66,6 +66,7 @@ from aver.gate.effects.intents import (
     Recipient,
     find_intent,
     has_secret,
+    is_request,
     normalise_authority,
     read_recipient,
     split_uri,
@@ -205,6 +206,8 @@ def find_effects(
     if known.is_mcp_caller(action.tool):
         server = _text_or_empty(action.arguments.get("server_name"))
     by_type, by_tool = _PROFILE_BY_TYPE.get(action.type), known.find_profile(action.tool) if action.tool else None
+    if intent is None and is_request(action):
+        by_tool = None  # The gateway has no such request, and an agent's tool of this name is another one.
     if action.diff is not None:
         finder.add_diff(action.diff)
     if by_type is not None and by_tool is not None and by_tool.works_here and by_tool.on_paths == by_type.on_paths:

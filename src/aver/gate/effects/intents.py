@@ -189,10 +189,14 @@ def _name_tool(intent: str, profile: IntentProfile, inputs: Mapping[str, Any]) -
     return "__".join(("mcp", *named)) if named else intent
 
 
+def is_request(action: Action) -> bool:
+    """Whether the gateway made this action for a request. Agents cannot set the hash."""
+    return _REQUEST_HASH.fullmatch(action.request_sha256) is not None
+
+
 def find_intent(action: Action) -> IntentProfile | None:
     """Return the profile of an action that carries out a request; None for every other action."""
-    # Agents cannot set the hash: only the gateway makes actions that have one.
-    if not _REQUEST_HASH.fullmatch(action.request_sha256):
+    if not is_request(action):
         return None
     known = (INTENTS[name] for name in (action.tool, "CallTool", "ReadResource") if name in INTENTS)
     for profile in known:
