@@ -95,7 +95,7 @@ class CommitEvidenceTarget(Target):
         self._honest = {"commit": commit, "attestations": attestations}
         self._known = KnownCommit(action_id="a_1", request_sha256=request.sha256, program_id="p", now=NOW)
         policy_keys = PolicyKeys((signers[0].public,), (signers[1].public,))
-        rings = [parse_mac_keys(f"0:{key.hex()}") for key in mac_keys]
+        rings = [parse_mac_keys(f"0:{key.hex()}", "a key") for key in mac_keys]
         self._trusts = [
             EvidenceTrust(mac_keys0=rings[0], mac_keys1=rings[1], policy_keys=policy_keys),
             EvidenceTrust(policy_keys=policy_keys),
@@ -146,7 +146,7 @@ class Tokens(Target):
         patch = call_parser(lambda: parse_patch(text))
         if patch is not None and (patch.annotation != text or SanitizePatch.from_dict(patch.to_dict()) != patch):
             raise Defect(f"a patch is not written as it was read: {text!r}")
-        call_parser(lambda: parse_mac_keys(text))
+        call_parser(lambda: parse_mac_keys(text, "a text"))
 
 
 class IngressHeaders(Target):

@@ -282,7 +282,7 @@ def test_the_registry_names_what_is_there() -> None:
             module, _, name = function.partition(":")
             assert callable(getattr(import_module(f"aver.{module}"), name)), function
     for domain, checks in EXAMINED_DOMAINS.items():
-        assert any(domain in one.domains and one.checks == checks for one in EXAMINERS), domain
+        assert any(domain in one.domains and set(checks) <= set(one.checks) for one in EXAMINERS), domain
 
 
 def test_every_tenant_of_a_ledger_is_verified(filled: Ledger) -> None:

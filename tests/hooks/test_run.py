@@ -435,7 +435,8 @@ def test_no_path_that_an_agent_names_makes_a_hook_crash(
     about = {"preToolUse": {"toolName": "write_to_file", "parameters": written}}
     reply = fire(tool, event, payload(**roots, **about, **call, tool_input=written))
     assert "internal error" not in reply.err
-    assert said(reply), "it was judged"
+    # A write to this device is lost and harms nothing. So it passes, and a hook says nothing about a pass.
+    assert said(reply) or path == "/dev/zero", "it was judged"
 
 
 @pytest.mark.parametrize("tool", AGENTS)
