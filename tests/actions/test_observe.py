@@ -153,4 +153,4 @@ def test_unknown_tools_are_counted_where_the_gate_observes(run_in: Any) -> None:
     run = run_in('[gate]\nmode = "observe"\n')
     answer = run.gate(action_type="tool_call", tool="mystery", arguments={})
     assert (answer["allows"], answer["decision"]) == (True, "human_review")
-    assert '[gate.tools] mystery = [EFFECTS]' in answer["reason"]
+    assert "[gate.tools] mystery = [EFFECTS]" in answer["reason"]
