@@ -397,7 +397,11 @@ def test_acts_of_several_processes_are_neither_lost_nor_doubled_nor_mixed_up(tow
             )
         assert len(acts) == each
         assert all(kinds == ["act.preview", "act.commit", "act.outcome"] for kinds in acts.values())
-    assert town.ledger.verify().status == "verified"
+    verdict = town.ledger.verify()
+    # Other tests killed executors of this town, and their acts have no known outcome. These acts all hold.
+    assert verdict.status in ("verified", "qualified"), verdict.first_bad
+    assert [found for found in verdict.findings if str(found.place.chain).startswith("gateway.w")] == []
+    assert {verdict.check(name).status for name in ("evidence", "decisions")} == {"passed"}, verdict.to_dict()
 
 
 def _write_many(town: Town, writer: int) -> int:

@@ -233,7 +233,7 @@ def _act_through_gateway(stage: Path, screen: Screen | None) -> tuple[list[ActSt
                 screen.print_line(f"    expected {step.expected}: {step.answer['summary']}")
     forged = forge_act(home)
     if screen is not None:
-        _print_finding(screen, "an act forged with the ledger's own key", forged)
+        _print_finding(screen, "an act forged", forged)
     return steps, forged
 
 
