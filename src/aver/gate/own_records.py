@@ -168,7 +168,7 @@ class OwnRecords:
             _judge(ChainJudge(self._strict_rules, chain=record.chain, start=None), record)
         elif len(record.canonical) <= KEPT_SIZE_MAX:
             if len(_kept) >= KEPT_MAX:
-                _kept.clear()
+                del _kept[next(iter(_kept))]  # The oldest: a dictionary keeps the order in which it was filled.
             _kept[self._ledger.id, self._ledger.tenant, str(record.chain), record.hash] = self._ring, record
 
     def _require_unchanged(self, chain: str) -> None:
