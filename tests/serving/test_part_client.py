@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 import time
@@ -319,6 +320,7 @@ def test_a_forked_process_opens_a_connection_of_its_own() -> None:
         [kept] = client._idle
         child = os.fork()
         if child == 0:
+            signal.alarm(60)  # A child that hangs must not hang the tests.
             status = 1
             try:
                 good = client.post("/note", {"n": 1}) == {"got": 1} and kept not in client._idle
