@@ -211,7 +211,8 @@ def test_an_idle_connection_that_the_part_closed_costs_nothing() -> None:
         client = client_of(address)
         for number in range(5):
             assert client.post("/echo", {"n": number}) == {"got": {"n": number}}
-            time.sleep(0.1)
+            [kept] = client._idle
+            assert kept.socket.recv(1) == b"", "by now the part has closed it"
 
 
 @pytest.mark.parametrize("fresh", [True, False])
@@ -249,6 +250,8 @@ def test_a_connection_that_breaks_before_the_first_byte_is_replaced(monkeypatch:
         client = client_of(address)
         for number in range(3):
             assert client.post(f"/{number}", {}) == {"ok": True}
+            [kept] = client._idle
+            assert kept.socket.recv(1) == b"", "by now the part has closed it"
     assert [request.split()[1] for request in requests] == [b"/0", b"/1", b"/2"]
 
 
