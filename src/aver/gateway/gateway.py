@@ -54,7 +54,7 @@ from aver.gateway.act_records import (
 from aver.gateway.codes import BAD_REQUEST, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
-from aver.gateway.executor.workspace_files import WorkspaceFiles
+from aver.gateway.executor.workspace_files import FileLook, WorkspaceFiles
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
 from aver.gateway.ingress import Ingress, bind_constraints
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
@@ -69,6 +69,9 @@ from aver.log import debug
 
 ACTION_ID_BYTES = 12
 """Random bytes of an act's id: 16 characters in base64url."""
+
+CLOCK_SLACK = 60.0
+"""Seconds by which a clock may be set back without ending the PREVIEWs that were made before. Time services do that."""
 
 PREVIEW_ALLOWED = "it may happen; send tx_id to commit it"
 
@@ -182,10 +185,12 @@ class Gateway:
                 external_principal=visit.principal,
                 delegation_jti=visit.jti,
             )
+            # 3. A path that cannot be used is refused here, before anybody decides.
+            look = self._look(request)
         except Refused as refusal:
             return self._refuse(refusal, intent_id, caller, door)
-        # 3. and 4.
-        preview, envelope, evidence = self._preview(request, visit, uses_approval=not call.preview_only)
+        preview, envelope, evidence = self._preview(request, look, visit, uses_approval=not call.preview_only)
+        # 4.
         if call.preview_only or evidence is None:
             return envelope
         return self._hand_over(preview, request, evidence, visit)
@@ -240,15 +245,19 @@ class Gateway:
 
     # --- PREVIEW
 
+    def _look(self, request: BoundRequest) -> FileLook | None:
+        """Return the file that a request changes, as it is now; None where it changes none. Raises `Refused`."""
+        if request.intent_id not in CHANGING_INTENTS:
+            return None
+        return WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
+
     def _preview(
-        self, request: BoundRequest, visit: _Visit, *, uses_approval: bool
+        self, request: BoundRequest, look: FileLook | None, visit: _Visit, *, uses_approval: bool
     ) -> tuple[Preview, dict[str, Any], _Evidence | None]:
         """Have both servers decide, seal it, and answer. The evidence is None where nothing can be committed now."""
         action_id = new_action_id()
-        base, diff = None, None
-        if request.intent_id in CHANGING_INTENTS:
-            look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
-            base, diff = {"sha256": look.base.sha256}, build_change(request, self.workspace, look)
+        base = None if look is None else {"sha256": look.base.sha256}
+        diff = None if look is None else build_change(request, self.workspace, look)
         begun = Preview(
             reason_code="POLICY_DENY",
             intent_id=request.intent_id,
@@ -302,7 +311,12 @@ class Gateway:
             raise Refused("TX_CALLER_MISMATCH", "the PREVIEW belongs to another caller")
         # Unset is not equal to set: leaving the principal out must not get around a delegation.
         known = {"external_principal": visit.principal, "delegation_jti": visit.jti}
-        if dict(preview.context or {}) != {name: value for name, value in known.items() if value is not None}:
+        given_tokens = () if visit.delegation is None else (visit.delegation.statement,)
+        # Two tokens can have one jti. The record of the COMMIT has the token of the PREVIEW, so it must be the same.
+        if (
+            dict(preview.context or {}) != {name: value for name, value in known.items() if value is not None}
+            or preview.delegations != given_tokens
+        ):
             raise Refused(
                 "TX_AUTH_CONTEXT_MISMATCH", "the PREVIEW was made on behalf of another principal or delegation"
             )
@@ -335,13 +349,13 @@ class Gateway:
         gate = load_gate(self.ledger.config, self.workspace, self.ledger)
         if gate.bundle is None or preview.program_id != name_program(gate):
             return True
-        return any(self._clock() - share["ts"] >= self.settings.mac_ttl - 1 for share in shares)
+        # In either direction: the clock may have been set back.
+        return any(abs(self._clock() - share["ts"]) >= self.settings.mac_ttl - 1 for share in shares)
 
     def _renew_and_hand_over(self, preview: Preview, request: BoundRequest, visit: _Visit) -> dict[str, Any]:
         """Decide once more about the same act: for fresh shares, or to use the approval that has come meanwhile."""
-        diff = None
-        if request.intent_id in CHANGING_INTENTS:
-            look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
+        diff, look = None, self._look(request)
+        if look is not None:
             if {"sha256": look.base.sha256} != preview.base:
                 return self._refuse_commit(
                     preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW"
@@ -389,17 +403,23 @@ class Gateway:
         record_id = tx_id.removeprefix(TX_PREFIX)
         try:
             record = OwnRecords(self.ledger).get(record_id) if tx_id.startswith(TX_PREFIX) else None
-            if record is None:
+            preview = None if record is None else read_preview(record, self.ledger.blob)
+            # A hash or a key finds a record, too. A PREVIEW has one tx_id alone.
+            if preview is None or preview.tx_id != tx_id:
                 raise Refused("TX_INVALID", "no PREVIEW has this tx_id")
-            preview = read_preview(record, self.ledger.blob)
         except Refused:
             raise
         except AverError as error:
             raise Refused("TX_INVALID", f"the PREVIEW cannot be used: {error.message}") from error
         if preview.intent_id != call.intent.name:
             raise Refused("TX_INVALID", f"the PREVIEW was of {preview.intent_id}")
-        if not preview.expires or datetime.fromisoformat(preview.expires).timestamp() <= self._clock():
+        left = datetime.fromisoformat(preview.expires).timestamp() - self._clock() if preview.expires else 0.0
+        if left <= 0:
             raise Refused("TX_INVALID", "the PREVIEW has expired", advice="send the act again without tx_id")
+        # Otherwise a clock that was set back would make a PREVIEW last for as long as it was set back.
+        if left > self.settings.tx_ttl + CLOCK_SLACK:
+            words = "the clock was set back after the PREVIEW, or the settings let it last for a shorter time now"
+            raise Refused("TX_INVALID", words, advice="send the act again without tx_id")
         return preview
 
     def _refuse_commit(self, preview: Preview, visit: _Visit, code: str, detail: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from aver.capsule.blobs import blob_references
 from aver.capsule.canonical import canonical_json
 from aver.errors import NotCanonical, Refused
 from aver.fast_dataclass import dataclass
@@ -402,6 +403,9 @@ def bind_inputs(intent: Intent, inputs: Mapping[str, Any]) -> dict[str, Any]:
         raise _refuse(f"inputs.{error.message}") from error
     if size > INPUTS_MAX:
         raise _refuse(f"inputs is larger than {INPUTS_MAX} bytes")
+    # In a record it would stand for a value of the ledger, which the agent has never sent.
+    if next(blob_references(bound), None) is not None:
+        raise _refuse("inputs holds an object that has the form of a reference to a stored value: {'blob': {...}}")
     return bound
 
 

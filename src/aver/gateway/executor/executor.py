@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, Exists, Refused
+from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Refused
 from aver.gate.decision_record import RecordedDecision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
@@ -44,15 +44,16 @@ from aver.gateway.codes import (
     ALLOW_INSECURE,
     BAD_COMMIT_PROOF,
     REPLAY_DENY,
+    REQUIRE_CONFIRM,
     build_envelope,
 )
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.executor.confirmation import Confirmation, check_confirmation
 from aver.gateway.executor.executor_life import ExecutorLife
-from aver.gateway.proof.patch import NOOP, PatchedInputs, SanitizePatch, apply_patch
+from aver.gateway.proof.patch import NOOP, PatchedInputs, SanitizePatch, apply_patch, parse_patch
 from aver.gateway.proof.predicate import EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.request import BoundRequest
-from aver.gateway.settings import GatewaySettings
+from aver.gateway.settings import Confirm, GatewaySettings
 from aver.keys.statement import Statement
 from aver.ledger import Ledger
 from aver.log import debug
@@ -134,7 +135,12 @@ class Executor:
     def _close_act(self, mark: Sealed) -> bool:
         """Record that the outcome of an act is not known, unless it has one."""
         result = mark.to_dict()["outcome"]["result"]
-        preview = self._load_preview(str(result["tx_id"]), str(result["action_id"]))
+        try:
+            preview = self._load_preview(str(result["tx_id"]), str(result["action_id"]))
+        except (BadInput, IntegrityError, NotFound, Refused) as error:
+            # A damaged record must not keep every later executor from starting. The verdict reports the open act.
+            debug("gateway", "cannot close the act %s: %s", result["action_id"], error.message)
+            return False
         report = ActReport(OUTCOME_UNKNOWN, "the executor ended between the mark and the outcome")
         surroundings = Surroundings(IngressNote("recovery"), self._deployment, self._settings.is_insecure)
         draft = build_outcome_draft(preview, surroundings, report, parent=mark.id, sent=None)
@@ -171,7 +177,7 @@ class Executor:
             effect = self._effects.get(request.intent_id)
             if effect is None:
                 raise Refused(EXECUTOR_UNAVAILABLE, f"this executor cannot carry out {request.intent_id}")
-            decision = self._load_decision(basis.decision_id, request)
+            decision = self._load_decision(basis, request, patch)
             # Applied before the mark: a patch that cannot be applied must not burn the act.
             sent = apply_patch(patch, request.intent_id, request.inputs)
         except _Rejected as rejected:
@@ -226,7 +232,7 @@ class Executor:
             if seen:
                 raise _Rejected(REPLAY_DENY, "", "this act was carried out before")
             return CommitBasis(preview, order.commit, decision_id=order.decision), patch
-        confirmation = self._confirm(order, request)
+        confirmation, problem = self._confirm(order, request)
         acceptance = judge_commit(
             order.commit,
             list(order.attestations) or None,
@@ -242,6 +248,9 @@ class Executor:
             ),
             replace(self._trust(), mac_ttl=self._settings.mac_ttl),
         )
+        # Whatever is wrong with an approval is told in its turn: evidence that does not hold comes first.
+        if problem and acceptance.reason_code in (ALLOW, REQUIRE_CONFIRM):
+            raise _Rejected(REQUIRE_CONFIRM, "", problem)
         if not acceptance.accepted:
             raise _Rejected(acceptance.reason_code, acceptance.detail, acceptance.words)
         if preview.request_sha256 != request.sha256:
@@ -260,34 +269,34 @@ class Executor:
             patch,
         )
 
-    def _confirm(self, order: CommitOrder, request: BoundRequest) -> Confirmation | None:
+    def _confirm(self, order: CommitOrder, request: BoundRequest) -> tuple[Confirmation | None, str]:
+        """Return a person's confirmation, or words on why there is none. Both are empty where none is claimed."""
         if not order.approval:
-            return None
+            return None, ""
         try:
-            return check_confirmation(self._ledger, order.approval, request, order.action_id)
+            return check_confirmation(self._ledger, order.approval, request, order.action_id), ""
         except Refused as refusal:
-            raise _Rejected(refusal.code, "", str(refusal)) from refusal
+            return None, str(refusal)
 
     def _load_preview(self, tx_id: str, action_id: str) -> Preview:
         """Load the PREVIEW of a tx, verified and sealed by this ledger's own ring."""
         record = OwnRecords(self._ledger).get(tx_id.removeprefix(TX_PREFIX)) if tx_id.startswith(TX_PREFIX) else None
-        if record is None:
+        preview = None if record is None else read_preview(record, self._ledger.blob)
+        if preview is None or preview.tx_id != tx_id:
             raise Refused(TX_INVALID, "no PREVIEW has this tx_id")
-        preview = read_preview(record, self._ledger.blob)
         if preview.action_id != action_id:
             raise Refused(TX_INVALID, "the PREVIEW is of another act")
         return preview
 
-    def _load_decision(self, decision_id: str, request: BoundRequest) -> RecordedDecision:
-        """Load the gate's decision that the evidence belongs to. It must be about this request, and allow it."""
-        record = OwnRecords(self._ledger).get(decision_id) if decision_id else None
+    def _load_decision(self, basis: CommitBasis, request: BoundRequest, patch: SanitizePatch) -> RecordedDecision:
+        """Load the gate's decision that the evidence belongs to. It must be about this act, and allow it as it is."""
+        record = OwnRecords(self._ledger).get(basis.decision_id) if basis.decision_id else None
         if record is None:
             raise Refused("MISSING_EVIDENCE", "the gate's decision about this act is not in the ledger")
         decision = RecordedDecision.from_record(record, record.content)
-        if decision.action.get("request_sha256") != request.sha256 or not decision.allows:
-            if self._settings.is_insecure or (self._settings.confirm == "flag" and decision.decision == "human_review"):
-                return decision
-            raise Refused("POLICY_DENY", "the gate's decision does not allow this request")
+        words = _find_decision_problem(decision, basis, request, patch, confirm=self._settings.confirm)
+        if words and not self._settings.is_insecure:
+            raise Refused("POLICY_DENY", words, advice="ask for a new PREVIEW")
         return decision
 
     def _refuse(self, preview: Preview, surroundings: Surroundings, rejected: _Rejected) -> dict[str, Any]:
@@ -302,6 +311,25 @@ class Executor:
         if rejected.detail:
             data["detail"] = rejected.detail
         return build_envelope(rejected.code, rejected.words, data=data)
+
+
+def _find_decision_problem(
+    decision: RecordedDecision, basis: CommitBasis, request: BoundRequest, patch: SanitizePatch, *, confirm: Confirm
+) -> str:
+    """Say why a COMMIT does not follow from the gate's decision. A verifier compares the same later."""
+    if decision.call_id != basis.preview.action_id or decision.action.get("request_sha256") != request.sha256:
+        return "the gate's decision is about another act"
+    if not decision.allows and not (confirm == "flag" and decision.decision == "human_review"):
+        return f"the gate's decision is {decision.decision}"
+    if decision.approval != basis.approval_use:
+        return "the gate's decision is by another approval"
+    # Shares say which patch it is, and not its parameter. The rules may have changed since the PREVIEW.
+    wanted = str((decision.result.get("policy") or {}).get("patch") or "")
+    if patch != (parse_patch(wanted) if wanted else NOOP):
+        return "the rules want another patch than the PREVIEW has shown"
+    if any(tuple(each.content["rules"]) != decision.rules for each in basis.attestations):
+        return "a policy server attests other rules than the gate's decision has"
+    return ""
 
 
 class _Rejected(Exception):
