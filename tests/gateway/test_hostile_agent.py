@@ -57,10 +57,47 @@ def test_inputs_cannot_refer_to_values_of_the_ledger(office: Office, is_stored: 
         office.write("big.txt", "a line\n" * 5000)
         found = [blob for record in office.ledger.read("gateway.s1") for blob in blobs_in(record.to_dict())]
         digest = found[0]
-    reference = {"blob": {"alg": "sha256", "digest": digest, "size": 35_000, "media": "text/plain"}}
-    answer = office.act("CallTool", {"server": "s", "tool": "t", "arguments": {"deep": [reference]}})
-    assert answer["reason_code"] == "BAD_REQUEST"
-    assert office.kinds()[-1] == "act.preview"
+    whole = {"alg": "sha256", "digest": digest, "size": 35_000, "media": "text/plain; charset=utf-8"}
+    for reference in (whole, {name: whole[name] for name in ("digest", "media")}):
+        arguments = {"deep": [{"blob": reference}]}
+        answer = office.act("CallTool", {"server": "s", "tool": "t", "arguments": arguments})
+        assert answer["reason_code"] == "BAD_REQUEST"
+        assert office.kinds()[-1] == "act.preview"
+
+
+@pytest.mark.parametrize(
+    ("intent", "inputs"),
+    [
+        ("WriteWorkspaceFile", {"relpath": "a.txt", "content": "a line\n" * 150_000}),
+        ("WriteWorkspaceFile", {"relpath": "a.txt", "content": "\n" * 600_000}),
+        ("CallTool", {"server": "s", "tool": "t", "arguments": {str(number): {"a": 1} for number in range(20_000)}}),
+        ("RunCommand", {"argv": ["echo", *["x" * 1000] * 100]}),
+    ],
+)
+def test_an_act_that_is_too_large_to_judge_or_to_record_is_refused_and_recorded(
+    office: Office, intent: str, inputs: dict[str, Any]
+) -> None:
+    """The gate cuts what it cannot read. A decision about a cut request would be called a forgery later."""
+    answer = office.act(intent, inputs)
+    assert answer["reason_code"] == "BAD_REQUEST", answer
+    assert office.kinds() == ["act.preview"]
+    assert office.ledger.verify().status == "verified"
+
+
+@pytest.mark.parametrize(
+    ("intent", "inputs"),
+    [
+        ("CheckWriteWorkspaceFile", {"relpath": "a.txt", "content": "a line\n" * 120_000}),
+        ("CheckRunCommand", {"argv": ["ls", *(f"some/directory/file-{number}.txt" for number in range(1800))]}),
+        ("CheckCallTool", {"server": "s", "tool": "t", "arguments": {"all": [f"/etc/{n}.conf" for n in range(3000)]}}),
+        ("CheckMessagePolicy", {"recipient": "bob@example.com", "text": "password = " + "x" * 500_000}),
+    ],
+)
+def test_a_large_act_within_the_limits_is_decided_and_its_records_hold(
+    office: Office, intent: str, inputs: dict[str, Any]
+) -> None:
+    assert office.act(intent, inputs)["reason_code"] in ("ALLOW", "REQUIRE_CONFIRM", "POLICY_DENY")
+    assert office.ledger.verify().status == "verified"
 
 
 def blobs_in(content: dict[str, Any]) -> list[str]:

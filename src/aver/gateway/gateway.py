@@ -29,10 +29,13 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from aver import clock
-from aver.errors import AverError, Refused, Unavailable
+from aver.errors import AverError, InvalidCapsule, Refused, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.gate.action import Action
 from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
+from aver.gate.decision_record import REFUSING_DECISIONS
+from aver.gate.effects.large_action import TEXT_MAX, bound_action
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
@@ -51,10 +54,10 @@ from aver.gateway.act_records import (
     read_preview,
     revocation_key,
 )
-from aver.gateway.codes import BAD_REQUEST, build_envelope, load_reason_codes
+from aver.gateway.codes import BAD_REQUEST, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
-from aver.gateway.executor.workspace_files import FileLook, WorkspaceFiles
+from aver.gateway.executor.workspace_files import WorkspaceFiles
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
 from aver.gateway.ingress import Ingress, bind_constraints
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
@@ -185,11 +188,14 @@ class Gateway:
                 external_principal=visit.principal,
                 delegation_jti=visit.jti,
             )
-            # 3. A path that cannot be used is refused here, before anybody decides.
-            look = self._look(request)
+            # 3. A path that cannot be used is refused before anybody decides.
+            shown = self._show(request, new_action_id())
+            preview, envelope, evidence = self._preview(request, shown, visit, uses_approval=not call.preview_only)
+        except InvalidCapsule as error:
+            refusal = Refused(BAD_REQUEST, f"the act cannot be recorded: {error.message}")
+            return self._refuse(refusal, intent_id, caller, door)
         except Refused as refusal:
             return self._refuse(refusal, intent_id, caller, door)
-        preview, envelope, evidence = self._preview(request, look, visit, uses_approval=not call.preview_only)
         # 4.
         if call.preview_only or evidence is None:
             return envelope
@@ -245,19 +251,24 @@ class Gateway:
 
     # --- PREVIEW
 
-    def _look(self, request: BoundRequest) -> FileLook | None:
-        """Return the file that a request changes, as it is now; None where it changes none. Raises `Refused`."""
-        if request.intent_id not in CHANGING_INTENTS:
-            return None
-        return WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
+    def _show(self, request: BoundRequest, action_id: str) -> _ShownAct:
+        """Return the action that is judged, and the file that it changes as it is now. Raises `Refused`."""
+        base, diff = None, None
+        if request.intent_id in CHANGING_INTENTS:
+            look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
+            base, diff = {"sha256": look.base.sha256}, build_change(request, self.workspace, look)
+        action = build_action(request, action_id=action_id, workspace=self.workspace, diff=diff)
+        # The gate would cut it. Then nobody could hold the decision to the request.
+        if bound_action(action) is not action:
+            words = f"inputs, or the change that they make, have more than {TEXT_MAX} characters, which nobody can judge"
+            raise Refused(BAD_REQUEST, words, advice="split the act")
+        return _ShownAct(action, base)
 
     def _preview(
-        self, request: BoundRequest, look: FileLook | None, visit: _Visit, *, uses_approval: bool
+        self, request: BoundRequest, shown: _ShownAct, visit: _Visit, *, uses_approval: bool
     ) -> tuple[Preview, dict[str, Any], _Evidence | None]:
         """Have both servers decide, seal it, and answer. The evidence is None where nothing can be committed now."""
-        action_id = new_action_id()
-        base = None if look is None else {"sha256": look.base.sha256}
-        diff = None if look is None else build_change(request, self.workspace, look)
+        action_id = shown.action.call_id
         begun = Preview(
             reason_code="POLICY_DENY",
             intent_id=request.intent_id,
@@ -268,16 +279,15 @@ class Gateway:
             action_id=action_id,
             request_sha256=request.sha256,
             patch=NOOP.to_dict(),
-            base=base,
+            base=shown.base,
             delegation=visit.jti or "",
             delegations=() if visit.delegation is None else (visit.delegation.statement,),
         )
         act = _PreviewedAct(self, begun, visit.surroundings)
-        action = build_action(request, action_id=action_id, workspace=self.workspace, diff=diff)
         panel = PolicyPanel(self._servers, request, action_id)
         answer = ask(
             self.ledger,
-            action,
+            shown.action,
             decide=panel.decide,
             beside=lambda decision, record_id: act.build_entries(panel.answer, decision, record_id),
             approvals="use" if uses_approval else "find",
@@ -354,16 +364,11 @@ class Gateway:
 
     def _renew_and_hand_over(self, preview: Preview, request: BoundRequest, visit: _Visit) -> dict[str, Any]:
         """Decide once more about the same act: for fresh shares, or to use the approval that has come meanwhile."""
-        diff, look = None, self._look(request)
-        if look is not None:
-            if {"sha256": look.base.sha256} != preview.base:
-                return self._refuse_commit(
-                    preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW"
-                )
-            diff = build_change(request, self.workspace, look)
-        action = build_action(request, action_id=preview.action_id, workspace=self.workspace, diff=diff)
+        shown = self._show(request, preview.action_id)
+        if shown.base != preview.base:
+            return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
         panel = PolicyPanel(self._servers, request, preview.action_id)
-        answer = ask(self.ledger, action, decide=panel.decide)
+        answer = ask(self.ledger, shown.action, decide=panel.decide)
         evidence = _Evidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
         if evidence is None:
             code = panel.answer.reason_code
@@ -450,6 +455,13 @@ class _Visit(NamedTuple):
         return None if self.delegation is None else self.delegation.jti
 
 
+class _ShownAct(NamedTuple):
+    """The action of a request, and the state of the file that it changes: {sha256}, or None where it changes none."""
+
+    action: Action
+    base: Mapping[str, Any] | None
+
+
 class _Evidence(NamedTuple):
     """The evidence for one COMMIT, as the executor gets it."""
 
@@ -508,6 +520,10 @@ class _PreviewedAct:
     ) -> tuple[Preview, Entry]:
         gateway, asked = self._gateway, "" if answer is None or answer.request is None else answer.request.id
         expires = datetime.fromtimestamp(gateway._clock() + gateway.settings.tx_ttl, UTC).isoformat()
+        if decision.decision in REFUSING_DECISIONS and panel.shares is not None:
+            # Both servers allowed it, and the gate could not seal or use their word.
+            words = "; ".join(decision.shown_reasons)
+            panel = PanelAnswer(reason_code=POLICY_DENY, detail=words, program_id=panel.program_id)
         code = "ALLOW" if decision.decision == "human_approved" else panel.reason_code
         shares = panel.shares
         preview = replace(
