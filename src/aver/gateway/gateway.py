@@ -260,7 +260,9 @@ class Gateway:
         action = build_action(request, action_id=action_id, workspace=self.workspace, diff=diff)
         # The gate would cut it. Then nobody could hold the decision to the request.
         if bound_action(action) is not action:
-            words = f"inputs, or the change that they make, have more than {TEXT_MAX} characters, which nobody can judge"
+            words = (
+                f"inputs, or the change that they make, have more than {TEXT_MAX} characters, which nobody can judge"
+            )
             raise Refused(BAD_REQUEST, words, advice="split the act")
         return _ShownAct(action, base)
 

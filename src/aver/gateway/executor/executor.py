@@ -11,6 +11,8 @@ If the executor dies between the mark and the outcome, nobody knows whether the 
 this machine closes the act as `OUTCOME_UNKNOWN` and does not try again. To know which executors have died, each holds
 the lock on a file of its own, as long as it lives.
 
+An outcome that the ledger cannot take, because its disk is full, is kept and sealed with the next act.
+
 A refused COMMIT leaves an `act.outcome` without a key, and burns nothing.
 """
 
@@ -18,11 +20,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from aver.capsule.model import Capsule
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Refused
+from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Refused, Unavailable
 from aver.gate.decision_record import RecordedDecision
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
@@ -113,6 +117,8 @@ class Executor:
         self._deployment = deployment
         self._clock = clock
         self._life = ExecutorLife(ledger)
+        self._unsealed: dict[str, tuple[str, Capsule]] = {}
+        """Outcomes that the ledger could not take, with their chains, by the ids of their acts."""
 
     def __enter__(self) -> Executor:
         return self
@@ -121,8 +127,9 @@ class Executor:
         self.close()
 
     def close(self) -> None:
-        """End this executor. All its acts have an outcome by now."""
-        self._life.end()
+        """End this executor. The next one closes the acts whose outcome the ledger could not take."""
+        self._seal_left()
+        self._life.end(is_done=not self._unsealed)
 
     def recover(self) -> int:
         """Close the acts that executors on this machine left without an outcome when they died. Returns how many."""
@@ -154,6 +161,7 @@ class Executor:
     def execute(self, order: CommitOrder) -> dict[str, Any]:
         """Carry out a COMMIT, or refuse it. Returns the envelope; raises only where a defect of Aver is at work."""
         try:
+            self._seal_left()
             return self._execute(order)
         except Refused as refusal:
             return build_envelope(refusal.code, str(refusal), data={"action_id": order.action_id})
@@ -213,9 +221,12 @@ class Executor:
         report = report._replace(duration_ms=int((time.monotonic() - began) * 1000))
         draft = build_outcome_draft(order.preview, surroundings, report, parent=mark.id, sent=sent.inputs)
         known = {"tx_id": order.preview.tx_id, "action_id": order.action_id, "request_sha256": order.request.sha256}
+        chain = act_chain(order.request.session)
         try:
-            self._ledger.append(act_chain(order.request.session), draft, key=outcome_key(order.action_id))
+            self._ledger.append(chain, draft, key=outcome_key(order.action_id))
         except AverError as error:
+            if not isinstance(error, Exists):
+                self._unsealed[order.action_id] = chain, draft
             words = (
                 f"the effect is done, and its outcome could not be sealed: {error.message}"
                 if report.is_done
@@ -223,6 +234,17 @@ class Executor:
             )
             return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known)
         return build_envelope(report.reason_code, summary or report.detail, data={**known, **data})
+
+    def _seal_left(self) -> None:
+        """Seal the outcomes that the ledger could not take before, as far as it takes them now."""
+        for action_id, (chain, draft) in list(self._unsealed.items()):
+            with suppress(Exists):  # Another thread was first, or the failed commit has kept it.
+                try:
+                    self._ledger.append(chain, draft, key=outcome_key(action_id))
+                except Unavailable as error:
+                    debug("gateway", "the outcome of %s is still not sealed: %s", action_id, error.message)
+                    return
+            self._unsealed.pop(action_id, None)
 
     def _accept(self, order: CommitOrder, request: BoundRequest, preview: Preview) -> tuple[CommitBasis, SanitizePatch]:
         """Check the evidence. Returns the basis of the mark and the patch to apply, or raises `_Rejected`."""

@@ -84,9 +84,11 @@ class ExecutorLife:
             raise Unavailable(f"cannot hold {self._path}: {error.strerror}") from error
         return handle
 
-    def end(self) -> None:
+    def end(self, *, is_done: bool = True) -> None:
+        """Let go of the lock. The file goes, too, unless an act is left open: then the next executor finds it."""
         if self._handle is not None:
-            self._path.unlink(missing_ok=True)
+            if is_done:
+                self._path.unlink(missing_ok=True)
             os.close(self._handle)
             self._handle = None
 
