@@ -90,6 +90,7 @@ def test_a_header_that_decides_comes_once() -> None:
             (b"Authorization: Bearer " + TOKEN.encode(), 401),
             (b"Content-Length: 3", 400),
             (b"Transfer-Encoding: gzip", 501),
+            (b"Transfer-Encoding: chunked", 400),
             (b"Aver-Session: a\r\naver-session: a", 400),
             (b"Bad Header: x", 400),
             (b" folded: into the length before it", 400),

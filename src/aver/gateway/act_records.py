@@ -359,7 +359,7 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
         result = content["outcome"]["result"]
         statements = tuple(
             Statement.from_dict(item, f"authority.chain[{index}]")
-            for index, item in enumerate(content["authority"]["chain"])
+            for index, item in enumerate(restore_large_texts(content["authority"]["chain"], fetch))
         )
         return Preview(
             reason_code=str(result["reason_code"]),

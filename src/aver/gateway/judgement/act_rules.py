@@ -66,6 +66,8 @@ class ActTrust:
     policy_keys: PolicyKeys | None = None
     """None where a key of one of the servers is missing; `keys_problem` then says why."""
     keys_problem: str = ""
+    are_told: tuple[bool, bool] = (False, False)
+    """Whether the verifier was told keys of each server, beside those of its own ring."""
     retired: Mapping[str, float] = field(default_factory=dict)
     """When keys of policy servers were retired, by fingerprint, as Unix time."""
     mac_keys: tuple[MacKeys, MacKeys] | None = None
@@ -84,7 +86,32 @@ def load_trust(examination: Examination) -> ActTrust:
         return ActTrust(keys_problem=error.message, mac_keys=mac_keys, principals=principals)
     if not keys.server0 or not keys.server1:
         return ActTrust(keys_problem=KEYS_UNKNOWN, mac_keys=mac_keys, principals=principals)
-    return ActTrust(policy_keys=keys, retired=_find_retirements(ring, keys), mac_keys=mac_keys, principals=principals)
+    told = {entry.identity for entry in ring.published}
+    return ActTrust(
+        policy_keys=keys,
+        are_told=("policy:0" in told, "policy:1" in told),
+        retired=_find_retirements(ring, keys),
+        mac_keys=mac_keys,
+        principals=principals,
+    )
+
+
+def are_signers_unknown(statements: list[Any], trust: ActTrust) -> bool:
+    """Whether attestations of another ledger are by keys about which the verifier knows nothing.
+
+    The keys of the verifier's own policy servers say nothing about those of another ledger.
+    """
+    if trust.policy_keys is None:
+        return False
+    for server_id, document in zip(SERVERS, statements, strict=False):
+        try:
+            by = document["signatures"][0]["by"]
+        except (IndexError, KeyError, TypeError):
+            return False  # It does not hold, whatever its key.
+        known = {key.fingerprint for key in trust.policy_keys.of(server_id)}
+        if by not in known and not trust.are_told[server_id]:
+            return True
+    return False
 
 
 def _find_retirements(ring: Ring, keys: PolicyKeys) -> dict[str, float]:
