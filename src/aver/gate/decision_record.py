@@ -147,12 +147,13 @@ def seal_decision(
     """
     draft, blobs = build_decision_draft(action, facts, gate, decision, approval, mode=mode, answer=answer)
     chain, key = decision_chain(action.session), decision_key(decision.gate_id)
-    if beside is None:
-        return ledger.append(chain, draft, key=key, after=after, blobs=blobs)
-    from aver.ledger import Entry  # Not above: readers of decisions append nothing.
+    from aver.gate.own_records import keep_sealed  # Not above: readers of decisions append nothing.
+    from aver.ledger import Entry
 
     own = Entry(chain, draft, key=key, after=after, blobs=blobs)
-    return ledger.append_together([own, *beside(decision, draft.id)])[0]
+    sealed = ledger.append_together([own, *(() if beside is None else beside(decision, draft.id))])
+    keep_sealed(ledger, sealed)  # The session's next decision reads them.
+    return sealed[0]
 
 
 def decision_key(gate_id: str) -> str:
