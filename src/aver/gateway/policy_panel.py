@@ -34,7 +34,7 @@ from aver.gateway.policy_server import (
     read_bits,
     read_patch,
 )
-from aver.gateway.proof.attestation import Attestation, PolicyKeys, check_attestation, read_attestation
+from aver.gateway.proof.attestation import Attestation, PolicyKeys, check_attestation
 from aver.gateway.proof.evidence import PolicyBits, Share
 from aver.gateway.proof.patch import NOOP, SanitizePatch
 from aver.gateway.request import BoundRequest
@@ -87,9 +87,10 @@ class RemotePolicyServer:
         answer = self._link.post("/evaluate", question.to_dict())
         if answer.keys() != {"share", "attestation"}:
             raise Unavailable(f"policy server {self._server_id} gave no answer that can be used")
-        check_attestation(answer["attestation"], self._server_id, self._keys.of(self._server_id))
+        statement = Statement.from_dict(answer["attestation"], f"the attestation of policy:{self._server_id}")
+        attested = check_attestation(statement, self._server_id, self._keys.of(self._server_id))
         share = None if answer["share"] is None else Share.parse(answer["share"])
-        return PolicyEvaluation(share, Statement.from_dict(answer["attestation"]))
+        return PolicyEvaluation(share, statement, attested)
 
 
 class PolicyPanel:
@@ -182,8 +183,7 @@ def _require_answer(answer: PolicyEvaluation | AverError, question: EvaluationQu
     """Return the attestation in an answer that fits the question. Raises `Unavailable` or what the server raised."""
     if isinstance(answer, AverError):
         raise answer
-    statement_by = answer.attestation.content.get("server_id")
-    _, attestation = read_attestation(answer.attestation, statement_by if statement_by in (0, 1) else 0)
+    attestation = answer.attested
     wanted = (question.action_id, question.request.sha256, question.inputs.digest)
     if (attestation.action_id, attestation.request_sha256, attestation.facts_sha256) != wanted:
         raise Unavailable(f"policy server {attestation.server_id} answered another question")
