@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from aver.gateway.policy_server import PolicyEvaluation, PolicyServer
+from aver.gateway.proof.attestation import read_attestation
 from aver.gateway.proof.evidence import Share, compute_mac
 from aver.keys.statement import sign_statement
 from support.acts import Office, open_office
@@ -43,7 +44,8 @@ class Liar:
         if self._change_attestation is not None:
             self._change_attestation(content)
         statement = sign_statement("policy", content, [self._honest._signer])
-        return PolicyEvaluation(share, statement, answer.decision)
+        _, attested = read_attestation(statement, self._honest.server_id)
+        return PolicyEvaluation(share, statement, attested, answer.decision)
 
 
 def resign(document: dict[str, Any], server: PolicyServer) -> Share:

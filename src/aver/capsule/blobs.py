@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import field
 from typing import Any
 
 from aver.capsule.aver_block import BLOCK_KEY
@@ -46,6 +47,8 @@ class Blob:
 
     data: bytes
     media: str = "application/octet-stream"
+    _known_digest: str = field(default="", init=False, repr=False, compare=False)
+    """The digest, once it was computed. The data cannot change."""
 
     def check(self) -> None:
         """Raise `BadInput` unless the blob can be stored."""
@@ -61,7 +64,9 @@ class Blob:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(self.data).hexdigest()
+        if not self._known_digest:
+            object.__setattr__(self, "_known_digest", hashlib.sha256(self.data).hexdigest())
+        return self._known_digest
 
     @property
     def reference(self) -> dict[str, Any]:
@@ -79,9 +84,7 @@ def blob_reference_dicts(value: Any) -> Iterator[dict[str, Any]]:
     """Every reference to a blob in a value, unchanged. Its digest is 64 hex digits, its size an integer."""
     stack = [value]
     while stack:
-        item = stack.pop()
-        if type(item) is str:  # Most values are. The other tests take longer.
-            continue
+        item = stack.pop()  # Never a string, as most values are.
         if isinstance(item, dict):
             reference = item.get("blob")
             if isinstance(reference, dict) and len(item) == 1 and reference.get("alg") == "sha256":
@@ -89,9 +92,9 @@ def blob_reference_dicts(value: Any) -> Iterator[dict[str, Any]]:
                 if isinstance(digest, str) and _DIGEST(digest) and type(size) is int:
                     yield reference
                     continue
-            stack.extend(item.values())
+            stack += [each for each in item.values() if type(each) is not str]
         elif isinstance(item, (list, tuple)):  # A union takes far longer.
-            stack.extend(item)
+            stack += [each for each in item if type(each) is not str]
 
 
 def move_large_texts(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob]]:

@@ -16,14 +16,15 @@ there. A record counts only if all of this holds:
 
 A process verifies the same bytes once: it keeps the last records that counted, and the ring by which they did. A record
 that is read again is compared with them byte by byte, seal included. With any difference, or with another ring, it is
-verified as if it were new. Records that a retired key has sealed are not kept.
+verified as if it were new. Records that a retired key has sealed are not kept. `keep_sealed` keeps records that this
+process has sealed itself: it knows their bytes before any store had them.
 
 Hooks load this module, so it imports little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from aver.capsule.aver_block import read_block
@@ -166,10 +167,8 @@ class OwnRecords:
                 self._heads_at_ends = heads_at_ends(history.ends)
             self._require_unchanged(str(record.chain))
             _judge(ChainJudge(self._strict_rules, chain=record.chain, start=None), record)
-        elif len(record.canonical) <= KEPT_SIZE_MAX:
-            if len(_kept) >= KEPT_MAX:
-                del _kept[next(iter(_kept))]  # The oldest: a dictionary keeps the order in which it was filled.
-            _kept[self._ledger.id, self._ledger.tenant, str(record.chain), record.hash] = self._ring, record
+        else:
+            _keep(self._ledger, self._ring, record)
 
     def _require_unchanged(self, chain: str) -> None:
         """Raise `IntegrityError` unless a chain has the head that it had when a key last ended."""
@@ -180,6 +179,26 @@ class OwnRecords:
         if count and (row is None or self._ledger.store.hash_at(row, count - 1) != digest):
             raise _build_error("ROLLBACK", chain, count - 1, "another record was here when the key was retired")
         self._unchanged.add(chain)
+
+
+def keep_sealed(ledger: Ledger, records: Iterable[Sealed]) -> None:
+    """Keep records that this process has just sealed and that are durable: a later look compares the stored bytes.
+
+    Only records by an active key of the ring that may seal are kept. All others are verified when they are read.
+    """
+    ring = ledger.keys.ring()
+    for record in records:
+        entry = ring.entry(record.signed_by)
+        if entry is not None and entry.purpose == SEAL_PURPOSE and entry.retired_at is None and not record.existed:
+            _keep(ledger, ring, record)
+
+
+def _keep(ledger: Ledger, ring: Ring, record: Sealed) -> None:
+    if len(record.canonical) > KEPT_SIZE_MAX:
+        return
+    if len(_kept) >= KEPT_MAX:
+        del _kept[next(iter(_kept))]  # The oldest: a dictionary keeps the order in which it was filled.
+    _kept[ledger.id, ledger.tenant, str(record.chain), record.hash] = ring, record
 
 
 def _judge(judge: ChainJudge, record: Sealed) -> None:

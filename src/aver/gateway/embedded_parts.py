@@ -71,7 +71,10 @@ def open_embedded(
 
     def trust() -> EvidenceTrust:
         return EvidenceTrust(
-            mac_keys0=macs[0].load(), mac_keys1=macs[1].load(), policy_keys=PolicyKeys.from_ring(ledger.keys.ring())
+            mac_keys0=macs[0].load(),
+            mac_keys1=macs[1].load(),
+            policy_keys=PolicyKeys.from_ring(ledger.keys.ring()),
+            mac_ttl=settings.mac_ttl,
         )
 
     executor = Executor(

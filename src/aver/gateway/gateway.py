@@ -387,7 +387,7 @@ class Gateway:
             session=request.session,
             inputs=request.inputs,
             commit=evidence.commit,
-            attestations=tuple(statement.to_dict() for statement in evidence.attestations),
+            attestations=evidence.attestations,
             user_confirm=visit.user_confirm,
             approval=evidence.approval_use,
             decision=evidence.decision_id,

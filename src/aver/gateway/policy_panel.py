@@ -34,13 +34,7 @@ from aver.gateway.policy_server import (
     read_bits,
     read_patch,
 )
-from aver.gateway.proof.attestation import (
-    Attestation,
-    PolicyKeys,
-    check_attestation,
-    find_binding_problem,
-    read_attestation,
-)
+from aver.gateway.proof.attestation import Attestation, PolicyKeys, check_attestation, find_binding_problem
 from aver.gateway.proof.evidence import PolicyBits, Share, join_shares
 from aver.gateway.proof.patch import NOOP, SanitizePatch
 from aver.gateway.request import BoundRequest
@@ -93,9 +87,10 @@ class RemotePolicyServer:
         answer = self._link.post("/evaluate", question.to_dict())
         if answer.keys() != {"share", "attestation"}:
             raise Unavailable(f"policy server {self._server_id} gave no answer that can be used")
-        check_attestation(answer["attestation"], self._server_id, self._keys.of(self._server_id))
+        statement = Statement.from_dict(answer["attestation"], f"the attestation of policy:{self._server_id}")
+        attested = check_attestation(statement, self._server_id, self._keys.of(self._server_id))
         share = None if answer["share"] is None else Share.parse(answer["share"])
-        return PolicyEvaluation(share, Statement.from_dict(answer["attestation"]))
+        return PolicyEvaluation(share, statement, attested)
 
 
 class PolicyPanel:
@@ -198,7 +193,9 @@ def _require_answer(answer: PolicyEvaluation | AverError, question: EvaluationQu
     """Return the attestation in an answer that fits the question. Raises `Unavailable` or what the server raised."""
     if isinstance(answer, AverError):
         raise answer
-    _, attestation = read_attestation(answer.attestation, server_id)
+    attestation = answer.attested
+    if attestation.server_id != server_id:
+        raise Unavailable(f"policy server {server_id} answered in the name of another")
     wanted = (question.action_id, question.request.sha256, question.inputs.digest)
     if (attestation.action_id, attestation.request_sha256, attestation.facts_sha256) != wanted:
         raise Unavailable(f"policy server {attestation.server_id} answered another question")

@@ -34,7 +34,12 @@ from aver.gate.facts.decision_inputs import DecisionInputs
 from aver.gate.own_tools import find_declaration
 from aver.gate.program import program_digest
 from aver.gateway.gated_action import build_action
-from aver.gateway.proof.attestation import build_attestation, build_refusal_attestation, sign_attestation
+from aver.gateway.proof.attestation import (
+    Attestation,
+    build_attestation,
+    build_refusal_attestation,
+    sign_attestation,
+)
 from aver.gateway.proof.evidence import TAG_BYTES, PolicyBits, Share, build_share
 from aver.gateway.proof.patch import NOOP, SanitizePatch, is_applicable, parse_patch
 from aver.gateway.request import BoundRequest
@@ -101,6 +106,8 @@ class PolicyEvaluation:
 
     share: Share | None
     attestation: Statement
+    attested: Attestation
+    """The content of the attestation."""
     decision: Decision | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -178,7 +185,7 @@ class PolicyServer:
         )
         rules = () if decision.policy is None else decision.policy.rules
         attestation = build_attestation(share, bits, facts_sha256=facts_sha256, rules=rules, reasons=reasons)
-        return PolicyEvaluation(share, sign_attestation(attestation, self._signer), decision)
+        return PolicyEvaluation(share, sign_attestation(attestation, self._signer), attestation, decision)
 
     def _refuse(
         self,
@@ -200,7 +207,7 @@ class PolicyServer:
             reasons=reasons,
             ts=int(self._clock()),
         )
-        return PolicyEvaluation(None, sign_attestation(attestation, self._signer), decision)
+        return PolicyEvaluation(None, sign_attestation(attestation, self._signer), attestation, decision)
 
     def answer(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question that came over a socket. Raises `BadInput` or `Refused` for one that is malformed."""

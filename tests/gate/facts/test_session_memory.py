@@ -74,7 +74,7 @@ def test_a_late_decision_verifies_no_more_records_than_an_early_one(asked: Any, 
         asked()
         costs.append(verified[0])
     assert max(costs) <= READS_MAX
-    assert costs[4] == costs[-1] == 1
+    assert costs[4] == costs[-1] == 0  # What this process sealed itself is compared, not verified.
 
 
 def test_a_late_decision_reads_no_more_calls_than_an_early_one(
@@ -201,12 +201,24 @@ def test_an_edited_memory_does_not_name_an_older_state(asked: Any, aver_home: Pa
 # --- a process that lives on
 
 
-def test_a_process_verifies_each_record_once(asked: Any, verified: list[int]) -> None:
+def test_a_process_compares_the_records_that_it_sealed_itself(asked: Any, verified: list[int]) -> None:
     for _ in range(4):
         asked()
     verified[0] = 0
     asked()
-    assert verified[0] == 1  # The decision before this one. All others are the same bytes as before.
+    assert verified[0] == 0  # All are the bytes that this process sealed.
+
+
+def test_a_process_verifies_each_record_of_another_once(asked: Any, verified: list[int]) -> None:
+    for _ in range(4):
+        asked()
+    begin_new_process()
+    verified[0] = 0
+    asked()
+    assert verified[0] > 0
+    verified[0] = 0
+    asked()
+    assert verified[0] == 0
 
 
 @pytest.mark.parametrize("change", ["content", "signature", "signer", "moved"])
@@ -214,7 +226,7 @@ def test_a_process_verifies_each_record_once(asked: Any, verified: list[int]) ->
 def test_a_record_that_was_changed_after_it_was_verified_is_found(
     asked: Any, aver_home: Path, change: str, sequence: int
 ) -> None:
-    """The process has verified record 2 before, and 3 not yet."""
+    """The process has sealed both records, and has read record 2 again before."""
     for _ in range(4):
         assert asked().allows
     other = {

@@ -151,15 +151,16 @@ def find_workspace_names(workspace: str) -> dict[str, str]:
         if real != os.path.normpath(workspace):
             names[WORKSPACE_ENV] = real
         # Up to the first directory with a `.git`. A work tree may also have a file of that name.
-        tree = Path(real)
+        tree = real
         for _ in range(TREE_LEVELS_MAX):
-            if os.path.lexists(tree / ".git"):
-                if str(tree) not in (real, "/"):
-                    names[TREE_ENV] = str(tree)
+            if os.path.lexists(os.path.join(tree, ".git")):
+                if tree not in (real, "/"):
+                    names[TREE_ENV] = tree
                 break
-            if tree == tree.parent:
+            above = os.path.dirname(tree)
+            if tree == above:
                 break  # The root: there is nothing above it.
-            tree = tree.parent
+            tree = above
     except (OSError, ValueError):
         pass
     return names
@@ -247,9 +248,8 @@ def _resolve_path(path: str, workspace: str) -> str:
     leads_to, real = os.path.realpath(path), os.path.realpath(workspace)
     if leads_to == real:
         return workspace
-    if Path(leads_to).is_relative_to(real):
-        return os.path.join(workspace, os.path.relpath(leads_to, real))
-    return leads_to
+    inside = real.rstrip("/") + "/"  # Both are real paths: none has a dot, a link, or a slash too many in it.
+    return os.path.join(workspace, leads_to.removeprefix(inside)) if leads_to.startswith(inside) else leads_to
 
 
 def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:

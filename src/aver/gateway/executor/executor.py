@@ -21,14 +21,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from aver.capsule.model import Capsule
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Refused, Unavailable
 from aver.gate.decision_record import RecordedDecision
-from aver.gate.own_records import OwnRecords
+from aver.gate.own_records import OwnRecords, keep_sealed
 from aver.gateway.act_records import (
     TX_PREFIX,
     ActReport,
@@ -143,7 +142,7 @@ class Executor:
         """Record that the outcome of an act is not known, unless it has one."""
         result = mark.to_dict()["outcome"]["result"]
         try:
-            preview = self._load_preview(str(result["tx_id"]), str(result["action_id"]))
+            preview = self._load_preview(OwnRecords(self._ledger), str(result["tx_id"]), str(result["action_id"]))
         except (BadInput, IntegrityError, NotFound, Refused) as error:
             # A damaged record must not keep every later executor from starting. The verdict reports the open act.
             debug("gateway", "cannot close the act %s: %s", result["action_id"], error.message)
@@ -178,14 +177,15 @@ class Executor:
             external_principal=order.external_principal,
             delegation_jti=order.delegation_jti,
         )
-        preview = self._load_preview(order.tx_id, order.action_id)
+        own = OwnRecords(self._ledger)
+        preview = self._load_preview(own, order.tx_id, order.action_id)
         surroundings = Surroundings(order.ingress, self._deployment, self._settings.is_insecure)
         try:
             basis, patch = self._accept(order, request, preview)
             effect = self._effects.get(request.intent_id)
             if effect is None:
                 raise Refused(EXECUTOR_UNAVAILABLE, f"this executor cannot carry out {request.intent_id}")
-            decision = self._load_decision(basis, request, patch)
+            decision = self._load_decision(own, basis, request, patch)
             # Applied before the mark: a patch that cannot be applied must not burn the act.
             sent = apply_patch(patch, request.intent_id, request.inputs)
         except _Rejected as rejected:
@@ -200,12 +200,15 @@ class Executor:
         except Exists:
             return self._refuse(preview, surroundings, _Rejected(REPLAY_DENY, "", "this act was carried out before"))
         order_ = EffectOrder(request, sent.inputs, preview, str(decision.action.get("workspace", "")), order.action_id)
-        return self._act(effect, order_, sent, mark, surroundings)
+        envelope, outcome = self._act(effect, order_, sent, draft.id, surroundings)
+        # The session's next decision reads both.
+        keep_sealed(self._ledger, (mark,) if outcome is None else (mark, outcome))
+        return envelope
 
     def _act(
-        self, effect: ActEffect, order: EffectOrder, sent: PatchedInputs, mark: Sealed, surroundings: Surroundings
-    ) -> dict[str, Any]:
-        """Steps 2 and 3: cause the effect, and record what became of it."""
+        self, effect: ActEffect, order: EffectOrder, sent: PatchedInputs, mark_id: str, surroundings: Surroundings
+    ) -> tuple[dict[str, Any], Sealed | None]:
+        """Steps 2 and 3: cause the effect, and record what became of it. The record is None if it cannot be sealed."""
         began, data, summary = time.monotonic(), dict[str, Any](), ""
         try:
             done = effect(order)
@@ -219,11 +222,11 @@ class Executor:
             words = str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
             report = ActReport(EFFECT_FAILED, words, sent.sha256)
         report = report._replace(duration_ms=int((time.monotonic() - began) * 1000))
-        draft = build_outcome_draft(order.preview, surroundings, report, parent=mark.id, sent=sent.inputs)
+        draft = build_outcome_draft(order.preview, surroundings, report, parent=mark_id, sent=sent.inputs)
         known = {"tx_id": order.preview.tx_id, "action_id": order.action_id, "request_sha256": order.request.sha256}
         chain = act_chain(order.request.session)
         try:
-            self._ledger.append(chain, draft, key=outcome_key(order.action_id))
+            outcome = self._ledger.append(chain, draft, key=outcome_key(order.action_id))
         except AverError as error:
             if not isinstance(error, Exists):
                 self._unsealed[order.action_id] = chain, draft
@@ -232,8 +235,8 @@ class Executor:
                 if report.is_done
                 else (f"{report.reason_code}, which could not be sealed: {error.message}")
             )
-            return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known)
-        return build_envelope(report.reason_code, summary or report.detail, data={**known, **data})
+            return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known), None
+        return build_envelope(report.reason_code, summary or report.detail, data={**known, **data}), outcome
 
     def _seal_left(self) -> None:
         """Seal the outcomes that the ledger could not take before, as far as it takes them now."""
@@ -255,9 +258,10 @@ class Executor:
                 raise _Rejected(REPLAY_DENY, "", "this act was carried out before")
             return CommitBasis(preview, order.commit, decision_id=order.decision), patch
         confirmation, problem = self._confirm(order, request)
+        statements = _read_statements(order.attestations)
         acceptance = judge_commit(
             order.commit,
-            list(order.attestations) or None,
+            statements or order.attestations or None,
             KnownCommit(
                 action_id=order.action_id,
                 request_sha256=request.sha256,
@@ -268,7 +272,7 @@ class Executor:
                 intent_id=request.intent_id,
                 patch=patch,
             ),
-            replace(self._trust(), mac_ttl=self._settings.mac_ttl),
+            self._trust(),
         )
         # Whatever is wrong with an approval is told in its turn: evidence that does not hold comes first.
         if problem and acceptance.reason_code in (ALLOW, REQUIRE_CONFIRM):
@@ -281,7 +285,7 @@ class Executor:
             CommitBasis(
                 preview,
                 order.commit,
-                attestations=tuple(Statement.from_dict(item) for item in order.attestations),
+                attestations=statements,
                 approvals=() if confirmation is None else confirmation.statements,
                 approval_use="" if confirmation is None else confirmation.use_id,
                 approver="" if confirmation is None else confirmation.approver,
@@ -300,9 +304,9 @@ class Executor:
         except Refused as refusal:
             return None, str(refusal)
 
-    def _load_preview(self, tx_id: str, action_id: str) -> Preview:
+    def _load_preview(self, own: OwnRecords, tx_id: str, action_id: str) -> Preview:
         """Load the PREVIEW of a tx, verified and sealed by this ledger's own ring."""
-        record = OwnRecords(self._ledger).get(tx_id.removeprefix(TX_PREFIX)) if tx_id.startswith(TX_PREFIX) else None
+        record = own.get(tx_id.removeprefix(TX_PREFIX)) if tx_id.startswith(TX_PREFIX) else None
         preview = None if record is None else read_preview(record, self._ledger.blob)
         if preview is None or preview.tx_id != tx_id:
             raise Refused(TX_INVALID, "no PREVIEW has this tx_id")
@@ -310,9 +314,11 @@ class Executor:
             raise Refused(TX_INVALID, "the PREVIEW is of another act")
         return preview
 
-    def _load_decision(self, basis: CommitBasis, request: BoundRequest, patch: SanitizePatch) -> RecordedDecision:
+    def _load_decision(
+        self, own: OwnRecords, basis: CommitBasis, request: BoundRequest, patch: SanitizePatch
+    ) -> RecordedDecision:
         """Load the gate's decision that the evidence belongs to. It must be about this act, and allow it as it is."""
-        record = OwnRecords(self._ledger).get(basis.decision_id) if basis.decision_id else None
+        record = own.get(basis.decision_id) if basis.decision_id else None
         if record is None:
             raise Refused("MISSING_EVIDENCE", "the gate's decision about this act is not in the ledger")
         decision = RecordedDecision.from_record(record, record.content)
@@ -352,6 +358,14 @@ def _find_decision_problem(
     if any(tuple(each.content["rules"]) != decision.rules for each in basis.attestations):
         return "a policy server attests other rules than the gate's decision has"
     return ""
+
+
+def _read_statements(attestations: tuple[Any, ...]) -> tuple[Statement, ...]:
+    """Read the statements of an order, each once; none if one cannot be read: the predicate says which."""
+    try:
+        return tuple(item if isinstance(item, Statement) else Statement.from_dict(item) for item in attestations)
+    except AverError:
+        return ()
 
 
 class _Rejected(Exception):
