@@ -560,7 +560,7 @@ class ProtocolSession:
 
         Approving lets the claim stand and dismisses the challenge; denying upholds it.
         """
-        from aver.protocol.ruling import resolve_challenge
+        from aver.protocol.dispute import resolve_challenge
 
         return resolve_challenge(self, challenge, wait)
 
