@@ -260,8 +260,8 @@ class ProtocolSession:
     ) -> Event:
         """Say an event, also one that rests on statements or on a person: for handles. It does what `say` does."""
         with self._lock:
-            # Read first: who takes part may have changed.
-            self._recorded.catch_up()
+            if agent not in self.fold.participants:
+                self._recorded.catch_up()  # It may have joined since.
             self._renew(agent)
             participant = self.fold.participants.get(agent)
             if participant is None:
