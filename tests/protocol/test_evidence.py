@@ -40,7 +40,7 @@ def make_judge(blob: Callable[[str], bytes] | None = None) -> EvidenceJudge:
         return HERE[name]
 
     counted = {digest(OUTPUT), digest(GONE), digest(LARGE), digest(LARGE + b"y")}
-    return EvidenceJudge(EvidenceSource(blob or read, {"run": Ended()}.get, counted.__contains__))
+    return EvidenceJudge(EvidenceSource(blob or read, {"run": Ended(outputs=(digest(OUTPUT),))}.get, counted.__contains__))
 
 
 def judge(item: Any, **given: Any) -> tuple[bool, str]:
@@ -75,7 +75,9 @@ def test_checks_of_executions_need_an_execution_of_this_trace() -> None:
     assert judge({"artifact": digest(OUTPUT), **check}) == (False, "no_execution")
     assert judge(check) == (False, "no_execution")
     assert judge({"execution": "run", "check": {"text": {"lacks": "x"}}}) == (False, "no_artifact")
-    assert judge({"execution": "run"}) == (False, "no_artifact")
+    assert judge({"execution": "run"}) == (True, "")
+    assert judge({"execution": "run", "artifact": digest(OUTPUT)}) == (True, "")
+    assert judge({"execution": "run", "artifact": digest(GONE)}) == (False, "not_evidence")
 
 
 def test_an_event_has_so_many_items_and_no_more() -> None:

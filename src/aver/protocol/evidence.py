@@ -6,6 +6,8 @@ An item of evidence names what it is about, and a check that must hold for it (`
     {"execution": "<id of its tool_execution_started>", "check": {"exit_code": ["==", 0]}}
     {"artifact": "<64 hex>"}                          the artifact is here and unchanged; nothing in it is checked
 
+An item that names both says that the artifact is one of the execution.
+
 An *expectation* is an item without an artifact: nobody knows the artifact yet. It is met if one execution of the
 proposal that it belongs to, or one artifact of that execution, makes its check hold.
 
@@ -18,7 +20,7 @@ Limits: at most `ITEMS_MAX` items an event, and `PARSED_MAX` bytes that are pars
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Protocol
 
 from aver.errors import BadInput, IntegrityError, NotFound
@@ -76,7 +78,7 @@ def require_items(values: Any, *, are_expectations: bool = False) -> list[Eviden
             raise BadInput(f"{where} has a check that Aver does not know", advice="see docs/protocol-report.md")
         if are_expectations and (item.artifact is not None or item.check is None):
             raise BadInput(f"{where} is an expectation: it has a check, and names no artifact")
-        if not are_expectations and item.artifact is None and not needs_execution(item.check):
+        if not are_expectations and item.artifact is None and (item.execution is None or not needs_execution(item.check)):
             raise BadInput(f"{where} names no artifact to apply its check to")
         if not are_expectations and needs_execution(item.check) and item.execution is None:
             raise BadInput(f"{where} names no execution to apply its check to")
@@ -102,7 +104,7 @@ class EndedExecution(Protocol):
         """Whether the workspace had no uncommitted change."""
 
     @property
-    def outputs(self) -> Iterable[str]:
+    def outputs(self) -> Collection[str]:
         """The digests of its outputs, and of artifacts that were recorded for it, in their order."""
 
 
@@ -135,10 +137,12 @@ class EvidenceJudge:
         execution = None if item.execution is None else self._source.execution(item.execution)
         if item.execution is not None and execution is None:
             return CheckResult(False, None, "no_execution")
-        if item.artifact is None and not needs_execution(item.check):
+        if item.artifact is None and item.check is not None and not needs_execution(item.check):
             return CheckResult(False, None, "no_artifact")
-        if item.artifact is not None and not self._source.is_evidence(item.artifact):
-            return CheckResult(False, None, "not_evidence")
+        if item.artifact is not None:
+            is_foreign = execution is not None and item.artifact not in execution.outputs
+            if is_foreign or not self._source.is_evidence(item.artifact):
+                return CheckResult(False, None, "not_evidence")
         return self._apply(item.check, item.artifact, execution)
 
     def judge_expectation(self, value: Any, executions: Iterable[tuple[str, EndedExecution]]) -> CheckResult:
