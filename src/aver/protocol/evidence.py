@@ -78,7 +78,11 @@ def require_items(values: Any, *, are_expectations: bool = False) -> list[Eviden
             raise BadInput(f"{where} has a check that Aver does not know", advice="see docs/protocol-report.md")
         if are_expectations and (item.artifact is not None or item.check is None):
             raise BadInput(f"{where} is an expectation: it has a check, and names no artifact")
-        if not are_expectations and item.artifact is None and (item.execution is None or not needs_execution(item.check)):
+        if (
+            not are_expectations
+            and item.artifact is None
+            and (item.execution is None or not needs_execution(item.check))
+        ):
             raise BadInput(f"{where} names no artifact to apply its check to")
         if not are_expectations and needs_execution(item.check) and item.execution is None:
             raise BadInput(f"{where} names no execution to apply its check to")

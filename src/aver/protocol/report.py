@@ -15,8 +15,8 @@ and values. It has no sentences, no time of verifying, no duration, no local pat
     claims        [{id, sequence, agent, by, proposal, about, confidence, standing, evidence, challenges}]
     proposals     [{id, sequence, agent, standing, expected, conditions}]
     participants  [{agent, role, public_key, held, sequence}]
-    executions    [{id, sequence, intent, proposal, agent, tool, risk, decision, code, exit_code, revision, clean, input,
-                  outputs, rerun}]
+    executions    [{id, sequence, intent, proposal, agent, tool, risk, decision, code, exit_code, revision, clean,
+                  input, outputs, rerun}]
     artifacts     [{sha256, size, sequence, state}]; `state` is here, missing or changed
 
 Every item of evidence stands with its recomputed value: {…the item, holds, found, reason} (`aver.protocol.predicates`).
@@ -30,7 +30,7 @@ The profile says what becomes of a weakness (`PROFILE_RULES`). Integrity, order,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from aver.capsule.canonical import canonical_json
@@ -123,12 +123,8 @@ class GateWord:
     """A sealed decision of the gate, as far as an execution rests on it."""
 
     id: str
-    gate_id: str
     call_id: str
     allows: bool
-    tool: str
-    arguments_sha256: str
-    """SHA-256 of the canonical `{tool, arguments}` that were decided on, masked; empty where they are not here."""
     risk: str
     """The class of risk that the sealed effects come to."""
     signed_by: str
@@ -151,8 +147,10 @@ class TraceFacts:
     """The place of each event, by its id."""
     produced: Mapping[str, ProducedArtifact]
     """The artifacts that events brought, by digest, in order."""
-    recorded_for: Mapping[str, tuple[str, ...]]
+    recorded_for: Mapping[str, Sequence[str]]
     """The digests of artifacts that were recorded for an execution, by the execution's id."""
+    reviewed: Container[str]
+    """The executions that name a critic's approval of their intent."""
     blob: Callable[[str], bytes]
     decision: Callable[[str], GateWord | None]
     """The gate's decision with this id; None if there is none."""
@@ -259,7 +257,13 @@ class _ReportBuilder:
         return {"name": name, "status": status, "count": self._counts[name]}
 
     def _add(
-        self, check: str, status: FindingStatus, code: str, event: str, subject: str | None = None, item: int | None = None
+        self,
+        check: str,
+        status: FindingStatus,
+        code: str,
+        event: str,
+        subject: str | None = None,
+        item: int | None = None,
     ) -> None:
         sequence = self._facts.sequences.get(event)
         self._findings.append(ReportFinding(check, status, code, sequence, event, subject, item))
@@ -326,7 +330,7 @@ class _ReportBuilder:
             self._by_proposal.setdefault(intent.proposal, []).append(execution.id)
         if execution.code == "OUTCOME_UNKNOWN":
             self._add("executions", "warning", "OUTCOME_UNKNOWN", str(execution.end), execution.id)
-        self._check_gate(execution, intent.payload["risk"]["derived"])
+        word = self._check_gate(execution)
         if rerun is not None and not rerun.get("same"):
             self._add("executions", self._weigh("not_reproduced"), "NOT_REPRODUCED", execution.id, execution.id)
         return {
@@ -336,7 +340,7 @@ class _ReportBuilder:
             "proposal": intent.proposal,
             "agent": execution.agent,
             "tool": intent.tool,
-            "risk": intent.payload["risk"],
+            "risk": {**intent.payload["risk"], "decided": None if word is None else word.risk},
             "decision": execution.decision,
             "code": execution.code,
             "exit_code": execution.exit_code,
@@ -347,7 +351,7 @@ class _ReportBuilder:
             "rerun": None if rerun is None else dict(rerun),
         }
 
-    def _check_gate(self, execution: ExecutionStanding, derived: str) -> None:
+    def _check_gate(self, execution: ExecutionStanding) -> GateWord | None:
         """Hold an execution to the decision that it names: about this very call, and allowing it."""
         word = self._facts.decision(execution.decision)
         intent = self._trace.intents[execution.intent]
@@ -356,10 +360,10 @@ class _ReportBuilder:
         is_sealed = sealer is not None and (sealer.role == OPERATOR or sealer.agent == execution.agent)
         if word is None or word.call_id != intent.id or not word.allows or not is_sealed:
             self._add("executions", "failed", "ROLE_POLICY_VIOLATION", execution.id, execution.decision)
-        elif word.arguments_sha256 and word.arguments_sha256 != intent.input_sha256:
-            self._add("executions", "failed", "EVIDENCE_INVALID", execution.id, execution.decision)
-        elif word.risk != derived:
-            self._add("intents", "failed", "EVIDENCE_INVALID", intent.id, execution.decision)
+        elif self._trace.needs_review(intent, word.risk) and execution.id not in self._facts.reviewed:
+            # The gate saw worse effects than the executor had said, and no critic has approved these.
+            self._add("intents", "failed", "ROLE_POLICY_VIOLATION", execution.id, intent.id)
+        return word
 
     # --- claims and expectations
 

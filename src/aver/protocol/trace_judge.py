@@ -57,6 +57,11 @@ _CHECK_BY_CODE: Mapping[str, str] = {
     "CLAIM_DISPUTED": "claims",
 }
 
+_BRINGING_EVENTS = frozenset(
+    {"tool_execution_started", "tool_execution_completed", "tool_execution_failed", "artifact_recorded"}
+)
+"""The events that bring artifacts. The end of an audit brings the report, which is about the trace before it."""
+
 _SPEAKER_PLACES = ("role", "agent", "signer")
 """The parts of an event by which the fold refuses a speaker."""
 
@@ -64,9 +69,7 @@ _SPEAKER_PLACES = ("role", "agent", "signer")
 class TraceJudge:
     """Takes the records of one trace in order. The module docstring has an example."""
 
-    def __init__(
-        self, place: TracePlace, trace: str, ring: Ring, failures: Mapping[int, str] | None = None
-    ) -> None:
+    def __init__(self, place: TracePlace, trace: str, ring: Ring, failures: Mapping[int, str] | None = None) -> None:
         self.trace = ProtocolTrace(place, trace)
         self.broken: ReportFinding | None = None
         """The first record that does not hold."""
@@ -81,9 +84,8 @@ class TraceJudge:
         self._last: tuple[int, str, str] | None = None
         self._sequences: dict[str, int] = {}
         self._produced: dict[str, ProducedArtifact] = {}
-        self._recorded_for: dict[str, tuple[str, ...]] = {}
-        self._trusted: dict[str, PublicKey | None] = {}
-        """By fingerprint, the ring's key that is also the bound one: its signatures are verified. None: verify here."""
+        self._reviewed: set[str] = set()
+        self._recorded_for: dict[str, list[str]] = {}
 
     @property
     def count(self) -> int:
@@ -93,32 +95,33 @@ class TraceJudge:
     def read(self, record: Sealed) -> Event | None:
         """Read the next record as an event, and check its seal. None if it does not hold."""
         expected = self.count
+        if self.broken is None and expected in self._failures:
+            self._break("append_only", self._failures[expected], expected, None, "the record does not hold")
         if self.broken is not None:
             return None
-        if expected in self._failures:
-            return self._break("append_only", self._failures[expected], expected, None, "the record does not hold")
         try:
             event = read_event(record)
         except BadInput as error:
-            return self._break("order", "SCHEMA_INVALID", expected, None, error.message)
+            self._break("order", "SCHEMA_INVALID", expected, None, error.message)
+            return None
         if event.sequence != expected:
-            words = f"record {expected} is missing"
-            return self._break("append_only", "SEQUENCE_GAP", expected, None, words)
-        if expected == 0 and self._find_operator(record) is None:
+            self._break("append_only", "SEQUENCE_GAP", expected, None, f"record {expected} is missing")
+        elif expected == 0 and self._find_operator(event.signer) is None:
             self.is_operator_known = False
-            return self._break("participants", "UNKNOWN_SIGNER", 0, event.id, "the operator's key is not known")
-        if expected and not self._is_sealed(record, event):
-            words = f"the signature is not that of the key by which {event.signer} joined"
-            return self._break("attribution", "SIG_INVALID", expected, event.id, words)
-        return event
+            self._break("participants", "UNKNOWN_SIGNER", 0, event.id, "the operator's key is not known")
+        elif expected and not self._is_sealed(record, event):
+            words = f"the signature is not that of the key {event.signer} that has joined"
+            self._break("attribution", "SIG_INVALID", expected, event.id, words)
+        return event if self.broken is None else None
 
     def admit(self, event: Event) -> bool:
         """Go on by an event that was read. Returns whether the rules of the protocol admit it."""
         try:
             self.trace.admit(event)
             if event.sequence == 0:
-                key = next(key for key in self._ring.lookup(event.signer) if key.fingerprint == event.signer)
-                self.trace.set_operator_key(key, event)
+                operator = self._find_operator(event.signer)
+                assert operator is not None  # `read` has found it.
+                self.trace.set_operator_key(operator, event)
         except Refused as error:
             place = str(getattr(error, "place", ""))
             check = _find_check(event, error.code, place)
@@ -127,6 +130,8 @@ class TraceJudge:
         self._sequences[event.id] = event.sequence
         self._last = event.sequence, event.id, event.hash
         self._note_artifacts(event)
+        if "review" in event.refs:
+            self._reviewed.add(event.id)
         if event.name == "verification_run_completed":
             self.audit = event
         return True
@@ -159,6 +164,7 @@ class TraceJudge:
             sequences=self._sequences,
             produced=self._produced,
             recorded_for=self._recorded_for,
+            reviewed=self._reviewed,
             blob=blob,
             decision=decision,
             rerun=tuple(rerun),
@@ -172,9 +178,8 @@ class TraceJudge:
 
     # --- seals
 
-    def _find_operator(self, record: Sealed) -> PublicKey | None:
-        known = self._ring.lookup(record.signed_by)
-        return next((key for key in known if key.fingerprint == record.signed_by), None)
+    def _find_operator(self, signer: str) -> PublicKey | None:
+        return next((key for key in self._ring.lookup(signer) if key.fingerprint == signer), None)
 
     def _is_sealed(self, record: Sealed, event: Event) -> bool:
         """Whether the key by which the signer joined has sealed a record. The fold checks whose key it must be."""
@@ -206,8 +211,8 @@ class TraceJudge:
 
     def _note_artifacts(self, event: Event) -> None:
         """Note which artifacts an event brings, and whether they are evidence from here on."""
-        if event.name == "verification_run_completed":
-            return  # The report is about the trace before it.
+        if event.name not in _BRINGING_EVENTS:
+            return
         is_failed = event.name == "tool_execution_failed"
         is_evidence = event.name in ("tool_execution_completed", "artifact_recorded")
         execution = event.refs.get("execution")
@@ -224,7 +229,7 @@ class TraceJudge:
             if is_failed and artifact.failure_from is None:
                 artifact.failure_from = event.sequence
         if execution is not None and event.name == "artifact_recorded":
-            self._recorded_for[execution] = (*self._recorded_for.get(execution, ()), *digests)
+            self._recorded_for.setdefault(execution, []).extend(digests)
 
 
 def _find_check(event: Event, code: str, place: str) -> str:
