@@ -11,9 +11,9 @@ from aver.capsule.blobs import Blob
 from aver.errors import IntegrityError, NotFound
 from aver.keys import Ring
 from aver.protocol.events import OPERATOR
-from aver.protocol.report import PROFILE_RULES, REPORT_CHECKS, GateWord, Report, build_report
+from aver.protocol.judgement.report import PROFILE_RULES, REPORT_CHECKS, GateWord, Report, build_report
+from aver.protocol.judgement.trace_judge import TraceJudge
 from aver.protocol.statements import SeenHead
-from aver.protocol.trace_judge import TraceJudge
 from support.protocol_traces import TraceInMemory
 
 OUTPUT = b"3 passed"
@@ -250,7 +250,10 @@ def test_a_missing_record_breaks_the_trace(trace: TraceInMemory) -> None:
 
 
 def test_the_table_of_profiles() -> None:
-    table = {weakness: tuple(row[each] for each in ("strict", "default", "lenient")) for weakness, row in PROFILE_RULES.items()}
+    table = {
+        weakness: tuple(row[each] for each in ("strict", "default", "lenient"))
+        for weakness, row in PROFILE_RULES.items()
+    }
     assert table == {
         "disputed": ("failed", "warning", "warning"),
         "unchecked": ("failed", "note", "note"),
