@@ -1,0 +1,1 @@
+"""Planner, executor, critic and auditor: signed events, guards, artifacts, the report."""

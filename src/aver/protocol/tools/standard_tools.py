@@ -1,0 +1,12 @@
+"""The tools that every session has: `command`, `read_file`, `write_file` and `delete_file`."""
+
+from __future__ import annotations
+
+from aver.protocol.tools.command_tool import COMMAND, CommandTool
+from aver.protocol.tools.file_tools import file_tools
+from aver.protocol.tools.tool import ToolBox
+
+
+def standard_tools() -> ToolBox:
+    """Return a new box with the standard tools."""
+    return ToolBox({COMMAND: CommandTool(), **file_tools()})
