@@ -5,8 +5,9 @@
      "collect": {"tests": "build/tests.xml"}}      files that become outputs, relative to cwd
 
 The outputs are `stdout`, `stderr` and those of `collect`. Nothing expands `$HOME` or `*`: the gate judges exactly the
-words that run. Before the program starts, Aver removes nothing: a file to collect must be newer than the start of the
-run, or it does not count, so that an old report cannot stand for a run that wrote none.
+words that run. A file to collect must be newer than the start of the run, or it does not count, so that an old report
+cannot stand for a run that wrote none. Aver removes a collected file that was not there before the run: a report must
+not make the workspace look changed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from aver.errors import BadInput
@@ -67,6 +69,8 @@ class CommandTool:
         """Run the command to its end."""
         command = _read_command(order)
         started = time.time()
+        paths = {name: os.path.join(command.cwd, path) for name, path in command.collect.items()}
+        before = {name for name, path in paths.items() if os.path.lexists(path)}
         try:
             end = run_process(
                 command.argv,
@@ -86,10 +90,13 @@ class CommandTool:
             code = "TIMEOUT" if end.reason == "timeout" else "ERROR"
             return ToolResult(failure=code, words=words, outputs=outputs, cut=tuple(cut))  # type: ignore[arg-type]
         room = order.limits.output_max - len(end.stdout) - len(end.stderr)
-        for name, path in command.collect.items():
-            data = _collect(os.path.join(command.cwd, path), started, room)
+        for name, path in paths.items():
+            data = _collect(path, started, room)
             if data is None:
                 continue
+            if name not in before:
+                with suppress(OSError):
+                    os.unlink(path)
             if len(data) > room:
                 data, cut = data[:room], [*cut, name]
             room -= len(data)
