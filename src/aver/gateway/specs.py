@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from aver.capsule.json_document import check_object, parse_document
+from aver.capsule.json_schema import DRAFT, ERROR_MAX, build_validator, find_schema_error
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.gateway.proof.evidence import NAME_MAX, OUTPUTS, OUTPUTS_MAX, TAG_BYTES
@@ -31,13 +32,8 @@ SPEC_FILES = (EVIDENCE_SCHEMA, ACCEPT_PREDICATE, CONTRACT_SCHEMA, CONTRACT)
 SPEC_MAX = 1024 * 1024
 """Largest spec file, in bytes. Ours have some thousand."""
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-
 TAG_LENGTHS = range(8, 65)
 """Lengths of a commit tag that a spec may want, in bytes, as in the reference."""
-
-ERROR_MAX = 300
-"""Characters of a validator's message that are kept: it may quote the whole document."""
 
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9_]{0,63}")
 
@@ -83,32 +79,12 @@ def read_spec_bytes(name: str) -> bytes:
 
 @cache
 def _load_schema_validator(name: str) -> Any:
-    return _build_validator(parse_document(read_spec_bytes(name), name, limit=SPEC_MAX))
-
-
-def _build_validator(schema: Any) -> Any:
-    import jsonschema_rs  # Takes long to load, and only evidence and specs need it.
-
-    # A schema of ours refers to nothing outside of itself: no validator of Aver opens a connection or a file.
-    return jsonschema_rs.Draft202012Validator(schema, offline=True)
+    return build_validator(parse_document(read_spec_bytes(name), name, limit=SPEC_MAX))
 
 
 def find_evidence_error(commit: Any) -> str:
     """Validate commit evidence against its schema. Returns the first problem with its place; empty if there is none."""
-    return _find_error(_load_schema_validator(EVIDENCE_SCHEMA), commit)
-
-
-def _find_error(validator: Any, document: Any) -> str:
-    import jsonschema_rs
-
-    try:
-        validator.validate(document)
-    except jsonschema_rs.ValidationError as error:
-        place = "/".join(str(step) for step in error.instance_path)
-        return f"{place or 'the document'}: {error.message}"[:ERROR_MAX]
-    except (ValueError, TypeError, RecursionError) as error:  # Values that are no JSON, too deep, or too large.
-        return f"the document: {error}"[:ERROR_MAX]
-    return ""
+    return find_schema_error(_load_schema_validator(EVIDENCE_SCHEMA), commit)
 
 
 def validate_specs(documents: Mapping[str, bytes] | None = None) -> list[str]:
@@ -136,7 +112,7 @@ def validate_specs(documents: Mapping[str, bytes] | None = None) -> list[str]:
         except BadInput as error:
             problems.append(error.message)
     if CONTRACT in parsed and CONTRACT_SCHEMA in validators:
-        if error_text := _find_error(validators[CONTRACT_SCHEMA], parsed[CONTRACT]):
+        if error_text := find_schema_error(validators[CONTRACT_SCHEMA], parsed[CONTRACT]):
             problems.append(f"{CONTRACT}: {error_text}")
         else:
             ids = [assertion["id"] for assertion in parsed[CONTRACT]["assertions"]]
@@ -153,7 +129,7 @@ def _find_schema_problems(name: str, schema: Any, validators: dict[str, Any]) ->
         return [f"{name}: $id must end with the name of the file"]
     try:
         jsonschema_rs.meta.validate(schema)
-        validators[name] = _build_validator(schema)
+        validators[name] = build_validator(schema)
     except (ValueError, jsonschema_rs.ReferencingError) as error:  # A ValidationError is a ValueError.
         return [f"{name}: {error}"[:ERROR_MAX]]
     return []

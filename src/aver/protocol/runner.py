@@ -1,0 +1,84 @@
+"""What a session needs of others: a runner of tools, an auditor's engine, and what the gate gets to see of a call.
+
+The session guards a call, seals its start, has the runner make it, and seals its end. A runner knows tools: commands,
+files, callables, MCP tools. It decides nothing and seals nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from aver.protocol.session import ProtocolSession
+
+FailureCode = Literal["TIMEOUT", "ERROR"]
+
+ToolOutputs = Mapping[str, tuple[bytes, str]]
+"""The outputs of a call: bytes and media type, by name, such as `stdout`."""
+
+
+class GatedCall(NamedTuple):
+    """A call as the gate judges it. The fields are those of `aver.Action`, and the declared effects of an own tool."""
+
+    type: str = "tool_call"
+    tool: str = ""
+    arguments: Mapping[str, Any] = {}
+    files: tuple[str, ...] = ()
+    diff: str | None = None
+    declared: tuple[str, ...] | None = None
+    annotations: Mapping[str, Any] | None = None
+
+
+class ToolResult(NamedTuple):
+    """A call that came to its end, whatever its exit code."""
+
+    exit_code: int | None
+    outputs: ToolOutputs
+    cut: tuple[str, ...] = ()
+    """The outputs of which only the beginning was kept, by name."""
+
+
+class ToolFailure(NamedTuple):
+    """A call that did not come to its end: it took too long, or could not be made."""
+
+    code: FailureCode
+    words: str
+    outputs: ToolOutputs = {}
+    cut: tuple[str, ...] = ()
+
+
+class ToolRunner(Protocol):
+    """Makes calls. It raises nothing for a call that fails: it returns a `ToolFailure`."""
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The tools that it knows."""
+
+    def describe(self, tool: str, arguments: Mapping[str, Any]) -> GatedCall:
+        """Say what the gate must judge. Raises `BadInput` for a tool that it does not know."""
+
+    def run(
+        self, tool: str, arguments: Mapping[str, Any], *, seconds: float, output_max: int
+    ) -> ToolResult | ToolFailure:
+        """Make the call, for at most `seconds`, and keep at most `output_max` bytes of each output."""
+
+
+class AuditOutcome(NamedTuple):
+    """What an audit found: the status, the bytes of the report, and which participants' keys the auditor knows."""
+
+    status: str
+    """`pass`, `pass-with-warnings` or `fail`."""
+    report: bytes
+    """The report, as canonical JSON."""
+    known: tuple[str, ...] = ()
+    """Fingerprints of participants' keys that the auditor knows."""
+    unknown: tuple[str, ...] = ()
+    rerun: list[dict[str, Any]] | None = None
+
+
+class AuditEngine(Protocol):
+    """Judges a trace for its auditor. `aver.protocol.report` offers one."""
+
+    def __call__(self, session: ProtocolSession, *, rerun: bool) -> AuditOutcome:
+        """Judge the trace up to its present head."""
