@@ -7,6 +7,7 @@ files, callables, MCP tools. It decides nothing and seals nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ ToolOutputs = Mapping[str, tuple[bytes, str]]
 """The outputs of a call: bytes and media type, by name, such as `stdout`."""
 
 
-class GatedCall(NamedTuple):
+class CallDescription(NamedTuple):
     """A call as the gate judges it. The fields are those of `aver.Action`, and the declared effects of an own tool."""
 
     type: str = "tool_call"
     tool: str = ""
-    arguments: Mapping[str, Any] = {}
+    arguments: Mapping[str, Any] = MappingProxyType({})
     files: tuple[str, ...] = ()
     diff: str | None = None
     declared: tuple[str, ...] | None = None
@@ -44,7 +45,7 @@ class ToolFailure(NamedTuple):
 
     code: FailureCode
     words: str
-    outputs: ToolOutputs = {}
+    outputs: ToolOutputs = MappingProxyType({})
     cut: tuple[str, ...] = ()
 
 
@@ -55,7 +56,7 @@ class ToolRunner(Protocol):
     def names(self) -> Iterable[str]:
         """The tools that it knows."""
 
-    def describe(self, tool: str, arguments: Mapping[str, Any]) -> GatedCall:
+    def describe(self, tool: str, arguments: Mapping[str, Any]) -> CallDescription:
         """Say what the gate must judge. Raises `BadInput` for a tool that it does not know."""
 
     def run(

@@ -22,6 +22,7 @@ from aver.errors import BadInput
 from aver.files.regular import read_if_regular
 from aver.gate.action import DIFF_MAX
 from aver.gate.own_tools import tool
+from aver.gate.risk.diff import parse_header_paths
 from aver.gate.risk.estimate import estimate_from_features
 from aver.gate.risk.features import file_kind, measure_diff
 from aver.gate.risk.history.git import GitReader, open_git
@@ -88,7 +89,8 @@ def _count_lines(lines: list[str]) -> dict[str, Any]:
     for line in lines:
         if line.startswith("diff --git "):
             in_hunk = False
-            paths.append(line.rpartition(" b/")[2])
+            old, new = parse_header_paths(line)
+            paths.append(new or old or "")
         elif found := _HUNK.match(line):
             in_hunk, number = True, int(found[1]) - 1
         elif in_hunk and line.startswith("+"):

@@ -16,7 +16,8 @@ from typing import Any
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput
 from aver.gate.effects.intents import INTENTS
-from aver.protocol.tools.tool import JSON, GateQuestion, Tool, ToolOrder, ToolOutput, ToolResult
+from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
+from aver.protocol.tools.tool import JSON, Tool, ToolOrder, fail_tool
 
 Act = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -33,14 +34,14 @@ class GatewayTool:
         self._act = act
         self._intent = intent
 
-    def ask_about(self, order: ToolOrder) -> GateQuestion:
+    def describe(self, order: ToolOrder) -> CallDescription:
         """Return the question for the gate, by the intent's own table."""
         profile = INTENTS[self._intent]
         unknown = order.arguments.keys() - set(profile.inputs)
         if unknown:
             raise BadInput(f"{self._intent} takes {', '.join(profile.inputs)}, not {', '.join(sorted(unknown))}")
         path = order.arguments.get(profile.path) if profile.path else None
-        return GateQuestion(
+        return CallDescription(
             type=profile.type,
             # Without a tool's name, type and arguments say what happens; the intent's name is no tool of the tables.
             tool="" if profile.type in ("file_read", "code_edit", "file_delete", "shell_exec") else self._intent,
@@ -49,15 +50,15 @@ class GatewayTool:
             declared=profile.effects or None,
         )
 
-    def run(self, order: ToolOrder) -> ToolResult:
+    def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
         """Send the act. The gateway makes its PREVIEW and then its COMMIT, and answers with one envelope."""
         envelope = self._act(
             {"intent_id": self._intent, "inputs": dict(order.arguments), "constraints": {}, "caller": CALLER}
         )
-        done = envelope.get("status") == "OK"
-        outputs = {"envelope": ToolOutput(canonical_bytes(envelope), JSON)}
-        words = "" if done else f"{envelope.get('reason_code')}: {envelope.get('summary', '')}"
-        return ToolResult(exit_code=0 if done else None, outputs=outputs, failure="" if done else "ERROR", words=words)
+        outputs = {"envelope": (canonical_bytes(envelope), JSON)}
+        if envelope.get("status") == "OK":
+            return ToolResult(0, outputs)
+        return fail_tool("ERROR", f"{envelope.get('reason_code')}: {envelope.get('summary', '')}", outputs)
 
 
 def act_tools(act: Act, intents: Iterable[str]) -> dict[str, Tool]:

@@ -22,19 +22,9 @@ from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.files.regular import NotRegularFile, open_descriptor
 from aver.log import debug
+from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.processes import run_process, tool_environment
-from aver.protocol.tools.tool import (
-    BYTES,
-    JSON,
-    TEXT,
-    GateQuestion,
-    ToolOrder,
-    ToolOutput,
-    ToolResult,
-    fail_tool,
-    read_arguments,
-    read_words,
-)
+from aver.protocol.tools.tool import BYTES, JSON, TEXT, ToolOrder, fail_tool, read_arguments, read_words
 
 COMMAND = "command"
 
@@ -59,13 +49,13 @@ class _Command:
 class CommandTool:
     """Runs programs in the workspace."""
 
-    def ask_about(self, order: ToolOrder) -> GateQuestion:
+    def describe(self, order: ToolOrder) -> CallDescription:
         """Return the question for the gate: a command as a list of words, and where it runs."""
         command = _read_command(order)
         where = {"cwd": command.cwd} if "cwd" in order.arguments else {}
-        return GateQuestion(type="shell_exec", arguments={"command": command.argv, **where})
+        return CallDescription(type="shell_exec", arguments={"command": command.argv, **where})
 
-    def run(self, order: ToolOrder) -> ToolResult:
+    def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
         """Run the command to its end."""
         command = _read_command(order)
         started = time.time()
@@ -80,15 +70,14 @@ class CommandTool:
             )
         except OSError as error:
             return fail_tool("ERROR", f"{command.argv[0]} cannot be started: {error.strerror}")
-        outputs = {"stdout": ToolOutput(end.stdout, TEXT), "stderr": ToolOutput(end.stderr, TEXT)}
+        outputs = {"stdout": (end.stdout, TEXT), "stderr": (end.stderr, TEXT)}
         cut = list(end.cut)
         if end.reason != "exited":
-            words = {
-                "timeout": f"it did not end within {order.limits.seconds:g} seconds",
-                "flood": f"it wrote far more than the {order.limits.output_max} bytes that are kept",
-            }[end.reason]
-            code = "TIMEOUT" if end.reason == "timeout" else "ERROR"
-            return ToolResult(failure=code, words=words, outputs=outputs, cut=tuple(cut))  # type: ignore[arg-type]
+            if end.reason == "timeout":
+                words = f"it did not end within {order.limits.seconds:g} seconds"
+                return fail_tool("TIMEOUT", words, outputs, end.cut)
+            words = f"it wrote far more than the {order.limits.output_max} bytes that are kept"
+            return fail_tool("ERROR", words, outputs, end.cut)
         room = order.limits.output_max - len(end.stdout) - len(end.stderr)
         for name, path in paths.items():
             data = _collect(path, started, room)
@@ -100,8 +89,8 @@ class CommandTool:
             if len(data) > room:
                 data, cut = data[:room], [*cut, name]
             room -= len(data)
-            outputs[name] = ToolOutput(data, _MEDIA_BY_ENDING.get(os.path.splitext(path)[1].lower(), BYTES))
-        return ToolResult(exit_code=end.exit_code, outputs=outputs, cut=tuple(cut))
+            outputs[name] = (data, _MEDIA_BY_ENDING.get(os.path.splitext(path)[1].lower(), BYTES))
+        return ToolResult(end.exit_code, outputs, tuple(cut))
 
 
 def _read_command(order: ToolOrder) -> _Command:

@@ -19,70 +19,59 @@ from aver.diffs import unified_diff
 from aver.errors import BadInput, Refused
 from aver.files.workspace_files import FileBase, FileLook, WorkspaceFiles, digest_file, split_relpath
 from aver.gate.effects.findings import build_path_roots, locate_path
-from aver.protocol.tools.tool import (
-    BYTES,
-    JSON,
-    TEXT,
-    GateQuestion,
-    Tool,
-    ToolOrder,
-    ToolOutput,
-    ToolResult,
-    fail_tool,
-    read_arguments,
-)
+from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
+from aver.protocol.tools.tool import BYTES, JSON, TEXT, Tool, ToolOrder, fail_tool, read_arguments
 
 
 class _ReadFile:
-    def ask_about(self, order: ToolOrder) -> GateQuestion:
-        return GateQuestion(type="file_read", files=(_read_path(order, {}),))
+    def describe(self, order: ToolOrder) -> CallDescription:
+        return CallDescription(type="file_read", files=(_read_path(order, {}),))
 
-    def run(self, order: ToolOrder) -> ToolResult:
+    def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
         path = _read_path(order, {})
-        look = WorkspaceFiles(os.path.realpath(order.workspace)).look(path)
+        look = WorkspaceFiles(order.workspace).look(path)
         if look.base.sha256 is None:
             return fail_tool("ERROR", f"there is no file {path}")
         cut = ("content",) if len(look.data) > order.limits.output_max else ()
         data = look.data[: order.limits.output_max]
-        return ToolResult(exit_code=0, outputs={"content": ToolOutput(data, _guess_media(data))}, cut=cut)
+        return ToolResult(0, {"content": (data, _guess_media(data))}, cut)
 
 
 class _WriteFile:
-    """Remembers per call the state that the gate's question was about, so that only that change is made."""
+    """Remembers the state of the file that the gate was last asked about, so that only that change is made."""
 
     def __init__(self) -> None:
         self._bases: dict[tuple[str, str, str], FileBase] = {}
 
-    def ask_about(self, order: ToolOrder) -> GateQuestion:
+    def describe(self, order: ToolOrder) -> CallDescription:
         path = _read_path(order, {"content": str})
-        key = (order.call_id, order.workspace, path)
-        look = WorkspaceFiles(os.path.realpath(order.workspace)).look(path)
-        # The first question of a call counts. Asking again, as `run` does, must not accept a later state.
-        self._bases.setdefault(key, look.base)
+        look = WorkspaceFiles(order.workspace).look(path)
         content = order.arguments["content"]
-        return GateQuestion(
+        self._bases[order.workspace, path, content] = look.base
+        return CallDescription(
             type="code_edit",
             files=(path,),
             arguments={"path": path, "content": content},
             diff=_show_change(order.workspace, path, look, content),
         )
 
-    def run(self, order: ToolOrder) -> ToolResult:
-        path, data = _read_path(order, {"content": str}), order.arguments["content"].encode("utf-8", "surrogatepass")
-        base = self._bases.pop((order.call_id, order.workspace, path), None)
+    def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
+        path, content = _read_path(order, {"content": str}), order.arguments["content"]
+        data = content.encode("utf-8", "surrogatepass")
+        base = self._bases.pop((order.workspace, path, content), None)
         if base is None:
             return fail_tool("ERROR", f"nobody asked about this change of {path} first")
-        WorkspaceFiles(os.path.realpath(order.workspace)).write(path, data, base)
+        WorkspaceFiles(order.workspace).write(path, data, base)
         return _confirm({"path": path, "size": len(data), "sha256": digest_file(data)})
 
 
 class _DeleteFile:
-    def ask_about(self, order: ToolOrder) -> GateQuestion:
-        return GateQuestion(type="file_delete", files=(_read_path(order, {}),))
+    def describe(self, order: ToolOrder) -> CallDescription:
+        return CallDescription(type="file_delete", files=(_read_path(order, {}),))
 
-    def run(self, order: ToolOrder) -> ToolResult:
+    def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
         path = _read_path(order, {})
-        files = WorkspaceFiles(os.path.realpath(order.workspace))
+        files = WorkspaceFiles(order.workspace)
         look = files.look(path)
         if look.base.sha256 is None:
             return fail_tool("ERROR", f"there is no file {path}")
@@ -106,9 +95,11 @@ def _read_path(order: ToolOrder, more: Mapping[str, type]) -> str:
 
 def _show_change(workspace: str, path: str, look: FileLook, content: str) -> str | None:
     """Return the change as a diff; None where the old text must not be shown, is no text, or does not change."""
-    root = os.path.realpath(workspace)
     # The text of a guarded file must not get into a record, not even as the lines that a change removes.
-    if look.base.sha256 is not None and locate_path(os.path.join(root, path), None, build_path_roots(root, {})).classes:
+    if (
+        look.base.sha256 is not None
+        and locate_path(os.path.join(workspace, path), None, build_path_roots(workspace, {})).classes
+    ):
         return None
     try:
         before = None if look.base.sha256 is None else look.data.decode()
@@ -126,4 +117,4 @@ def _guess_media(data: bytes) -> str:
 
 
 def _confirm(result: Mapping[str, Any]) -> ToolResult:
-    return ToolResult(exit_code=0, outputs={"result": ToolOutput(canonical_bytes(dict(result)), JSON)})
+    return ToolResult(0, {"result": (canonical_bytes(dict(result)), JSON)})

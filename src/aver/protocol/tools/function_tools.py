@@ -24,17 +24,8 @@ from typing import Any
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput
 from aver.gate.own_tools import find_declared_effects
-from aver.protocol.tools.tool import (
-    BYTES,
-    JSON,
-    TEXT,
-    GateQuestion,
-    Tool,
-    ToolOrder,
-    ToolOutput,
-    ToolResult,
-    fail_tool,
-)
+from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
+from aver.protocol.tools.tool import BYTES, JSON, TEXT, Tool, ToolOrder, fail_tool
 
 
 class FunctionTool:
@@ -50,23 +41,23 @@ class FunctionTool:
         except (TypeError, ValueError):  # Some built-in functions have none.
             self._signature = None
 
-    def ask_about(self, order: ToolOrder) -> GateQuestion:
+    def describe(self, order: ToolOrder) -> CallDescription:
         """Return the question for the gate. Raises `BadInput` where the function does not take these arguments."""
         if self._signature is not None:
             try:
                 self._signature.bind(**order.arguments)
             except TypeError as error:
                 raise BadInput(f"{self._name}: {error}") from error
-        return GateQuestion(
+        return CallDescription(
             type="tool_call",
             tool=self._name,
             arguments=dict(order.arguments),
             declared=find_declared_effects(self._function),
         )
 
-    def run(self, order: ToolOrder) -> ToolResult:
+    def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
         """Call the function."""
-        ended: list[ToolResult] = []
+        ended: list[ToolResult | ToolFailure] = []
 
         def call() -> None:
             try:
@@ -88,9 +79,9 @@ def function_tools(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Too
     return {name: FunctionTool(name, function) for name, function in functions.items()}
 
 
-def build_result(value: Any, output_max: int) -> ToolResult:
-    """Return the result of a function from its value. A `ToolResult` is taken as it is."""
-    if isinstance(value, ToolResult):
+def build_result(value: Any, output_max: int) -> ToolResult | ToolFailure:
+    """Return the result of a function from its value. A `ToolResult` or `ToolFailure` is taken as it is."""
+    if isinstance(value, ToolResult | ToolFailure):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         data, media = bytes(value), BYTES
@@ -102,4 +93,4 @@ def build_result(value: Any, output_max: int) -> ToolResult:
         except BadInput:
             data, media = json.dumps(repr(value)).encode(), JSON  # No JSON value: its Python form is kept as a text.
     cut = ("result",) if len(data) > output_max else ()
-    return ToolResult(exit_code=0, outputs={"result": ToolOutput(data[:output_max], media)}, cut=cut)
+    return ToolResult(0, {"result": (data[:output_max], media)}, cut)

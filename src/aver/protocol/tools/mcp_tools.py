@@ -18,8 +18,9 @@ from typing import Any, Self
 
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput, Unavailable
+from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.processes import tool_environment
-from aver.protocol.tools.tool import JSON, TEXT, GateQuestion, Tool, ToolOrder, ToolOutput, ToolResult, fail_tool
+from aver.protocol.tools.tool import JSON, TEXT, Tool, ToolOrder, fail_tool
 
 TOOLS_MAX = 1000
 """Most tools of one server."""
@@ -111,20 +112,20 @@ class McpTool:
         self._name = name
         self._annotations = annotations
 
-    def ask_about(self, order: ToolOrder) -> GateQuestion:
+    def describe(self, order: ToolOrder) -> CallDescription:
         """Return the question for the gate. The server itself checks the arguments."""
-        return GateQuestion(
+        return CallDescription(
             type="tool_call", tool=self._name, arguments=dict(order.arguments), annotations=self._annotations
         )
 
-    def run(self, order: ToolOrder) -> ToolResult:
+    def run(self, order: ToolOrder) -> ToolResult | ToolFailure:
         """Call the tool."""
         try:
             found = self._server.call(self._tool, order.arguments, order.limits.seconds)
         except Exception as error:  # noqa: BLE001 - the SDK has errors of many kinds; each is a failed call
             is_late = isinstance(error, TimeoutError) or "timed out" in str(error).lower()
             return fail_tool("TIMEOUT" if is_late else "ERROR", f"{type(error).__name__}: {error}")
-        outputs: dict[str, ToolOutput] = {}
+        outputs: dict[str, tuple[bytes, str]] = {}
         cut: list[str] = []
         room = order.limits.output_max
         texts = [part.text for part in found.content if part.type == "text"]
@@ -134,8 +135,8 @@ class McpTool:
         for name, (data, media) in pieces.items():
             if len(data) > room:
                 cut.append(name)
-            outputs[name] = ToolOutput(data[:room], media)
-            room -= len(outputs[name].data)
+            outputs[name] = (data[:room], media)
+            room -= len(outputs[name][0])
         if found.is_error:
-            return ToolResult(failure="ERROR", words="the server reports an error", outputs=outputs, cut=tuple(cut))
-        return ToolResult(exit_code=0, outputs=outputs, cut=tuple(cut))
+            return fail_tool("ERROR", "the server reports an error", outputs, tuple(cut))
+        return ToolResult(0, outputs, tuple(cut))

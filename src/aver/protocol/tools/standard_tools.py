@@ -7,6 +7,6 @@ from aver.protocol.tools.file_tools import file_tools
 from aver.protocol.tools.tool import ToolBox
 
 
-def standard_tools() -> ToolBox:
-    """Return a new box with the standard tools."""
-    return ToolBox({COMMAND: CommandTool(), **file_tools()})
+def standard_tools(workspace: str) -> ToolBox:
+    """Return a new box with the standard tools for a workspace."""
+    return ToolBox(workspace, {COMMAND: CommandTool(), **file_tools()})
