@@ -89,7 +89,7 @@ class CommandTool:
             if len(data) > room:
                 data, cut = data[:room], [*cut, name]
             room -= len(data)
-            outputs[name] = (data, _MEDIA_BY_ENDING.get(os.path.splitext(path)[1].lower(), BYTES))
+            outputs[name] = (data, guess_media(path))
         return ToolResult(end.exit_code, outputs, tuple(cut))
 
 
@@ -131,3 +131,8 @@ def _collect(path: str, started: float, room: int) -> bytes | None:
     except OSError as error:
         debug("protocol", "%s is not collected: %s", path, error.strerror)
         return None
+
+
+def guess_media(path: str) -> str:
+    """Return the media type of a file by its ending."""
+    return _MEDIA_BY_ENDING.get(os.path.splitext(path)[1].lower(), BYTES)

@@ -22,7 +22,10 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
     if given.event is None:
         if given.json:
-            forms = {name: {"roles": form.roles, "refs": form.refs, "optional": form.optional} for name, form in FORMS.items()}
+            forms = {
+                name: {"roles": form.roles, "refs": form.refs, "optional": form.optional}
+                for name, form in FORMS.items()
+            }
             print_json({"events": forms})
             return 0
         rows: list[list[LinePart]] = []
