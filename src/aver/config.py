@@ -72,6 +72,8 @@ class Config:
     """The table `[hooks]` as written; `aver.hooks.settings` reads it."""
     gateway: Mapping[str, Any]
     """The table `[gateway]` as written; `aver.gateway.settings` reads it."""
+    protocol: Mapping[str, Any]
+    """The table `[protocol]` as written; `aver.protocol.bounds` reads it."""
     source: Mapping[str, str]
 
     @property
@@ -115,6 +117,7 @@ def load_config(*, home: Path | None = None, ledger: str | None = None, tenant: 
         "gate": {},
         "hooks": {},
         "gateway": {},
+        "protocol": {},
     }
     source = dict.fromkeys(values, "default")
     path = home / CONFIG_NAME
@@ -191,6 +194,7 @@ _SETTING_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "gate": dict,
     "hooks": dict,
     "gateway": dict,
+    "protocol": dict,
 }
 
 

@@ -17,10 +17,14 @@ from typing import Any
 from aver.fast_dataclass import dataclass
 from aver.keys.public_key import PublicKey
 
+ARTIFACT_INPUT, ARTIFACT_COMPLETED, ARTIFACT_FAILED, ARTIFACT_RECORDED = 1, 2, 4, 8
+"""How an artifact came into a trace: as an input, by a call that completed or failed, or recorded. Bits, because one
+digest may come in several ways."""
+
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """One key that takes part. A key that was rotated has `successor` set, and speaks no more."""
+    """One key that takes part, or took part until it was rotated."""
 
     agent: str
     role: str

@@ -14,11 +14,12 @@ Reading one checks its form and its signature. Whether it fits into a trace is t
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from aver.capsule.blobs import blob_references
+from aver.capsule.blobs import Blob, blob_references
 from aver.capsule.canonical import canonical_json
 from aver.capsule.json_document import check_object, check_version, int_field, text_field, time_field
 from aver.errors import BadInput, Refused
@@ -44,6 +45,7 @@ ARTIFACTS_MAX = 256
 
 _HEX64 = lazy_pattern(r"[0-9a-f]{64}")
 _NAME = lazy_pattern(r"[!-~]{1,200}")
+_MEDIA = lazy_pattern(r"[ -~]{1,256}")
 _PROFILE = lazy_pattern("|".join(PROFILES))
 _STATUS = lazy_pattern("|".join(AUDIT_STATUSES))
 _ROLE = lazy_pattern(r"planner|executor|critic|auditor|operator")
@@ -99,6 +101,46 @@ class Contribution(NamedTuple):
     payload_sha256: str
     artifacts: tuple[str, ...]
     seen: SeenHead
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionFile:
+    """A contribution as it travels: the signed statement, the payload that it names, and the artifacts."""
+
+    statement: Statement
+    payload: Mapping[str, Any]
+    artifacts: tuple[Blob, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document. The artifacts are in base64."""
+        return {
+            "v": 1,
+            "statement": self.statement.to_dict(),
+            "payload": dict(self.payload),
+            "artifacts": [
+                {"media": blob.media, "data": base64.b64encode(blob.data).decode("ascii")} for blob in self.artifacts
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> ContributionFile:
+        """Read the document strictly. Raises `BadInput`."""
+        found = check_object(data, "the contribution", frozenset({"v", "statement", "payload", "artifacts"}))
+        check_version(found["v"], "the contribution")
+        if not isinstance(found["payload"], dict) or not isinstance(found["artifacts"], list):
+            raise BadInput("the contribution: payload must be an object, and artifacts a list")
+        if len(found["artifacts"]) > ARTIFACTS_MAX:
+            raise BadInput(f"a contribution brings at most {ARTIFACTS_MAX} artifacts")
+        blobs = []
+        for index, item in enumerate(found["artifacts"]):
+            where = f"artifacts[{index}]"
+            item = check_object(item, where, frozenset({"media", "data"}))
+            try:
+                data = base64.b64decode(item["data"], validate=True)
+            except (TypeError, ValueError) as error:
+                raise BadInput(f"{where}.data is not base64") from error
+            blobs.append(Blob(data, text_field(item["media"], f"{where}.media", _MEDIA)))
+        return cls(Statement.from_dict(found["statement"]), found["payload"], tuple(blobs))
 
 
 class SignedReport(NamedTuple):

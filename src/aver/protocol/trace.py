@@ -19,8 +19,8 @@ States:
     reviewing → executing      the first proposal that every critic approves, with or without conditions
     reviewing → planning, executing → reviewing, executing → planning
                                no proposal can be executed any more, and nothing runs
-    executing → claiming       a call completes; or a call has failed as often as the bounds allow; or, after an
-                               earlier success, no intent is open any more
+    executing → claiming       a call completes, or has failed as often as the bounds allow; after that, also when no
+                               intent is open, or no proposal can be executed, any more
     claiming → executing       a new intent
     claiming → auditing        the final statement
     auditing → completed, failed    by the auditor's status
@@ -34,16 +34,15 @@ KEY_RETIRED, EVIDENCE_INVALID or SCHEMA_INVALID.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, TypeVar
 
-from aver.capsule.blobs import blob_references
 from aver.errors import BadInput, Refused
-from aver.gate.action import Action
 from aver.keys.public_key import PublicKey
-from aver.keys.ring import ROTATION_PURPOSE, read_rotation
 from aver.keys.statement import Statement
-from aver.protocol.bounds import Bounds, is_risk_from, worst_risk
-from aver.protocol.events import FINAL_STATES, FORMS, OPERATOR, Event, check_refs, trace_chain
+from aver.protocol.bounds import Bounds
+from aver.protocol.events import FINAL_STATES, FORMS, OPERATOR, Event, check_refs
+from aver.protocol.rules import claims, end, participants, work
+from aver.protocol.rules.step import EventRefused, Step
 from aver.protocol.standings import (
     ChallengeStanding,
     ClaimStanding,
@@ -53,18 +52,12 @@ from aver.protocol.standings import (
     ProposalStanding,
 )
 from aver.protocol.statements import (
-    JOIN_PURPOSE,
-    REPORT_PURPOSE,
-    Join,
     SeenHead,
     TracePlace,
     check_signed_by,
     digest_json,
     find_artifacts,
-    find_statements,
     read_contribution,
-    read_join,
-    read_report_statement,
 )
 
 _Thing = TypeVar("_Thing")
@@ -91,30 +84,28 @@ ADMITS: Mapping[str, frozenset[str]] = {
 }
 """The events that each state admits. A guard may still refuse one."""
 
-REQUIRED_ROLES = ("planner", "executor", "critic")
-"""The roles without which no trace begins. Without an auditor, none completes."""
-
-DISPUTE_TOOL = "aver-protocol-dispute"
-"""The tool of the action that stands for a dispute, where a person is asked to rule."""
-
-# How an artifact came into the trace. One digest may come in several ways.
-_INPUT, _COMPLETED, _FAILED, _RECORDED = 1, 2, 4, 8
-_EVIDENCE_BY_ABOUT = {"success": _COMPLETED | _RECORDED, "failure": _COMPLETED | _RECORDED | _FAILED}
-
-
-class EventRefused(Refused):
-    """An event may not be said in this trace now. `code` is that of a verdict, `place` the part that is wrong."""
-
-    def __init__(self, code: str, message: str, *, place: str = "", advice: str = "") -> None:
-        super().__init__(code, f"{place}: {message}" if place else message, advice=advice)
-        self.place = place
-
-
-class _Step(NamedTuple):
-    """What an event leads to: the next state, and the change of the trace."""
-
-    after: str
-    apply: Callable[[], None]
+_RULES: Mapping[str, Callable[[ProtocolTrace, Event], Step]] = {
+    "session_initialized": participants.judge_session_initialized,
+    "participant_joined": participants.judge_participant_joined,
+    "proposal_created": work.judge_proposal_created,
+    "proposal_reviewed": work.judge_proposal_reviewed,
+    "tool_intent_signed": work.judge_tool_intent_signed,
+    "intent_reviewed": work.judge_intent_reviewed,
+    "tool_execution_started": work.judge_tool_execution_started,
+    "tool_execution_completed": work.judge_tool_execution_completed,
+    "tool_execution_failed": work.judge_tool_execution_failed,
+    "artifact_recorded": work.judge_artifact_recorded,
+    "claim_issued": claims.judge_claim_issued,
+    "claim_challenged": claims.judge_claim_challenged,
+    "claim_revised": claims.judge_claim_revised,
+    "challenge_resolved": claims.judge_challenge_resolved,
+    "final_statement_signed": end.judge_final_statement_signed,
+    "verification_run_started": end.judge_verification_run_started,
+    "verification_run_completed": end.judge_verification_run_completed,
+    "session_aborted": end.judge_session_aborted,
+    "session_failed": end.judge_session_failed,
+}
+"""The rule of each event."""
 
 
 class ProtocolTrace:
@@ -152,7 +143,8 @@ class ProtocolTrace:
         """The intents that may still be executed, or are."""
         self.disputes = 0
         """Challenges that are open."""
-        self.successes = 0
+        self.may_claim = False
+        """Whether a call has completed, or has failed as often as the bounds allow."""
         self.final_statement: Event | None = None
         self.runs: dict[str, tuple[int, str]] = {}
         """Verification runs that have started: the sequence of the start, and the auditor."""
@@ -162,9 +154,10 @@ class ProtocolTrace:
         self._names: dict[str, str] = {}
         """The name of each event, by id."""
         self._hashes: list[str] = []
-        self._executable = 0
-        self._live = 0
-        """Proposals that are neither rejected nor revised."""
+        self.executable = 0
+        """How many proposals may be executed now."""
+        self.live = 0
+        """How many proposals are neither rejected nor revised."""
 
     # --- reading
 
@@ -230,7 +223,7 @@ class ProtocolTrace:
         if self.is_over:
             self.ended = event.at
 
-    def _judge(self, event: Event) -> _Step:
+    def _judge(self, event: Event) -> Step:
         if event.trace != self.trace:
             raise EventRefused("REPLAY", f"the event is of the trace {event.trace[:80]}", place="trace")
         if event.id in self._names:
@@ -243,8 +236,7 @@ class ProtocolTrace:
             check_refs(event.refs, FORMS[event.name])
             if event.name != "session_initialized":
                 self._check_speaker(event)
-            handler: Callable[[Event], _Step] = getattr(self, f"_judge_{event.name}")
-            return handler(event)
+            return _RULES[event.name](self, event)
         except EventRefused:
             raise
         except Refused as error:
@@ -293,114 +285,21 @@ class ProtocolTrace:
         if told != (*found, find_artifacts(payload)):
             raise EventRefused("EVIDENCE_INVALID", "the contribution says something else than the event")
 
-    # --- the session and its participants
-
-    def _judge_session_initialized(self, event: Event) -> _Step:
-        payload = event.payload
-        if event.agent != OPERATOR or event.trace != self.trace or trace_chain(self.trace) != self.place.chain:
-            raise EventRefused("ROLE_POLICY_VIOLATION", "the operator opens a trace, in its own chain")
-        if digest_json(payload["task"]) != payload["task_sha256"]:
-            raise EventRefused("EVIDENCE_INVALID", "task_sha256 is not that of the task", place="task_sha256")
-        joins = [read_join(statement) for statement in event.statements]
-        listed = [(item["agent"], item["role"]) for item in payload["participants"]]
-        if len(joins) != len(listed):
-            raise EventRefused("ROLE_POLICY_VIOLATION", "every participant joins by a statement of its own")
-        missing = [role for role in REQUIRED_ROLES if role not in {role for _, role in listed}]
-        if missing:
-            words = f"no trace begins without a {missing[0]}"
-            raise EventRefused("ROLE_POLICY_VIOLATION", words, place="participants")
-        found: dict[str, Participant] = {}
-        for index, (item, join) in enumerate(zip(payload["participants"], joins, strict=True)):
-            participant = self._check_join(
-                item, join, event, payload["task_sha256"], payload["profile"], f"participants[{index}]"
-            )
-            taken = {other.key.fingerprint for other in found.values()}
-            if participant.agent in found or participant.key.fingerprint in taken:
-                raise EventRefused(
-                    "ROLE_POLICY_VIOLATION", f"{participant.agent}: one agent, one key, one role", place="participants"
-                )
-            found[participant.agent] = participant
-        if event.signer and any(each.key.fingerprint == event.signer for each in found.values()):
-            raise EventRefused("ROLE_POLICY_VIOLATION", "the operator's key takes no other role", place="participants")
-
-        def apply() -> None:
-            self.task, self.task_sha256 = payload["task"], payload["task_sha256"]
-            self.profile, self.bounds = payload["profile"], Bounds.from_dict(payload["bounds"])
-            # The operator's whole key is not in the event: `set_operator_key` gives it, from the verified record.
-            for participant in found.values():
-                self._add_participant(participant)
-            for digest in payload["task"].get("input_artifacts", ()):
-                self._add_artifact(digest, _INPUT)
-
-        return _Step("planning", apply)
+    # --- for the rules
 
     def set_operator_key(self, key: PublicKey, event: Event) -> None:
-        """Name the key that sealed the first event. The caller has verified its signature with it."""
+        """Name the key that sealed the first event. The caller has verified its signature with it.
+
+        The whole key is not in the event, and its fingerprint is only the beginning.
+        """
         if key.fingerprint != event.signer:
             raise EventRefused("ROLE_POLICY_VIOLATION", "another key sealed the first event", place="signer")
         if key.fingerprint in self.bound_keys:
             raise EventRefused("ROLE_POLICY_VIOLATION", "the operator's key takes no other role", place="signer")
-        self._add_participant(Participant(OPERATOR, OPERATOR, key, "here", event.id))
+        self.add_participant(Participant(OPERATOR, OPERATOR, key, "here", event.id))
 
-    def _check_join(
-        self, item: Mapping[str, Any], join: Join, event: Event, task_sha256: str, profile: str, where: str
-    ) -> Participant:
-        """Return the participant that an item and a signed join name together. Raises unless they fit."""
-        key = PublicKey.read(item["public_key"], item["public_key_pq"], where)
-        if join.place != self.place:
-            raise EventRefused("REPLAY", "the join is for another ledger, tenant or trace", place=where)
-        if (join.task_sha256, join.profile) != (task_sha256, profile):
-            raise EventRefused("REPLAY", "the join is for another task or profile", place=where)
-        if (join.agent, join.role, join.key) != (item["agent"], item["role"], key):
-            raise EventRefused("ROLE_POLICY_VIOLATION", "the join names another agent, role or key", place=where)
-        if (join.role == OPERATOR) != (join.agent == OPERATOR):
-            raise EventRefused("ROLE_POLICY_VIOLATION", "only the operator is called so", place=where)
-        if join.role == OPERATOR and event.name == "session_initialized":
-            raise EventRefused("ROLE_POLICY_VIOLATION", "the operator's key is that of the seal", place=where)
-        return Participant(join.agent, join.role, key, item["held"], event.id)
-
-    def _judge_participant_joined(self, event: Event) -> _Step:
-        joins = find_statements(event.statements, JOIN_PURPOSE)
-        if len(joins) != 1:
-            raise EventRefused("ROLE_POLICY_VIOLATION", "a participant joins by one statement of its own")
-        item = event.payload["participant"]
-        new = self._check_join(item, read_join(joins[0]), event, self.task_sha256, self.profile, "participant")
-        if new.key.fingerprint in self.bound_keys:
-            words = f"the key {new.key.fingerprint} has joined before: one key, one role"
-            raise EventRefused("ROLE_POLICY_VIOLATION", words, place="participant")
-        before = self.participants.get(new.agent)
-        if before is not None:
-            self._check_succession(event, before, new)
-        elif "succeeds" in event.refs or new.role == OPERATOR:
-            raise EventRefused("ROLE_POLICY_VIOLATION", f"{new.agent} succeeds nobody here", place="succeeds")
-        after = self.state
-        if before is None and new.role == "critic":
-            # A new critic has approved nothing yet.
-            after = self._early_state(executable=0, live=self._live)
-
-        def apply() -> None:
-            self._add_participant(new)
-            if before is None and new.role == "critic":
-                self._executable = 0
-
-        return _Step(after, apply)
-
-    def _check_succession(self, event: Event, before: Participant, new: Participant) -> None:
-        """Raise unless rotation statements lead from the key of a participant to the new one."""
-        if event.refs.get("succeeds") != before.joined or before.role != new.role:
-            words = f"{new.agent} takes part already; a successor of its key must name the event by which that joined"
-            raise EventRefused("ROLE_POLICY_VIOLATION", words, place="succeeds")
-        key = before.key
-        for statement in find_statements(event.statements, ROTATION_PURPOSE):
-            rotation = read_rotation(statement)
-            if rotation is None or rotation.old != key:
-                raise EventRefused("SIG_INVALID", "a rotation statement does not hold", place="authority.chain")
-            key = rotation.new
-        if key != new.key:
-            words = "no rotation statement leads from the old key to the new one"
-            raise EventRefused("ROLE_POLICY_VIOLATION", words, place="authority.chain")
-
-    def _add_participant(self, new: Participant) -> None:
+    def add_participant(self, new: Participant) -> None:
+        """Let a key speak from now on, in place of its agent's last one."""
         before = self.participants.get(new.agent)
         if before is not None:
             self.retired.add(before.key.fingerprint)
@@ -408,474 +307,28 @@ class ProtocolTrace:
         self.bound_keys[new.key.fingerprint] = new
         self.critics = tuple(agent for agent, each in self.participants.items() if each.role == "critic")
 
-    # --- proposals
+    def add_artifact(self, digest: str, how: int) -> None:
+        """Note how an artifact came into the trace: bits of `standings`."""
+        self.artifacts[digest] = self.artifacts.get(digest, 0) | how
 
-    def _early_state(self, *, executable: int, live: int, runs: bool | None = None) -> str:
+    def early_state(self, *, executable: int, live: int, runs: bool | None = None) -> str:
         """Return where the trace stands by its proposals, unless it is past them."""
         if self.state not in ("planning", "reviewing", "executing"):
             return self.state
         if executable or (bool(self.running) if runs is None else runs):
             return "executing"
+        if self.may_claim:
+            return "claiming"  # There is something to claim, and nothing left to do.
         return "reviewing" if live else "planning"
 
-    def _judge_proposal_created(self, event: Event) -> _Step:
-        if len(self.proposals) >= self.bounds.proposals:
-            words = f"the trace has {len(self.proposals)} proposals, as many as its bounds allow"
-            raise EventRefused("STATE_VIOLATION", words)
-        old = None
-        if "revises" in event.refs:
-            old = self._find(self.proposals, event.refs["revises"], "revises")
-            if old.revised_by is not None:
-                raise EventRefused("STATE_VIOLATION", "the proposal was revised before", place="revises")
-        executable = self._executable - (old is not None and old.is_executable(self.critics))
-        was_live = old is not None and old.standing(self.critics) != "rejected"
-        live = self._live + 1 - was_live
-
-        def apply() -> None:
-            if old is not None:
-                old.revised_by = event.id
-            self.proposals[event.id] = ProposalStanding(event.id, event.agent, event.payload, event.refs.get("revises"))
-            self._executable, self._live = executable, live
-
-        return _Step(self._early_state(executable=executable, live=live), apply)
-
-    def _judge_proposal_reviewed(self, event: Event) -> _Step:
-        proposal = self._find(self.proposals, event.refs["proposal"], "proposal")
-        if proposal.revised_by is not None:
-            raise EventRefused("STATE_VIOLATION", "the proposal was revised", place="proposal")
-        before = proposal.standing(self.critics)
-        reviews = {**proposal.reviews, event.agent: event.payload["verdict"]}
-        after = ProposalStanding(proposal.id, "", {}, reviews=reviews).standing(self.critics)
-        good = ("approved", "conditional")
-        executable = self._executable + (after in good) - (before in good)
-        live = self._live + (after != "rejected") - (before != "rejected")
-
-        def apply() -> None:
-            proposal.reviews = reviews
-            proposal.conditions[event.agent] = tuple(event.payload["conditions"])
-            self._executable, self._live = executable, live
-
-        return _Step(self._early_state(executable=executable, live=live), apply)
-
-    # --- intents and executions
-
-    def _judge_tool_intent_signed(self, event: Event) -> _Step:
-        payload, proposal = event.payload, self._find(self.proposals, event.refs["proposal"], "proposal")
-        if not proposal.is_executable(self.critics):
-            words = f"the proposal is {'revised' if proposal.revised_by else proposal.standing(self.critics)}"
-            raise EventRefused("STATE_VIOLATION", f"{words}: it may not be executed", place="proposal")
-        if digest_json({"tool": payload["tool"], "arguments": payload["arguments"]}) != payload["input_sha256"]:
-            raise EventRefused("EVIDENCE_INVALID", "it is not that of tool and arguments", place="input_sha256")
-        risk = worst_risk(payload["risk"]["declared"], payload["risk"]["derived"])
-        if payload["repeatable"] and is_risk_from(risk, "high"):
-            raise EventRefused("STATE_VIOLATION", f"a call of {risk} risk is not repeatable", place="repeatable")
-        attempt, retry_of = 1, event.refs.get("retry_of")
-        last = self.failed_calls.get((proposal.id, payload["input_sha256"]))
-        if retry_of is None and last is not None:
-            words = "the same call has failed before"
-            raise EventRefused("STATE_VIOLATION", words, place="retry_of", advice=f"name the failed intent: {last}")
-        if retry_of is not None:
-            old = self._find(self.intents, retry_of, "retry_of")
-            if old.end is None or old.code == "COMPLETED" or old.proposal != proposal.id:
-                words = "only a call of the same proposal that has failed can be tried again"
-                raise EventRefused("STATE_VIOLATION", words, place="retry_of")
-            attempt = old.attempt + 1
-            if attempt > self.bounds.attempts:
-                words = f"the call has failed {old.attempt} times, as often as the bounds allow"
-                advice = "propose another way, or claim the failure"
-                raise EventRefused("STATE_VIOLATION", words, place="retry_of", advice=advice)
-
-        def apply() -> None:
-            self.intents[event.id] = IntentStanding(
-                id=event.id,
-                agent=event.agent,
-                proposal=proposal.id,
-                tool=payload["tool"],
-                input_sha256=payload["input_sha256"],
-                risk=risk,
-                payload=payload,
-                retry_of=retry_of,
-                attempt=attempt,
-            )
-            self.open_intents[event.id] = None
-
-        return _Step("executing", apply)
-
-    def _judge_intent_reviewed(self, event: Event) -> _Step:
-        intent = self._find(self.intents, event.refs["intent"], "intent")
-        if intent.start is not None or intent.end is not None:
-            raise EventRefused("STATE_VIOLATION", "the call has begun: it is too late to review it", place="intent")
-        verdict = event.payload["verdict"]
-        others = len(self.open_intents) - (intent.id in self.open_intents)
-        after = self.state
-        if verdict == "blocked" and self.state == "executing" and self.successes and not others:
-            after = "claiming"
-
-        def apply() -> None:
-            intent.reviews[event.agent] = (verdict, event.id)
-            if intent.standing(self.critics) == "blocked":
-                self.open_intents.pop(intent.id, None)
-            else:
-                self.open_intents[intent.id] = None
-
-        return _Step(after, apply)
-
-    def needs_review(self, intent: IntentStanding, risk: str | None = None) -> bool:
-        """Whether a critic must approve an intent before it starts. `risk` may make it worse."""
-        return is_risk_from(worst_risk(intent.risk, risk), self.bounds.review_from)
-
-    def find_approval(self, intent: IntentStanding) -> str | None:
-        """Return the id of the latest review by which all critics approve an intent; None where they do not."""
-        if intent.standing(self.critics) != "approved":
-            return None
-        return [intent.reviews[agent][1] for agent in self.critics][-1]
-
-    def _judge_tool_execution_started(self, event: Event) -> _Step:
-        intent = self._find(self.intents, event.refs["intent"], "intent")
-        proposal = self.proposals[intent.proposal]
-        if intent.agent != event.agent:
-            raise EventRefused("ROLE_POLICY_VIOLATION", f"it is an intent of {intent.agent}", place="intent")
-        if intent.start is not None or intent.end is not None:
-            raise EventRefused("STATE_VIOLATION", "the call has begun before; a retry is a new intent", place="intent")
-        if not proposal.is_executable(self.critics):
-            raise EventRefused("STATE_VIOLATION", "its proposal may not be executed any more", place="intent")
-        standing = intent.standing(self.critics)
-        if standing == "blocked":
-            raise EventRefused("ROLE_POLICY_VIOLATION", "a critic blocks the intent", place="intent")
-        if self.needs_review(intent) and standing != "approved":
-            words = f"a call of {intent.risk} risk needs the approval of every critic"
-            raise EventRefused("ROLE_POLICY_VIOLATION", words, place="review")
-        review = event.refs.get("review")
-        approvals = {found for verdict, found in intent.reviews.values() if verdict == "approved"}
-        if review is not None and review not in approvals:
-            raise EventRefused("ROLE_POLICY_VIOLATION", "it is no valid approval of this intent", place="review")
-        if review is None and self.needs_review(intent):
-            raise EventRefused("ROLE_POLICY_VIOLATION", "the start must name the approval", place="review")
-        limit = self.bounds.tool_calls
-        if limit is not None and len(self.executions) >= limit:
-            raise EventRefused("STATE_VIOLATION", f"the task allows {limit} calls, and they were made")
-
-        def apply() -> None:
-            intent.start = event.id
-            self.executions[event.id] = ExecutionStanding(
-                event.id, intent.id, event.agent, event.refs["decision"], event.payload["until"], event.payload
-            )
-            self.running[event.id] = None
-            for digest, _ in blob_references(event.payload["input"]):
-                self._add_artifact(digest, _INPUT)
-
-        return _Step(self.state, apply)
-
-    def _find_running(self, event: Event, intent: IntentStanding) -> ExecutionStanding:
-        execution = self._find(self.executions, event.refs["start"], "start")
-        if execution.intent != intent.id or execution.end is not None:
-            raise EventRefused("STATE_VIOLATION", "the call has ended before, or is of another intent", place="start")
-        return execution
-
-    def _judge_tool_execution_completed(self, event: Event) -> _Step:
-        intent = self._find(self.intents, event.refs["intent"], "intent")
-        execution = self._find_running(event, intent)
-        if execution.agent != event.agent:
-            raise EventRefused("ROLE_POLICY_VIOLATION", f"{execution.agent} made the call", place="start")
-
-        def apply() -> None:
-            execution.exit_code = event.payload["exit_code"]
-            self.successes += 1
-            self._end(event, intent, execution, "COMPLETED", _COMPLETED)
-
-        return _Step("claiming", apply)
-
-    def _judge_tool_execution_failed(self, event: Event) -> _Step:
-        intent = self._find(self.intents, event.refs["intent"], "intent")
-        code = event.payload["code"]
-        execution = None
-        if "start" in event.refs:
-            execution = self._find_running(event, intent)
-            if code == "REFUSED":
-                raise EventRefused("STATE_VIOLATION", "a call that was refused has no start", place="code")
-            # Any executor may give up a call whose runner is gone; only its own executor knows how it ended.
-            if execution.agent != event.agent and code != "OUTCOME_UNKNOWN":
-                raise EventRefused("ROLE_POLICY_VIOLATION", f"{execution.agent} made the call", place="start")
-        elif code != "REFUSED":
-            raise EventRefused("STATE_VIOLATION", f"{code} is the end of a call that has started", place="code")
-        elif intent.start is not None or intent.end is not None:
-            raise EventRefused("STATE_VIOLATION", "the call was begun, or ended before", place="intent")
-        elif intent.agent != event.agent:
-            raise EventRefused("ROLE_POLICY_VIOLATION", f"it is an intent of {intent.agent}", place="intent")
-        others = len(self.open_intents) - (intent.id in self.open_intents)
-        runs = len(self.running) - (execution is not None) > 0
-        after = self.state
-        if self.state == "executing":
-            if intent.attempt >= self.bounds.attempts or (self.successes and not others):
-                after = "claiming"
-            else:
-                after = self._early_state(executable=self._executable, live=self._live, runs=runs)
-
-        def apply() -> None:
-            self.failed_calls[intent.proposal, intent.input_sha256] = intent.id
-            self._end(event, intent, execution, code, _FAILED)
-
-        return _Step(after, apply)
-
-    def _end(
-        self, event: Event, intent: IntentStanding, execution: ExecutionStanding | None, code: str, how: int
-    ) -> None:
-        """Note the end of a call, and its outputs."""
-        intent.end, intent.code = event.id, code
-        self.proposals[intent.proposal].ends += 1
-        self.open_intents.pop(intent.id, None)
-        outputs = {
-            name: digest for name, item in event.payload["output"].items() for digest, _ in blob_references(item)
-        }
-        if execution is not None:
-            execution.end, execution.code, execution.outputs = event.id, code, outputs
-            self.running.pop(execution.id, None)
-        for digest in outputs.values():
-            self._add_artifact(digest, how)
-
-    def _judge_artifact_recorded(self, event: Event) -> _Step:
-        execution = None
-        if "execution" in event.refs:
-            execution = self._find(self.executions, event.refs["execution"], "execution")
-
-        def apply() -> None:
-            is_failed = execution is not None and execution.code not in ("", "COMPLETED")
-            for digest, _ in blob_references(event.payload["blob"]):
-                self._add_artifact(digest, _FAILED if is_failed else _RECORDED)
-
-        return _Step(self.state, apply)
-
-    def _add_artifact(self, digest: str, how: int) -> None:
-        self.artifacts[digest] = self.artifacts.get(digest, 0) | how
-
-    # --- claims
-
-    def check_evidence(self, evidence: Iterable[Mapping[str, Any]], about: str, *, least: int) -> None:
-        """Raise `EventRefused` unless evidence is of this trace, of the right kind, and enough: the evidence guard.
-
-        Whether the bytes of an artifact are still there is not looked at. The audit finds out.
-        """
-        named = set()
-        for index, item in enumerate(evidence):
-            where = f"evidence[{index}]"
-            execution = None
-            if "execution" in item:
-                execution = self._find(self.executions, item["execution"], f"{where}.execution")
-                if execution.end is None:
-                    raise EventRefused("STATE_VIOLATION", "the call has not ended", place=f"{where}.execution")
-                if about == "success" and execution.code != "COMPLETED":
-                    raise EventRefused("CLAIM_UNPROVEN", "the call did not complete", place=f"{where}.execution")
-            digest = item.get("artifact")
-            if digest is None:
-                continue
-            if not self.artifacts.get(digest, 0) & _EVIDENCE_BY_ABOUT[about]:
-                words = "it is no output of a call of this trace that has completed, and was not recorded in it"
-                raise EventRefused("CLAIM_UNPROVEN", words, place=f"{where}.artifact")
-            if execution is not None and digest not in execution.outputs.values():
-                raise EventRefused("CLAIM_UNPROVEN", "it is no output of that call", place=f"{where}.artifact")
-            named.add(digest)
-        if len(named) < least:
-            words = f"a claim names at least {least} artifact(s) of this trace; this one names {len(named)}"
-            raise EventRefused("CLAIM_UNPROVEN", words, place="evidence")
-
-    def _judge_claim_issued(self, event: Event) -> _Step:
-        payload, proposal = event.payload, self._find(self.proposals, event.refs["proposal"], "proposal")
-        if not proposal.ends:
-            raise EventRefused("STATE_VIOLATION", "no call of this proposal has ended", place="proposal")
-        self.check_evidence(payload["evidence"], payload["about"], least=self.bounds.evidence_min)
-
-        def apply() -> None:
-            self.claims[event.id] = ClaimStanding(
-                id=event.id,
-                agent=event.agent,
-                proposal=proposal.id,
-                about=payload["about"],
-                text=payload["text"],
-                confidence=payload["confidence"],
-                evidence=tuple(payload["evidence"]),
-                worded_by=event.id,
-            )
-
-        return _Step(self.state, apply)
-
-    def _judge_claim_challenged(self, event: Event) -> _Step:
-        payload, claim = event.payload, self._find(self.claims, event.refs["claim"], "claim")
-        if claim.standing == "retracted":
-            raise EventRefused("STATE_VIOLATION", "the claim was taken back", place="claim")
-        self.check_evidence(payload["evidence"], "failure", least=0)
-
-        def apply() -> None:
-            self.challenges[event.id] = ChallengeStanding(
-                event.id, claim.id, event.agent, payload["reason"], tuple(payload["evidence"])
-            )
-            claim.challenges.append(event.id)
-            claim.open_challenges += 1
-            claim.standing = "disputed"
-            self.disputes += 1
-
-        return _Step(self.state, apply)
-
-    def _judge_claim_revised(self, event: Event) -> _Step:
-        payload, claim = event.payload, self._find(self.claims, event.refs["claim"], "claim")
-        if claim.standing == "retracted":
-            raise EventRefused("STATE_VIOLATION", "the claim was taken back", place="claim")
-        if not payload["retracted"]:
-            self.check_evidence(payload["evidence"], claim.about, least=self.bounds.evidence_min)
-
-        def apply() -> None:
-            claim.worded_by = event.id
-            if not payload["retracted"]:
-                claim.text, claim.confidence = payload["text"], payload["confidence"]
-                claim.evidence = tuple(payload["evidence"])
-                # A ruling was about the old words. An open challenge stays open until its critic withdraws it.
-                claim.standing = "disputed" if claim.open_challenges else "issued"
-                return
-            claim.standing = "retracted"
-            for challenge in map(self.challenges.__getitem__, claim.challenges):
-                if challenge.standing == "open":
-                    challenge.standing = "moot"
-                    self.disputes -= 1
-            claim.open_challenges = 0
-
-        return _Step(self.state, apply)
-
-    def dispute_action(self, challenge: ChallengeStanding) -> Action:
-        """Return the action that a person rules on: letting the claim stand against a challenge.
-
-        Its digest is the dispute's digest: it names the trace, the claim as it is worded now, and the challenge.
-        """
-        claim = self.claims[challenge.claim]
-        return Action(
-            type="decision",
-            tool=DISPUTE_TOOL,
-            arguments={
-                "trace": self.trace,
-                "claim": claim.id,
-                "worded_by": claim.worded_by,
-                "text": claim.text,
-                "challenge": challenge.id,
-                "reason": challenge.reason,
-            },
-            description="Approve to let the claim stand and dismiss the challenge; deny to uphold the challenge.",
-            caller=OPERATOR,
-            session=self.trace,
-            call_id=challenge.id,
-        )
-
-    def _judge_challenge_resolved(self, event: Event) -> _Step:
-        challenge = self._find(self.challenges, event.refs["challenge"], "challenge")
-        outcome = event.payload["outcome"]
-        if challenge.standing != "open":
-            raise EventRefused("STATE_VIOLATION", f"the challenge is {challenge.standing}", place="challenge")
-        if event.role == OPERATOR:
-            self._check_ruling(event, challenge, outcome)
-        elif outcome != "withdrawn" or challenge.agent != event.agent or "approval" in event.refs:
-            words = "a critic can withdraw its own challenge; a person rules on others"
-            raise EventRefused("ROLE_POLICY_VIOLATION", words, place="outcome")
-
-        def apply() -> None:
-            claim = self.claims[challenge.claim]
-            challenge.standing = outcome
-            claim.open_challenges -= 1
-            self.disputes -= 1
-            if outcome == "upheld":
-                claim.standing = "refuted"
-            elif claim.standing != "refuted":
-                claim.standing = "disputed" if claim.open_challenges else "settled"
-
-        return _Step(self.state, apply)
-
-    def _check_ruling(self, event: Event, challenge: ChallengeStanding, outcome: str) -> None:
-        """Raise unless people's signed votes on this very dispute are beside a ruling.
-
-        Who may vote, and how many must, is recorded with the request: the approvals' own check judges that.
-        """
-        word = {"dismissed": "approve", "upheld": "deny"}.get(outcome)
-        votes = find_statements(event.statements, "approval")
-        digest = self.dispute_action(challenge).digest
-        if word is None or "approval" not in event.refs or not votes or len(votes) != len(event.statements):
-            raise EventRefused("ROLE_POLICY_VIOLATION", "a ruling needs the signed vote of a person", place="approval")
-        for vote in votes:
-            told = (vote.content.get("digest"), vote.content.get("decision"), vote.content.get("ledger"))
-            if told != (digest, word, self.place.ledger) or not vote.signatures:
-                raise EventRefused("EVIDENCE_INVALID", "a vote is not about this dispute", place="authority.chain")
-
-    # --- the end
-
-    def _judge_final_statement_signed(self, event: Event) -> _Step:
-        if not self.claims:
-            words = "a final statement needs at least one claim; a claim of failure counts"
-            raise EventRefused("STATE_VIOLATION", words, place="claims")
-        if self.running:
-            raise EventRefused("STATE_VIOLATION", f"{len(self.running)} call(s) have not ended", place="claims")
-        if self.disputes and self.profile == "strict":
-            words = f"{self.disputes} challenge(s) are open, and the profile is strict"
-            advice = "revise or retract the claim, or have the challenge withdrawn or ruled on"
-            raise EventRefused("CLAIM_DISPUTED", words, place="claims", advice=advice)
-        if event.payload["claims"] != self.list_claims():
-            words = "it must list every claim, in order, with its present standing"
-            raise EventRefused("STATE_VIOLATION", words, place="claims")
-
-        def apply() -> None:
-            self.final_statement = event
-
-        return _Step("auditing", apply)
-
-    def _judge_verification_run_started(self, event: Event) -> _Step:
-        if event.payload["profile"] != self.profile:
-            words = f"the trace is audited by its own profile, {self.profile}"
-            raise EventRefused("STATE_VIOLATION", words, place="profile")
-
-        def apply() -> None:
-            self.runs[event.id] = (event.sequence, event.agent)
-
-        return _Step(self.state, apply)
-
-    def _judge_verification_run_completed(self, event: Event) -> _Step:
-        payload, run = event.payload, self.runs.get(event.refs["start"])
-        if run is None or run[1] != event.agent:
-            raise EventRefused("STATE_VIOLATION", "it is no run that this auditor has started", place="start")
-        head = SeenHead(payload["head"]["count"], payload["head"]["hash"])
-        if head.count <= run[0] or not self.has_head(head):
-            words = "the report must be about a head of this trace, from the start of its run on"
-            raise EventRefused("EVIDENCE_INVALID", words, place="head")
-        statements = find_statements(event.statements, REPORT_PURPOSE)
-        if len(statements) != 1:
-            raise EventRefused("SIG_MISSING", "the auditor signs one statement about its report", place="report")
-        check_signed_by(statements[0], self.participants[event.agent].key)
-        said = read_report_statement(statements[0])
-        digest = payload["report"]["blob"]["digest"]
-        if said != (self.place, head, self.profile, payload["status"], digest):
-            raise EventRefused("EVIDENCE_INVALID", "the auditor's statement says something else", place="report")
-
-        def apply() -> None:
-            self.audit = event
-
-        return _Step("failed" if payload["status"] == "fail" else "completed", apply)
-
-    def _judge_session_aborted(self, event: Event) -> _Step:
-        return _Step("aborted", _do_nothing)
-
-    def _judge_session_failed(self, event: Event) -> _Step:
-        return _Step("failed", _do_nothing)
-
-    # --- references
-
-    def _find(self, known: Mapping[str, _Thing], reference: str, where: str) -> _Thing:
+    def find(self, known: Mapping[str, _Thing], reference: str, where: str) -> _Thing:
         """Return the thing of this trace that a reference names. Raises if it is not here, or is something else."""
         found = known.get(reference)
         if found is None:
-            self._refuse_reference(reference, where)
+            name = self.event_name(reference)
+            words = f"{reference} is a {name}" if name else f"this trace has no event {reference} yet"
+            raise EventRefused("STATE_VIOLATION", words, place=where)
         return found
-
-    def _refuse_reference(self, reference: str, where: str) -> NoReturn:
-        name = self.event_name(reference)
-        words = f"{reference} is a {name}" if name else f"this trace has no event {reference} yet"
-        raise EventRefused("STATE_VIOLATION", words, place=where)
-
-
-def _do_nothing() -> None:
-    """Change nothing but the state."""
 
 
 def fold(place: TracePlace, trace: str, events: Iterable[Event], operator: PublicKey) -> ProtocolTrace:

@@ -10,7 +10,8 @@ git fetches missing objects. Aver therefore never shows it to git:
 
 Output is read in bounded pieces. Aver ends a git that prints nothing for too long.
 
-`staged_diff` reads the difference between HEAD and the index in the same way.
+`staged_diff` reads the difference between HEAD and the index in the same way, `uncommitted_change` that between HEAD
+and the files.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ _CONFIG_TEXT = """\
 class GitReader:
     """Runs git commands on one repository. `open_git` creates it."""
 
-    def __init__(self, repository: Repository, directory: Path, index: Path | None) -> None:
+    def __init__(
+        self, repository: Repository, directory: Path, index: Path | None, *, work_tree: Path | None = None
+    ) -> None:
         self.repository = repository
         self._directory = directory
         # Use the system's git. A git inside the repository or in a relative PATH entry does not count.
@@ -93,9 +96,15 @@ class GitReader:
         }
         if index is not None:
             self._environment["GIT_INDEX_FILE"] = str(index)
+        if work_tree is not None:
+            self._environment["GIT_WORK_TREE"] = str(work_tree)
 
-    def read_output(self, *arguments: str, given: Iterable[str] = ()) -> Iterator[list[str]]:
+    def read_output(
+        self, *arguments: str, given: Iterable[str] = (), directory: Path | None = None
+    ) -> Iterator[list[str]]:
         """Run git and yield its output as lists of lines. `given` are lines for its standard input.
+
+        git runs in `directory`, or in its own empty one.
 
         Raises BadInput if git fails, Unavailable if it cannot be run or does not answer.
         """
@@ -114,7 +123,7 @@ class GitReader:
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     env=self._environment,
-                    cwd=self._directory,
+                    cwd=directory or self._directory,
                 )
             except OSError as error:
                 raise Unavailable(f"cannot run git: {error.strerror}") from error
@@ -134,8 +143,10 @@ class GitReader:
 
 
 @contextmanager
-def open_git(repository: Repository, *, index: Path | None = None) -> Iterator[GitReader]:
-    """Prepare git for a repository, and for one of its indexes if given."""
+def open_git(
+    repository: Repository, *, index: Path | None = None, work_tree: Path | None = None
+) -> Iterator[GitReader]:
+    """Prepare git for a repository, and for one of its indexes and the files around it, if given."""
     with tempfile.TemporaryDirectory(prefix="aver-git-") as name:
         directory = Path(name)
         # git takes a directory with `refs`, `HEAD` and objects for a repository.
@@ -147,7 +158,7 @@ def open_git(repository: Repository, *, index: Path | None = None) -> Iterator[G
         (directory / "config").write_text(config, "ascii")
         if repository.shallow:
             (directory / "shallow").write_text("".join(f"{commit}\n" for commit in repository.shallow), "ascii")
-        yield GitReader(repository, directory, index)
+        yield GitReader(repository, directory, index, work_tree=work_tree)
 
 
 def _is_inside(path: str, root: Path) -> bool:
@@ -205,3 +216,35 @@ def staged_diff(workspace: str | Path) -> tuple[str, Path]:
     text = "".join(f"{line}\n" for line in lines)
     # Bytes that are not UTF-8 become escapes, because a diff must be a text that JSON can hold.
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), repository.root
+
+
+def uncommitted_change(workspace: str | Path) -> tuple[str, str]:
+    """Return the commit of HEAD, and the change of the files since: a diff, then one line for each untracked file.
+
+    The change is empty where there is none. Files that `.gitignore` excludes are left out. Raises `NotFound` where
+    there is no repository, and `BadInput` where it cannot be read.
+    """
+    repository = open_repository(workspace)
+    lines: list[str] = []
+    size = 0
+    with tempfile.TemporaryDirectory(prefix="aver-index-") as name:
+        # git may write a fresh index while it compares. It gets a copy: the repository stays as it is.
+        index = Path(name) / "index"
+        if repository.index.is_file():
+            shutil.copyfile(repository.index, index)
+        with open_git(repository, index=index, work_tree=repository.root) as git:
+            options = [option for option in _STAGED_DIFF_OPTIONS if option != "--cached"]
+            commands = (
+                # Else a file that was only touched would count as changed.
+                ("", ("update-index", "-q", "--refresh")),
+                ("", ("diff-index", *options, repository.head, "--")),
+                ("untracked ", ("ls-files", "--others", "--exclude-standard")),
+            )
+            for mark, command in commands:
+                for chunk in git.read_output(*command, directory=repository.root):
+                    size += sum(map(len, chunk)) + len(chunk)
+                    if size > DIFF_MAX:
+                        raise BadInput(f"the uncommitted change has more than {DIFF_MAX} characters")
+                    lines += (f"{mark}{line}" for line in chunk)
+    text = "".join(f"{line}\n" for line in lines)
+    return repository.head, text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

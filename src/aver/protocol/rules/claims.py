@@ -1,0 +1,187 @@
+"""Claims, challenges and rulings: the evidence guard, and who may end a dispute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from aver.gate.action import Action
+from aver.protocol.events import OPERATOR, Event
+from aver.protocol.rules.step import EventRefused, Step
+from aver.protocol.standings import (
+    ARTIFACT_COMPLETED,
+    ARTIFACT_FAILED,
+    ARTIFACT_RECORDED,
+    ChallengeStanding,
+    ClaimStanding,
+)
+from aver.protocol.statements import find_statements
+
+if TYPE_CHECKING:
+    from aver.protocol.trace import ProtocolTrace
+
+DISPUTE_TOOL = "aver-protocol-dispute"
+"""The tool of the action that stands for a dispute, where a person is asked to rule."""
+
+_EVIDENCE_BY_ABOUT = {
+    "success": ARTIFACT_COMPLETED | ARTIFACT_RECORDED,
+    "failure": ARTIFACT_COMPLETED | ARTIFACT_RECORDED | ARTIFACT_FAILED,
+}
+"""How an artifact must have come into the trace to be evidence. Inputs do not count."""
+
+
+def check_evidence(trace: ProtocolTrace, evidence: Iterable[Mapping[str, Any]], about: str, *, least: int) -> None:
+    """Raise `EventRefused` unless evidence is of this trace, of the right kind, and enough: the evidence guard.
+
+    Whether the bytes of an artifact are still there is not looked at. The audit finds out.
+    """
+    named = set()
+    for index, item in enumerate(evidence):
+        where = f"evidence[{index}]"
+        execution = None
+        if "execution" in item:
+            execution = trace.find(trace.executions, item["execution"], f"{where}.execution")
+            if execution.end is None:
+                raise EventRefused("STATE_VIOLATION", "the call has not ended", place=f"{where}.execution")
+            if about == "success" and execution.code != "COMPLETED":
+                raise EventRefused("CLAIM_UNPROVEN", "the call did not complete", place=f"{where}.execution")
+        digest = item.get("artifact")
+        if digest is None:
+            continue
+        if not trace.artifacts.get(digest, 0) & _EVIDENCE_BY_ABOUT[about]:
+            words = "it is no output of a call of this trace that has completed, and was not recorded in it"
+            raise EventRefused("CLAIM_UNPROVEN", words, place=f"{where}.artifact")
+        if execution is not None and digest not in execution.outputs.values():
+            raise EventRefused("CLAIM_UNPROVEN", "it is no output of that call", place=f"{where}.artifact")
+        named.add(digest)
+    if len(named) < least:
+        words = f"a claim names at least {least} artifact(s) of this trace; this one names {len(named)}"
+        raise EventRefused("CLAIM_UNPROVEN", words, place="evidence")
+
+
+def judge_claim_issued(trace: ProtocolTrace, event: Event) -> Step:
+    payload, proposal = event.payload, trace.find(trace.proposals, event.refs["proposal"], "proposal")
+    if not proposal.ends:
+        raise EventRefused("STATE_VIOLATION", "no call of this proposal has ended", place="proposal")
+    check_evidence(trace, payload["evidence"], payload["about"], least=trace.bounds.evidence_min)
+
+    def apply() -> None:
+        trace.claims[event.id] = ClaimStanding(
+            id=event.id,
+            agent=event.agent,
+            proposal=proposal.id,
+            about=payload["about"],
+            text=payload["text"],
+            confidence=payload["confidence"],
+            evidence=tuple(payload["evidence"]),
+            worded_by=event.id,
+        )
+
+    return Step(trace.state, apply)
+
+
+def judge_claim_challenged(trace: ProtocolTrace, event: Event) -> Step:
+    payload, claim = event.payload, trace.find(trace.claims, event.refs["claim"], "claim")
+    if claim.standing == "retracted":
+        raise EventRefused("STATE_VIOLATION", "the claim was taken back", place="claim")
+    check_evidence(trace, payload["evidence"], "failure", least=0)
+
+    def apply() -> None:
+        trace.challenges[event.id] = ChallengeStanding(
+            event.id, claim.id, event.agent, payload["reason"], tuple(payload["evidence"])
+        )
+        claim.challenges.append(event.id)
+        claim.open_challenges += 1
+        claim.standing = "disputed"
+        trace.disputes += 1
+
+    return Step(trace.state, apply)
+
+
+def judge_claim_revised(trace: ProtocolTrace, event: Event) -> Step:
+    payload, claim = event.payload, trace.find(trace.claims, event.refs["claim"], "claim")
+    if claim.standing == "retracted":
+        raise EventRefused("STATE_VIOLATION", "the claim was taken back", place="claim")
+    if not payload["retracted"]:
+        check_evidence(trace, payload["evidence"], claim.about, least=trace.bounds.evidence_min)
+
+    def apply() -> None:
+        claim.worded_by = event.id
+        if not payload["retracted"]:
+            claim.text, claim.confidence = payload["text"], payload["confidence"]
+            claim.evidence = tuple(payload["evidence"])
+            # A ruling was about the old words. An open challenge stays open until its critic withdraws it.
+            claim.standing = "disputed" if claim.open_challenges else "issued"
+            return
+        claim.standing = "retracted"
+        for challenge in map(trace.challenges.__getitem__, claim.challenges):
+            if challenge.standing == "open":
+                challenge.standing = "moot"
+                trace.disputes -= 1
+        claim.open_challenges = 0
+
+    return Step(trace.state, apply)
+
+
+def dispute_action(trace: ProtocolTrace, challenge: ChallengeStanding) -> Action:
+    """Return the action that a person rules on: letting the claim stand against a challenge.
+
+    Its digest is the dispute's digest: it names the trace, the claim as it is worded now, and the challenge.
+    """
+    claim = trace.claims[challenge.claim]
+    return Action(
+        type="decision",
+        tool=DISPUTE_TOOL,
+        arguments={
+            "trace": trace.trace,
+            "claim": claim.id,
+            "worded_by": claim.worded_by,
+            "text": claim.text,
+            "challenge": challenge.id,
+            "reason": challenge.reason,
+        },
+        description="Approve to let the claim stand and dismiss the challenge; deny to uphold the challenge.",
+        caller=OPERATOR,
+        session=trace.trace,
+        call_id=challenge.id,
+    )
+
+
+def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> Step:
+    challenge = trace.find(trace.challenges, event.refs["challenge"], "challenge")
+    outcome = event.payload["outcome"]
+    if challenge.standing != "open":
+        raise EventRefused("STATE_VIOLATION", f"the challenge is {challenge.standing}", place="challenge")
+    if event.role == OPERATOR:
+        _check_ruling(trace, event, challenge, outcome)
+    elif outcome != "withdrawn" or challenge.agent != event.agent or "approval" in event.refs:
+        words = "a critic can withdraw its own challenge; a person rules on others"
+        raise EventRefused("ROLE_POLICY_VIOLATION", words, place="outcome")
+
+    def apply() -> None:
+        claim = trace.claims[challenge.claim]
+        challenge.standing = outcome
+        claim.open_challenges -= 1
+        trace.disputes -= 1
+        if outcome == "upheld":
+            claim.standing = "refuted"
+        elif claim.standing != "refuted":
+            claim.standing = "disputed" if claim.open_challenges else "settled"
+
+    return Step(trace.state, apply)
+
+
+def _check_ruling(trace: ProtocolTrace, event: Event, challenge: ChallengeStanding, outcome: str) -> None:
+    """Raise unless people's signed votes on this very dispute are beside a ruling.
+
+    Who may vote, and how many must, is recorded with the request: the approvals' own check judges that.
+    """
+    word = {"dismissed": "approve", "upheld": "deny"}.get(outcome)
+    votes = find_statements(event.statements, "approval")
+    digest = dispute_action(trace, challenge).digest
+    if word is None or "approval" not in event.refs or not votes or len(votes) != len(event.statements):
+        raise EventRefused("ROLE_POLICY_VIOLATION", "a ruling needs the signed vote of a person", place="approval")
+    for vote in votes:
+        told = (vote.content.get("digest"), vote.content.get("decision"), vote.content.get("ledger"))
+        if told != (digest, word, trace.place.ledger) or not vote.signatures:
+            raise EventRefused("EVIDENCE_INVALID", "a vote is not about this dispute", place="authority.chain")
