@@ -49,7 +49,7 @@ from aver.verdict import (
     VerifyOptions,
     merge_verdicts,
 )
-from aver.verdict.examiner import ACT_CHECKS, RUN_CHECKS
+from aver.verdict.examiner import ACT_CHECKS, RUN_CHECKS, TRACE_CHECKS
 
 if TYPE_CHECKING:
     from aver.actions.runtime import AgentRuntime as AgentRuntime
@@ -170,6 +170,7 @@ EXAMINERS = (
     Examiner(
         ("gateway", "delegations"), ACT_CHECKS, partial(_examine_later, "gateway.judgement.examiners:examine_acts")
     ),
+    Examiner(("protocol",), TRACE_CHECKS, partial(_examine_later, "protocol.examiners:examine_traces")),
 )
 """Every room's examiner of its own records: see `aver.verdict.examiner`."""
 

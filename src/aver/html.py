@@ -1,13 +1,17 @@
-"""Style and script of the HTML page of a session. The script folds and filters; the page reads whole without it.
+"""What the HTML pages of Aver share: style, script, Content-Security-Policy, escaping.
 
-The page's Content-Security-Policy allows exactly this style and this script, by their digests. So nothing in a session
-can act as style or script.
+The script folds and filters the page of a session; a page reads whole without it. The Content-Security-Policy allows
+exactly this style and this script, by their digests. So nothing that a page shows can act as style or script.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from html import escape
+from typing import Any
+
+from aver.text import escape_unprintable
 
 PAGE_STYLE = """
 :root { color-scheme: light dark;
@@ -156,3 +160,8 @@ CONTENT_SECURITY_POLICY = "; ".join(
     )
 )
 """The page loads nothing, and no script runs but the one above."""
+
+
+def escape_text(text: Any) -> str:
+    """The text, escaped for an element or an attribute. Unprintable characters are written out."""
+    return escape(escape_unprintable(str(text).replace("\r", ""), keep="\n\t"), quote=True)

@@ -34,6 +34,19 @@ RUN_CHECKS = ("receipts", "parents", "sealed", "gates", "proof")
 ACT_CHECKS = ("evidence", "effects", "delegation")
 """The checks of acts of the gateway, in the order of their report."""
 
+TRACE_CHECKS = (
+    "participants",
+    "roles",
+    "order",
+    "intents",
+    "executions",
+    "claims",
+    "attribution",
+    "report",
+    "append_only",
+)
+"""The checks of a trace of the protocol, in the order of their report."""
+
 EXAMINED_DOMAINS: Mapping[str, tuple[str, ...]] = {
     "gate": ("decisions",),
     "approvals": ("approvals",),
@@ -41,6 +54,7 @@ EXAMINED_DOMAINS: Mapping[str, tuple[str, ...]] = {
     "actions": RUN_CHECKS,
     "gateway": ACT_CHECKS,
     "delegations": ("delegation",),
+    "protocol": TRACE_CHECKS,
 }
 """By domain, the checks that a verdict owes to chains of it. A check without an examiner is reported as not checked."""
 
