@@ -19,7 +19,7 @@ from aver.gate.effects.effects import find_effects
 from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.act_tools import act_tools
 from aver.protocol.tools.function_tools import function_tools
-from aver.protocol.tools.standard_tools import standard_tools
+from aver.protocol.tools.standard_tools import protocol_tools
 from aver.protocol.tools.tool import ToolBox, ToolOrder
 
 NOW = Facts(now="2026-01-05T09:00:00+00:00")
@@ -35,7 +35,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tools(workspace: Path) -> ToolBox:
-    return standard_tools(str(workspace))
+    return protocol_tools(str(workspace))
 
 
 def run(

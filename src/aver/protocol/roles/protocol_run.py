@@ -67,20 +67,24 @@ Watcher = Callable[[RunNote], None]
 
 
 def run_protocol(
+    make_session: Callable[..., ProtocolSession],
     task: Mapping[str, Any] | str | None,
     roles: Mapping[str, RoleFunction],
     *,
     watch: Watcher | None = None,
     **same: Any,
 ) -> ProtocolSession:
-    """Run a trace with these roles, and return its session, open. `same` is that of `ProtocolSession`.
+    """Run a trace with these roles, and return its session, open. `aver.run_protocol` is this for callers.
 
+    `make_session` takes the task and the options of `ProtocolSession`, which are `same`.
     `roles` maps agents, such as `agent:critic`, to their functions; `critic` stands for `agent:critic`. Agents whose
     key is elsewhere, or who speak by themselves, need none. Raises `RoleBroken`, and what the session raises.
     """
-    from aver.protocol.session import ProtocolSession
+    from aver.protocol.tools.standard_tools import protocol_tools
 
-    session = ProtocolSession(task, **same)
+    workspace = same.get("workspace") or os.getcwd()
+    tools = same.pop("tools", None) or protocol_tools(workspace)
+    session = make_session(task, tools=tools, **same)
     try:
         run_session(session, {_name_agent(name): role for name, role in roles.items()}, watch=watch)
     except BaseException:
@@ -126,6 +130,7 @@ class _Loop:
         self._roles = dict(roles)
         self._watch = watch
         self._refusals: dict[str, int] = {}
+        self._waiting: dict[str, str] = {}
         self.count = 0
 
     def run_round(self) -> bool:
@@ -197,9 +202,19 @@ class _Loop:
         for intent in view.open["runs"]:
             if intent in own and self._session.fold.intents[intent].agent == agent:
                 before = self._session.fold.count
-                ExecutorHandle(self._session, agent).run(intent)
+                try:
+                    ExecutorHandle(self._session, agent).run(intent)
+                except Refused as error:
+                    # A person must approve it first, or the bounds are used up. The intent stays as it is.
+                    self._note_waiting(agent, intent, error)
                 for event in self._session.events[before:]:
                     self._watch(RunNote(event.agent, event))
+
+    def _note_waiting(self, agent: str, intent: str, error: Refused) -> None:
+        """Say once why an intent does not run now."""
+        if self._waiting.get(intent) != error.message:
+            self._waiting[intent] = error.message
+            self._watch(RunNote(agent, None, str(error)))
 
     def _audit(self, agent: str) -> None:
         from aver.protocol.handles import AuditorHandle
@@ -230,6 +245,8 @@ def say_for(session: ProtocolSession, agent: str, said: Said) -> Event:
 
     payload = {**_DEFAULTS.get(said.event, {}), **said.payload}
     payload.pop("v", None)
+    if said.event == "claim_revised" and payload["retracted"] is True:
+        payload = {"confidence": None, "evidence": [], **payload}
     if said.event == "tool_intent_signed":
         return ExecutorHandle(session, agent).intend(
             _need(said.refs, "proposal", said.event),

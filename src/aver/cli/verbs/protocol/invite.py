@@ -37,8 +37,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.check import open_ledger
     from aver.files.new_file import write_new_file
     from aver.protocol.bounds import read_protocol_settings
-    from aver.protocol.draft import prepare_task
     from aver.protocol.events import check_trace_id, trace_chain
+    from aver.protocol.records.draft import prepare_task
     from aver.protocol.roles.task_file import read_task_file
     from aver.protocol.statements import digest_json
 

@@ -65,9 +65,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             signed = session.contribute(agent, said.event, said.payload, refs=said.refs, artifacts=said.artifacts)
             return _write_signed(given, signed, screen)
         if said.event == "tool_intent_signed":
-            from aver.protocol.tools.standard_tools import standard_tools
+            from aver.protocol.tools.standard_tools import protocol_tools
 
-            session.tools = standard_tools(session.workspace)
+            session.tools = protocol_tools(session.workspace)
         event = say_for(session, agent, said)
     if given.json:
         print_json(event_to_dict(event))

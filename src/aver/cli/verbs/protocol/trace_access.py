@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage
@@ -91,7 +92,7 @@ def _find_style(event: Event) -> str:
 def describe_event(event: Event) -> str:
     """Return the gist of an event, on one line."""
     payload: dict[str, Any] = dict(event.payload)
-    gist = {
+    gists: dict[str, Callable[[], Any]] = {
         "session_initialized": lambda: payload["task"]["objective"],
         "participant_joined": lambda: f"{payload['participant']['agent']} as {payload['participant']['role']}",
         "proposal_created": lambda: payload["objective"],
@@ -111,8 +112,8 @@ def describe_event(event: Event) -> str:
         "verification_run_completed": lambda: payload["status"],
         "session_aborted": lambda: payload["reason"],
         "session_failed": lambda: payload["finding"].get("words", ""),
-    }[event.name]()
-    return to_one_line(str(gist))
+    }
+    return to_one_line(str(gists[event.name]()))
 
 
 def _show_arguments(arguments: Any) -> str:
@@ -132,7 +133,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
 
 def read_workspace(given: argparse.Namespace) -> str:
     """Return the workspace of the command line, absolute. Raises `Usage` if it is no directory."""
-    workspace = os.path.abspath(given.workspace)
+    workspace: str = os.path.abspath(given.workspace)
     if not os.path.isdir(workspace):
         raise Usage(f"the workspace {given.workspace} is not a directory")
     return workspace

@@ -114,9 +114,9 @@ def run_and_report(
 
 def build_tools(workspace: str, roles: Iterable[RoleSpec]) -> Any:
     """Return the tools of a run: the standard ones, and those of the built-in roles that take part."""
-    from aver.protocol.tools.standard_tools import standard_tools
+    from aver.protocol.tools.standard_tools import protocol_tools
 
-    tools = standard_tools(workspace)
+    tools = protocol_tools(workspace)
     if any(spec.source == "use" and spec.value == "review" for spec in roles):
         from aver.protocol.roles.range_review import REVIEW_TOOL, build_review_tool
         from aver.protocol.tools.function_tools import function_tools

@@ -51,16 +51,18 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         return 0
     screen.print_line(StyledText(f"trace {view.trace}", "strong"), f"  {view.agent} as {view.role}, state {view.state}")
     screen.print_hanging("task  ", text=str(view.task["objective"]))
-    for title, things, show in (
-        ("proposals", view.proposals, lambda one: f"{one['standing']}: {one['objective']}"),
-        ("intents", view.intents, lambda one: f"{one['standing']}: {one['tool']} {one['code']}"),
-        ("claims", view.claims, lambda one: f"{one['standing']}: {one['text']}"),
-        ("challenges", view.challenges, lambda one: f"{one['standing']}: {one['reason']}"),
+    for title, things, words in (
+        ("proposals", view.proposals, "objective"),
+        ("intents", view.intents, "tool"),
+        ("claims", view.claims, "text"),
+        ("challenges", view.challenges, "reason"),
     ):
         if things:
             screen.print_line(StyledText(title, "strong"))
-            for one in things:
-                screen.print_line(StyledText(f"  {one['id']}  ", "dim"), to_one_line(show(one)))
+        for one in things:
+            code = f" {one['code']}" if one.get("code") else ""
+            gist = f"{one['standing']}{code}: {one[words]}"
+            screen.print_line(StyledText(f"  {one['id']}  ", "dim"), to_one_line(gist))
     waiting = {OPEN_WORDS[sort]: len(ids) for sort, ids in view.open.items() if ids}
     screen.print_line("open  ", ", ".join(f"{count} {words}" for words, count in waiting.items()) or "nothing")
     screen.print_line("may say  ", ", ".join(view.may_say) or "nothing")
