@@ -8,7 +8,7 @@
 
 An event's tool takes the fields of its payload, and `refs`, the events that it refers to. The session fills in what
 only it can know, such as the hash of an intent. An event that may not be said now is an error of the tool (`isError`),
-with the code and the reason, so that the agent can correct itself. Every result comes as text and as structured content.
+with code and reason, so that the agent can correct itself. Every result comes as text and as structured content.
 """
 
 from __future__ import annotations
