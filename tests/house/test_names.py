@@ -39,6 +39,7 @@ FUNCTIONS_ALLOWED = {
     "ping": "a verb",
     "ring": "a noun: the key ring",
     "missing": "an adjective: what is missing",
+    "standing": "a noun: where a proposal or an intent stands",
 }
 
 

@@ -96,7 +96,8 @@ class TraceInMemory:
         """The event with a place, a hash and a signer. Nothing is admitted."""
         signer = by or self.signers[event.agent]
         previous = self.records[-1].hash if self.records else None
-        event = replace(event, before=self.fold.state, after=after or self.fold.next_state(event))
+        event = replace(event, signer=signer.fingerprint, before=self.fold.state)
+        event = replace(event, after=after or self.fold.next_state(event))
         draft = build_event_draft(event).to_dict()
         draft["sequence"], draft["previous_hash"] = len(self.records), previous
         at = clock.now()

@@ -260,8 +260,8 @@ class ProtocolSession:
     ) -> Event:
         """Say an event, also one that rests on statements or on a person: for handles. It does what `say` does."""
         with self._lock:
-            # Read first: who takes part may have changed.
-            self._recorded.catch_up()
+            if agent not in self.fold.participants:
+                self._recorded.catch_up()  # It may have joined since.
             self._renew(agent)
             participant = self.fold.participants.get(agent)
             if participant is None:
@@ -560,7 +560,7 @@ class ProtocolSession:
 
         Approving lets the claim stand and dismisses the challenge; denying upholds it.
         """
-        from aver.protocol.ruling import resolve_challenge
+        from aver.protocol.dispute import resolve_challenge
 
         return resolve_challenge(self, challenge, wait)
 

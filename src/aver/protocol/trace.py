@@ -42,7 +42,7 @@ from aver.keys.statement import Statement
 from aver.protocol.bounds import Bounds
 from aver.protocol.events import FINAL_STATES, FORMS, OPERATOR, Event, check_refs
 from aver.protocol.rules import claims, end, participants, work
-from aver.protocol.rules.step import EventRefused, Step
+from aver.protocol.rules.step import EventRefused, TraceStep
 from aver.protocol.standings import (
     ChallengeStanding,
     ClaimStanding,
@@ -84,7 +84,7 @@ ADMITS: Mapping[str, frozenset[str]] = {
 }
 """The events that each state admits. A guard may still refuse one."""
 
-_RULES: Mapping[str, Callable[[ProtocolTrace, Event], Step]] = {
+_RULES: Mapping[str, Callable[[ProtocolTrace, Event], TraceStep]] = {
     "session_initialized": participants.judge_session_initialized,
     "participant_joined": participants.judge_participant_joined,
     "proposal_created": work.judge_proposal_created,
@@ -223,7 +223,7 @@ class ProtocolTrace:
         if self.is_over:
             self.ended = event.at
 
-    def _judge(self, event: Event) -> Step:
+    def _judge(self, event: Event) -> TraceStep:
         if event.trace != self.trace:
             raise EventRefused("REPLAY", f"the event is of the trace {event.trace[:80]}", place="trace")
         if event.id in self._names:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aver.gate.action import Action
 from aver.protocol.events import OPERATOR, Event
-from aver.protocol.rules.step import EventRefused, Step
+from aver.protocol.rules.step import EventRefused, TraceStep
 from aver.protocol.standings import (
     ARTIFACT_COMPLETED,
     ARTIFACT_FAILED,
@@ -59,7 +59,7 @@ def check_evidence(trace: ProtocolTrace, evidence: Iterable[Mapping[str, Any]], 
         raise EventRefused("CLAIM_UNPROVEN", words, place="evidence")
 
 
-def judge_claim_issued(trace: ProtocolTrace, event: Event) -> Step:
+def judge_claim_issued(trace: ProtocolTrace, event: Event) -> TraceStep:
     payload, proposal = event.payload, trace.find(trace.proposals, event.refs["proposal"], "proposal")
     if not proposal.ends:
         raise EventRefused("STATE_VIOLATION", "no call of this proposal has ended", place="proposal")
@@ -77,10 +77,10 @@ def judge_claim_issued(trace: ProtocolTrace, event: Event) -> Step:
             worded_by=event.id,
         )
 
-    return Step(trace.state, apply)
+    return TraceStep(trace.state, apply)
 
 
-def judge_claim_challenged(trace: ProtocolTrace, event: Event) -> Step:
+def judge_claim_challenged(trace: ProtocolTrace, event: Event) -> TraceStep:
     payload, claim = event.payload, trace.find(trace.claims, event.refs["claim"], "claim")
     if claim.standing == "retracted":
         raise EventRefused("STATE_VIOLATION", "the claim was taken back", place="claim")
@@ -95,10 +95,10 @@ def judge_claim_challenged(trace: ProtocolTrace, event: Event) -> Step:
         claim.standing = "disputed"
         trace.disputes += 1
 
-    return Step(trace.state, apply)
+    return TraceStep(trace.state, apply)
 
 
-def judge_claim_revised(trace: ProtocolTrace, event: Event) -> Step:
+def judge_claim_revised(trace: ProtocolTrace, event: Event) -> TraceStep:
     payload, claim = event.payload, trace.find(trace.claims, event.refs["claim"], "claim")
     if claim.standing == "retracted":
         raise EventRefused("STATE_VIOLATION", "the claim was taken back", place="claim")
@@ -120,7 +120,7 @@ def judge_claim_revised(trace: ProtocolTrace, event: Event) -> Step:
                 trace.disputes -= 1
         claim.open_challenges = 0
 
-    return Step(trace.state, apply)
+    return TraceStep(trace.state, apply)
 
 
 def dispute_action(trace: ProtocolTrace, challenge: ChallengeStanding) -> Action:
@@ -147,7 +147,7 @@ def dispute_action(trace: ProtocolTrace, challenge: ChallengeStanding) -> Action
     )
 
 
-def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> Step:
+def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> TraceStep:
     challenge = trace.find(trace.challenges, event.refs["challenge"], "challenge")
     outcome = event.payload["outcome"]
     if challenge.standing != "open":
@@ -168,7 +168,7 @@ def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> Step:
         elif claim.standing != "refuted":
             claim.standing = "disputed" if claim.open_challenges else "settled"
 
-    return Step(trace.state, apply)
+    return TraceStep(trace.state, apply)
 
 
 def _check_ruling(trace: ProtocolTrace, event: Event, challenge: ChallengeStanding, outcome: str) -> None:

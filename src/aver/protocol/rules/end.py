@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aver.protocol.events import Event
-from aver.protocol.rules.step import EventRefused, Step
+from aver.protocol.rules.step import EventRefused, TraceStep
 from aver.protocol.statements import REPORT_PURPOSE, SeenHead, check_signed_by, find_statements, read_report_statement
 
 if TYPE_CHECKING:
     from aver.protocol.trace import ProtocolTrace
 
 
-def judge_final_statement_signed(trace: ProtocolTrace, event: Event) -> Step:
+def judge_final_statement_signed(trace: ProtocolTrace, event: Event) -> TraceStep:
     if not trace.claims:
         words = "a final statement needs at least one claim; a claim of failure counts"
         raise EventRefused("STATE_VIOLATION", words, place="claims")
@@ -29,10 +29,10 @@ def judge_final_statement_signed(trace: ProtocolTrace, event: Event) -> Step:
     def apply() -> None:
         trace.final_statement = event
 
-    return Step("auditing", apply)
+    return TraceStep("auditing", apply)
 
 
-def judge_verification_run_started(trace: ProtocolTrace, event: Event) -> Step:
+def judge_verification_run_started(trace: ProtocolTrace, event: Event) -> TraceStep:
     if event.payload["profile"] != trace.profile:
         words = f"the trace is audited by its own profile, {trace.profile}"
         raise EventRefused("STATE_VIOLATION", words, place="profile")
@@ -40,10 +40,10 @@ def judge_verification_run_started(trace: ProtocolTrace, event: Event) -> Step:
     def apply() -> None:
         trace.runs[event.id] = (event.sequence, event.agent)
 
-    return Step(trace.state, apply)
+    return TraceStep(trace.state, apply)
 
 
-def judge_verification_run_completed(trace: ProtocolTrace, event: Event) -> Step:
+def judge_verification_run_completed(trace: ProtocolTrace, event: Event) -> TraceStep:
     payload, run = event.payload, trace.runs.get(event.refs["start"])
     if run is None or run[1] != event.agent:
         raise EventRefused("STATE_VIOLATION", "it is no run that this auditor has started", place="start")
@@ -63,15 +63,15 @@ def judge_verification_run_completed(trace: ProtocolTrace, event: Event) -> Step
     def apply() -> None:
         trace.audit = event
 
-    return Step("failed" if payload["status"] == "fail" else "completed", apply)
+    return TraceStep("failed" if payload["status"] == "fail" else "completed", apply)
 
 
-def judge_session_aborted(trace: ProtocolTrace, event: Event) -> Step:
-    return Step("aborted", _do_nothing)
+def judge_session_aborted(trace: ProtocolTrace, event: Event) -> TraceStep:
+    return TraceStep("aborted", _do_nothing)
 
 
-def judge_session_failed(trace: ProtocolTrace, event: Event) -> Step:
-    return Step("failed", _do_nothing)
+def judge_session_failed(trace: ProtocolTrace, event: Event) -> TraceStep:
+    return TraceStep("failed", _do_nothing)
 
 
 def _do_nothing() -> None:
