@@ -40,7 +40,9 @@ def make_judge(blob: Callable[[str], bytes] | None = None) -> EvidenceJudge:
         return HERE[name]
 
     counted = {digest(OUTPUT), digest(GONE), digest(LARGE), digest(LARGE + b"y")}
-    return EvidenceJudge(EvidenceSource(blob or read, {"run": Ended(outputs=(digest(OUTPUT),))}.get, counted.__contains__))
+    return EvidenceJudge(
+        EvidenceSource(blob or read, {"run": Ended(outputs=(digest(OUTPUT),))}.get, counted.__contains__)
+    )
 
 
 def judge(item: Any, **given: Any) -> tuple[bool, str]:

@@ -250,7 +250,10 @@ def test_a_missing_record_breaks_the_trace(trace: TraceInMemory) -> None:
 
 
 def test_the_table_of_profiles() -> None:
-    table = {weakness: tuple(row[each] for each in ("strict", "default", "lenient")) for weakness, row in PROFILE_RULES.items()}
+    table = {
+        weakness: tuple(row[each] for each in ("strict", "default", "lenient"))
+        for weakness, row in PROFILE_RULES.items()
+    }
     assert table == {
         "disputed": ("failed", "warning", "warning"),
         "unchecked": ("failed", "note", "note"),

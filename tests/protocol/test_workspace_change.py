@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from aver.protocol.workspace import CHANGE_MAX, NO_REPOSITORY, read_workspace_state
 
 

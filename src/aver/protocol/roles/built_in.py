@@ -133,7 +133,7 @@ def _intend(view: View, proposal: Mapping[str, Any], item: WorkItem) -> Said | N
         "tool": item.tool,
         "arguments": dict(item.arguments),
         "justification": item.justification,
-        "repeatable": item.is_repeatable,
+        "repeatable": None,  # If the effects of the call allow it.
     }
     refs = {"proposal": proposal["id"]}
     if tried:

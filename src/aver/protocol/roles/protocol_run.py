@@ -248,21 +248,37 @@ def say_for(session: ProtocolSession, agent: str, said: Said) -> Event:
     if said.event == "claim_revised" and payload["retracted"] is True:
         payload = {"confidence": None, "evidence": [], **payload}
     if said.event == "tool_intent_signed":
-        return ExecutorHandle(session, agent).intend(
-            _need(said.refs, "proposal", said.event),
-            _need(payload, "tool", said.event),
-            _need(payload, "arguments", said.event),
-            justification=_need(payload, "justification", said.event),
-            risk=_read_declared_risk(payload.get("risk")),
-            repeatable=payload.get("repeatable", False),
-            retry_of=said.refs.get("retry_of"),
-        )
+        return _intend(session, agent, payload, said.refs)
     if said.event == "final_statement_signed":
         return ExecutorHandle(session, agent).conclude(_need(payload, "text", said.event))
     if said.event == "verification_run_started":
         AuditorHandle(session, agent).audit()
         return session.events[-1]
     return session.say(agent, said.event, payload, refs=said.refs, artifacts=said.artifacts)
+
+
+def _intend(session: ProtocolSession, agent: str, payload: Mapping[str, Any], refs: Mapping[str, str]) -> Event:
+    """Sign an intent. `repeatable` may be None: repeatable if the effects of the call allow it."""
+    from aver.protocol.handles import ExecutorHandle
+    from aver.protocol.rules.step import EventRefused
+
+    event, wish = "tool_intent_signed", payload.get("repeatable", False)
+    proposal, retry_of = _need(refs, "proposal", event), refs.get("retry_of")
+    for repeatable in (True, False) if wish is None else (wish,):
+        try:
+            return ExecutorHandle(session, agent).intend(
+                proposal,
+                _need(payload, "tool", event),
+                _need(payload, "arguments", event),
+                justification=_need(payload, "justification", event),
+                risk=_read_declared_risk(payload.get("risk")),
+                repeatable=repeatable,
+                retry_of=retry_of,
+            )
+        except EventRefused as error:
+            if wish is not None or not repeatable or error.place != "repeatable":
+                raise
+    raise AssertionError("one of the two is signed, or raises")
 
 
 def _need(values: Mapping[str, Any], name: str, event: str) -> Any:

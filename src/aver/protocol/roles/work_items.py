@@ -43,7 +43,6 @@ class WorkItem:
     """Expected evidence of the proposal."""
     conditions: tuple[Mapping[str, Any], ...]
     """The critic approves on these conditions; without any it just approves."""
-    is_repeatable: bool
     read_claims: Callable[[EndedCall, BlobReader], list[CheckOutcome]]
     """The claims about a call that completed."""
 
@@ -77,7 +76,6 @@ def _check_item(check: ProjectCheck) -> WorkItem:
         justification=f"its output shows whether {check.name} passes",
         expected=({"check": {"exit_code": ["==", 0]}},),
         conditions=(),
-        is_repeatable=not check.collect,
         read_claims=read_claims,
     )
 
@@ -91,7 +89,6 @@ def _review_item(commits: str) -> WorkItem:
         justification="it reads the commits and changes nothing",
         expected=(),
         conditions=(no_secrets,),
-        is_repeatable=True,
         read_claims=_read_review_claims,
     )
 
