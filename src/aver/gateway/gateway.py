@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, Protocol
 from aver import clock
 from aver.errors import AverError, InvalidCapsule, Refused, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.files.workspace_files import WorkspaceFiles
 from aver.gate.action import Action
 from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
@@ -57,7 +58,6 @@ from aver.gateway.act_records import (
 from aver.gateway.codes import BAD_REQUEST, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
-from aver.gateway.executor.workspace_files import WorkspaceFiles
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
 from aver.gateway.ingress import Ingress, bind_constraints
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
