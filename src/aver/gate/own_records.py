@@ -45,8 +45,10 @@ KEPT_MAX = 256
 KEPT_SIZE_MAX = 64 * 1024
 """Largest record that is kept, in bytes: all of them together stay below 16 MiB."""
 
-_kept: dict[tuple[str, str, str, str], tuple[Ring, Sealed]] = {}
-"""The records that counted, and the ring by which they did, by ledger, tenant, chain and hash."""
+_kept: dict[tuple[str, str, str, str], tuple[Ring | None, Sealed]] = {}
+"""The records that counted, and the ring by which they did, by ledger, tenant, chain and hash.
+
+The ring is None for a record that this process sealed, until it is read for the first time."""
 
 _SIGNATURE_CHECKS = frozenset({"signature", "signature_pq"})
 
@@ -141,7 +143,16 @@ class OwnRecords:
     def _recall(self, record: Sealed, chain: str) -> Sealed | None:
         """Return the same record of this chain as it was when it counted; None if these bytes were not verified yet."""
         ring, known = _kept.get((self._ledger.id, self._ledger.tenant, chain, record.hash), (None, None))
-        return known if ring is self._ring and known == record else None
+        if known is None or known != record:
+            return None
+        if ring is None:
+            # This process has sealed it. It counts if the key that it names is still an active one that may seal.
+            entry = self._ring.entry(known.signed_by)
+            if entry is None or entry.purpose != SEAL_PURPOSE or entry.retired_at is not None:
+                return None
+            _keep(self._ledger, self._ring, known)
+            return known
+        return known if ring is self._ring else None
 
     def _build_judge(self, chain: str, start: int | None, previous: str | None = None) -> ChainJudge:
         identity = {"name": chain, "ledger": self._ledger.id, "tenant": self._ledger.tenant}
@@ -182,22 +193,18 @@ class OwnRecords:
 
 
 def keep_sealed(ledger: Ledger, records: Iterable[Sealed]) -> None:
-    """Keep records that this process has just sealed and that are durable: a later look compares the stored bytes.
-
-    Only records by an active key of the ring that may seal are kept. All others are verified when they are read.
-    """
-    ring = ledger.keys.ring()
+    """Keep records that this process has just sealed and that are durable: a later look compares the stored bytes."""
     for record in records:
-        entry = ring.entry(record.signed_by)
-        if entry is not None and entry.purpose == SEAL_PURPOSE and entry.retired_at is None and not record.existed:
-            _keep(ledger, ring, record)
+        if not record.existed:
+            _keep(ledger, None, record)
 
 
-def _keep(ledger: Ledger, ring: Ring, record: Sealed) -> None:
+def _keep(ledger: Ledger, ring: Ring | None, record: Sealed) -> None:
     if len(record.canonical) > KEPT_SIZE_MAX:
         return
     if len(_kept) >= KEPT_MAX:
-        del _kept[next(iter(_kept))]  # The oldest: a dictionary keeps the order in which it was filled.
+        # The oldest one goes. `list` copies the names at once, whatever other threads do.
+        _kept.pop(list(_kept)[0], None)  # noqa: RUF015
     _kept[ledger.id, ledger.tenant, str(record.chain), record.hash] = ring, record
 
 

@@ -167,9 +167,12 @@ def build_preview_draft(
 ) -> tuple[Capsule, list[Blob]]:
     """Build the record of a PREVIEW, and its blobs. Secrets in its texts are masked; inputs with one are left out."""
     inputs = dict(preview.inputs or {})
-    told = mask({"detail": preview.detail[:DETAIL_MAX], "reasons": list(reasons)}).value
+    told: dict[str, Any] = {"detail": preview.detail[:DETAIL_MAX], "reasons": list(reasons)}
+    has_secrets = mask({**told, "inputs": inputs}).count > 0  # One search of all. Mostly there are none.
+    told = mask(told).value if has_secrets else told
     blobs = [Blob(ascii_json(dict(share)), "application/json") for share in preview.shares or ()]
-    named = {"inputs": inputs} if keeps_inputs and not mask(inputs).count else {"inputs_sha256": digest_inputs(inputs)}
+    is_kept = keeps_inputs and not (has_secrets and mask(inputs).count)
+    named = {"inputs": inputs} if is_kept else {"inputs_sha256": digest_inputs(inputs)}
     result = {
         "v": 1,
         "reason_code": preview.reason_code,

@@ -83,7 +83,8 @@ def gather_facts(
 ) -> KnownFacts:
     """Gather what the gate knows besides the action. The session's past is read up to `head`, or up to now."""
     past = load_session_facts(ledger, head or ledger.head(decision_chain(action.session)), action, clock.now())
-    return look_around(replace(past, annotations=annotations), action, gate, ledger.config.home)
+    past = replace(past, annotations=annotations) if annotations else past
+    return look_around(past, action, gate, ledger.config.home)
 
 
 def look_around(past: Facts, action: Action, gate: Gate, home: Path) -> KnownFacts:
@@ -117,7 +118,8 @@ def look_around(past: Facts, action: Action, gate: Gate, home: Path) -> KnownFac
 
     # Links are followed while effects are found: so a command is parsed once, and not again to know its paths.
     effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known, follow=follow)
-    return gather_disk_facts(action, replace(facts, links=links), effects, gate, partial(look_at_file, roots=roots))
+    facts = replace(facts, links=links) if links else facts
+    return gather_disk_facts(action, facts, effects, gate, partial(look_at_file, roots=roots))
 
 
 def gather_disk_facts(
