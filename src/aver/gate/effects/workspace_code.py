@@ -19,8 +19,11 @@ nothing if the same command may change it before it runs.
 `found` says where the text reaches out (`code_scan`). An empty list means that it reaches nowhere. A file that is not
 there has no digest. A script that is not there is not known, so it is asked about.
 
-The keys of the facts are `<path>` for a file that was changed unseen, `<language> <path>` for a script, and
-`<language> sha256:<digest>` for code in the arguments.
+The keys of the facts are `<path>` for a file that was changed unseen, `<language> <path> in <directory>` for a script,
+and `<language> sha256:<digest> in <directory>` for code in the arguments. The directory counts: a relative path in the
+code leads to another file elsewhere.
+
+A request to a server on this machine runs code, too: a development server loads a new route when it is asked for it.
 """
 
 from __future__ import annotations
@@ -61,7 +64,7 @@ CODE_TOTAL_MAX = 8 * 1024 * 1024
 NAMED_MAX = 3
 """Files that a reason names."""
 
-RUNNING_EFFECTS = frozenset({"build", "execute", "locked-install"})
+RUNNING_EFFECTS = frozenset({"build", "execute", "locked-install", "loopback"})
 """Effects that may run code of the workspace."""
 
 _ROUTINE_EFFECTS = RUNNING_EFFECTS - {"execute"}
@@ -159,12 +162,14 @@ def _list_program(part: UnclearPart, effects: tuple[Effect, ...], texts: Mapping
                 directory = effect.target.rpartition("/")[0]
                 yield _ask_about_text(language, texts[effect.target], part.cwd, directory)
             elif language or len(part.words) == 1:
-                yield CodeQuestion(f"{program} {effect.target}", effect.target, program, "", part.cwd)
+                key = f"{program} {effect.target} in {part.cwd}"
+                yield CodeQuestion(key, effect.target, program, "", part.cwd)
 
 
 def _ask_about_text(language: ProgramLanguage, text: str, cwd: str, beside: str = "") -> CodeQuestion:
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return CodeQuestion(f"{language} sha256:{digest}", "", language, text, cwd, beside)
+    place = f"{cwd} beside {beside}" if beside else cwd
+    return CodeQuestion(f"{language} sha256:{digest} in {place}", "", language, text, cwd, beside)
 
 
 def _find_interpreter(word: str) -> ProgramLanguage | Literal[""]:

@@ -119,6 +119,10 @@ class Invocation:
                         self.report_unclear("unknown-target", f"where {pattern[:80]!r} lies is not known", word)
             return
         if not word.is_known:
+            if effect == "read" and self.program in _SHOWS_ANY_NAME and not because:
+                # Whatever the word becomes, names are shown and nothing else.
+                self.report.add_path(effect, PathLocation("", "outside"), cited)
+                return
             # An unknown path may be any path.
             self.report.add_path(effect, UNKNOWN_LOCATION, cited)
             why = "comes from what another program prints" if word.from_input else "depends on what cannot be seen"
@@ -297,6 +301,9 @@ def parse_host(text: str) -> str | None:
     return found[0].strip("[]").lower() if found else None
 
 
+_SHOWS_ANY_NAME = frozenset(("ls", "dir", "stat", "readlink", "realpath"))
+"""Programs that show names, sizes and dates of files, whatever options and paths they are given."""
+
 _FILTERS = frozenset(("grep", "egrep", "fgrep", "head", "tail", "sort", "uniq", "tac", "cat", "tee"))
 _DECODERS = frozenset(
     (
@@ -362,8 +369,11 @@ def _find_listing_roots(program: str, arguments: Sequence[Word]) -> tuple[Word, 
     if program == "ls" or (
         program == "git" and (values[:1] == ["ls-files"] or (values[:1] == ["diff"] and "--name-only" in values))
     ):
-        # These print names relative to the current directory, unless an operand is an absolute path.
-        return (_CURRENT_DIRECTORY, *(word for word in operands if word.prefix.startswith(("/", "~", ".."))))
+        # These print names relative to the current directory, unless an operand is an absolute path, or not known.
+        return (
+            _CURRENT_DIRECTORY,
+            *(word for word in operands if not word.is_known or word.prefix.startswith(("/", "~", ".."))),
+        )
     if program in ("fd", "fdfind") or (
         program in ("rg", "grep") and any(value is not None and _LISTS_NAMES.fullmatch(value) for value in values)
     ):
