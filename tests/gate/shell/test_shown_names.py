@@ -1,4 +1,4 @@
-"""Showing the name of a secret reads none, and names may be listed wherever they lie. Reading the files is asked about."""
+"""Showing the name of a secret reads none, and names may be listed anywhere. Reading the files is asked about."""
 
 from __future__ import annotations
 

@@ -58,6 +58,8 @@ class Word:
     """The word comes from the output of another program, as with `xargs`."""
     listing: tuple[str, ...] = ()
     """Patterns for an unknown word that names files which another program lists: `$(git ls-files)`."""
+    numbered: str = ""
+    """The text of an unknown word in which only the results of arithmetic are not known: each of them is a 0 here."""
 
     @property
     def value(self) -> str | None:
