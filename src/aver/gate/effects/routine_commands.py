@@ -94,9 +94,9 @@ _TASKS_BY_TOOL: Mapping[str, frozenset[str]] = {
     for name, tasks in {
         "playwright": "test",
         "next": "build lint",
-        "nuxt": "build typecheck",
-        "vite": "build",
-        "astro": "build check",
+        "nuxt": "build typecheck dev",
+        "vite": "build dev serve preview",
+        "astro": "build check dev preview",
         "ng": "build test lint",
         "nx": "build test lint typecheck",
         "biome": "check lint format ci",
@@ -120,8 +120,31 @@ _TASKS_BY_SUBCOMMAND: Mapping[str, frozenset[str]] = {
 }
 """Subcommands whose own first operand is the task."""
 
-_DEFAULT_TASKS = frozenset(("webpack",))
-"""Tools of `_TASKS_BY_TOOL` that build if they are given no task."""
+_DEFAULT_TASKS = frozenset(("webpack", "vite"))
+"""Tools of `_TASKS_BY_TOOL` that build, or serve this machine, if they are given no task."""
+
+_INSTALLING_RUNNERS = frozenset(("tox", "nox", "pre-commit"))
+"""Tools that test or check in an environment of their own, and install there what settings of the workspace name."""
+
+_RUN_WORDS = frozenset(
+    (
+        "run",
+        "r",
+        "p",
+        "run-parallel",
+        "-p",
+        "auto",
+        "-q",
+        "-v",
+        "-vv",
+        "--parallel",
+        "-R",
+        "--reuse-existing-virtualenvs",
+    )
+)
+_PRE_COMMIT_WORD = lazy_pattern(r"-a|-v|--all-files|--verbose|--show-diff-on-failure|--color=\w+|\w[\w-]*")
+_PYTHON_TASK = lazy_pattern(r"(?:py|pypy|python)[0-9.]*")
+_PYTHON_PART = lazy_pattern(r"\b(?:py|pypy|python)[0-9.]+\b|(?<=-)[0-9.]+\b")
 
 _SCRIPT_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 """Tools that run a script by name: `npm run build`."""
@@ -144,6 +167,7 @@ _TASKS = frozenset(
         *("spelling", "bench", "benchmark", "eslint", "prettier", "mypy", "ruff", "vet", "clippy", "tsc", "e2e"),
         *("unittest", "unittests", "doctest", "black", "isort", "flake8", "pylint", "pytest", "jest", "vitest"),
         *("stylelint", "golint", "codespell", "shellcheck", "typing", "bundle", "spec", "specs", "html"),
+        *("generate", "codegen", "proto", "protos"),
     )
 )
 _QUALIFIERS = frozenset(
@@ -155,6 +179,10 @@ _QUALIFIERS = frozenset(
     )
 )
 """Further parts of the name of a task, as in `test:fast` and `build-prod`."""
+
+_SERVER_TASKS = frozenset(("dev", "watch", "preview", "storybook"))
+"""Scripts of a package that build, and serve this machine or build again after each change. A goal of make with such a
+name mostly installs something."""
 
 _RISKY_OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("pytest", "py.test"), ("--past", "--tx", "--px", "--rsync", "--baset")),
@@ -285,7 +313,10 @@ def _name_effect(
     else:
         program = tool.partition(" ")[0]
         calls = [command for command in commands if command.program == program]
-        is_build = _are_calls_contained(tool, commands, roots, outputs) and (
+        is_contained = _are_calls_contained(tool, commands, roots, outputs)
+        if is_contained and tool in _INSTALLING_RUNNERS and all(map(_is_known_run, calls)):
+            return replace(effect, name="locked-install")
+        is_build = is_contained and (
             tool in _BUILD_TOOLS
             or _is_known_subcommand_task(tool, calls)
             or all(_is_known_task_call(call) for call in calls)
@@ -340,6 +371,21 @@ def _are_calls_contained(
     return bool(calls)
 
 
+def _is_known_run(call: ResolvedCommand) -> bool:
+    """Whether a call of tox, nox or pre-commit names only known tasks, and no option that is not listed."""
+    words = [word.value or "?" for word in call.arguments]
+    if call.program == "pre-commit":
+        return words[:1] == ["run"] and all(_PRE_COMMIT_WORD.fullmatch(word) for word in words[1:])
+    names: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("-e", "-s", "--session", "--sessions"):
+            names += next(rest, "?").split(",")
+        elif word not in _RUN_WORDS:
+            return False
+    return all(_PYTHON_TASK.fullmatch(name) or is_task_name(_PYTHON_PART.sub("unit", name)) for name in names)
+
+
 def _is_known_subcommand_task(tool: str, calls: list[ResolvedCommand]) -> bool:
     """Whether each call names a known task right after the subcommand: `cargo hack test --each-feature`."""
     tasks = _TASKS_BY_SUBCOMMAND.get(tool, frozenset())
@@ -384,7 +430,14 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
         return names[0] in _TASKS_BY_TOOL[program] if names else program in _DEFAULT_TASKS
     if names[:1] in (["run"], ["run-script"]):
         names = names[1:]
-    return bool(names) and is_task_name(names[0])
+    return bool(names) and is_script_name(names[0])
+
+
+def is_script_name(name: str) -> bool:
+    """Whether the name of a package's script says that it builds, tests, checks or serves this machine: `dev:web`."""
+    parts = [part for part in re.split(r"[:_-]+", name.lower()) if part]
+    serves = not _SERVER_TASKS.isdisjoint(parts) and _SERVER_TASKS.union(_TASKS, _QUALIFIERS).issuperset(parts)
+    return serves or is_task_name(name)
 
 
 def is_task_name(name: str) -> bool:

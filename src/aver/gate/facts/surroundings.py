@@ -225,7 +225,9 @@ def look_into_code(
 
     def has_module(name: str, directory: str) -> bool:
         # A directory without `__init__.py` loses against a package of this name that is installed.
-        files = (f"{directory}/{name}.py", f"{directory}/{name}/__init__.py")
+        from importlib.machinery import all_suffixes
+
+        files = (f"{directory}/{start}{ending}" for start in (name, f"{name}/__init__") for ending in all_suffixes())
         return name.isidentifier() and any(map(os.path.isfile, files))
 
     workspace = CodeSurroundings(roots, judge_script, has_module, reads_outside=gate.caution == "balanced")

@@ -14,7 +14,7 @@ import re
 from dataclasses import replace
 
 from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, PathLocation, PathRoots, locate_path
-from aver.gate.effects.routine_commands import is_task_name
+from aver.gate.effects.routine_commands import is_script_name
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word, merge_states
 from aver.gate.shell.parser.grammar import RESERVED_WORDS
@@ -222,7 +222,7 @@ def judge_subcommand(call: Invocation) -> None:
                 apply_spec(inner, parse_spec(ROWS[name]))
             return
     # No line fits. `yarn lint:js` is `yarn run lint:js`, where the name says that it is a script of the project.
-    if call.program in ("yarn", "pnpm") and given.operands and is_task_name(given.operands[0].value or ""):
+    if call.program in ("yarn", "pnpm") and given.operands and is_script_name(given.operands[0].value or ""):
         name = f"{call.program} run"
         apply_arguments(call, replace(spec, always=(), here="", nothing=""), given.without_operands())
         apply_spec(replace(call, program=name, words=tuple(given.operands), name=Word(name)), parse_spec(ROWS[name]))

@@ -23,6 +23,8 @@ _XARGS = (
     " -0 --null -a=read -d= -E= -e? -I= -i? -J= -L= -l? -n= -P= -R= -S= -s= --arg-file=read --delimiter= --eof?"
     " --replace? --max-lines? --max-args= --max-procs= --max-chars= --process-slot-var="
 )
+_TEXT_READERS = frozenset(("awk", "gawk", "mawk", "sed", "gsed"))
+"""Programs that read the files which they are given, unless their script or an option says otherwise."""
 _PLAIN_LIST = re.compile(r"[^\"'\\]*")
 
 
@@ -212,7 +214,11 @@ def _incoming_words(call: Invocation, given: ParsedArguments, words: Sequence[Wo
     if stdin is not None and stdin.kind == "text" and is_split_at_space and _PLAIN_LIST.fullmatch(stdin.text):
         return [Word(text, (text,), text) for text in stdin.text.split()]
     # Names from a listing may begin with `-`. That is harmless only for a program that reads in any case.
-    if stdin is not None and stdin.kind == "listing" and _is_read_only_program(words[0]):
+    if (
+        stdin is not None
+        and stdin.kind == "listing"
+        and (_is_read_only_program(words[0]) or (stdin.has_roots and words[0].value in _TEXT_READERS))
+    ):
         roots = tuple(value for root in stdin.roots for value in root.values)
         if roots and all(root.is_known for root in stdin.roots) and len(roots) * len(stdin.names) <= CHOICES_MAX:
             below = tuple(f"{value.rstrip('/')}/{name}" for value in roots for name in stdin.names)

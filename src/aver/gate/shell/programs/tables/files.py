@@ -113,7 +113,7 @@ ack :: -[iISwvQlLohHcsnrRxakfg1] -A? -B? -C? -m= -g= --ignore-case --smart-case 
   --noheading --nocolor --color --group --nogroup --follow --nofollow --noenv --type= --ignore-dir= --ignore-file= \
   --python --js --ts --go --java --ruby --perl --cc --cpp --html --css --json --yaml --sql --shell --rust \
   --files-from=!?unknown-target --ackrc=program --pager=run --output=code 1skip *read .read
-ls, dir, vdir :: -[aAbBcCdDfgGhHiklLmnNopqQrRsStuUvxXZ1FOeWy] -I= -w= -T? --all --almost-all --author --escape \
+ls, dir, vdir :: -[aAbBcCdDeEfFgGhHiklLmnNoOpqQrRsStuUvWxXyZ1] -I= -w= -T? --all --almost-all --author --escape \
   --ignore-backups --directory --dired --classify? --file-type --full-time --group-directories-first --no-group \
   --human-readable --si --dereference-command-line --dereference-command-line-symlink-to-dir --hyperlink? --inode \
   --kibibytes --dereference --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name \
