@@ -55,7 +55,9 @@ export function firstKeys(beginning: Uint8Array): string[] {
 export function recogniseFile(name: string, beginning: Uint8Array): Format | null {
   const start = new TextDecoder("latin1").decode(beginning);
   const opening = jsonOpening(beginning);
-  if (start.startsWith(SQLITE_MAGIC) || (name === "ledger.db" && !opening)) return "elsewhere";
+  // A database has a header of 100 bytes; something shorter only begins like one.
+  const isDatabase = start.startsWith(SQLITE_MAGIC) && beginning.length >= 100;
+  if (isDatabase || (name === "ledger.db" && !opening)) return "elsewhere";
   const keys = firstKeys(beginning);
   const has = (...names: string[]) => names.every((key) => keys.includes(key));
   if (has("capsules")) return "chain";

@@ -14,10 +14,11 @@ import { judgeCapsules } from "./capsules.ts";
 import { Ed25519 } from "./ed25519.ts";
 import type { Examiner } from "./examiner.ts";
 import { NotJudged, type VerifyOptions } from "./options.ts";
+import { RUN_EXAMINER, judgeActions, judgeArchive, judgeProof } from "./run/verify.ts";
 import { BEGINNING_BYTES, jsonOpening, recogniseFile } from "./subject.ts";
 import type { Verdict } from "./verdict.ts";
 
-export const EXAMINERS: Examiner[] = [];
+const EXAMINERS: Examiner[] = [RUN_EXAMINER];
 
 /** An Ed25519 verifier that has tried the platform on the known cases. */
 export async function openEd25519(): Promise<Ed25519> {
@@ -41,6 +42,12 @@ export async function verifyFile(name: string, source: ByteSource, options: Veri
       return judgeChainFile(name, source, options);
     case "capsules":
       return judgeCapsules(name, source, jsonOpening(beginning), options);
+    case "cap":
+      return judgeArchive(name, source, options, EXAMINERS);
+    case "actions":
+      return judgeActions(name, source);
+    case "proof":
+      return judgeProof(name, source, options);
     case "elsewhere":
       throw new NotJudged(`a page cannot judge ${name}; run: aver verify ${name}`);
     default:
