@@ -28,14 +28,14 @@ async function bundle(entry: string, format: "es" | "iife", plugins: Plugin[] = 
     configFile: false,
     logLevel: "warn",
     plugins,
-    esbuild: false,
+   
     oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
     build: {
       write: false,
       minify: false,
       target: "es2022",
       modulePreload: false,
-      rolldownOptions: { input: join(here, entry), external, output: { format, codeSplitting: false, comments: { legal: false } } },
+      rolldownOptions: { input: join(here, entry), external, output: { format, codeSplitting: false } },
     },
   } as Parameters<typeof build>[0])) as Rolldown.RolldownOutput | Rolldown.RolldownOutput[];
   const { output } = (Array.isArray(result) ? result[0] : result) as Rolldown.RolldownOutput;
@@ -43,13 +43,17 @@ async function bundle(entry: string, format: "es" | "iife", plugins: Plugin[] = 
   return output[0].code;
 }
 
-/** A module that exports a text. */
+/** A module that exports a text, written line by line so that it can be read. */
 function textModule(name: string, text: string): Plugin {
   return {
     name,
     resolveId: (id) => (id === name ? `\0${name}` : null),
-    load: (id) => (id === `\0${name}` ? `export default ${JSON.stringify(text)};` : null),
+    load: (id) => (id === `\0${name}` ? `export default [\n${lines(text)}\n].join("\\n");` : null),
   };
+}
+
+function lines(text: string): string {
+  return text.split("\n").map((line) => `  ${JSON.stringify(line)},`).join("\n");
 }
 
 function listFiles(directory: string): string[] {
