@@ -10,7 +10,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Plugin, type Rolldown, build } from "vite";
@@ -35,7 +35,13 @@ async function bundle(entry: string, format: "es" | "iife", plugins: Plugin[] = 
       minify: false,
       target: "es2022",
       modulePreload: false,
-      rolldownOptions: { input: join(here, entry), external, output: { format, codeSplitting: false } },
+      rolldownOptions: {
+        input: join(here, entry),
+        external,
+        // Tests import the functions of the command.
+        preserveEntrySignatures: "strict",
+        output: { format, codeSplitting: false },
+      },
     },
   } as Parameters<typeof build>[0])) as Rolldown.RolldownOutput | Rolldown.RolldownOutput[];
   const { output } = (Array.isArray(result) ? result[0] : result) as Rolldown.RolldownOutput;
@@ -66,7 +72,6 @@ const verifier = await bundle("src/node/main.ts", "es", [], [/^node:/]);
 const worker = await bundle("src/worker/main.ts", "iife");
 const app = await bundle("src/app.tsx", "iife", [textModule("virtual:worker", worker)]);
 
-rmSync(out, { recursive: true, force: true });
 mkdirSync(join(out, "explorer"), { recursive: true });
 writeFileSync(join(out, "verify.mjs"), verifier);
 writeFileSync(join(out, "explorer", "app.js"), app);

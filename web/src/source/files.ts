@@ -16,13 +16,12 @@ export function fromFileList(list: FileList | File[]): OpenedThing | null {
     const inside = files.map((file): [string, Blob] => [file.webkitRelativePath.slice(folder.length + 1), file]);
     return asFolder(folder, inside);
   }
-  if (files.length === 1) return { name: first.name, files: [[first.name, first]], isFolder: false, isSite: false };
+  if (files.length === 1) return { name: first.name, files: [[first.name, first]], isFolder: false };
   return asFolder("the chosen files", files.map((file) => [file.name, file]));
 }
 
 function asFolder(name: string, files: [string, Blob][]): OpenedThing {
-  const isSite = files.some(([path]) => path === "explorer/app.js");
-  return { name, files, isFolder: true, isSite };
+  return { name, files, isFolder: true };
 }
 
 interface DirectoryHandle {

@@ -56,7 +56,7 @@ export async function openSite(progress: (done: number, total: number) => void):
     progress(at + 1, names.length);
   }
   const folder = decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site";
-  return { name: folder, files, isFolder: true, isSite: true };
+  return { name: folder, files, isFolder: true };
 }
 
 async function loadTwin(at: number, name: string, hands: DataWindow): Promise<Blob> {

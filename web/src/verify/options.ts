@@ -12,8 +12,6 @@ export interface VerifyOptions {
   progress?: (progress: Progress) => void;
   /** Ends the verification: nothing is judged then. */
   signal?: AbortSignal;
-  /** The files of the page itself, in an exported site; a verifier does not call them unlisted. */
-  pageFiles?: ReadonlySet<string>;
 }
 
 export interface Progress {

@@ -23,8 +23,6 @@ import type { Contents, ListedChain, OpenedThing, PinnedKey, RecordDetail, Recor
 const LISTED_MAX = 100_000;
 /** Characters of a summary in a row. */
 const SUMMARY_MAX = 240;
-/** The files of the page in an exported site. */
-const SITE_FILES = ["index.html", "explorer"];
 
 type Item = Sealed | BadInput;
 
@@ -107,7 +105,7 @@ export class Library {
   async verify(keys: PinnedKey[], progress: (progress: Progress) => void): Promise<Results["verify"]> {
     const thing = this.opened;
     const ring = makeRing(keys);
-    const options = { ring, ed25519: this.ed25519, progress, pageFiles: new Set(thing.isSite ? SITE_FILES : []) };
+    const options = { ring, ed25519: this.ed25519, progress };
     const [name, blob] = thing.files[0] ?? ["", new Blob()];
     const verdict = thing.isFolder
       ? await verifyDirectory(this.directory, options)

@@ -15,8 +15,6 @@ export interface OpenedThing {
   /** Paths inside the folder; a single file has its own name. */
   files: [string, Blob][];
   isFolder: boolean;
-  /** Whether the files of the page lie among them, as in an exported site. */
-  isSite: boolean;
 }
 
 /** A chain as it is listed, by claims that a verdict compares. */

@@ -4521,6 +4521,14 @@ function checkStatement(statement, ring, ed25519) {
 // src/verify/ring.ts
 var ED25519 = /^[0-9a-f]{64}$/;
 var ML_DSA_65 = /^[0-9a-f]{3904}$/;
+var IDENTITY = /^(?:ledger|(?:agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/;
+var PURPOSES = [
+	"seal",
+	"approve",
+	"policy",
+	"checkpoint"
+];
+var EPOCH_MAX = 1e6;
 var CLASSIC = "ed25519";
 var HYBRID = "ed25519+ml-dsa-65";
 /** Both halves in lower-case hex. `mlDsa` is empty if the key has no post-quantum half. */
@@ -4565,6 +4573,50 @@ var KeyRole = class {
 		return `${this.identity}, purpose ${this.purpose}`;
 	}
 };
+var ENTRY_KEYS = [...[
+	"identity",
+	"purpose",
+	"epoch",
+	"created_at",
+	"retired_at",
+	"statement"
+], ...[
+	"public_key",
+	"public_key_pq",
+	"algorithm",
+	"fingerprint",
+	"status"
+]];
+/** Read the entry of a ring or of a key export. Raises `BadInput`. */
+function readRingEntry(data, where = "entry") {
+	const object = checkObject(data, where, ENTRY_KEYS);
+	const get = (name) => object.get(name);
+	const [identity, purpose, epoch, statement] = [
+		get("identity"),
+		get("purpose"),
+		get("epoch"),
+		get("statement")
+	];
+	if (typeof identity !== "string" || !IDENTITY.test(identity)) throw new BadInput(`${where} names no identity`);
+	if (typeof purpose !== "string" || !PURPOSES.includes(purpose)) throw new BadInput(`${where} names no purpose`);
+	if (!isInteger(epoch) || !(epoch.value >= 0 && epoch.value <= EPOCH_MAX)) throw new BadInput(`${where} has a bad epoch`);
+	const entry = {
+		identity,
+		purpose,
+		epoch: epoch.value,
+		key: new PublicKey(get("public_key"), get("public_key_pq")),
+		createdAt: timeField(get("created_at"), `${where}.created_at`),
+		retiredAt: get("retired_at") === null ? null : timeField(get("retired_at"), `${where}.retired_at`),
+		statement: statement === null ? null : readStatement(statement, `${where}.statement`)
+	};
+	const derived = {
+		algorithm: entry.key.algorithm,
+		fingerprint: entry.key.fingerprint,
+		status: entry.retiredAt === null ? "active" : "retired"
+	};
+	for (const [name, value] of Object.entries(derived)) if (get(name) !== value) throw new BadInput(`${where}.${name} contradicts the rest of the entry`);
+	return entry;
+}
 /** The pinned keys. */
 var Ring = class {
 	isClosed;
@@ -8251,7 +8303,7 @@ function readBundleRecord(entry) {
 }
 // src/verify/bundle/head.ts
 /** The signed heads of a bundle, `head.json`. The twin of `aver.ledger.bundle.head_file` and of `ledger.checkpoint`. */
-var CHECK$1 = "head";
+var CHECK$2 = "head";
 /** Most keys of a bundle's `keys` chain that are noted. */
 var RECORDED_MAX = 1e4;
 var WHERE = place(null, null, HEAD$1);
@@ -8323,9 +8375,9 @@ async function readBundleHead(directory) {
 }
 /** Compare the chains of a bundle, by their ids, with its `head.json`. */
 function checkBundleHead(head, heads, tally, of, rules, history) {
-	tally.countDone(CHECK$1);
+	tally.countDone(CHECK$2);
 	if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
-		tally.fail(CHECK$1, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show(head.ledger)}; this is another`, WHERE);
+		tally.fail(CHECK$2, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show(head.ledger)}; this is another`, WHERE);
 		return;
 	}
 	if (!checkSignatures(head, rules, tally, history)) return;
@@ -8333,12 +8385,12 @@ function checkBundleHead(head, heads, tally, of, rules, history) {
 		if (key === null) continue;
 		if (!history.roles.has(key.ed25519)) {
 			const words = `${HEAD$1} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
-			tally.warn(CHECK$1, "UNKNOWN_SIGNER", words, WHERE);
+			tally.warn(CHECK$2, "UNKNOWN_SIGNER", words, WHERE);
 		}
 		const limits = history.retired.get(key.ed25519)?.limits ?? null;
 		if (limits !== null && head.heads.some((stated) => stated.count > (limits.get(stated.chain) ?? 0))) {
 			const words = `${HEAD$1} was signed by ${key.fingerprint}, and has records from after that key was retired`;
-			tally.fail(CHECK$1, "KEY_RETIRED", words, WHERE);
+			tally.fail(CHECK$2, "KEY_RETIRED", words, WHERE);
 		}
 	}
 	const listed = new Map(head.heads.map((one) => [one.chain, one]));
@@ -8346,21 +8398,21 @@ function checkBundleHead(head, heads, tally, of, rules, history) {
 		const actual = heads.get(chain) ?? null;
 		if (actual !== null && actual.count > stated.count) {
 			const words = `${HEAD$1} states ${stated.count} records of this chain; ${actual.count} are here`;
-			tally.fail(CHECK$1, "HEAD_MISMATCH", words, place(chain, stated.count), {
+			tally.fail(CHECK$2, "HEAD_MISMATCH", words, place(chain, stated.count), {
 				stated: { ...stated },
 				actual: { ...actual }
 			});
-		} else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$1, HEAD$1);
+		} else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$2, HEAD$1);
 	}
-	for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$1, "HEAD_MISMATCH", `${HEAD$1} does not list this chain: it was added after the export`, place(chain));
+	for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$2, "HEAD_MISMATCH", `${HEAD$1} does not list this chain: it was added after the export`, place(chain));
 	const which = head.isPart ? "a part of the ledger" : "the whole ledger";
-	tally.notes.set(CHECK$1, `${listed.size} chains, ${which}, as signed at ${head.at}`);
+	tally.notes.set(CHECK$2, `${listed.size} chains, ${which}, as signed at ${head.at}`);
 }
 /** Check every signature. Returns false if the heads must not be used. */
 function checkSignatures(checkpoint, given, tally, history) {
 	const results = checkStatement(checkpoint.statement, given.ring, given.ed25519);
 	const fail = (code, words) => {
-		tally.fail(CHECK$1, code, words, WHERE);
+		tally.fail(CHECK$2, code, words, WHERE);
 		return false;
 	};
 	if (!results.length) return fail("SIG_MISSING", `${HEAD$1} is not signed`);
@@ -8370,7 +8422,7 @@ function checkSignatures(checkpoint, given, tally, history) {
 		if (key === null) {
 			const words = `${HEAD$1} was signed by ${by}, whose key is not known here`;
 			tally.add({
-				check: CHECK$1,
+				check: CHECK$2,
 				status: "not_checked",
 				code: "UNKNOWN_SIGNER",
 				words,
@@ -8563,7 +8615,7 @@ var ChainFacts = class {
 };
 // src/verify/bundle/index_check.ts
 /** Compare the claims of a bundle's index with its chains (check `index`). The twin of `aver.ledger.bundle.index_check`. */
-var CHECK = "index";
+var CHECK$1 = "index";
 var NAME_SHOWN = 80;
 /** Compare a chain's length and ends with the claims about it. If they differ, either may be wrong. */
 function checkChainClaim(claim, facts, source, tally, chain) {
@@ -8571,16 +8623,16 @@ function checkChainClaim(claim, facts, source, tally, chain) {
 	const who = source.name;
 	if (claim.length !== null && claim.length !== count) {
 		const code = claim.length > count ? "TRUNCATED" : "ROLLBACK";
-		tally.fail(CHECK, code, `${who} claims ${claim.length} records; ${count} are here`, place(chain, Math.min(claim.length, count)));
-	} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
-	if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
+		tally.fail(CHECK$1, code, `${who} claims ${claim.length} records; ${count} are here`, place(chain, Math.min(claim.length, count)));
+	} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$1, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
+	if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$1, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
 }
 /** Compare the claims that a reader of the index is shown. `allHashesOk` is null if no hash was computed. */
 function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name) {
 	if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
 	if (facts.count === 0) return;
 	const fail = (what, claimed) => {
-		tally.fail(CHECK, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
+		tally.fail(CHECK$1, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
 	};
 	if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) fail("an all_hashes_ok", claim.allHashesOk);
 	if (claim.startedAt !== null && claim.startedAt !== facts.startedAt) fail("a time of its first record", claim.startedAt);
@@ -8589,7 +8641,7 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 		const actual = sortTexts(facts.signers);
 		const isSame = claim.signedBy?.length === actual.length && actual.every((one, at) => claim.signedBy?.[at] === one);
 		if (claim.signedBy !== null && !isSame) fail("signers", claim.signedBy);
-	} else tally.skip(CHECK, `a chain has more than ${SIGNERS_MAX} signers, which were not compared`, { matters: true });
+	} else tally.skip(CHECK$1, `a chain has more than ${SIGNERS_MAX} signers, which were not compared`, { matters: true });
 	if (source.isAvers && name) {
 		if (claim.tool && claim.tool !== splitChainName(name)[0]) fail("a tool", claim.tool);
 		if (claim.title !== null && claim.title !== (facts.title || name)) fail("a title", claim.title);
@@ -8602,24 +8654,24 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 		name
 	].includes(claim.title)) {
 		const words = `${source.name} claims a title that the first request does not have: ${show(claim.title)}`;
-		tally.warn(CHECK, "INDEX_MISMATCH", words, where);
+		tally.warn(CHECK$1, "INDEX_MISMATCH", words, where);
 	}
 }
 /** Warn of keys that Aver does not write: a reader may show their values, and nothing was compared. */
 function warnOfKeys(unknown, who, tally, where) {
 	if (!unknown.length) return;
 	const listed = unknown.map((key) => show(key)).join(", ");
-	tally.warn(CHECK, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
+	tally.warn(CHECK$1, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
 }
 /** Warn of members of records that Aver does not write. No signature covers them, and a reader may show them. */
 function warnOfMembers(unknown, tally, chain, source = null) {
 	if (!unknown.size) return;
 	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show(key)).join(", ")}`;
-	tally.warn(CHECK, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
+	tally.warn(CHECK$1, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
 }
 /** Compare the keys in an Aver ledger's index with each other and with keys that are known or recorded. */
 function checkKeyClaims(index, head, signers, ring, recorded, tally) {
-	const fail = (words) => tally.fail(CHECK, "INDEX_MISMATCH", words, place(null, null, INDEX));
+	const fail = (words) => tally.fail(CHECK$1, "INDEX_MISMATCH", words, place(null, null, INDEX));
 	warnOfKeys(index.unknown, "the index", tally, place(null, null, INDEX));
 	const claimed = new Map(index.keys ?? []);
 	if (index.publicKey && index.fingerprint !== null) {
@@ -8655,7 +8707,7 @@ async function checkUnlistedFiles(directory, index, blobs, known, tally) {
 	if (index.meta !== null) listed.add(META);
 	const warn = (name, why) => {
 		const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show(name, NAME_SHOWN).slice(1);
-		tally.warn(CHECK, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
+		tally.warn(CHECK$1, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
 	};
 	for (const name of await directory.list()) {
 		const inside = name === "blobs" ? await directory.list(BLOBS) : null;
@@ -8663,6 +8715,439 @@ async function checkUnlistedFiles(directory, index, blobs, known, tally) {
 			for (const blob of inside) if (!blobs.has(blob)) warn(`${BLOBS}/${blob}`, "no record refers to it");
 		} else if (!listed.has(name)) warn(name, "the index does not list it, and it was not verified");
 	}
+}
+// src/verify/run/inflate.ts
+/**
+* Unpack gzip in plain TypeScript: exactly one member, and nothing after it.
+*
+* The platform's own reader does not tell where the member ended, and would unpack a bomb before anyone can look. This one
+* stops at a ratio that no honest text reaches, and accepts what zlib accepts.
+*/
+/** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
+var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
+var RATIO_MAX = 250;
+/** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
+var UNPACKED_MAX = 512 * 1024 ** 2;
+var LENGTH_BASE = [
+	3,
+	4,
+	5,
+	6,
+	7,
+	8,
+	9,
+	10,
+	11,
+	13,
+	15,
+	17,
+	19,
+	23,
+	27,
+	31,
+	35,
+	43,
+	51,
+	59,
+	67,
+	83,
+	99,
+	115,
+	131,
+	163,
+	195,
+	227,
+	258
+];
+var LENGTH_EXTRA = [
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	1,
+	1,
+	1,
+	1,
+	2,
+	2,
+	2,
+	2,
+	3,
+	3,
+	3,
+	3,
+	4,
+	4,
+	4,
+	4,
+	5,
+	5,
+	5,
+	5,
+	0
+];
+var DISTANCE_BASE = [...[
+	1,
+	2,
+	3,
+	4,
+	5,
+	7,
+	9,
+	13,
+	17,
+	25,
+	33,
+	49,
+	65,
+	97,
+	129,
+	193,
+	257,
+	385,
+	513,
+	769
+], ...[
+	1025,
+	1537,
+	2049,
+	3073,
+	4097,
+	6145,
+	8193,
+	12289,
+	16385,
+	24577
+]];
+var DISTANCE_EXTRA = [
+	0,
+	0,
+	0,
+	0,
+	1,
+	1,
+	2,
+	2,
+	3,
+	3,
+	4,
+	4,
+	5,
+	5,
+	6,
+	6,
+	7,
+	7,
+	8,
+	8,
+	9,
+	9,
+	10,
+	10,
+	11,
+	11,
+	12,
+	12,
+	13,
+	13
+];
+var CODE_ORDER = [
+	16,
+	17,
+	18,
+	0,
+	8,
+	7,
+	9,
+	6,
+	10,
+	5,
+	11,
+	4,
+	12,
+	3,
+	13,
+	2,
+	14,
+	1,
+	15
+];
+function damaged$1(words) {
+	return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+/** Build a code. Like zlib, it refuses one that is over-subscribed, and an incomplete one with more than one bit. */
+function buildHuffman(lengths, start, end, mayBeIncomplete) {
+	const counts = /* @__PURE__ */ new Uint16Array(16);
+	for (let at = start; at < end; at++) counts[lengths[at]]++;
+	let left = 1;
+	let longest = 0;
+	for (let length = 1; length <= 15; length++) {
+		left = 2 * left - counts[length];
+		if (left < 0) throw damaged$1("a code is over-subscribed");
+		if (counts[length]) longest = length;
+	}
+	if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
+	const offsets = /* @__PURE__ */ new Uint16Array(16);
+	for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
+	const symbols = new Uint16Array(end - start);
+	for (let at = start; at < end; at++) {
+		const length = lengths[at];
+		if (length) symbols[offsets[length]++] = at - start;
+	}
+	counts[0] = 0;
+	return {
+		counts,
+		symbols
+	};
+}
+var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
+var FIXED_DISTANCES = buildHuffman((/* @__PURE__ */ new Uint8Array(32)).fill(5), 0, 32, false);
+var Inflater = class {
+	out = /* @__PURE__ */ new Uint8Array(262144);
+	size = 0;
+	data;
+	at;
+	bits = 0;
+	bitCount = 0;
+	constructor(data, at) {
+		this.data = data;
+		this.at = at;
+	}
+	/** Unpack the deflate stream. Returns the place after it. */
+	run() {
+		for (let isLast = 0; !isLast;) {
+			isLast = this.take(1);
+			const type = this.take(2);
+			if (type === 0) this.copyStored();
+			else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
+			else if (type === 2) this.decode(...this.readCodes());
+			else throw damaged$1("a block of an unknown type");
+		}
+		return this.at;
+	}
+	take(count) {
+		while (this.bitCount < count) {
+			const byte = this.data[this.at++];
+			if (byte === void 0) throw damaged$1("it ends early");
+			this.bits |= byte << this.bitCount;
+			this.bitCount += 8;
+		}
+		const value = this.bits & (1 << count) - 1;
+		this.bits >>>= count;
+		this.bitCount -= count;
+		return value;
+	}
+	symbol({ counts, symbols }) {
+		let code = 0;
+		let first = 0;
+		let index = 0;
+		for (let length = 1; length <= 15; length++) {
+			code |= this.take(1);
+			const count = counts[length];
+			if (code - count < first) return symbols[index + (code - first)];
+			index += count;
+			first = first + count << 1;
+			code <<= 1;
+		}
+		throw damaged$1("a code that means nothing");
+	}
+	readCodes() {
+		const literals = this.take(5) + 257;
+		const distances = this.take(5) + 1;
+		const codes = this.take(4) + 4;
+		if (literals > 286 || distances > 30) throw damaged$1("too many codes");
+		const codeLengths = /* @__PURE__ */ new Uint8Array(19);
+		for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
+		const lengthCode = buildHuffman(codeLengths, 0, 19, false);
+		const lengths = new Uint8Array(literals + distances);
+		for (let at = 0; at < lengths.length;) {
+			const symbol = this.symbol(lengthCode);
+			if (symbol < 16) {
+				lengths[at++] = symbol;
+				continue;
+			}
+			if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
+			const value = symbol === 16 ? lengths[at - 1] : 0;
+			const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
+			if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
+			lengths.fill(value, at, at + times);
+			at += times;
+		}
+		if (lengths[256] === 0) throw damaged$1("a block without an end");
+		return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
+	}
+	decode(literals, distances) {
+		for (;;) {
+			const symbol = this.symbol(literals);
+			if (symbol === 256) return;
+			if (symbol < 256) {
+				if (this.size === this.out.length) this.grow(1);
+				this.out[this.size++] = symbol;
+				continue;
+			}
+			if (symbol > 285) throw damaged$1("a length that means nothing");
+			const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
+			const far = this.symbol(distances);
+			if (far > 29) throw damaged$1("a distance that means nothing");
+			const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
+			if (distance > this.size) throw damaged$1("a distance beyond the beginning");
+			if (this.size + length > this.out.length) this.grow(length);
+			for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
+		}
+	}
+	copyStored() {
+		this.at -= Math.floor(this.bitCount / 8);
+		this.bits = this.bitCount = 0;
+		const header = this.data.subarray(this.at, this.at + 4);
+		if (header.length < 4) throw damaged$1("it ends early");
+		const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
+		const length = low | high << 8;
+		if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
+		this.at += 4;
+		if (this.at + length > this.data.length) throw damaged$1("it ends early");
+		if (this.size + length > this.out.length) this.grow(length);
+		this.out.set(this.data.subarray(this.at, this.at + length), this.size);
+		this.size += length;
+		this.at += length;
+	}
+	grow(by) {
+		const wanted = this.size + by;
+		if (wanted > RATIO_CHECKED_FROM && wanted > this.data.length * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+		if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
+		const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
+		larger.set(this.out.subarray(0, this.size));
+		this.out = larger;
+	}
+};
+/** Unpack a gzip file. Raises `Unreadable` if it is damaged, or something follows its one member. */
+function gunzip(data) {
+	if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
+	const flags = data[3];
+	if (flags & 224) throw damaged$1("unknown header flags");
+	let at = 10;
+	const skipText = () => {
+		const end = data.indexOf(0, at);
+		if (end < 0) throw damaged$1("it ends early");
+		at = end + 1;
+	};
+	if (flags & 4) {
+		if (at + 2 > data.length) throw damaged$1("it ends early");
+		at += 2 + (data[at] | data[at + 1] << 8);
+	}
+	if (flags & 8) skipText();
+	if (flags & 16) skipText();
+	if (flags & 2) {
+		if (at + 2 > data.length) throw damaged$1("it ends early");
+		if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
+		at += 2;
+	}
+	const inflater = new Inflater(data, at);
+	at = inflater.run();
+	if (at + 8 > data.length) throw damaged$1("it ends early");
+	const view = new DataView(data.buffer, data.byteOffset + at, 8);
+	const out = inflater.out.subarray(0, inflater.size);
+	if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
+	if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
+	if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
+	return out;
+}
+var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+	let value = byte;
+	for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
+	return value >>> 0;
+});
+function crc32(data) {
+	let crc = 4294967295;
+	for (const byte of data) crc = CRC_TABLE[(crc ^ byte) & 255] ^ crc >>> 8;
+	return (crc ^ 4294967295) >>> 0;
+}
+// src/verify/bundle/site.ts
+var CHECK = "page";
+var DATA = "explorer/data";
+var NAMES_MAX = 16777216;
+/** The names that a site adds to a bundle's directory. */
+var SITE_NAMES = /* @__PURE__ */ new Set(["index.html", "explorer"]);
+/** Whether the Explorer's page lies in the directory of a bundle. */
+async function isSite(directory) {
+	return (await directory.list("explorer") ?? []).includes("app.js");
+}
+/** Compare every twin with its file (check `page`). */
+async function checkSite(directory, index, blobs, tally) {
+	const fail = (words, source) => tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
+	let names;
+	try {
+		names = await readNames(directory);
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		fail(error.message, `${DATA}/names.js`);
+		return;
+	}
+	for (const [number, name] of names.entries()) {
+		tally.countDone(CHECK);
+		const where = `${DATA}/${number}.js`;
+		try {
+			if (!await isTwin(directory, number, name)) fail(`the page would show other bytes of ${name} than the bundle has`, where);
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			fail(error.message, where);
+		}
+	}
+	const files = [
+		INDEX,
+		HEAD$1,
+		...index.meta === null ? [] : [META],
+		...index.chains.map(fileOf),
+		...[...blobs].sort().map((digest) => `${BLOBS}/${digest}`)
+	];
+	for (const name of files) if (!names.includes(name) && await exists(directory, name)) fail(`${name} has no twin: the page would not show it`, DATA);
+	tally.notes.set(CHECK, `${names.length} files are those that the page shows; whether the page is Aver's own, aver verify says`);
+}
+async function exists(directory, name) {
+	try {
+		await directory.open(...name.split("/"));
+		return true;
+	} catch (error) {
+		if (error instanceof BadInput) return false;
+		throw error;
+	}
+}
+function readText$1(data) {
+	return new TextDecoder("latin1").decode(data);
+}
+function parse(text) {
+	return readJson(Uint8Array.from(text, (unit) => unit.charCodeAt(0)));
+}
+async function readNames(directory) {
+	const file = await directory.open("explorer", "data", "names.js");
+	if (file.size > NAMES_MAX) throw new BadInput("names.js is too large");
+	const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file, NAMES_MAX)));
+	const names = match === null ? null : parse(match[1]);
+	if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) throw new BadInput("names.js does not list files");
+	if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
+	return names;
+}
+/** Whether a twin has the name and the bytes of a file. Raises `BadInput` if one of them cannot be read. */
+async function isTwin(directory, number, name) {
+	const file = await directory.open(...name.split("/"));
+	const twin = await directory.open("explorer", "data", `${number}.js`);
+	if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);
+	const match = /^averFile\(("(?:[^"\\]|\\[^])*"),"([A-Za-z0-9+/=]*)"\);\n$/.exec(readText$1(await twin.read(0, twin.size)));
+	if (match === null) throw new BadInput(`${number}.js is no twin of a file`);
+	if (parse(match[1]) !== name) return false;
+	let packed;
+	try {
+		packed = Uint8Array.from(atob(match[2]), (unit) => unit.charCodeAt(0));
+	} catch {
+		throw new BadInput(`${number}.js is no twin of a file`);
+	}
+	const unpacked = gunzip(packed);
+	if (unpacked.length !== file.size) return false;
+	const data = await file.read(0, file.size);
+	return data.length === unpacked.length && data.every((byte, at) => byte === unpacked[at]);
 }
 // src/verify/bundle/judge.ts
 /**
@@ -9177,7 +9662,10 @@ var BundleJudge = class {
 			const words = `the index counts ${index.blobs} blobs; records refer to ${here} that are here`;
 			tally.fail("index", "INDEX_MISMATCH", words, place(null, null, INDEX));
 		}
-		await checkUnlistedFiles(this.directory, index, this.blobs, this.options.pageFiles ?? /* @__PURE__ */ new Set(), tally);
+		const hasPage = await isSite(this.directory);
+		await checkUnlistedFiles(this.directory, index, this.blobs, hasPage ? SITE_NAMES : /* @__PURE__ */ new Set(), tally);
+		const present = [...this.blobs].flatMap(([digest, size]) => size === null ? [] : [digest]);
+		if (hasPage) await checkSite(this.directory, index, present, tally);
 	}
 	async checkBlobs(content, chain, sequence, tally) {
 		for (const { digest, size } of blobReferences(content)) {
@@ -9803,355 +10291,6 @@ function readEachLine(data, at, limit) {
 		line: data.subarray(at, end),
 		next
 	};
-}
-// src/verify/run/inflate.ts
-/**
-* Unpack gzip in plain TypeScript: exactly one member, and nothing after it.
-*
-* The platform's own reader does not tell where the member ended, and would unpack a bomb before anyone can look. This one
-* stops at a ratio that no honest text reaches, and accepts what zlib accepts.
-*/
-/** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
-var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
-var RATIO_MAX = 250;
-/** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
-var UNPACKED_MAX = 512 * 1024 ** 2;
-var LENGTH_BASE = [
-	3,
-	4,
-	5,
-	6,
-	7,
-	8,
-	9,
-	10,
-	11,
-	13,
-	15,
-	17,
-	19,
-	23,
-	27,
-	31,
-	35,
-	43,
-	51,
-	59,
-	67,
-	83,
-	99,
-	115,
-	131,
-	163,
-	195,
-	227,
-	258
-];
-var LENGTH_EXTRA = [
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	1,
-	1,
-	1,
-	1,
-	2,
-	2,
-	2,
-	2,
-	3,
-	3,
-	3,
-	3,
-	4,
-	4,
-	4,
-	4,
-	5,
-	5,
-	5,
-	5,
-	0
-];
-var DISTANCE_BASE = [...[
-	1,
-	2,
-	3,
-	4,
-	5,
-	7,
-	9,
-	13,
-	17,
-	25,
-	33,
-	49,
-	65,
-	97,
-	129,
-	193,
-	257,
-	385,
-	513,
-	769
-], ...[
-	1025,
-	1537,
-	2049,
-	3073,
-	4097,
-	6145,
-	8193,
-	12289,
-	16385,
-	24577
-]];
-var DISTANCE_EXTRA = [
-	0,
-	0,
-	0,
-	0,
-	1,
-	1,
-	2,
-	2,
-	3,
-	3,
-	4,
-	4,
-	5,
-	5,
-	6,
-	6,
-	7,
-	7,
-	8,
-	8,
-	9,
-	9,
-	10,
-	10,
-	11,
-	11,
-	12,
-	12,
-	13,
-	13
-];
-var CODE_ORDER = [
-	16,
-	17,
-	18,
-	0,
-	8,
-	7,
-	9,
-	6,
-	10,
-	5,
-	11,
-	4,
-	12,
-	3,
-	13,
-	2,
-	14,
-	1,
-	15
-];
-function damaged$1(words) {
-	return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
-}
-/** Build a code. Like zlib, it refuses one that is over-subscribed, and an incomplete one with more than one bit. */
-function buildHuffman(lengths, start, end, mayBeIncomplete) {
-	const counts = /* @__PURE__ */ new Uint16Array(16);
-	for (let at = start; at < end; at++) counts[lengths[at]]++;
-	let left = 1;
-	let longest = 0;
-	for (let length = 1; length <= 15; length++) {
-		left = 2 * left - counts[length];
-		if (left < 0) throw damaged$1("a code is over-subscribed");
-		if (counts[length]) longest = length;
-	}
-	if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
-	const offsets = /* @__PURE__ */ new Uint16Array(16);
-	for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
-	const symbols = new Uint16Array(end - start);
-	for (let at = start; at < end; at++) {
-		const length = lengths[at];
-		if (length) symbols[offsets[length]++] = at - start;
-	}
-	counts[0] = 0;
-	return {
-		counts,
-		symbols
-	};
-}
-var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
-var FIXED_DISTANCES = buildHuffman((/* @__PURE__ */ new Uint8Array(32)).fill(5), 0, 32, false);
-var Inflater = class {
-	out = /* @__PURE__ */ new Uint8Array(262144);
-	size = 0;
-	data;
-	at;
-	bits = 0;
-	bitCount = 0;
-	constructor(data, at) {
-		this.data = data;
-		this.at = at;
-	}
-	/** Unpack the deflate stream. Returns the place after it. */
-	run() {
-		for (let isLast = 0; !isLast;) {
-			isLast = this.take(1);
-			const type = this.take(2);
-			if (type === 0) this.copyStored();
-			else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
-			else if (type === 2) this.decode(...this.readCodes());
-			else throw damaged$1("a block of an unknown type");
-		}
-		return this.at;
-	}
-	take(count) {
-		while (this.bitCount < count) {
-			const byte = this.data[this.at++];
-			if (byte === void 0) throw damaged$1("it ends early");
-			this.bits |= byte << this.bitCount;
-			this.bitCount += 8;
-		}
-		const value = this.bits & (1 << count) - 1;
-		this.bits >>>= count;
-		this.bitCount -= count;
-		return value;
-	}
-	symbol({ counts, symbols }) {
-		let code = 0;
-		let first = 0;
-		let index = 0;
-		for (let length = 1; length <= 15; length++) {
-			code |= this.take(1);
-			const count = counts[length];
-			if (code - count < first) return symbols[index + (code - first)];
-			index += count;
-			first = first + count << 1;
-			code <<= 1;
-		}
-		throw damaged$1("a code that means nothing");
-	}
-	readCodes() {
-		const literals = this.take(5) + 257;
-		const distances = this.take(5) + 1;
-		const codes = this.take(4) + 4;
-		if (literals > 286 || distances > 30) throw damaged$1("too many codes");
-		const codeLengths = /* @__PURE__ */ new Uint8Array(19);
-		for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
-		const lengthCode = buildHuffman(codeLengths, 0, 19, false);
-		const lengths = new Uint8Array(literals + distances);
-		for (let at = 0; at < lengths.length;) {
-			const symbol = this.symbol(lengthCode);
-			if (symbol < 16) {
-				lengths[at++] = symbol;
-				continue;
-			}
-			if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
-			const value = symbol === 16 ? lengths[at - 1] : 0;
-			const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
-			if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
-			lengths.fill(value, at, at + times);
-			at += times;
-		}
-		if (lengths[256] === 0) throw damaged$1("a block without an end");
-		return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
-	}
-	decode(literals, distances) {
-		for (;;) {
-			const symbol = this.symbol(literals);
-			if (symbol === 256) return;
-			if (symbol < 256) {
-				if (this.size === this.out.length) this.grow(1);
-				this.out[this.size++] = symbol;
-				continue;
-			}
-			if (symbol > 285) throw damaged$1("a length that means nothing");
-			const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
-			const far = this.symbol(distances);
-			if (far > 29) throw damaged$1("a distance that means nothing");
-			const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
-			if (distance > this.size) throw damaged$1("a distance beyond the beginning");
-			if (this.size + length > this.out.length) this.grow(length);
-			for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
-		}
-	}
-	copyStored() {
-		this.at -= Math.floor(this.bitCount / 8);
-		this.bits = this.bitCount = 0;
-		const header = this.data.subarray(this.at, this.at + 4);
-		if (header.length < 4) throw damaged$1("it ends early");
-		const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
-		const length = low | high << 8;
-		if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
-		this.at += 4;
-		if (this.at + length > this.data.length) throw damaged$1("it ends early");
-		if (this.size + length > this.out.length) this.grow(length);
-		this.out.set(this.data.subarray(this.at, this.at + length), this.size);
-		this.size += length;
-		this.at += length;
-	}
-	grow(by) {
-		const wanted = this.size + by;
-		if (wanted > RATIO_CHECKED_FROM && wanted > this.data.length * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
-		if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
-		const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
-		larger.set(this.out.subarray(0, this.size));
-		this.out = larger;
-	}
-};
-/** Unpack a gzip file. Raises `Unreadable` if it is damaged, or something follows its one member. */
-function gunzip(data) {
-	if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
-	const flags = data[3];
-	if (flags & 224) throw damaged$1("unknown header flags");
-	let at = 10;
-	const skipText = () => {
-		const end = data.indexOf(0, at);
-		if (end < 0) throw damaged$1("it ends early");
-		at = end + 1;
-	};
-	if (flags & 4) {
-		if (at + 2 > data.length) throw damaged$1("it ends early");
-		at += 2 + (data[at] | data[at + 1] << 8);
-	}
-	if (flags & 8) skipText();
-	if (flags & 16) skipText();
-	if (flags & 2) {
-		if (at + 2 > data.length) throw damaged$1("it ends early");
-		if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
-		at += 2;
-	}
-	const inflater = new Inflater(data, at);
-	at = inflater.run();
-	if (at + 8 > data.length) throw damaged$1("it ends early");
-	const view = new DataView(data.buffer, data.byteOffset + at, 8);
-	const out = inflater.out.subarray(0, inflater.size);
-	if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
-	if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
-	if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
-	return out;
-}
-var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-	let value = byte;
-	for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
-	return value >>> 0;
-});
-function crc32(data) {
-	let crc = 4294967295;
-	for (const byte of data) crc = CRC_TABLE[(crc ^ byte) & 255] ^ crc >>> 8;
-	return (crc ^ 4294967295) >>> 0;
 }
 // src/verify/run/archive.ts
 /** `.cap` files: a tar inside a gzip. The twin of the reading half of `aver.actions.archive`; it trusts nothing. */
@@ -12331,3 +12470,4 @@ async function main(given) {
 	}
 }
 if (process.argv[1] !== void 0 && import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = await main(process.argv.slice(2));
+export { PublicKey, Ring, canonicalJson, dumpVerdict, holdsByPoints, openEd25519, readJson, readRingEntry, verdictDocument, verifyPath };

@@ -60,6 +60,7 @@ import {
   readChainFile,
   readIndex,
 } from "./layout.ts";
+import { SITE_NAMES, checkSite, isSite } from "./site.ts";
 import { ChainFacts } from "./summary.ts";
 
 const HEADS_MAX = 1_000_000;
@@ -557,7 +558,10 @@ class BundleJudge {
       const words = `the index counts ${index.blobs} blobs; records refer to ${here} that are here`;
       tally.fail("index", "INDEX_MISMATCH", words, place(null, null, INDEX));
     }
-    await checkUnlistedFiles(this.directory, index, this.blobs, this.options.pageFiles ?? new Set(), tally);
+    const hasPage = await isSite(this.directory);
+    await checkUnlistedFiles(this.directory, index, this.blobs, hasPage ? SITE_NAMES : new Set(), tally);
+    const present = [...this.blobs].flatMap(([digest, size]) => (size === null ? [] : [digest]));
+    if (hasPage) await checkSite(this.directory, index, present, tally);
   }
 
   private async checkBlobs(content: JsonObject, chain: string, sequence: number, tally: Tally): Promise<void> {
