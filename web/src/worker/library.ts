@@ -1,0 +1,257 @@
+/** The thing that the page has open, as its worker sees it: what it holds, its records, and the verdict on it. */
+
+import { at, domainOf, readKind } from "../verify/block.ts";
+import { readIndex, readChainFile, fileOf } from "../verify/bundle/layout.ts";
+import { BlobSource, type ByteSource, FileMap, readStart } from "../verify/bytes.ts";
+import { readCapsuleItems } from "../verify/capsules.ts";
+import { ChainJudge, plainRules } from "../verify/chain.ts";
+import type { Ed25519 } from "../verify/ed25519.ts";
+import { BadInput, type Json, JsonNumber, NotFound, readJson } from "../verify/json.ts";
+import { NotJudged, type Progress } from "../verify/options.ts";
+import { PublicKey, Ring } from "../verify/ring.ts";
+import { readArchive } from "../verify/run/archive.ts";
+import { readOwnLines, readRawLines, readActionLine, ACTION_LINE_MAX, sealForm } from "../verify/run/action.ts";
+import { CAPSULE_LINE_MAX, readCapsuleLine } from "../verify/run/evidence.ts";
+import { MEMBER_ORDER } from "../verify/run/files.ts";
+import { CAPSEAL_MEMBERS } from "../verify/run/capseal.ts";
+import { Sealed } from "../verify/sealed.ts";
+import { BEGINNING_BYTES, type Format, jsonOpening, recogniseFile } from "../verify/subject.ts";
+import { verifyDirectory, verifyFile } from "../verify/verify.ts";
+import type { Contents, ListedChain, OpenedThing, PinnedKey, RecordDetail, RecordRow, Results } from "./protocol.ts";
+
+/** Records of a chain that the page lists. A longer chain is verified whole, and listed up to here. */
+const LISTED_MAX = 100_000;
+/** Characters of a summary in a row. */
+const SUMMARY_MAX = 240;
+
+type Item = Sealed | BadInput;
+
+export class Library {
+  private readonly ed25519: Ed25519;
+  private thing: OpenedThing | null = null;
+  private contents: Contents | null = null;
+  /** The records of the chain that was read last. */
+  private read: { chain: string; items: Item[]; isCut: boolean } | null = null;
+
+  constructor(ed25519: Ed25519) {
+    this.ed25519 = ed25519;
+  }
+
+  /** Look at a thing and say what it holds. Raises `NotJudged` if a page cannot read it. */
+  async open(thing: OpenedThing): Promise<Contents> {
+    this.thing = thing;
+    this.read = null;
+    this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
+    return this.contents;
+  }
+
+  private get directory(): FileMap {
+    const { name, files } = this.opened;
+    return new FileMap(name, new Map(files.map(([path, blob]) => [path, new BlobSource(blob)])));
+  }
+
+  private get opened(): OpenedThing {
+    if (this.thing === null) throw new NotJudged("nothing is open");
+    return this.thing;
+  }
+
+  private async listBundle(thing: OpenedThing): Promise<Contents> {
+    const bare = { name: thing.name, format: "bundle", ledger: null, tenant: null, keys: [], pqKeys: [] };
+    try {
+      const index = await readIndex(this.directory);
+      const chains = index.chains.map((claim): ListedChain => {
+        return {
+          id: claim.id,
+          title: claim.title ?? claim.id,
+          tool: claim.tool || domainOf(claim.id),
+          length: claim.length,
+          startedAt: claim.startedAt ?? "",
+          endedAt: claim.endedAt ?? "",
+          signers: claim.signedBy ?? [],
+        };
+      });
+      if (index.meta !== null) {
+        chains.push({ id: "meta", title: "heads of all chains", tool: "meta", length: index.meta.length, startedAt: "", endedAt: "", signers: [] });
+      }
+      const keys = new Map(index.keys ?? []);
+      if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
+      return { ...bare, ledger: index.ledger, tenant: index.tenant, chains, keys: [...keys], pqKeys: [...(index.pqKeys ?? [])] };
+    } catch (error) {
+      if (error instanceof NotFound) {
+        throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);
+      }
+      if (!(error instanceof BadInput)) throw error;
+      return { ...bare, chains: [] }; // The verdict says why the index cannot be read.
+    }
+  }
+
+  private async listFile(thing: OpenedThing): Promise<Contents> {
+    const { name, format } = await this.recognise(thing);
+    const chain: ListedChain = { id: name, title: name, tool: format, length: null, startedAt: "", endedAt: "", signers: [] };
+    return { name, format, ledger: null, tenant: null, chains: format === "proof" ? [] : [chain], keys: [], pqKeys: [] };
+  }
+
+  private async recognise(thing: OpenedThing): Promise<{ name: string; source: ByteSource; format: Format; opening: string }> {
+    const [name, blob] = thing.files[0] as [string, Blob];
+    const source = new BlobSource(blob);
+    const beginning = await readStart(source, BEGINNING_BYTES);
+    const format = recogniseFile(name, beginning);
+    if (format === null) throw new NotJudged(`${name} is nothing that Aver can verify.`);
+    if (format === "elsewhere") throw new NotJudged(`A page cannot judge ${name}. Run: aver verify ${name}`);
+    return { name, source, format, opening: jsonOpening(beginning) };
+  }
+
+  /** The verdict on the whole thing. */
+  async verify(keys: PinnedKey[], progress: (progress: Progress) => void): Promise<Results["verify"]> {
+    const thing = this.opened;
+    const ring = makeRing(keys);
+    const options = { ring, ed25519: this.ed25519, progress };
+    const [name, blob] = thing.files[0] ?? ["", new Blob()];
+    const verdict = thing.isFolder
+      ? await verifyDirectory(this.directory, options)
+      : await verifyFile(name, new BlobSource(blob), options);
+    return { verdict, usesPlatform: this.ed25519.usesPlatform };
+  }
+
+  /** The records of a chain as rows. */
+  async rows(chain: string): Promise<Results["rows"]> {
+    const { items, isCut } = await this.readChain(chain);
+    return { rows: items.map(describeRow), isCut };
+  }
+
+  /** One record, judged by itself. */
+  async record(chain: string, place: number, keys: PinnedKey[]): Promise<RecordDetail> {
+    const { items } = await this.readChain(chain);
+    const item = items[place];
+    if (item === undefined) throw new NotJudged(`there is no record ${place} in ${chain}`);
+    if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
+    const ring = makeRing(keys);
+    const judge = new ChainJudge(plainRules(ring, this.ed25519), { chain, start: null });
+    judge.judge(item);
+    return {
+      row: describeRow(item, place),
+      canonical: item.canonical,
+      hash: item.hash,
+      computedHash: item.canonical.isWellFormed() ? item.computedHash : "",
+      signature: item.signature,
+      signaturePq: item.signature_pq,
+      signedAt: item.signed_at,
+      signedBy: item.signed_by,
+      previousHash: text(at(safeContent(item), "previous_hash")),
+      findings: judge.tally.findings.map(({ check, status, code, words }) => ({ check, status, code, words })),
+      matchesOwnKey: this.matchOwnKey(item, ring),
+    };
+  }
+
+  /** Whether the signature fits the key that came along; null where none did, or where it is pinned. */
+  private matchOwnKey(record: Sealed, ring: Ring): boolean | null {
+    if (ring.lookup(record.signed_by).length) return null;
+    const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];
+    return key === undefined ? null : this.ed25519.verify(key, record.hash, record.signature);
+  }
+
+  private async readChain(chain: string): Promise<{ items: Item[]; isCut: boolean }> {
+    if (this.read?.chain === chain) return this.read;
+    const items: Item[] = [];
+    let isCut = false;
+    for await (const batch of this.readBatches(chain)) {
+      items.push(...batch);
+      if (items.length >= LISTED_MAX) {
+        isCut = true;
+        break;
+      }
+    }
+    this.read = { chain, items: items.slice(0, LISTED_MAX), isCut };
+    return this.read;
+  }
+
+  private async *readBatches(chain: string): AsyncGenerator<Item[]> {
+    const thing = this.opened;
+    if (thing.isFolder) {
+      const file = await this.directory.open(chain === "meta" ? "meta.json" : fileOf({ id: chain } as Parameters<typeof fileOf>[0]));
+      yield* keepRecords(readChainFile(file));
+      return;
+    }
+    const { source, format, opening } = await this.recognise(thing);
+    if (format === "chain") yield* keepRecords(readChainFile(source));
+    else if (format === "capsules") {
+      for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);
+    } else if (format === "cap") yield readCap(await source.read(0, source.size));
+    else yield [];
+  }
+}
+
+async function* keepRecords(batches: ReturnType<typeof readChainFile>): AsyncGenerator<Item[]> {
+  for await (const items of batches) yield items.flatMap((item) => (item instanceof Sealed || item instanceof BadInput ? [item] : []));
+}
+
+/** The capsules of a sealed run, each with its action put back. */
+function readCap(packed: Uint8Array): Item[] {
+  const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
+  const lines = readRawLines(archive.members.get("actions.jsonl") ?? new Uint8Array(), ACTION_LINE_MAX);
+  const items: Item[] = [];
+  for (const raw of readOwnLines(archive.members.get("capsules.jsonl") ?? new Uint8Array(), CAPSULE_LINE_MAX)) {
+    try {
+      if (raw instanceof BadInput) throw raw;
+      const capsule = readCapsuleLine(readJson(raw));
+      let action: string | null = null;
+      if (capsule.hasAction) {
+        const line = lines.next().value;
+        if (line instanceof Uint8Array) {
+          const read = readActionLine(line);
+          action = sealForm(read.action, read.texts);
+        }
+      }
+      items.push(capsule.rebuild(action));
+    } catch (error) {
+      if (!(error instanceof BadInput)) throw error;
+      items.push(error);
+    }
+  }
+  return items;
+}
+
+function makeRing(keys: PinnedKey[]): Ring {
+  return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));
+}
+
+function text(value: Json | undefined): string {
+  if (typeof value === "string") return value;
+  return value instanceof JsonNumber ? value.text : "";
+}
+
+function safeContent(record: Sealed): Json | undefined {
+  try {
+    return record.value;
+  } catch (error) {
+    if (error instanceof BadInput) return undefined;
+    throw error;
+  }
+}
+
+function describeRow(item: Item, place: number): RecordRow {
+  const bare = { place, sequence: "", hash: "", at: "", type: "", kind: "", summary: "", status: "", tool: "", authority: "", tokens: "" };
+  if (item instanceof BadInput) return { ...bare, problem: item.message };
+  const content = safeContent(item);
+  if (!(content instanceof Map)) return { ...bare, hash: item.hash, at: item.signed_at, problem: "this is no capsule" };
+  const calls = at(content, "execution", "tool_calls");
+  const usage = at(content, "execution", "resources_used");
+  const request = text(at(content, "trigger", "request"));
+  const summary = text(at(content, "outcome", "summary")) || text(at(content, "reasoning", "analysis")) || request;
+  const [tokensIn, tokensOut] = ["tokens_in", "tokens_out"].map((name) => text(at(usage, name)));
+  return {
+    place,
+    sequence: text(at(content, "sequence")),
+    hash: item.hash,
+    at: text(at(content, "trigger", "timestamp")) || item.signed_at,
+    type: text(at(content, "type")),
+    kind: readKind(content),
+    summary: summary.slice(0, SUMMARY_MAX),
+    status: text(at(content, "outcome", "status")),
+    tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "",
+    authority: text(at(content, "authority", "type")),
+    tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "",
+    problem: "",
+  };
+}
+
