@@ -171,7 +171,7 @@ EXAMINERS = (
     Examiner(
         ("gateway", "delegations"), ACT_CHECKS, partial(_examine_later, "gateway.judgement.examiners:examine_acts")
     ),
-    Examiner(("protocol",), TRACE_CHECKS, partial(_examine_later, "protocol.examiners:examine_traces")),
+    Examiner(("protocol",), TRACE_CHECKS, partial(_examine_later, "protocol.judgement.examiners:examine_traces")),
 )
 """Every room's examiner of its own records: see `aver.verdict.examiner`."""
 

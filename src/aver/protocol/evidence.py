@@ -27,7 +27,14 @@ from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
 from aver.log import debug
 from aver.protocol.case_counts import PARSED_MAX
-from aver.protocol.predicates import CheckResult, Material, is_known_check, judge_check, needs_execution, reads_content
+from aver.protocol.predicates import (
+    CheckResult,
+    Material,
+    is_known_check,
+    judge_check,
+    needs_execution,
+    reads_content,
+)
 
 ITEMS_MAX = 64
 """Items of evidence in one event. Each can make a verifier parse a file."""

@@ -1,7 +1,7 @@
 """A report in words, for people: the verdict first, then its root cause and what to do, then every claim.
 
-A report itself has only codes and values (`aver.protocol.report`). The words here are made from these; nothing in them
-is signed. Texts of agents are made safe to show: they are one line each, and control characters are written out.
+A report itself has only codes and values (module `report` beside this one). The words here are made from these; nothing
+in them is signed. Texts of agents are made safe to show: one line each, with control characters written out.
 
     FAIL: trace 5d2e, judged by the profile default, 9 records
     1 failed, 0 warnings
@@ -85,9 +85,9 @@ def show_text(text: str) -> str:
     return escape_invisible(summary_line(text, TEXT_MAX))
 
 
-def find_root_cause(content: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def find_root_cause(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """The finding that explains the status best: the first broken record, else the first failure, else a warning."""
-    findings = content["findings"]
+    findings: list[dict[str, Any]] = content["findings"]
     broken = content["first_broken"]
     if broken is not None:
         return next(each for each in findings if each["sequence"] == broken["sequence"] and each["status"] == "failed")

@@ -11,9 +11,9 @@ from aver.capsule.blobs import Blob
 from aver.errors import IntegrityError, NotFound
 from aver.keys import Ring
 from aver.protocol.events import OPERATOR
-from aver.protocol.report import PROFILE_RULES, REPORT_CHECKS, GateWord, Report, build_report
+from aver.protocol.judgement.report import PROFILE_RULES, REPORT_CHECKS, GateWord, Report, build_report
+from aver.protocol.judgement.trace_judge import TraceJudge
 from aver.protocol.statements import SeenHead
-from aver.protocol.trace_judge import TraceJudge
 from support.protocol_traces import TraceInMemory
 
 OUTPUT = b"3 passed"

@@ -39,6 +39,7 @@ from aver.fast_dataclass import dataclass
 from aver.protocol.events import OPERATOR
 from aver.protocol.evidence import EvidenceJudge, EvidenceSource
 from aver.protocol.predicates import CheckResult
+from aver.protocol.rules.work import needs_review
 from aver.protocol.standings import ClaimStanding, ExecutionStanding, ProposalStanding
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
@@ -331,8 +332,10 @@ class _ReportBuilder:
         if execution.code == "OUTCOME_UNKNOWN":
             self._add("executions", "warning", "OUTCOME_UNKNOWN", str(execution.end), execution.id)
         word = self._check_gate(execution)
-        if rerun is not None and not rerun.get("same"):
-            self._add("executions", self._weigh("not_reproduced"), "NOT_REPRODUCED", execution.id, execution.id)
+        if rerun is not None and rerun.get("same") is not True:
+            # An auditor that could not repeat the call says so. That is no finding against the trace.
+            status = "note" if "skipped" in rerun else self._weigh("not_reproduced")
+            self._add("executions", status, "NOT_REPRODUCED", execution.id, execution.id)
         return {
             "id": execution.id,
             "sequence": self._facts.sequences.get(execution.id),
@@ -360,7 +363,7 @@ class _ReportBuilder:
         is_sealed = sealer is not None and (sealer.role == OPERATOR or sealer.agent == execution.agent)
         if word is None or word.call_id != intent.id or not word.allows or not is_sealed:
             self._add("executions", "failed", "ROLE_POLICY_VIOLATION", execution.id, execution.decision)
-        elif self._trace.needs_review(intent, word.risk) and execution.id not in self._facts.reviewed:
+        elif needs_review(self._trace, intent, word.risk) and execution.id not in self._facts.reviewed:
             # The gate saw worse effects than the executor had said, and no critic has approved these.
             self._add("intents", "failed", "ROLE_POLICY_VIOLATION", execution.id, intent.id)
         return word

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aver.html import CONTENT_SECURITY_POLICY, PAGE_STYLE, escape_text
-from aver.protocol.predicates import REASONS
-from aver.protocol.report_text import (
+from aver.protocol.judgement.report_text import (
     STATUS_WORDS,
     ClaimTexts,
     describe_finding,
@@ -19,6 +18,7 @@ from aver.protocol.report_text import (
     show_text,
     show_value,
 )
+from aver.protocol.predicates import REASONS
 from aver.text import plural
 
 _BADGES = {"pass": "verified", "pass-with-warnings": "qualified", "fail": "failed"}

@@ -30,7 +30,7 @@ from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
 from aver.log import debug
 from aver.protocol.events import Event, read_event
-from aver.protocol.report import GateWord, ProducedArtifact, ReportFinding, TraceFacts
+from aver.protocol.judgement.report import GateWord, ProducedArtifact, ReportFinding, TraceFacts
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
 

@@ -13,8 +13,8 @@ and to the others:
     report         the auditor's report is, byte for byte, what the trace gives; the auditor has signed it
     append_only    no record of the trace is missing, and none was used twice
 
-The report is made again from the records, by the trace's own profile (`aver.protocol.report`). Its findings are the
-findings of the verdict: a trace is `verified` where the report passes, `qualified` where it passes with warnings. A
+The report is made again from the records, by the trace's own profile (module `report` beside this one). Its findings
+are the findings of the verdict: a trace is `verified` where the report passes, `qualified` where it has warnings. A
 report of other bytes is `EVIDENCE_INVALID`: its auditor lied, or the trace is another than the one that was audited.
 
 A trace under way has no report yet. That qualifies the verdict on the trace, not that on its ledger. Verifying writes
@@ -30,8 +30,8 @@ from aver.capsule.json_reader import Unreadable, read_json
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.log import debug
 from aver.protocol.events import Event
-from aver.protocol.gate_words import GateWords
-from aver.protocol.report import (
+from aver.protocol.judgement.gate_words import GateWords
+from aver.protocol.judgement.report import (
     PROFILE_RULES,
     REPORT_VERSION,
     Report,
@@ -40,10 +40,10 @@ from aver.protocol.report import (
     status_of,
     worst_audit_status,
 )
-from aver.protocol.report_text import describe_finding
+from aver.protocol.judgement.report_text import describe_finding
+from aver.protocol.judgement.trace_judge import EVENTS_MAX, TraceJudge
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
-from aver.protocol.trace_judge import EVENTS_MAX, TraceJudge
 from aver.text import plural
 from aver.verdict import Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable

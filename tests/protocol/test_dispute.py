@@ -1,0 +1,125 @@
+"""A person rules on a dispute, through the approvals of the gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aver.errors import Refused
+from aver.gate.approvals import approve, deny, enrol_approver, recent_requests
+from aver.ledger import Ledger
+from aver.protocol.events import Event
+from aver.protocol.rules.claims import dispute_action
+from aver.protocol.rules.step import EventRefused
+from aver.protocol.session import ProtocolSession
+from support.approvals import SHOWN, somebody
+from support.protocol_sessions import claim_count, open_session, reach_claiming
+
+ANN = somebody("ann")
+
+
+def dispute(session: ProtocolSession) -> Event:
+    reach_claiming(session)
+    return session.critic.challenge(claim_count(session).id, "I count two")
+
+
+@pytest.mark.both_stores
+def test_a_person_dismisses_a_challenge(tmp_path: Path, ledger: Ledger) -> None:
+    enrol_approver(ledger, ANN)
+    with open_session(tmp_path, ledger=ledger, profile="strict") as session:
+        challenge = dispute(session)
+        with pytest.raises(EventRefused):
+            session.executor.conclude("done")
+        assert session.resolve(challenge.id) is None
+        assert session.resolve(challenge.id) is None
+        requests = list(recent_requests(ledger))
+        assert len(requests) == 1
+        assert requests[0].digest == dispute_action(session.fold, session.fold.challenges[challenge.id]).digest
+        approve(ledger, requests[0], ANN, shown=SHOWN)
+        ruling = session.resolve(challenge.id)
+        assert ruling is not None
+        assert (ruling.agent, ruling.payload["outcome"]) == ("operator", "dismissed")
+        assert session.fold.challenges[challenge.id].standing == "dismissed"
+        record = ledger.get(ruling.id)
+        assert record is not None
+        assert record.content["authority"]["approver"] == "person:ann"
+        session.executor.conclude("done")
+        trace = session.trace
+    with open_session(tmp_path, ledger=ledger, trace=trace) as again:
+        assert again.state == "auditing"
+        assert again.verify().status != "failed"
+    assert ledger.verify().status != "failed"
+
+
+def test_a_person_upholds_a_challenge_and_the_claim_is_refuted(tmp_path: Path, ledger: Ledger) -> None:
+    enrol_approver(ledger, ANN)
+    with open_session(tmp_path, ledger=ledger) as session:
+        challenge = dispute(session)
+        assert session.resolve(challenge.id) is None
+        deny(ledger, next(iter(recent_requests(ledger))), ANN, shown=SHOWN, comment="two indeed")
+        ruling = session.resolve(challenge.id)
+        assert ruling is not None
+        assert ruling.payload["outcome"] == "upheld"
+        claim = session.fold.claims[challenge.refs["claim"]]
+        assert claim.standing == "refuted"
+        session.executor.retract(claim.id, "so it is")
+        assert claim.standing == "retracted"
+        trace = session.trace
+    with open_session(tmp_path, ledger=ledger, trace=trace) as again:
+        assert again.fold.claims[claim.id].standing == "retracted"
+
+
+def test_an_answer_is_about_the_claim_as_it_was_worded(tmp_path: Path, ledger: Ledger) -> None:
+    enrol_approver(ledger, ANN)
+    with open_session(tmp_path, ledger=ledger) as session:
+        challenge = dispute(session)
+        session.resolve(challenge.id)
+        approve(ledger, next(iter(recent_requests(ledger))), ANN, shown=SHOWN)
+        evidence = session.fold.claims[challenge.refs["claim"]].evidence
+        session.executor.revise(challenge.refs["claim"], "four tests pass", confidence=0.1, evidence=evidence)
+        assert session.resolve(challenge.id) is None
+        assert len(list(recent_requests(ledger))) == 2
+
+
+def test_a_ruling_survives_a_crash_between_the_answers_use_and_its_seal(tmp_path: Path, ledger: Ledger) -> None:
+    from aver.gate.approvals import consume
+
+    enrol_approver(ledger, ANN)
+    with open_session(tmp_path, ledger=ledger) as session:
+        challenge = dispute(session)
+        session.resolve(challenge.id)
+        request = next(iter(recent_requests(ledger)))
+        approve(ledger, request, ANN, shown=SHOWN)
+        consume(ledger, request, request.digest, by=challenge.id, session=session.trace)
+        ruling = session.resolve(challenge.id)
+        assert ruling is not None
+        assert ruling.payload["outcome"] == "dismissed"
+
+
+def test_nobody_rules_where_nobody_is_enrolled_or_the_dispute_is_over(tmp_path: Path, ledger: Ledger) -> None:
+    with open_session(tmp_path, ledger=ledger) as session:
+        challenge = dispute(session)
+        with pytest.raises(Refused):
+            session.resolve(challenge.id)
+        session.critic.withdraw(challenge.id, "I was wrong")
+        with pytest.raises(EventRefused):
+            session.resolve(challenge.id)
+        with pytest.raises(EventRefused):
+            session.resolve(challenge.refs["claim"])
+
+
+def test_a_vote_about_another_dispute_is_no_ruling(tmp_path: Path, ledger: Ledger) -> None:
+    enrol_approver(ledger, ANN)
+    with open_session(tmp_path, ledger=ledger) as session:
+        first = dispute(session)
+        second = session.critic.challenge(first.refs["claim"], "and they are slow")
+        session.resolve(first.id)
+        approve(ledger, next(iter(recent_requests(ledger))), ANN, shown=SHOWN)
+        ruling = session.resolve(first.id)
+        assert ruling is not None
+        payload = {"outcome": "dismissed", "rationale": "so"}
+        refs = {"challenge": second.id, "approval": ruling.refs["approval"]}
+        with pytest.raises(EventRefused) as caught:
+            session.seal_event("operator", "challenge_resolved", payload, refs=refs, statements=ruling.statements)
+        assert caught.value.code == "EVIDENCE_INVALID"
