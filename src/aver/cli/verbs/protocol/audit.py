@@ -62,7 +62,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         for line in render_report_text(report.content, made.texts).splitlines():
             screen.print_line(line)
         errors = StderrScreen()
-        signed = "signed by the auditor" if made.statement is not None else "not signed: nobody has audited exactly this"
+        signed = (
+            "signed by the auditor" if made.statement is not None else "not signed: nobody has audited exactly this"
+        )
         errors.print_note(f"report {report.sha256[:16]}, {signed}")
         if paths:
             errors.print_note(f"wrote {', '.join(path.name for path in paths)} into {given.out}")
