@@ -52,6 +52,7 @@ def test_checks_prove_the_counts_of_a_project(tmp_path: Path) -> None:
             "proposal_created",
             "proposal_reviewed",
             "tool_intent_signed",
+            "intent_reviewed",  # A script that the gate has not looked into yet counts as high risk.
             "tool_execution_started",
             "tool_execution_completed",
             "claim_issued",
@@ -98,12 +99,17 @@ def test_a_wrong_count_is_challenged_and_revised(tmp_path: Path) -> None:
         roles = built_in(session)
         roles["agent:executor"] = WrongAtFirst(roles["agent:executor"])
         run_session(session, roles)
-        said = names(session)
-        assert said[6:10] == ["claim_issued", "claim_challenged", "claim_revised", "challenge_resolved"]
-        challenge = session.events[7]
+        dispute = session.events[7:11]
+        assert [event.name for event in dispute] == [
+            "claim_issued",
+            "claim_challenged",
+            "claim_revised",
+            "challenge_resolved",
+        ]
+        challenge = dispute[1]
         counts = challenge.payload["evidence"][0]["check"]["tests"]["counts"]
         assert counts["passed"] == ["==", 3]
-        assert session.events[9].payload["outcome"] == "withdrawn"
+        assert dispute[3].payload["outcome"] == "withdrawn"
         assert session.state == "completed"
         assert session.events[-1].payload["status"] == "pass"
 

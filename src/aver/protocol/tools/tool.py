@@ -101,6 +101,10 @@ class ToolBox:
             debug("protocol", "tool %s raised %s", tool, type(error).__name__)
             return fail_tool("ERROR", f"{type(error).__name__}: {error}")
 
+    def in_workspace(self, workspace: str) -> ToolBox:
+        """Return a box with the same tools in another directory: for an audit that repeats calls."""
+        return ToolBox(workspace, self._tools)
+
     def with_tools(self, more: Mapping[str, Tool]) -> ToolBox:
         """Return a box with more tools. A name that is there already is replaced."""
         return ToolBox(self._workspace, {**self._tools, **more})
