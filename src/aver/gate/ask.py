@@ -301,6 +301,7 @@ def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> G
         return Gate(bundle=None, trouble=error.message)
     place = workspace or os.curdir
     root = find_workspace_root(place)
+    fixes = load_recent_fixes(place, config.home, root=root)
     return Gate(
         bundle=bundle,
         rules_at=str(settings.policy or ""),
@@ -311,7 +312,7 @@ def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> G
         groups=settings.groups,
         trusted=settings.trusted,
         tools=settings.tools,
-        history=load_recent_fixes(place, config.home, root=root),
+        history=fixes if fixes.times.times else None,  # Without a fix, every answer would be 0.
     )
 
 

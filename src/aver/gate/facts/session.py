@@ -196,9 +196,9 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
         unseen=tuple(state.get("unseen") or ()),
         asked=tuple(state.get("asked") or ()),
         git=state.get("git") or {},
-        denials=sum(past.digest == digest and past.refused for past in memory.decisions),
-        recent=dict(Counter(effect for past in late for effect in past.effects)),
-        failures=sum(call.failed for call in uses),
+        denials=sum([past.digest == digest and past.refused for past in memory.decisions]),
+        recent=dict(Counter([effect for past in late for effect in past.effects])),
+        failures=sum([call.failed for call in uses]),
         uses=len(uses),
     )
 
@@ -249,7 +249,7 @@ def _add_new_calls(
             calls += [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in made]
         except (AverError, KeyError, TypeError):
             continue  # Not a record of tool calls.
-    return replace(memory, row=row, calls=tuple(call for call in calls if call.at >= since)[-USES_MAX:])
+    return replace(memory, row=row, calls=tuple([call for call in calls if call.at >= since])[-USES_MAX:])
 
 
 def _read_new_decisions(own: OwnRecords, head: Head, memory: SessionMemory) -> tuple[SessionMemory, Mapping[str, Any]]:
