@@ -243,6 +243,8 @@ def _fill_placeholder(word: Word, mark: str, incoming: Sequence[Word]) -> Word:
         return word
     if len(incoming) == 1 and incoming[0].is_known and word.value is not None:
         values = tuple(word.value.replace(mark, value) for value in incoming[0].values)
-        return Word(word.text, values, is_pattern=incoming[0].is_pattern)
+        # The files of a listing keep the text by which they are known as such.
+        text = incoming[0].text if incoming[0].is_pattern else word.text
+        return Word(text, values, is_pattern=incoming[0].is_pattern)
     prefix = word.value.partition(mark)[0] if word.value is not None else ""
     return Word(word.text, prefix=prefix, from_input=True)
