@@ -36,12 +36,17 @@ LISTED_PASS = (
     "find src -name '*.py' -exec grep -il foo {} \\; | xargs wc -l",
 )
 LISTED_ASK = (
+    "find . | xargs sed -n 1p",  # A file may be called `x -e 1eid`.
+    "find . | xargs -I{} sed -n 1p {}",
+    "find . | xargs -d '\\n' sed -n 1p",
     "find . | xargs sed -i 's/a/b/'",
     "find . | xargs sed -n '1w src/b.py'",
     "find . | xargs awk '{print > \"src/b.py\"}'",
     "find . -print0 | xargs -0 awk 'BEGIN {system(\"id\")}'",
     "ls | xargs awk '{print}'",  # A file may be called `-f`.
     "cat notes.txt | xargs awk '{print}'",
+    "find . | xargs awk",
+    "find . | xargs awk -F :",
     "find . | xargs awk -f",
     "find . | xargs sed -f",
     "find $X | xargs awk '{print}'",
@@ -89,6 +94,7 @@ SERVERS_ASK = (
     "npm run dev -- -H 0.0.0.0",
     "yarn dev --host",
     "pnpm dev --exec id",
+    "npm run dev -- --inspect=0.0.0.0",
     "vite --host",
     "vite --host 0.0.0.0",
     "vite --open",
