@@ -117,6 +117,8 @@ KEPT = (
     "f() { x=1; }; echo $((x))",
     "x=1 true; echo $((x))",
     "x+=1; echo $((x))",
+    "y=$x; echo $((y))",
+    "y=${x:-1}; echo $((y))",
     "[[ $x -eq 1 ]]",
     "[[ x -eq 1 ]]",
     "a=(1 2); echo ${a[x]}",

@@ -36,12 +36,17 @@ LISTED_PASS = (
     "find src -name '*.py' -exec grep -il foo {} \\; | xargs wc -l",
 )
 LISTED_ASK = (
+    "find . | xargs sed -n 1p",  # A file may be called `x -e 1eid`.
+    "find . | xargs -I{} sed -n 1p {}",
+    "find . | xargs -d '\\n' sed -n 1p",
     "find . | xargs sed -i 's/a/b/'",
     "find . | xargs sed -n '1w src/b.py'",
     "find . | xargs awk '{print > \"src/b.py\"}'",
     "find . -print0 | xargs -0 awk 'BEGIN {system(\"id\")}'",
     "ls | xargs awk '{print}'",  # A file may be called `-f`.
     "cat notes.txt | xargs awk '{print}'",
+    "find . | xargs awk",
+    "find . | xargs awk -F :",
     "find . | xargs awk -f",
     "find . | xargs sed -f",
     "find $X | xargs awk '{print}'",
@@ -89,6 +94,7 @@ SERVERS_ASK = (
     "npm run dev -- -H 0.0.0.0",
     "yarn dev --host",
     "pnpm dev --exec id",
+    "npm run dev -- --inspect=0.0.0.0",
     "vite --host",
     "vite --host 0.0.0.0",
     "vite --open",
@@ -192,7 +198,57 @@ MODULES_ASK = (
     "python3 -m jsontool",
 )
 
+TOOLS_PASS = (
+    "cargo +nightly fmt --check",
+    "cargo +1.70.0 test",
+    "coverage run -m pytest",
+    "coverage run --source=shop -m pytest tests -q",
+    "coverage combine && coverage xml && coverage html",
+    "mkdocs build --strict",
+    "cmake -B build -S . -DCMAKE_BUILD_TYPE=Release",
+    "ctest --test-dir build --output-on-failure -j4",
+    "turbo run build lint --filter=web",
+    "lerna run test",
+)
+TOOLS_ASK = (
+    "cargo +/tmp/evil test",
+    "cargo +evil test",
+    "cargo +nightly run",
+    "coverage run tool.py",
+    "coverage run -m evil",
+    "coverage run -m pytest -p evil",
+    "coverage run -m pytest @options.txt",
+    "coverage run -m pytest --rootdir=/opt/x",
+    "coverage run --rcfile=/opt/x -m pytest",
+    "coverage xml -o src/a.py",
+    "coverage html -d src",
+    "coverage erase",
+    "mkdocs gh-deploy",
+    "mkdocs serve -a 0.0.0.0:80",
+    "mkdocs build -d src",
+    "mkdocs build -f /opt/x.yml",
+    "cmake -B src",
+    "cmake -B . -S .",
+    "cmake -B build -S . -DCMAKE_C_COMPILER=/opt/x",
+    "cmake -B build -S . -DCMAKE_TOOLCHAIN_FILE=x.cmake",
+    "cmake -B build -C x.cmake",
+    "cmake --install build",
+    "cmake -E rm -rf src",
+    "cmake -S /opt/x -B build",
+    "ctest -S x.cmake",
+    "ctest -D Experimental",
+    "ctest -DExperimental",
+    "ctest --build-and-test a b --build-generator x",
+    "turbo run deploy",
+    "turbo run build --api=http://example.org",
+    "turbo login",
+    "lerna publish",
+    "lerna exec -- rm -rf src",
+    "lerna run build --npm-client=/opt/x",
+)
+
 CLASSES = {
+    "build tools": (TOOLS_PASS, TOOLS_ASK),
     "numbers in a script of sed": (NUMBERS_PASS, NUMBERS_ASK),
     "files that find lists": (LISTED_PASS, LISTED_ASK),
     "git above the workspace": (AROUND_PASS, AROUND_ASK),
@@ -241,5 +297,5 @@ def test_git_above_a_workspace_in_a_temporary_directory_asks() -> None:
 def test_code_that_nobody_saw_does_not_run_by_them(workspace: Path) -> None:
     write_files(workspace, {"src/evil.py": "import os\nos.system('id')\n"})
     unseen = (str(workspace / "src/evil.py"),)
-    for command in (*SERVERS_PASS, *INSTALLS_PASS, *MODULES_PASS, "curl -s localhost:3000"):
+    for command in (*SERVERS_PASS, *INSTALLS_PASS, *MODULES_PASS, *TOOLS_PASS[1:], "curl -s localhost:3000"):
         assert judge(command, workspace, unseen=unseen).decision != "pass", command

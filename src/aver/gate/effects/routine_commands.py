@@ -55,7 +55,8 @@ _OUTPUT_TOOLS = frozenset(
     (
         *("go build", "go test", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "ld", "ar", "nasm"),
         *("cargo build", "cargo test", "cargo doc", "javac", "tsc", "esbuild", "protoc", "pytest", "py.test"),
-        *("jest", "vitest", "vite", "next", "nuxt", "astro", "vitepress"),
+        *("jest", "vitest", "vite", "next", "nuxt", "astro", "vitepress", "mkdocs"),
+        *("coverage html", "coverage xml", "coverage json", "coverage lcov", "cmake"),
     )
 )
 """Tools whose only writes are those of their output options: programs, objects, reports."""
@@ -81,7 +82,8 @@ _BUILD_TOOLS = frozenset(
         *("cargo build", "cargo b", "cargo test", "cargo t", "cargo check", "cargo c", "cargo clippy", "cargo bench"),
         *("cargo doc", "cargo d", "cargo nextest", "cargo fmt", "go build", "go test", "go vet"),
         *("staticcheck", "revive", "gosec", "errcheck", "ineffassign", "mypy", "dmypy"),
-        *("pylint", "flake8", "prettier", "coverage report"),
+        *("pylint", "flake8", "prettier", "coverage report", "coverage html", "coverage xml", "coverage json"),
+        *("coverage lcov", "coverage combine"),
         *("dotnet build", "dotnet test", "dotnet format", "swift build", "swift test"),
         *("rspec", "rubocop", "minitest", "phpunit", "phpstan", "psalm", "phpcs", "pest"),
         *("sphinx-build", "rollup", "tsup", "uvu", "standard"),
@@ -107,7 +109,7 @@ _TASKS_BY_TOOL: Mapping[str, frozenset[str]] = {
         "gulp": "test lint build",
         "vitepress": "build",
         "docusaurus": "build",
-        "mkdocs": "build",
+        "mkdocs": "build serve",
         "parcel": "build",
         "webpack": "build b bundle",
     }.items()
@@ -179,6 +181,23 @@ _QUALIFIERS = frozenset(
     )
 )
 """Further parts of the name of a task, as in `test:fast` and `build-prod`."""
+
+_CMAKE_WORD = lazy_pattern(r"-[BSGD].*|-Wno-dev|-Wdev|--fresh|--preset=?|(?!-).*", re.DOTALL)
+_CTEST_WORD = lazy_pattern(
+    r"--test-dir(?:=.*)?|--output-on-failure|--progress|--verbose|--no-tests=\w+|--schedule-random|--parallel|-[VjCREL]\d*|-VV"
+    r"|--(?:timeout|build-config|tests-regex|label-regex)(?:=.*)?|(?!-).*",
+    re.DOTALL,
+)
+_MONOREPO_OPTION = lazy_pattern(
+    r"--(?:filter|scope|ignore|since|concurrency|output-logs|log-order)=[\w@/.*!^{}\[\]-]+"
+    r"|--(?:force|continue|no-cache|stream|parallel|no-bail|sort|no-sort)"
+)
+_COVERAGE_OPTION = lazy_pattern(
+    r"-[paL]+|--(?:branch|append|parallel-mode|timid)|--(?:source|source-pkg|omit|include|concurrency|context)=.*",
+    re.DOTALL,
+)
+_TEST_WORD = lazy_pattern(r"-[qvxslrfb]+|-ra|--tb=\w+|--maxfail=[0-9]+|discover|(?![-@])[\w./:\[\]-]+")
+"""Words that make the tools above do nothing but configure, test or measure the workspace."""
 
 _SERVER_TASKS = frozenset(("dev", "watch", "preview", "storybook"))
 """Scripts of a package that build, and serve this machine or build again after each change. A goal of make with such a
@@ -318,6 +337,7 @@ def _name_effect(
             return replace(effect, name="locked-install")
         is_build = is_contained and (
             tool in _BUILD_TOOLS
+            or (tool == "coverage run" and all(_is_known_coverage_run(call) for call in calls))
             or _is_known_subcommand_task(tool, calls)
             or all(_is_known_task_call(call) for call in calls)
         )
@@ -371,6 +391,19 @@ def _are_calls_contained(
     return bool(calls)
 
 
+def _is_known_coverage_run(call: ResolvedCommand) -> bool:
+    """Whether a call of coverage runs the tests, with plain arguments: `coverage run -m pytest tests`."""
+    words = [word.value or "-?" for word in call.arguments]
+    if words[:1] != ["run"] or "-m" not in words:
+        return False
+    at = words.index("-m")
+    return (
+        all(map(_COVERAGE_OPTION.fullmatch, words[1:at]))
+        and words[at + 1 : at + 2] in (["pytest"], ["unittest"])
+        and all(map(_TEST_WORD.fullmatch, words[at + 2 :]))
+    )
+
+
 def _is_known_run(call: ResolvedCommand) -> bool:
     """Whether a call of tox, nox or pre-commit names only known tasks, and no option that is not listed."""
     words = [word.value or "?" for word in call.arguments]
@@ -400,11 +433,20 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
     from aver.gate.shell.programs.tables import ROWS
 
     program = call.program or ""
+    arguments = [word.value or "" for word in call.arguments]
     if program == "cmake":
-        # Without a target, which could be `install`, and without options for the builder.
-        arguments = [word.value or "" for word in call.arguments]
-        options = ("-t", "--t")
-        return arguments[:1] == ["--build"] and not any(word == "--" or word.startswith(options) for word in arguments)
+        if arguments[:1] == ["--build"]:
+            # Without a target, which could be `install`, and without options for the builder.
+            return not any(word == "--" or word.startswith(("-t", "--t")) for word in arguments)
+        # `cmake -S . -B build` runs the workspace's own description of its build.
+        return any(word.startswith("-B") for word in arguments) and all(map(_CMAKE_WORD.fullmatch, arguments))
+    if program == "ctest":
+        return all(map(_CTEST_WORD.fullmatch, arguments))
+    if program in ("turbo", "lerna"):
+        tasks = [word for word in arguments if not word.startswith("-")]
+        options = [word for word in arguments if word.startswith("-")]
+        tasks = tasks[1:] if tasks[:1] == ["run"] else tasks if program == "turbo" else []
+        return bool(tasks) and all(map(is_script_name, tasks)) and all(map(_MONOREPO_OPTION.fullmatch, options))
     if program in _SCRIPT_LISTS:
         given = read_arguments(parse_spec(ROWS[program]), call.arguments)
         listed = [word.value or "?" for word in given.operands]

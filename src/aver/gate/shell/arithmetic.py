@@ -96,6 +96,14 @@ def _find_tainted(script: Script) -> frozenset[str]:
                 copies += [(_read_text(word).partition("=")[0], word) for word in node.words[1:]]
             elif "printf" in words and any(word.startswith("-v") for word in words):
                 tainted.update(names)
+    # A variable that the script does not set may come from an earlier command, with any text.
+    own = {*_SHELL_NUMBERS, *tainted, *(name for name, _ in copies)}
+    tainted.update(
+        part.text
+        for _, value in copies
+        for part in value.parts
+        if part.kind in ("variable", "unknown") and _NAME.fullmatch(part.text) and part.text not in own
+    )
     # A variable that gets the value of another one: go round until nothing is added.
     before = -1
     while len(tainted) != before:

@@ -77,7 +77,7 @@ _PLAIN_NAME_WORDS = frozenset(
     )
 )
 """Words of names that say how much a build does or tells. A name of these words alone is plain: `WORKER_MODE`."""
-_PLAIN_VALUE = r"[0-9][0-9.]{0,15}|[a-z]{0,16}"
+_PLAIN_VALUE = r"[0-9]{0,9}(?:\.[0-9]{1,9})?|true|false|yes|no|on|off|auto|none|all|test|inline|strict|debug|fast|dev"
 """A switch, a number or a mode: no path, no host, no command."""
 _HOOK_SWITCHES = (
     r"HUSKY(?:_SKIP_HOOKS|_SKIP_INSTALL)?|SKIP|LEFTHOOK(?:_\w+)?|OVERCOMMIT_\w+|PRE_COMMIT_\w+|SKIP_\w*HOOKS?"

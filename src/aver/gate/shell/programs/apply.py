@@ -60,6 +60,8 @@ _HELP_BELOW_PROGRAMS = frozenset(
 )
 """Programs that answer `--help` after any subcommand. Others hand it on to what they run (`yarn start --help`)."""
 
+_TOOLCHAIN = lazy_pattern(r"\+(?:stable|beta|nightly(?:-[0-9-]+)?|[0-9]+\.[0-9]+(?:\.[0-9]+)?)")
+"""A toolchain of Rust that is installed: `cargo +nightly fmt`."""
 _EDITABLE = lazy_pattern(r"\.(?:/)?(?:\[[\w, -]*\])?")
 """The workspace itself as a package: `.` and `.[dev]`."""
 _INSTALLS_PACKAGES = frozenset(("pip install", "uv pip install"))
@@ -200,6 +202,8 @@ def is_version_or_help(call: Invocation) -> bool:
 
 def judge_subcommand(call: Invocation) -> None:
     """Judge by the line of the longest subcommand name that fits. If none fits, the program's own line counts."""
+    if call.program == "cargo" and call.words and _TOOLCHAIN.fullmatch(call.words[0].value or ""):
+        call = replace(call, words=call.words[1:])
     # The program's own line describes the options before the subcommand.
     spec = parse_spec(f"posix {ROWS.get(call.program, '')}")
     given = read_arguments(spec, call.words)

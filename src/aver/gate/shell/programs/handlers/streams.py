@@ -185,7 +185,7 @@ _AWK_REACHES_OUT = re.compile(r"\b(?:system|getline|ARGV|ARGC|close|fflush)\b|@|
 
 def _judge_awk_program(call: Invocation, word: Word) -> None:
     """Judge an awk program: whether it pipes, runs or writes anything."""
-    if word.value is None:
+    if word.value is None or word.is_pattern:  # A pattern becomes the name of a file.
         call.report_effect("execute", word)
         call.report_unclear("dynamic-code", "a program of awk that depends on what cannot be seen", word)
         return
