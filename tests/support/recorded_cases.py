@@ -62,6 +62,8 @@ def _record(path: Path, options: dict[str, Any]) -> None:
     """Judge a thing as a reader without a home does, and keep it with the verdict."""
     if options.get("level", "signature") != "signature" or options.get("checkpoints") or options.get("ledger"):
         return
+    if path.name == "actions.jsonl" and (path.parent / "run.json").exists():
+        return  # Aver judges the whole directory then, and the copy has one file of it.
     try:
         subject, found = check._identify(path, check.LedgerSource(None, check.home_dir(), None, check.open_ledger))
         if found is None or subject is None or found.name not in FORMATS:

@@ -17,11 +17,16 @@ import { type Verdict, verdictDocument } from "../verify/verdict.ts";
 import { openEd25519, verifyDirectory, verifyFile } from "../verify/verify.ts";
 import { DiskDirectory, openFile } from "./files.ts";
 
-export { readJson } from "../verify/json.ts";
-export { canonicalJson } from "../verify/canonical.ts";
+// The names below are for the tests of the conformance corpus.
+export { canonicalJson, splitOffKeys } from "../verify/canonical.ts";
+export { ChainJudge, plainRules } from "../verify/chain.ts";
 export { holdsByPoints } from "../verify/ed25519.ts";
+export { BadInput, decodeUtf8, readJson } from "../verify/json.ts";
+export { readRecord } from "../verify/record.ts";
 export { PublicKey, Ring, readRingEntry } from "../verify/ring.ts";
-export { openEd25519, verdictDocument };
+export { Sealed, sealedFromJson } from "../verify/sealed.ts";
+export { conclude } from "../verify/verdict.ts";
+export { openEd25519 };
 
 /** The verdict on a file or directory. */
 export async function verifyPath(path: string, options: VerifyOptions): Promise<Verdict> {

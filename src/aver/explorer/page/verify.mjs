@@ -12470,4 +12470,4 @@ async function main(given) {
 	}
 }
 if (process.argv[1] !== void 0 && import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = await main(process.argv.slice(2));
-export { PublicKey, Ring, canonicalJson, dumpVerdict, holdsByPoints, openEd25519, readJson, readRingEntry, verdictDocument, verifyPath };
+export { BadInput, ChainJudge, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, plainRules, readJson, readRecord, readRingEntry, sealedFromJson, splitOffKeys, verifyPath };

@@ -108,8 +108,8 @@ def export_bundle(
 
     Without `chains` this exports the whole ledger with its meta chain. With `chains`, the chain `keys` is added, and
     the meta chain only if `with_meta`. Without `blobs` the large values are left out. With `html` the bundle is also a
-    site. With `force`, the bundle replaces an earlier one of this ledger in `out`. Raises `NotFound` if the ledger has no such chain, and `BadInput` if `out`
-    contains anything else.
+    site. With `force`, the bundle replaces an earlier one of this ledger in `out`. Raises `NotFound` if the ledger has
+    no such chain, and `BadInput` if `out` contains anything else.
     """
     rows = _select_chains(ledger, chains, with_meta)
     for row in rows:
