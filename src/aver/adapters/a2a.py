@@ -189,10 +189,10 @@ def build_protocol_app(session: ProtocolSession, url: str, token: str) -> Starle
         agent_executor=ProtocolOperator(session), task_store=InMemoryTaskStore(), agent_card=card
     )
     routes = [*create_agent_card_routes(card), *create_jsonrpc_routes(handler, "/")]
-    return Starlette(routes=routes, middleware=[Middleware(_TokenGuard, token=token)])
+    return Starlette(routes=routes, middleware=[Middleware(_BearerGuard, token=token)])
 
 
-class _TokenGuard:
+class _BearerGuard:
     """Lets through requests with the token, and those for the agent card."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:

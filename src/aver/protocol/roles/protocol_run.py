@@ -108,7 +108,7 @@ def run_session(
 
     `wait` is for how many seconds the run waits for participants that speak by themselves, after each event.
     """
-    loop = _Loop(session, roles, watch or (lambda _: None))
+    loop = _TraceLoop(session, roles, watch or (lambda _: None))
     quiet_since: float | None = None
     while not session.fold.is_over and loop.count < EVENTS_MAX:
         if loop.run_round():
@@ -122,7 +122,7 @@ def run_session(
     debug("protocol", "the run of %s ends after %s events in %s", session.trace, loop.count, session.state)
 
 
-class _Loop:
+class _TraceLoop:
     """One run of a session."""
 
     def __init__(self, session: ProtocolSession, roles: Mapping[str, RoleFunction], watch: Watcher) -> None:

@@ -23,7 +23,7 @@ SHORTEST_PREFIX = 4
 
 PREFIX = "protocol."
 AGENT_WIDTH = 18
-EVENT_WIDTH = 24
+EVENT_WIDTH = 26
 
 
 def add_trace(parser: argparse.ArgumentParser) -> None:
