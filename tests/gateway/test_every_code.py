@@ -210,7 +210,7 @@ SCENARIOS: dict[str, Scenario] = {
     "PRINCIPAL_CAPABILITY_DENY": lambda place: act_as(place, principals={"ext:acme": frozenset({"Read*"})}),
     "EXTERNAL_PRINCIPAL_MISMATCH": lambda place: place.act(**{**place.token(), "external_principal": "ext:other"}),
     "DELEGATION_REQUIRED": lambda place: place.act(external_principal="ext:acme"),
-    "DELEGATION_TOKEN_MALFORMED": lambda place: place.act(delegation_token="token"),  # noqa: S106 - no secret
+    "DELEGATION_TOKEN_MALFORMED": lambda place: place.act(delegation_token="token"),
     "DELEGATION_TOKEN_BAD_SIGNATURE": lambda place: place.act(delegation_token=delegate(OTHER, session=place.session)),
     "DELEGATION_SESSION_MISMATCH": lambda place: place.act(**place.token(session="another")),
     "DELEGATION_SUBJECT_MISMATCH": lambda place: place.act(**place.token(sub="agent:other")),

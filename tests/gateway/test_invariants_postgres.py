@@ -32,9 +32,7 @@ class PostgresMachine(ActMachine):
 @pytest.mark.more
 def test_invariants_in_one_process(new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PostgresMachine, "new_database", staticmethod(new_database), raising=False)
-    run_state_machine_as_test(
-        PostgresMachine, settings=settings(stateful_step_count=12, max_examples=5, deadline=None)
-    )
+    run_state_machine_as_test(PostgresMachine, settings=settings(stateful_step_count=12, max_examples=5, deadline=None))
 
 
 @pytest.mark.long

@@ -10,12 +10,15 @@ import pytest
 import aver
 from aver import Ledger, open_ledger
 from aver.gateway.judgement.act_file import build_act_file
+from aver.gateway.parts.part_directories import make_part_directories
 from aver.keys import RingEntry
 from aver.keys.statement import sign_statement
 from aver.ledger.bundle.export import export_bundle
 from aver.verdict import Verdict
 from support.act_ledgers import Acts, forge_commit, open_acts, prepare_home
 from support.acts import open_office
+from support.apart import ALL, Town, write
+from support.parts import short_directory
 
 
 @pytest.fixture
@@ -88,3 +91,24 @@ def test_in_a_bundle_of_our_own_ledger_unknown_keys_are_a_forgery(acts: Acts, tm
     export_bundle(acts.ledger, tmp_path / "bundle")
     verdict = aver.verify(tmp_path / "bundle", home=acts.ledger.config.home)
     assert (verdict.status, verdict.check("evidence").status) == ("failed", "failed")
+
+
+@pytest.mark.more
+def test_a_home_that_ran_in_one_process_first_and_apart_later_holds() -> None:
+    """Both kinds of servers have MAC keys of their own, with the same names."""
+    with short_directory() as directory:
+        home = directory / "home"
+        with open_ledger(home=home) as ledger:
+            with open_office(directory / "work", ledger) as office:
+                assert office.write("before.txt")["reason_code"] == "ALLOW"
+            make_part_directories(ledger)
+            town = Town(home, ledger)
+            try:
+                town.start(*ALL)
+                with town.open(session="s2") as gateway:
+                    assert gateway.act(write())["reason_code"] == "ALLOW"
+            finally:
+                town.end_all()
+            verdict = ledger.verify()
+            assert verdict.status == "verified", verdict
+            assert "MAC" not in verdict.check("evidence").reason
