@@ -247,7 +247,35 @@ TOOLS_ASK = (
     "lerna run build --npm-client=/opt/x",
 )
 
+TEXTS_PASS = (
+    "sort notes.txt -o sorted.txt",
+    "uniq notes.txt unique.txt",
+    "cut -d, -f1 notes.txt > names.csv",
+    "mount",
+    "mount -l -t ext4",
+    "locate -i notes",
+)
+TEXTS_ASK = (
+    "sort notes.txt -o notes.txt",
+    "sort notes.txt -o src/b.py",
+    "sort notes.txt -o Makefile",
+    "sort notes.txt -o requirements.txt",
+    "sort notes.txt -o .git/config",
+    "sort notes.txt -o /opt/x.txt",
+    "sort notes.txt -o ~/x.txt",
+    "sort .env -o x.txt",
+    "sort notes.txt -o x.txt; mv x.txt x.py",
+    "sort notes.txt -o x.txt; sh x.txt",
+    "sort --compress-program=./x notes.txt -o x.txt",
+    "cat .env > x.csv",
+    "mount -o remount,rw /",
+    "mount -a",
+    "mount /dev/sda1 /mnt",
+    "locate -d .env x",
+)
+
 CLASSES = {
+    "texts and lists": (TEXTS_PASS, TEXTS_ASK),
     "build tools": (TOOLS_PASS, TOOLS_ASK),
     "numbers in a script of sed": (NUMBERS_PASS, NUMBERS_ASK),
     "files that find lists": (LISTED_PASS, LISTED_ASK),

@@ -65,7 +65,14 @@ def test_secrets_are_not_read_by_their_names(workspace: Path) -> None:
 
 
 def test_names_are_shown_wherever_they_lie(workspace: Path) -> None:
-    commands = ('ls "$D"', "ls -la $D/*.log", "stat -c %s $FILE", "readlink /proc/$$/fd/255", 'realpath "$X"')
+    commands = (
+        'ls "$D"',
+        "ls -la $D/*.log",
+        "stat -c %s $FILE",
+        "readlink /proc/$$/fd/255",
+        'realpath "$X"',
+        "cd $D && ls",
+    )
     assert list_asking(commands, workspace) == []
     assert list_passing(commands, workspace, "strict") == []
 
@@ -85,6 +92,11 @@ def test_files_of_unknown_names_are_not_read(workspace: Path) -> None:
         "du $D",  # It may be `--files0-from=.env`.
         "tree $D",  # It may be `-o src/a.py`.
         "ls > $D",
+        "cd $D && cat notes.txt",
+        "cd $D && ls | xargs cat",
+        "cd $D && cat $(ls)",
+        "cd $D && cat *",
+        "cd $D && find . -delete",
         "$D -la",
         "stat $(cat .env)",
     )

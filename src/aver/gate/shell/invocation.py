@@ -157,7 +157,9 @@ class Invocation:
     def report_current_directory(self, effect: str) -> None:
         """Report that the current directory is read or changed."""
         for cwd in self.state.cwds:
-            if cwd is None:
+            if cwd is None and effect == "read" and self.program in _SHOWS_ANY_NAME:
+                self.report.add_path(effect, PathLocation("", "outside"), self.quote_words())
+            elif cwd is None:
                 self.report.add_path(effect, UNKNOWN_LOCATION, self.quote_words())
                 self.report_unclear("unknown-target", "the current directory is not known")
             else:
