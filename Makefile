@@ -86,7 +86,7 @@ $(READY)-browser: pyproject.toml | $(BIN)/python
 	@touch $@ $(READY)-test
 
 $(READY)-web: pyproject.toml web/package-lock.json $(READY)-test
-	@cd web && $(CURDIR)/$(BIN)/npm ci --no-audit --no-fund --silent
+	@cd web && $(CURDIR)/$(BIN)/npm install --no-save --no-audit --no-fund --silent
 	@touch $@
 
 $(READY)-fuzz: pyproject.toml | $(BIN)/python
