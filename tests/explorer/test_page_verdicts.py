@@ -21,6 +21,7 @@ from support.bundles import change_chain, change_index
 from support.loose_capsules import KEY, as_json, chain_of
 from support.page_verdicts import ROOT, VERIFIER, compare, find_node, judge_cases
 from support.recorded_cases import describe, publish
+from support.runs import make_sealed_run, packed, with_true_manifest
 
 FLIPS = 120
 """Positions of a file that are changed in the first tier. The second tier changes every byte."""
@@ -217,3 +218,31 @@ def test_command_refuses_what_it_cannot_judge(ledger: Ledger, tmp_path: Path) ->
         done = subprocess.run([find_node(), str(VERIFIER), *given], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("verify.mjs: ")
+
+
+@pytest.mark.more
+def test_sealed_runs_with_single_bytes_changed(tmp_path: Path) -> None:
+    """Bytes of a `.cap` as it is packed, and of its members, packed again by someone who has no key."""
+    run = make_sealed_run(tmp_path / "made", actions=4, gated=(1, 2))
+    cases, rng = Cases(tmp_path / "cases"), random.Random(20)
+    ring = Ring.pin([run.key])
+    cap, members = run.cap, run.members
+    cases.add_file("run.cap", cap, ring, "honest")
+    cases.add_file("run.cap", cap, Ring(), "honest, and nobody knows the key")
+    for at in sorted(rng.sample(range(len(cap)), 200)):
+        cases.add_file("run.cap", flip(cap, at, 1 << rng.randrange(8)), ring, f"byte {at}")
+    for at in range(0, len(cap), 97):
+        cases.add_file("run.cap", cap[:at], ring, f"cut at {at}")
+    for name, data in members.items():
+        for at in sorted(rng.sample(range(len(data)), min(len(data), 60))):
+            changed = {**members, name: flip(data, at, 1 << rng.randrange(8))}
+            for again in (changed, with_true_manifest(changed) if name not in ("manifest.json", "head.json") else None):
+                if again is not None:
+                    cases.add_file("run.cap", packed(again), ring, f"{name}, byte {at}")
+        for number, line in enumerate(data.splitlines(keepends=True)):
+            changed = {**members, name: data.replace(line, b"", 1)}
+            cases.add_file("run.cap", packed(changed), ring, f"{name} without line {number}")
+    lines = members["actions.jsonl"]
+    for at in sorted(rng.sample(range(len(lines)), 200)):
+        cases.add_file("actions.jsonl", flip(lines, at, 1 << rng.randrange(8)), ring, f"actions.jsonl, byte {at}")
+    assert expect_agreement(tmp_path / "cases") == cases.count
