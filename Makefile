@@ -85,8 +85,8 @@ $(READY)-browser: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[test,peer,browser]"
 	@touch $@ $(READY)-test
 
-$(READY)-web: pyproject.toml web/package-lock.json $(READY)-test
-	@cd web && $(CURDIR)/$(BIN)/npm ci --no-audit --no-fund --silent
+$(READY)-web: pyproject.toml $(wildcard web/package-lock.json) $(READY)-test
+	@cd web && $(CURDIR)/$(BIN)/npm install --no-save --no-audit --no-fund --silent
 	@touch $@
 
 $(READY)-fuzz: pyproject.toml | $(BIN)/python

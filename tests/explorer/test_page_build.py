@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from aver.agents.registry import load_known_agents
 from support.page_verdicts import ROOT, VERIFIER, find_node
 
 PAGE = VERIFIER.parent
@@ -69,3 +70,8 @@ def test_build_is_the_same_to_the_byte(tmp_path: Path) -> None:
     subprocess.run([find_node(), "build.ts", str(tmp_path)], cwd=WEB, check=True, capture_output=True)
     for built in (path for path in tmp_path.rglob("*") if path.is_file()):
         assert built.read_bytes() == (PAGE / built.relative_to(tmp_path)).read_bytes(), built.name
+
+
+def test_page_knows_the_arguments_that_only_describe_a_call() -> None:
+    listed = json.loads((WEB / "src/verify/approvals/descriptive.json").read_text())
+    assert {tool: frozenset(names) for tool, names in listed.items()} == load_known_agents()._descriptive

@@ -14,7 +14,7 @@ VERIFIER = ROOT / "src" / "aver" / "explorer" / "page" / "verify.mjs"
 
 PYTHON_ALONE = frozenset(
     {
-        *("store", "columns", "decisions", "changes", "approvals", "checkpoint"),
+        *("store", "columns", "decisions", "changes", "checkpoint"),
         *("evidence", "effects", "delegation", "protocol"),
     }
 )

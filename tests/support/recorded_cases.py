@@ -2,7 +2,8 @@
 
     AVER_CASES=DIR python -m pytest -p support.recorded_cases tests/ledger/bundle
 
-For every file and directory that a test gives to `aver.verify`, DIR gets a copy `<n>/thing/<name>` and `<n>/case.json`:
+For every file and directory that a test gives to `aver.verify`, DIR gets a copy `<n>/thing/<name>` and `<n>/case.json`.
+For every ledger that a test verifies, it gets the bundle that would be exported at that moment:
 
     {"thing": "<name>", "ring": {"closed", "keys": [...]}, "require_pq": false, "verdict": {...}}
 
@@ -20,9 +21,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from aver import check
+from aver import Ledger, check
 from aver.errors import AverError
 from aver.keys import KeyStore, Ring
+from aver.ledger.bundle import export_bundle
 from aver.verdict import VerifyOptions
 
 CASES = os.environ.get("AVER_CASES", "")
@@ -46,6 +48,24 @@ def _verify_and_record(thing: Any = None, **options: Any) -> Any:
 
 
 check.verify = _verify_and_record  # type: ignore[assignment]
+
+_verify_ledger = Ledger.verify
+
+
+@functools.wraps(_verify_ledger)
+def _verify_ledger_and_record(self: Ledger, *arguments: Any, **options: Any) -> Any:
+    if CASES:
+        place = Path(CASES) / f"exported-{os.getpid()}-{next(_numbers)}"
+        try:
+            export_bundle(self, place)
+            _record(place, {"home": self.config.home})
+        except (AverError, OSError):
+            pass  # A damaged ledger that cannot be exported is no case.
+        shutil.rmtree(place, ignore_errors=True)
+    return _verify_ledger(self, *arguments, **options)
+
+
+Ledger.verify = _verify_ledger_and_record  # type: ignore[method-assign]
 
 
 def _find_path(thing: Any) -> Path | None:

@@ -35,7 +35,7 @@ function remedy(check: Check): JSX.Element | string {
   if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") {
     return <>Pin the signer's key on <a href={link("keys")}>Keys</a>, after you compared it with its owner.</>;
   }
-  if (["decisions", "changes", "approvals", "evidence", "effects", "delegation", "protocol"].includes(check.name)) {
+  if (["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(check.name)) {
     return <Command>{`aver verify ${name}`}</Command>;
   }
   if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";

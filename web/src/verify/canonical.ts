@@ -26,6 +26,16 @@ export function canonicalJson(value: Json): string {
   return write(value, WELL_FORMED, canonicalNumber, true, 0);
 }
 
+/** The canonical text of a capsule's content, or of any value: its float-typed fields are floats. */
+export function canonicalContent(value: Json): string {
+  if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
+  const coerced = coerceFloatFields(value, (number) => {
+    return Number.isFinite(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+  });
+  if (coerced === null) throw new NotCanonical("is too large for a float");
+  return canonicalJson(coerced);
+}
+
 /** Sorted compact JSON in pure ASCII, as receipts and request hashes use it. */
 export function asciiJson(value: Json): string {
   return write(value, asciiString, canonicalNumber, true, 0);

@@ -3,7 +3,7 @@
 import { readBlock } from "./block.ts";
 import { BLOB_REFERENCE } from "./blobs.ts";
 import { type ByteSource, LineReader } from "./bytes.ts";
-import { ChainJudge, plainRules } from "./chain.ts";
+import { ChainJudge, plainRules, prepareRecords } from "./chain.ts";
 import { readElementTexts } from "./elements.ts";
 import { skipExaminers, skipPythonChecks } from "./examiner.ts";
 import { BadInput, ELEMENT_MAX, JsonNumber, Unreadable } from "./json.ts";
@@ -34,7 +34,7 @@ export async function judgeCapsules(name: string, source: ByteSource, opening: s
   let domain = ""; // Of the first record. It decides which examiners would have had to look at the records.
   read: for await (const items of readCapsuleItems(source, opening)) {
     const records = items.flatMap(({ item }) => (item instanceof Sealed ? [item] : []));
-    await options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+    await prepareRecords(rules, records);
     let bytes = 0;
     for (const { where, item } of items) {
       if (judge.stopsReading()) break read;

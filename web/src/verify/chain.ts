@@ -385,6 +385,13 @@ export class ChainJudge {
   }
 }
 
+/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
+export async function prepareRecords(rules: Rules, records: Sealed[]): Promise<void> {
+  const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+  for (const record of records) void record.computedHash;
+  await asked;
+}
+
 /** The reason why a key with this role must not have sealed a record of this chain; null if it may. */
 function findMisuse(role: KeyRole, key: PublicKey, content: JsonObject, chain: string): string | null {
   if (!RESERVED_CHAINS.has(chain)) return role.maySeal ? null : "it must not seal records";

@@ -1,8 +1,8 @@
 /**
  * Examiners: checks of one kind of record, beyond the seals. The twin of `aver.verdict.examiner`.
  *
- * The page makes the checks of runs. Decisions of the gate, approvals and acts of the gateway are judged by `aver verify`
- * alone, which has the rules, the readers of commands and the policy language. Where a thing holds such
+ * The page makes the checks of approvals and of runs. Decisions of the gate and acts of the gateway are judged by
+ * `aver verify` alone, which has the rules, the readers of commands and the policy language. Where a thing holds such
  * records, these checks are not made here, and the verdict is at most qualified.
  */
 
@@ -26,8 +26,6 @@ export const EXAMINED_DOMAINS: ReadonlyMap<string, string[]> = new Map([
 /** The checks that only `aver verify` makes, by domain. */
 const PYTHON_ALONE: ReadonlyMap<string, string[]> = new Map([
   ["gate", ["decisions", "changes"]],
-  ["approvals", ["approvals"]],
-  ["approvers", ["approvals"]],
   ["gateway", ACT_CHECKS],
   ["delegations", ["delegation"]],
   ["protocol", ["protocol"]],

@@ -8,6 +8,7 @@
  */
 
 import knownCases from "../../../tests/conformance/corpus/ed25519.json" with { type: "json" };
+import { APPROVALS_EXAMINER } from "./approvals/examiner.ts";
 import { judgeBundle, judgeChainFile } from "./bundle/judge.ts";
 import { type ByteSource, type Directory, readStart } from "./bytes.ts";
 import { judgeCapsules } from "./capsules.ts";
@@ -18,7 +19,7 @@ import { RUN_EXAMINER, judgeActions, judgeArchive, judgeProof } from "./run/veri
 import { BEGINNING_BYTES, jsonOpening, recogniseFile } from "./subject.ts";
 import type { Verdict } from "./verdict.ts";
 
-const EXAMINERS: Examiner[] = [RUN_EXAMINER];
+const EXAMINERS: Examiner[] = [APPROVALS_EXAMINER, RUN_EXAMINER];
 
 /** An Ed25519 verifier that has tried the platform on the known cases. */
 export async function openEd25519(): Promise<Ed25519> {

@@ -403,6 +403,15 @@ var ProgressMeter = class {
 function canonicalJson(value) {
 	return write(value, WELL_FORMED, canonicalNumber, true, 0);
 }
+/** The canonical text of a capsule's content, or of any value: its float-typed fields are floats. */
+function canonicalContent(value) {
+	if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
+	const coerced = coerceFloatFields(value, (number) => {
+		return Number.isFinite(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+	});
+	if (coerced === null) throw new NotCanonical("is too large for a float");
+	return canonicalJson(coerced);
+}
 /** Sorted compact JSON in pure ASCII, as receipts and request hashes use it. */
 function asciiJson(value) {
 	return write(value, asciiString, canonicalNumber, true, 0);
@@ -5312,122 +5321,6 @@ function chainName(domain, identifier) {
 	const id = CHAIN_ID.test(identifier) ? identifier : `x-${sha256Hex(identifier).slice(0, 32)}`;
 	return DOMAIN.test(domain) ? `${domain}.${id}` : null;
 }
-// src/verify/blobs.ts
-/** References to large values that are stored beside a record. The twin of `aver.capsule.blobs`. */
-/** How the canonical text of a record with a reference contains it. */
-var BLOB_REFERENCE = "\"blob\":{";
-/** Digest and size of every blob that a value refers to. */
-function* blobReferences(value) {
-	const stack = [value];
-	while (stack.length) {
-		const item = stack.pop();
-		if (isObject(item)) {
-			const reference = item.get("blob");
-			if (isObject(reference) && item.size === 1 && reference.get("alg") === "sha256") {
-				const digest = reference.get("digest");
-				const size = reference.get("size");
-				if (typeof digest === "string" && HEX64.test(digest) && isInteger(size)) {
-					yield {
-						digest,
-						size: size.text === "-0" ? "0" : size.text
-					};
-					continue;
-				}
-			}
-			for (const member of item.values()) stack.push(member);
-		} else if (Array.isArray(item)) for (const member of item) stack.push(member);
-	}
-}
-// src/verify/bytes.ts
-var CHUNK = 262144;
-/** All bytes of a source in pieces. */
-async function* readChunks(source) {
-	for (let at = 0; at < source.size; at += CHUNK) {
-		const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
-		if (chunk.length === 0) return;
-		yield chunk;
-	}
-}
-/** The first bytes of a source, at most `limit`. */
-async function readStart(source, limit) {
-	return source.read(0, Math.min(limit, source.size));
-}
-/** Bytes in memory. */
-var MemorySource = class {
-	bytes;
-	constructor(bytes) {
-		this.bytes = bytes;
-	}
-	get size() {
-		return this.bytes.length;
-	}
-	async read(start, end) {
-		return this.bytes.subarray(start, end);
-	}
-};
-var LINE_FEED = 10;
-/** Reads lines from a source, each with its line feed, as a file of Python gives them. */
-var LineReader = class {
-	/** The place of the next byte. */
-	place = 0;
-	source;
-	window = /* @__PURE__ */ new Uint8Array();
-	start = 0;
-	constructor(source, place = 0) {
-		this.source = source;
-		this.place = place;
-	}
-	/** The next line, cut after `limit` bytes; null at the end. */
-	async readLine(limit) {
-		let searched = 0;
-		for (;;) {
-			const left = this.window.length - this.start;
-			const feed = this.window.indexOf(LINE_FEED, this.start + searched);
-			if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
-			if (left >= limit) return this.take(limit);
-			searched = left;
-			if (!await this.fill()) return left ? this.take(left) : null;
-		}
-	}
-	/** Go to the first byte that is not white space. Returns the number of line feeds that were skipped. */
-	async skipBlanks() {
-		let feeds = 0;
-		for (;;) {
-			while (this.start < this.window.length) {
-				const byte = this.window[this.start];
-				if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
-				if (byte === LINE_FEED) feeds++;
-				this.start++;
-				this.place++;
-			}
-			if (!await this.fill()) return feeds;
-		}
-	}
-	/** The rest of the source, at most `limit` bytes. */
-	async readRest(limit) {
-		while (this.window.length - this.start < limit && await this.fill());
-		return this.take(Math.min(limit, this.window.length - this.start));
-	}
-	take(size) {
-		const taken = this.window.subarray(this.start, this.start + size);
-		this.start += size;
-		this.place += size;
-		return taken;
-	}
-	async fill() {
-		const from = this.place + this.window.length - this.start;
-		if (from >= this.source.size) return false;
-		const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
-		if (more.length === 0) return false;
-		const kept = this.window.subarray(this.start);
-		const window = new Uint8Array(kept.length + more.length);
-		window.set(kept);
-		window.set(more, kept.length);
-		this.window = window;
-		this.start = 0;
-		return true;
-	}
-};
 // node_modules/@noble/curves/abstract/curve.js
 /**
 * Methods for elliptic curve multiplication by scalars.
@@ -7370,6 +7263,12 @@ var ChainJudge = class {
 		});
 	}
 };
+/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
+async function prepareRecords(rules, records) {
+	const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+	for (const record of records) record.computedHash;
+	await asked;
+}
 /** The reason why a key with this role must not have sealed a record of this chain; null if it may. */
 function findMisuse(role, key, content, chain) {
 	if (!RESERVED_CHAINS.has(chain)) return role.maySeal ? null : "it must not seal records";
@@ -7392,8 +7291,8 @@ function describesKey(content, role, key) {
 /**
 * Examiners: checks of one kind of record, beyond the seals. The twin of `aver.verdict.examiner`.
 *
-* The page makes the checks of runs. Decisions of the gate, approvals and acts of the gateway are judged by `aver verify`
-* alone, which has the rules, the readers of commands and the policy language. Where a thing holds such
+* The page makes the checks of approvals and of runs. Decisions of the gate and acts of the gateway are judged by
+* `aver verify` alone, which has the rules, the readers of commands and the policy language. Where a thing holds such
 * records, these checks are not made here, and the verdict is at most qualified.
 */
 /** By domain, the checks that a verdict owes to chains of it. */
@@ -7408,8 +7307,6 @@ var EXAMINED_DOMAINS = /* @__PURE__ */ new Map([
 /** The checks that only `aver verify` makes, by domain. */
 var PYTHON_ALONE = /* @__PURE__ */ new Map([
 	["gate", ["decisions", "changes"]],
-	["approvals", ["approvals"]],
-	["approvers", ["approvals"]],
 	["gateway", ACT_CHECKS],
 	["delegations", ["delegation"]],
 	["protocol", ["protocol"]]
@@ -7419,7 +7316,7 @@ function selectChains(examination, ...domains) {
 	return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
 }
 /** Add the examiners' findings to `tally`; a check that cannot be made is added as not checked. */
-async function examine(examiners, examination, tally) {
+async function examine$1(examiners, examination, tally) {
 	for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
 	for (const examiner of examiners) {
 		const chains = selectChains(examination, ...examiner.domains);
@@ -7511,6 +7408,51 @@ function readChainIdentity(record) {
 	}
 	return isObject(named) && named.size ? named : null;
 }
+var descriptive_default = {
+	Agent: ["description"],
+	Bash: ["description"],
+	Task: ["description"],
+	codebase_search: ["explanation"],
+	delete_file: ["explanation"],
+	exec_command: ["justification"],
+	execute_command: ["task_progress"],
+	file_search: ["explanation"],
+	grep_search: ["explanation"],
+	list_dir: ["explanation"],
+	local_shell: ["justification"],
+	read_file: ["explanation", "task_progress"],
+	run_terminal_cmd: ["explanation"],
+	shell: ["justification"],
+	shell_command: ["justification"],
+	web_search: ["explanation"],
+	write_to_file: ["task_progress"]
+};
+// src/verify/blobs.ts
+/** References to large values that are stored beside a record. The twin of `aver.capsule.blobs`. */
+/** How the canonical text of a record with a reference contains it. */
+var BLOB_REFERENCE = "\"blob\":{";
+/** Digest and size of every blob that a value refers to. */
+function* blobReferences(value) {
+	const stack = [value];
+	while (stack.length) {
+		const item = stack.pop();
+		if (isObject(item)) {
+			const reference = item.get("blob");
+			if (isObject(reference) && item.size === 1 && reference.get("alg") === "sha256") {
+				const digest = reference.get("digest");
+				const size = reference.get("size");
+				if (typeof digest === "string" && HEX64.test(digest) && isInteger(size)) {
+					yield {
+						digest,
+						size: size.text === "-0" ? "0" : size.text
+					};
+					continue;
+				}
+			}
+			for (const member of item.values()) stack.push(member);
+		} else if (Array.isArray(item)) for (const member of item) stack.push(member);
+	}
+}
 // src/verify/heads.ts
 /** A head: which chain, how many records, and the hash of the last one; and chains compared with remembered heads. */
 /** Read a head from JSON of unknown origin. Raises `BadInput` unless it has exactly this form. */
@@ -7568,6 +7510,1562 @@ function checkHead(head, actual, actualHash, tally, check, remembered) {
 	}
 	return actual.count > head.count && actualHash === head.hash;
 }
+// src/verify/run/action.ts
+/** One action of an agent and its byte forms. The twin of `aver.actions.action` and `aver.actions.encodings`. */
+var ACTION_TYPES = [...[
+	"tool_call",
+	"code_gen",
+	"code_edit",
+	"api_request",
+	"decision",
+	"observation",
+	"file_read",
+	"file_write"
+], ...[
+	"file_delete",
+	"shell_exec",
+	"command",
+	"browser_action",
+	"web_request",
+	"action",
+	"unknown"
+]];
+var DECISIONS = [
+	"pass",
+	"skip",
+	"human_review",
+	"human_approved",
+	"skipped"
+];
+var POLICY_VERDICTS = [
+	"PROOF_ONLY",
+	"POLICY_ENFORCED",
+	"FULLY_VERIFIED"
+];
+var FIELDS = [
+	...[
+		"action_id",
+		"action_type",
+		"instruction_hash",
+		"input_hash",
+		"output_hash",
+		"parent_action_id"
+	],
+	...[
+		"parent_receipt_hash",
+		"gate_score",
+		"gate_decision",
+		"policy_verdict",
+		"success",
+		"duration_ms"
+	],
+	...["timestamp", "metadata"]
+];
+var OPTIONAL = /* @__PURE__ */ new Set([...[
+	"parent_action_id",
+	"parent_receipt_hash",
+	"gate_score",
+	"gate_decision",
+	"policy_verdict",
+	"metadata"
+]]);
+var ID_MAX = 256;
+var DURATION_MAX = 2 ** 53;
+/** Largest canonical size, in bytes, of metadata inside a capsule; larger metadata becomes a blob. */
+var METADATA_INLINE = 8192;
+var METADATA_MAX = 4194304;
+var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
+/** The fourteen fields of an action as an object. */
+function actionFields(action) {
+	return new Map(FIELDS.map((name) => [name, action[name]]));
+}
+/** Read an action. Optional fields may be absent. Raises `BadInput`. */
+function readAction(data) {
+	if (!isObject(data)) throw new BadInput("an action must be an object");
+	for (const name of data.keys()) if (!FIELDS.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);
+	const get = (name) => {
+		const value = data.get(name);
+		if (value !== void 0) return value;
+		if (OPTIONAL.has(name)) return null;
+		throw new BadInput(`the action lacks '${name}'`);
+	};
+	const check = (name, isGood) => {
+		const value = get(name);
+		if (!isGood(value)) throw new BadInput(`${name} has a bad value`);
+		return value;
+	};
+	const isId = (value) => typeof value === "string" && value !== "" && codePoints(value) <= ID_MAX && isPrintable(value);
+	const isHash = (value) => typeof value === "string" && HEX64.test(value);
+	const orNull = (isGood) => (value) => value === null || isGood(value);
+	const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
+	FIELDS.forEach(get);
+	return {
+		action_id: check("action_id", isId),
+		parent_action_id: check("parent_action_id", orNull(isId)),
+		action_type: check("action_type", oneOf(ACTION_TYPES)),
+		gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))),
+		policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))),
+		instruction_hash: check("instruction_hash", isHash),
+		input_hash: check("input_hash", isHash),
+		output_hash: check("output_hash", isHash),
+		parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)),
+		gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)),
+		success: check("success", (value) => typeof value === "boolean"),
+		duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)),
+		timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)),
+		metadata: check("metadata", orNull(isObject))
+	};
+}
+var RECEIPT_KEYS = [...[
+	"action_id",
+	"action_type",
+	"instruction_hash",
+	"input_hash",
+	"output_hash",
+	"parent_action_id"
+], ...[
+	"parent_receipt_hash",
+	"gate_score",
+	"gate_decision",
+	"success",
+	"duration_ms",
+	"timestamp"
+]];
+var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
+var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
+/** Encode an action. Raises `BadInput` if its metadata has no canonical form or is too large. */
+function encodeAction(action) {
+	const receipt = receiptText(action);
+	if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
+	const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
+	if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
+	return {
+		receipt,
+		receiptHash: sha256Hex(receipt),
+		metadata
+	};
+}
+/** The exact text over which the receipt is computed. */
+function receiptText(action) {
+	const fields = actionFields(action);
+	return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
+}
+function receiptHash(action) {
+	return sha256Hex(receiptText(action));
+}
+/** The digest of the blob, if `metadata` is only a reference to one that is too large for a capsule; else null. */
+function metadataBlobDigest(metadata) {
+	if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
+	for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
+	return null;
+}
+/** The sealed form of an action, as its capsule contains it. */
+function sealForm(action, texts) {
+	const fields = actionFields(action);
+	const data = encoder.encode(texts.metadata);
+	let metadata = action.metadata;
+	if (data.length > METADATA_INLINE) {
+		const reference = [
+			["alg", "sha256"],
+			["digest", sha256Hex(data)],
+			["size", new JsonNumber(String(data.length))],
+			["media", "application/json"]
+		];
+		metadata = /* @__PURE__ */ new Map([["blob", new Map(reference)]]);
+	}
+	return canonicalJson(fields.set("metadata", metadata));
+}
+var ACTION_LINE_MAX = ELEMENT_MAX;
+/** Read a line without its line feed. Raises `Unreadable` if it is not an action with a receipt. */
+function readActionLine(raw) {
+	const content = readJson(raw);
+	if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
+	const stored = content.get("receipt_hash");
+	const fields = content.get("canonical_fields") ?? null;
+	content.delete("receipt_hash");
+	content.delete("canonical_fields");
+	let action;
+	let texts;
+	try {
+		action = readAction(content);
+		texts = encodeAction(action);
+	} catch (error) {
+		throw error instanceof BadInput ? new Unreadable(error.message) : error;
+	}
+	if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
+	const own = actionFields(action);
+	const line = {
+		action,
+		texts,
+		receiptHash: stored
+	};
+	if (fields === null) {
+		for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
+			...line,
+			keys: keys.length,
+			problem: null
+		};
+		return {
+			...line,
+			keys: RECEIPT_KEYS.length,
+			problem: "receipt_hash is not the hash of the action's fields"
+		};
+	}
+	const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
+	if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
+	if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
+	return {
+		...line,
+		keys: fields.size,
+		problem: receiptProblem(own, stored, fields)
+	};
+}
+function receiptProblem(own, stored, fields) {
+	if (!isReceipt(stored, fields, fields.get("gate_score"))) return "receipt_hash is not the hash of canonical_fields";
+	for (const [name, value] of fields) {
+		const beside = own.get(name);
+		if (!equalJson(value, beside) || typeof value === "boolean" !== (typeof beside === "boolean")) return `canonical_fields say another ${name} than the action`;
+	}
+	return null;
+}
+/** Whether a receipt is the hash of these fields; the score may be written in the way of another language. */
+function isReceipt(stored, fields, asWritten) {
+	const value = fields.get("gate_score");
+	const scores = /* @__PURE__ */ new Set([asciiJson(value)]);
+	if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
+	if (isInteger(value) && Number.isFinite(value.value)) scores.add(pythonRepr(value.value));
+	for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
+		return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
+	}).join(",")}}`) === stored) return true;
+	return false;
+}
+/** Yield the lines of a file without their line feeds, skipping empty ones; for a line that is too long, the reason. */
+function* readRawLines(data, limit) {
+	for (let at = 0; at < data.length;) {
+		const { line, next } = readEachLine(data, at, limit);
+		at = next;
+		if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [
+			32,
+			9,
+			10,
+			13
+		].includes(data[at])) at++;
+		else yield line;
+	}
+}
+/** The same for a file that Aver wrote. An empty line is an error, and ends them. */
+function* readOwnLines(data, limit) {
+	for (let at = 0; at < data.length;) {
+		const { line, next } = readEachLine(data, at, limit);
+		at = next;
+		if (!(line instanceof BadInput) && line.length === 0) {
+			yield new Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read");
+			return;
+		}
+		yield line;
+	}
+}
+function readEachLine(data, at, limit) {
+	const feed = data.indexOf(10, at);
+	const next = feed < 0 ? data.length : feed + 1;
+	if (next - at > limit + 1) return {
+		line: new Unreadable(`the line is longer than ${limit} bytes`),
+		next
+	};
+	let end = next;
+	while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
+	return {
+		line: data.subarray(at, end),
+		next
+	};
+}
+// src/verify/merkle.ts
+/** The Merkle tree of RFC 6962. The twin of `aver.capsule.merkle`. */
+var EMPTY_ROOT = sha256Bytes(/* @__PURE__ */ new Uint8Array());
+function hashWith(prefix, ...parts) {
+	const data = new Uint8Array(1 + parts.reduce((size, part) => size + part.length, 0));
+	data[0] = prefix;
+	let at = 1;
+	for (const part of parts) {
+		data.set(part, at);
+		at += part.length;
+	}
+	return sha256Bytes(data);
+}
+/** The hash of a leaf. */
+function leafHash(data) {
+	return hashWith(0, data);
+}
+/** A growing tree. It keeps only the roots of its complete subtrees. */
+var MerkleTree = class {
+	size = 0;
+	peaks = [];
+	/** Add a leaf by its hash. */
+	add(leaf) {
+		let node = leaf;
+		for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
+		this.peaks.push(node);
+		this.size++;
+	}
+	get root() {
+		let node = null;
+		for (const peak of [...this.peaks].reverse()) node = node === null ? peak : hashWith(1, peak, node);
+		return node ?? EMPTY_ROOT;
+	}
+};
+/** Compute the root from a leaf, its index and its path (RFC 9162, 2.1.3.2); null if the path has a wrong length. */
+function rootFromPath(leaf, index, size, path) {
+	if (!(index >= 0 && index < size)) return null;
+	let node = leaf;
+	let last = size - 1;
+	for (const sibling of path) {
+		if (last === 0) return null;
+		if (index % 2 === 1 || index === last) {
+			node = hashWith(1, sibling, node);
+			while (index % 2 === 0) {
+				index = Math.floor(index / 2);
+				last = Math.floor(last / 2);
+			}
+		} else node = hashWith(1, node, sibling);
+		index = Math.floor(index / 2);
+		last = Math.floor(last / 2);
+	}
+	return last === 0 ? node : null;
+}
+// src/verify/run/trace.ts
+/** A run as a trace, statements about it, and their proofs. The twin of `aver.actions.proofs`. */
+var AIR_ID = "aver_agent_air_v1";
+var CONSTRAINTS = {
+	row: [
+		"booleans",
+		"passed_only_if_gated",
+		"enforced_only_if_passed",
+		"parent_only_if_linked"
+	],
+	transition: [
+		"next_index",
+		"next_parent_is_receipt",
+		"next_has_parent"
+	],
+	boundary: [
+		"first_index_is_zero",
+		"first_has_no_parent",
+		"last_receipt_is_final",
+		"last_index_is_count"
+	]
+};
+var PATH_MAX = 64;
+var NO_PARENT = "0".repeat(64);
+function buildRow$1(index, action, texts) {
+	const parent = action.parent_receipt_hash;
+	const isPassed = action.gate_decision === "pass" || action.gate_decision === "human_approved";
+	const rest = sha256Hex(`{"metadata":${texts.metadata},"policy_verdict":${canonicalJson(action.policy_verdict)}}`);
+	const data = /* @__PURE__ */ new Uint8Array(440);
+	const view = new DataView(data.buffer);
+	let column = 0;
+	const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
+	put(index);
+	put(1 + ACTION_TYPES.indexOf(action.action_type));
+	for (const hash of [
+		action.instruction_hash,
+		action.input_hash,
+		action.output_hash,
+		parent ?? NO_PARENT,
+		texts.receiptHash,
+		rest
+	]) {
+		const bytes = new DataView(fromHex(hash).buffer);
+		for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
+	}
+	put(Number(parent !== null));
+	put(Number(action.success));
+	put(Number(action.gate_decision !== null));
+	put(Number(isPassed));
+	put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
+	return {
+		index,
+		hasParent: parent !== null,
+		parent: parent ?? NO_PARENT,
+		receipt: texts.receiptHash,
+		leaf: leafHash(data)
+	};
+}
+/** Takes the actions of a run in order; computes the root of their rows and finds the first broken equation. */
+var Trace = class {
+	count = 0;
+	problem = null;
+	tree = new MerkleTree();
+	last = null;
+	take(action, texts) {
+		const row = buildRow$1(this.count, action, texts);
+		const broken = this.problem === null ? brokenConstraint(this.last, row) : null;
+		if (broken !== null) this.problem = `${broken}, row ${this.count}`;
+		this.last = row;
+		this.tree.add(row.leaf);
+		this.count++;
+	}
+	get root() {
+		return toHex(this.tree.root);
+	}
+	/** The first equation that does not hold, including those at the end; null if all hold. */
+	problemAtEnd(count, finalReceipt) {
+		if (this.problem !== null) return this.problem;
+		if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
+		return this.last.receipt === finalReceipt ? null : `last_receipt_is_final, row ${this.count - 1}`;
+	}
+};
+/** The equation that a row breaks, alone or together with the row before. Its flags are flags by construction. */
+function brokenConstraint(before, row) {
+	if (before === null) return row.hasParent ? "first_has_no_parent" : null;
+	if (row.parent !== before.receipt) return "next_parent_is_receipt";
+	return row.hasParent ? null : "next_has_parent";
+}
+var FIXED = [
+	["air_id", AIR_ID],
+	["field", "goldilocks"],
+	["row_width", new JsonNumber(String(55))],
+	["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]
+];
+function statementFields$1(statement) {
+	return new Map([
+		...FIXED,
+		["run_id", statement.runId],
+		["num_actions", new JsonNumber(String(statement.numActions))],
+		["final_receipt_hash", statement.finalReceiptHash],
+		["row_root", statement.rowRoot]
+	]);
+}
+/** Read a statement. Raises `BadInput` if it is of another type or version. */
+function readRunStatement(data) {
+	const names = [
+		"run_id",
+		"num_actions",
+		"final_receipt_hash",
+		"row_root"
+	];
+	const all = [...FIXED.map(([name]) => name), ...names];
+	if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
+	for (const [name, value] of FIXED) {
+		const here = data.get(name);
+		if (!(value instanceof JsonNumber ? isInteger(here) && here.text === value.text : here === value)) throw new BadInput(`the statement's ${name} is another`);
+	}
+	const [runId, count, final, root] = names.map((name) => data.get(name));
+	if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
+	if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
+	return {
+		runId,
+		numActions: count.value,
+		finalReceiptHash: final,
+		rowRoot: root
+	};
+}
+/** Why a trace of all actions does not prove the statement; null if it does. */
+function traceProblem(statement, trace) {
+	if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
+	const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
+	if (broken !== null) return `a constraint does not hold: ${broken}`;
+	return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
+}
+/** Why an action with a Merkle path is not proved to be in the run; null if it is. */
+function inclusionProblem(statement, index, action, path) {
+	if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
+	if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
+	const texts = encodeAction(action);
+	const { leaf } = buildRow$1(index, action, texts);
+	const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
+	if (root === null || toHex(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
+	return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
+}
+var ONE = new JsonNumber("1");
+/** The name of the chain in which a run is sealed. */
+function runChain(runId) {
+	return chainName("actions", runId);
+}
+function hasExactly(data, keys) {
+	return data.size === keys.length && keys.every((key) => data.has(key));
+}
+function readResult(content) {
+	const result = at(content, "outcome", "result");
+	if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
+	return result;
+}
+/** Read the result of an `action` capsule. This does not check the fields of the action. */
+function readSealedAction(content) {
+	const result = readResult(content);
+	if (!hasExactly(result, [
+		"v",
+		"action",
+		"receipt_hash",
+		"gate"
+	])) throw new BadInput("the capsule of an action has other keys in its result");
+	const [fields, receiptHash, gate] = [
+		"action",
+		"receipt_hash",
+		"gate"
+	].map((name) => result.get(name));
+	if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
+	if (gate === null) return {
+		fields,
+		receiptHash,
+		gate: null
+	};
+	const names = [
+		"gate_id",
+		"record",
+		"digest",
+		"decision",
+		"diff_sha256"
+	];
+	if (!isObject(gate) || !hasExactly(gate, names)) throw new BadInput("the gate entry of an action has other keys");
+	for (const name of names) {
+		const value = gate.get(name);
+		if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
+	}
+	const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
+	return {
+		fields,
+		receiptHash,
+		gate: {
+			gateId,
+			record,
+			digest,
+			decision,
+			diffSha256: diffSha256 ?? null
+		}
+	};
+}
+/** Build the action from its sealed form. `blob` loads metadata that is stored as a blob. */
+async function loadAction(sealed, blob) {
+	const action = readAction(sealed.fields);
+	const digest = metadataBlobDigest(action.metadata);
+	if (digest === null) return action;
+	const metadata = readJson(await blob(digest));
+	if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
+	return {
+		...action,
+		metadata
+	};
+}
+/** Read the content of a `run.seal`. `of` says where the seal is stored. */
+function readRunSeal(content, of) {
+	const result = readResult(content);
+	const names = [
+		"gates",
+		"statement",
+		"head",
+		"run_id",
+		"num_actions",
+		"final_receipt_hash",
+		"policy_verdict"
+	];
+	for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
+	const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
+	const place = [["ledger", of.ledger], ["tenant", of.tenant]];
+	if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
+	if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
+	const seal = {
+		head: readHead(new Map([
+			...place,
+			["chain", of.chain],
+			...head
+		])),
+		statement: statement === null ? null : readRunStatement(statement),
+		gates: gates === null ? null : readHead(new Map([...place, ...gates]))
+	};
+	if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
+	if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
+	return {
+		...seal,
+		runId,
+		numActions: count.value,
+		finalReceiptHash: final,
+		policyVerdict: verdict
+	};
+}
+/** Read a decision's record; null where it is no decision. */
+function readDecision(content) {
+	if (readKind(content) !== "gate.decision") return null;
+	const result = at(content, "outcome", "result");
+	if (!isObject(result)) return null;
+	const needed = [
+		"gate_id",
+		"decision",
+		"digest",
+		"score",
+		"action",
+		"instruction_sha256",
+		"input_sha256"
+	];
+	if (!needed.every((name) => result.has(name))) return null;
+	const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
+	const policy = result.get("policy");
+	if (isTrue(policy) && !isObject(policy)) return null;
+	const refs = at(content, "context", "environment", "aver", "refs");
+	if (isTrue(refs) && !isObject(refs)) return null;
+	if (!isObject(action) || ![
+		gateId,
+		decision,
+		digest
+	].every((text) => typeof text === "string")) return null;
+	return {
+		gateId,
+		decision,
+		digest,
+		score,
+		type: action.get("type"),
+		diffSha256: action.get("diff_sha256"),
+		files: action.get("files"),
+		instructionHash,
+		inputHash,
+		isObserved: result.get("mode") === "observe"
+	};
+}
+/** Whether Python takes a value for true. */
+function isTrue(value) {
+	if (value instanceof JsonNumber) return value.value !== 0;
+	if (Array.isArray(value)) return value.length > 0;
+	return isObject(value) ? value.size > 0 : Boolean(value);
+}
+/** Compare an action with the one that was gated. The twin of `aver.actions.binding`. */
+function compareWithDecision(action, mark, decided) {
+	const none = (value) => value === void 0 || value === null;
+	const files = action.metadata?.get("files_affected");
+	const areDiffsKnown = mark.diffSha256 !== null && !none(decided.diffSha256);
+	const areFilesKnown = isTrue(files) && isTrue(decided.files);
+	const hasHash = !none(decided.instructionHash) || !none(decided.inputHash);
+	let mismatch = null;
+	if (mark.gateId !== decided.gateId || mark.digest !== decided.digest) mismatch = "the decision it names is about something else";
+	else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
+	else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
+	else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
+	else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
+	else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
+	else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
+	else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
+	return {
+		mismatch,
+		isConclusive: hasHash || areDiffsKnown || areFilesKnown
+	};
+}
+// src/verify/approvals/roster.ts
+/** The roster: the people whose approvals count, from the chain `approvers.<tenant>`. The twin of `gate.approvals.roster`. */
+var CUSTODIES = [
+	"passphrase",
+	"ssh-agent",
+	"file"
+];
+var PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
+function isPerson(value) {
+	return typeof value === "string" && PERSON.test(value);
+}
+/** Read an approver. Raises `BadInput`. */
+function readApprover(identity, data, where) {
+	const object = checkObject(data, where, ["public_key", "custody"], ["public_key_pq"]);
+	if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
+	const key = new PublicKey(object.get("public_key"), object.has("public_key_pq") ? object.get("public_key_pq") : "");
+	const custody = object.get("custody");
+	if (typeof custody !== "string" || !CUSTODIES.includes(custody)) throw new BadInput(`${where}.custody is none`);
+	return {
+		identity,
+		key,
+		custody
+	};
+}
+function approverKey({ identity, key }) {
+	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
+}
+/** The people who may approve now, and the keys that no longer count. */
+var Roster = class {
+	approvers = /* @__PURE__ */ new Map();
+	/** The times at which keys were replaced or withdrawn, by fingerprint. */
+	ended = /* @__PURE__ */ new Map();
+	known = /* @__PURE__ */ new Set();
+	fingerprints = /* @__PURE__ */ new Set();
+	verifier;
+	ledger;
+	tenant;
+	constructor(verifier, ledger, tenant) {
+		this.verifier = verifier;
+		this.ledger = ledger;
+		this.tenant = tenant;
+	}
+	/** Whether this pair of identity and key was ever on the roster. */
+	hasHad(approver) {
+		return this.known.has(approverKey(approver));
+	}
+	/** Apply one more record. Returns the approver that it put on the roster. Raises `BadInput` if it changes nothing. */
+	apply(record, retired) {
+		const ended = new Set([...retired].filter(([, when]) => when < record.signed_at).map(([key]) => key));
+		const chain = at(record.content, "authority", "chain");
+		if (!Array.isArray(chain) || !chain.length) throw new BadInput("it cannot be read");
+		const statement = readStatement(chain[0]);
+		switch (record.kind) {
+			case "key.create": return this.enrol(statement, ended);
+			case "key.rotate": return this.rotate(statement);
+			case "key.retire":
+				this.withdraw(statement, ended);
+				return null;
+			default: throw new BadInput(`it is of the kind ${record.kind}`);
+		}
+	}
+	enrol(statement, ended) {
+		const content = this.readContent(statement, "enrolment");
+		const described = /* @__PURE__ */ new Map();
+		for (const name of [
+			"public_key",
+			"public_key_pq",
+			"custody"
+		]) described.set(name, need(content, name));
+		const approver = readApprover(need(content, "identity"), described, "enrolment");
+		if (!equalJson(content, /* @__PURE__ */ new Map([
+			["identity", approver.identity],
+			["public_key", approver.key.ed25519],
+			["public_key_pq", approver.key.mlDsa],
+			["custody", approver.custody],
+			["ledger", this.ledger],
+			["tenant", this.tenant],
+			["at", need(content, "at")]
+		]))) throw new BadInput("the enrolment says more than it should");
+		if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable Ed25519 public key`);
+		if (!this.isSigned(statement, approver.key)) throw new BadInput("the enrolment is not signed by the key itself");
+		if (this.known.size && !this.isEndorsed(statement, /* @__PURE__ */ new Set([...ended, approver.key.ed25519]))) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
+		if (this.fingerprints.has(approver.key.fingerprint)) throw new BadInput("the key was on the roster before");
+		return this.put(approver, need(content, "at"));
+	}
+	rotate(statement) {
+		const { content } = statement;
+		const before = this.approvers.get(need(content, "identity"));
+		if (before === void 0) throw new BadInput("it cannot be read");
+		const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
+		const when = timeField(need(content, "at"), "rotation.at");
+		if (statement.purpose !== "rotation" || !old.equals(before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
+		if (this.fingerprints.has(next.fingerprint)) throw new BadInput("the key was on the roster before");
+		if (!this.isSigned(statement, old) || !this.isSigned(statement, next)) throw new BadInput("the rotation is not signed by both keys");
+		return this.put({
+			...before,
+			key: next
+		}, when);
+	}
+	withdraw(statement, ended) {
+		const content = this.readContent(statement, "withdrawal");
+		const gone = this.approvers.get(need(content, "identity"));
+		if (gone === void 0) throw new BadInput("it cannot be read");
+		if (gone.key.fingerprint !== need(content, "fingerprint")) throw new BadInput("the withdrawal is not of the key that is on the roster");
+		if (!this.isEndorsed(statement, ended)) throw new BadInput("the withdrawal is not signed by anyone on the roster");
+		if (this.approvers.size === 1) throw new BadInput(`${gone.identity} is the last approver`);
+		this.approvers.delete(gone.identity);
+		this.ended.set(gone.key.fingerprint, need(content, "at"));
+	}
+	put(approver, when) {
+		const before = this.approvers.get(approver.identity);
+		if (before !== void 0) this.ended.set(before.key.fingerprint, when);
+		this.approvers.set(approver.identity, approver);
+		this.known.add(approverKey(approver));
+		this.fingerprints.add(approver.key.fingerprint);
+		return approver;
+	}
+	readContent(statement, purpose) {
+		const { content } = statement;
+		if (statement.purpose !== purpose) throw new BadInput(`its statement is of the purpose ${statement.purpose}, not ${purpose}`);
+		if (need(content, "ledger") !== this.ledger || need(content, "tenant") !== this.tenant) throw new BadInput("its statement was made for another ledger or tenant");
+		timeField(need(content, "at"), `${purpose}.at`);
+		return content;
+	}
+	isSigned(statement, key) {
+		return checkStatement(statement, new Ring([key], { isClosed: true }), this.verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid");
+	}
+	isEndorsed(statement, but) {
+		return checkStatement(statement, new Ring([...this.approvers.values()].map((approver) => approver.key), { isClosed: true }), this.verifier).some(({ key, outcome }) => outcome === "valid" && key !== null && !but.has(key.ed25519));
+	}
+};
+/** The value of a key that must be there. Raises `BadInput`. */
+function need(data, name) {
+	const value = data.get(name);
+	if (value === void 0) throw new BadInput("it cannot be read");
+	return value;
+}
+function readKey(data) {
+	if (!isObject(data)) throw new BadInput("it cannot be read");
+	return new PublicKey(need(data, "public_key"), need(data, "public_key_pq"));
+}
+/** Whether the bytes of a key can be the public half of a key pair. */
+function isUsable(key) {
+	try {
+		const point = ed25519.Point.fromHex(key.ed25519, false);
+		return point.isTorsionFree() && !point.isSmallOrder();
+	} catch {
+		return false;
+	}
+}
+var LEVELS_MAX = 8;
+var APPROVERS_MAX = 64;
+var EXPIRES_MAX = 604800;
+var USES_MAX = 100;
+var WORKSPACE = "workspace";
+var PERSON_WORDS = [
+	"approve",
+	"deny",
+	"escalate"
+];
+var VOTE_WORDS = [
+	...PERSON_WORDS,
+	"expired",
+	"closed",
+	"used"
+];
+var GATE_ID = /^[!-~]{1,128}$/;
+function pythonText$1(value) {
+	if (typeof value === "string") return value;
+	if (value instanceof JsonNumber) return value.text;
+	return value === null ? "None" : typeof value === "boolean" ? value ? "True" : "False" : JSON.stringify(value);
+}
+function integerField(value, where, low, high) {
+	if (!isInteger(value) || !(value.value >= low && value.value <= high)) throw new BadInput(`${where} must be a whole number from ${low} to ${high}`);
+	return value.value;
+}
+function readLevel(data, where) {
+	const object = checkObject(data, where, [
+		"approvers",
+		"quorum",
+		"after"
+	]);
+	const listed = object.get("approvers");
+	if (!Array.isArray(listed) || listed.length > APPROVERS_MAX || !listed.every(isPerson)) throw new BadInput(`${where}.approvers must be a list of at most ${APPROVERS_MAX} people`);
+	if (new Set(listed).size < listed.length) throw new BadInput(`${where}.approvers names someone twice`);
+	return {
+		approvers: listed,
+		quorum: integerField(object.get("quorum"), `${where}.quorum`, 1, APPROVERS_MAX),
+		after: integerField(object.get("after"), `${where}.after`, 0, EXPIRES_MAX)
+	};
+}
+/** Read the request in a record. Raises `BadInput` if it is not a valid request. */
+function readRequest(record, ledger, tenant) {
+	const { content } = record;
+	const required = [...[
+		"v",
+		"digest",
+		"gate_id",
+		"action",
+		"diff",
+		"risk",
+		"reasons",
+		"rules",
+		"bundle"
+	], ...[
+		"expires",
+		"levels",
+		"approvers",
+		"anchor"
+	]];
+	const result = checkObject(at(content, "outcome", "result"), "the request", required, [...[
+		"statement",
+		"scope",
+		"uses",
+		"digest_version",
+		"beside"
+	]]);
+	checkVersion(result.get("v"), "the request");
+	const binding = readBinding(result);
+	const listed = result.get("levels");
+	if (!Array.isArray(listed) || listed.length < 1 || listed.length > LEVELS_MAX) throw new BadInput(`the request has no levels, or more than ${LEVELS_MAX}`);
+	const given = result.get("approvers");
+	if (!isObject(given)) throw new BadInput("the record is not a request for approval");
+	const approvers = new Map([...given].map(([name, data]) => [name, readApprover(name, data, `the request: approvers.${name}`)]));
+	const levels = listed.map((item, number) => readLevel(item, `the request: levels[${number}]`));
+	const deciding = new Set(levels.flatMap((level) => level.approvers));
+	if (deciding.size !== approvers.size || ![...deciding].every((name) => approvers.has(name))) throw new BadInput("the request does not give a key for exactly those who decide");
+	if (new Set([...approvers.values()].map((one) => one.key.fingerprint)).size < approvers.size) throw new BadInput("the request gives one key to two people");
+	textField(result.get("gate_id"), "the request: gate_id", GATE_ID);
+	return {
+		ledger,
+		tenant,
+		id: record.id,
+		opened: timeField(readBlock(content)?.get("at"), "the request: at"),
+		expires: timeField(result.get("expires"), "the request: expires"),
+		digest: textField(result.get("digest"), "the request: digest", HEX64),
+		levels,
+		approvers,
+		anchor: pythonText$1(result.get("anchor")),
+		content: result,
+		...binding,
+		digestVersion: readDigestVersion(result)
+	};
+}
+function readBinding(result) {
+	const found = [
+		"statement",
+		"scope",
+		"uses"
+	].filter((name) => result.has(name));
+	if (!found.length) return {
+		statement: 1,
+		scope: ""
+	};
+	if (found.length < 3) throw new BadInput("the request does not say all of statement, scope and uses");
+	integerField(result.get("statement"), "the request: statement", 2, 2);
+	integerField(result.get("uses"), "the request: uses", 1, 1);
+	const scope = result.get("scope");
+	if (typeof scope !== "string" || !scope.startsWith("session:")) throw new BadInput("the request: scope must be the one of a session");
+	return {
+		statement: 2,
+		scope
+	};
+}
+function readDigestVersion(result) {
+	const found = ["digest_version", "beside"].filter((name) => result.has(name));
+	if (!found.length) return 1;
+	if (found.length < 2) throw new BadInput("the request does not say both its digest's version and what it leaves out");
+	integerField(result.get("digest_version"), "the request: digest_version", 2, 2);
+	return 2;
+}
+/** The digest of the blob with a part of a request; null if the part is in the record itself. */
+function blobDigest(request, part) {
+	const value = request.content.get(part);
+	if (!isObject(value) || value.size !== 1 || !value.has("blob")) return null;
+	return blobReferences(value).next().value?.digest ?? null;
+}
+/** Whether the request is for the session of this action. One that wants version 1 does not say. */
+function hasScopeOf(request, action) {
+	const session = action.has("session") ? pythonText$1(action.get("session")) : "";
+	return request.statement === 1 || request.scope === `session:${session}`;
+}
+/** Whether a request has the digest and session of its action, and the action's diff, as far as they are here. */
+function matchesAction(request) {
+	const apart = blobDigest(request, "action");
+	if (apart !== null) return apart === request.digest;
+	const action = request.content.get("action");
+	try {
+		if (sha256Hex(canonicalContent(action)) !== request.digest || !isObject(action)) return false;
+		if (request.digestVersion === 1 && !hasScopeOf(request, action)) return false;
+		if (request.digestVersion === 2 && blobDigest(request, "beside") === null && !fitsWithRest(request, action)) return false;
+		const diff = blobDigest(request, "diff");
+		if (diff !== null) return diff === action.get("diff_sha256");
+		const text = request.content.get("diff");
+		return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText$1(text)));
+	} catch (error) {
+		if (error instanceof BadInput) return false;
+		throw error;
+	}
+}
+/** Whether the part of an action that the digest covers and the rest fit together. */
+function fitsWithRest(request, bound) {
+	const beside = checkObject(request.content.get("beside"), "the request: beside", [
+		"description",
+		"session",
+		"arguments"
+	]);
+	const [left, kept] = [beside.get("arguments"), bound.get("arguments")];
+	if (!equalJson(bound.get("v"), new JsonNumber("2")) || !isObject(left) || !isObject(kept)) return false;
+	if ([...left.keys()].some((name) => kept.has(name))) return false;
+	const whole = new Map([...bound, ...beside]);
+	const content = /* @__PURE__ */ new Map([["v", new JsonNumber("2")]]);
+	for (const name of [
+		"type",
+		"tool",
+		"files",
+		"diff_sha256",
+		"workspace",
+		"caller",
+		"on_behalf_of"
+	]) content.set(name, need(whole, name));
+	content.set("arguments", kept);
+	content.set("request_sha256", whole.has("request_sha256") ? whole.get("request_sha256") : "");
+	if (!kept.size && !isTrue(whole.get("files")) && whole.get("diff_sha256") === null) content.set("description", need(whole, "description"));
+	return equalJson(content, bound) && hasScopeOf(request, whole);
+}
+function isByPerson(vote) {
+	return PERSON_WORDS.includes(vote.word);
+}
+/** The id of the request and the vote in a record. Raises `BadInput` for an unreadable vote. */
+function readVote(record) {
+	const { content } = record;
+	const result = at(content, "outcome", "result");
+	const when = () => timeField(readBlock(content)?.get("at"), "the decision: at");
+	if (record.kind === "approval.use") {
+		const use = checkObject(result, "the use", [
+			"v",
+			"request",
+			"digest",
+			"number",
+			"uses",
+			"scope",
+			"session",
+			"call_id",
+			"approvers",
+			"level"
+		]);
+		checkVersion(use.get("v"), "the use");
+		const texts = [
+			"digest",
+			"scope",
+			"session",
+			"call_id"
+		].map((name) => use.get(name));
+		const approvers = use.get("approvers");
+		if (!Array.isArray(approvers) || ![...texts, ...approvers].every((text) => typeof text === "string")) throw new BadInput("the use is none");
+		const [digest, scope, session] = texts;
+		return {
+			about: pythonText$1(use.get("request")),
+			vote: {
+				at: when(),
+				word: "used",
+				level: integerField(use.get("level"), "the use: level", 0, LEVELS_MAX),
+				approver: null,
+				custody: null,
+				shown: null,
+				statement: null,
+				use: {
+					digest,
+					scope,
+					session,
+					number: integerField(use.get("number"), "the use: number", 1, USES_MAX),
+					uses: integerField(use.get("uses"), "the use: uses", 1, USES_MAX),
+					approvers
+				}
+			}
+		};
+	}
+	const vote = checkObject(result, "the decision", [
+		"v",
+		"request",
+		"digest",
+		"decision",
+		"approver",
+		"custody",
+		"level",
+		"comment",
+		"shown"
+	]);
+	checkVersion(vote.get("v"), "the decision");
+	const [word, custody, approver, comment] = [
+		"decision",
+		"custody",
+		"approver",
+		"comment"
+	].map((name) => vote.get(name));
+	const isCustody = custody === null || typeof custody === "string" && CUSTODIES.includes(custody);
+	if (typeof word !== "string" || !VOTE_WORDS.includes(word) || !isCustody || typeof comment !== "string") throw new BadInput("the decision is none");
+	if (!(approver === null || typeof approver === "string")) throw new BadInput("the decision has no approver");
+	const chain = at(content, "authority", "chain");
+	if (!Array.isArray(chain)) throw new BadInput("the decision cannot be read");
+	if (PERSON_WORDS.includes(word) && !chain.length) throw new BadInput("the decision cannot be read");
+	const shown = isTrue(vote.get("shown")) ? blobReferences(vote.get("shown")).next().value?.digest ?? null : null;
+	return {
+		about: pythonText$1(vote.get("request")),
+		vote: {
+			at: when(),
+			word,
+			level: integerField(vote.get("level"), "the decision: level", 0, LEVELS_MAX),
+			approver,
+			custody,
+			shown,
+			statement: PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null,
+			use: null
+		}
+	};
+}
+function levelsFor(request, identity) {
+	return request.levels.flatMap((level, index) => level.approvers.includes(identity) ? [index + 1] : []);
+}
+/** The scope and the uses that a statement says, if a person may choose them; else those of the request. */
+function readChoice(request, statement, word) {
+	const [scope, uses] = [statement.content.get("scope"), statement.content.get("uses")];
+	if (word !== "approve" || request.statement === 1 || request.digestVersion === 1) return {
+		scope: request.scope,
+		uses: 1
+	};
+	const action = request.content.get("action");
+	const namesRequest = isObject(action) && isTrue(action.get("request_sha256"));
+	const isCount = isInteger(uses) && uses.value >= 1 && uses.value <= USES_MAX;
+	return {
+		scope: scope === WORKSPACE && !namesRequest ? WORKSPACE : request.scope,
+		uses: isCount ? uses.value : 1
+	};
+}
+/** Why a vote does not count by itself; null if it counts. */
+function voteProblem(request, vote, verifier) {
+	const { statement, approver } = vote;
+	if (statement === null || approver === null || vote.shown === null || !HEX64.test(vote.shown)) return ["SIG_MISSING", "it is not signed by anyone"];
+	if (statement.purpose !== "approval") return ["STATEMENT_MISMATCH", `its statement is of the purpose ${statement.purpose}`];
+	if (statement.content.get("digest") !== request.digest) return ["DIGEST_MISMATCH", "it was signed for another action"];
+	const { scope, uses } = readChoice(request, statement, vote.word);
+	const expected = /* @__PURE__ */ new Map([
+		["digest", request.digest],
+		["decision", vote.word],
+		["approver", approver],
+		["expires", request.expires],
+		["shown", vote.shown]
+	]);
+	if (request.statement === 2) {
+		const bound = [
+			["v", new JsonNumber("2")],
+			["ledger", request.ledger],
+			["tenant", request.tenant],
+			["request", request.id],
+			["scope", scope],
+			["uses", new JsonNumber(String(uses))]
+		];
+		for (const [name, value] of bound) expected.set(name, value);
+	}
+	if (canonicalJson(statement.content) !== canonicalJson(expected)) return ["STATEMENT_MISMATCH", "it was signed for something else"];
+	if (!levelsFor(request, approver).length) return ["NOT_LISTED", `${approver} is not among those who decide this`];
+	const pinned = request.approvers.get(approver);
+	const results = checkStatement(statement, new Ring([pinned.key], { isClosed: true }), verifier);
+	if (results.length !== 1 || results[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
+	if (results[0].outcome !== "valid") return ["SIG_INVALID", `the signature of ${approver} does not hold`];
+	if (vote.at > request.expires) return ["EXPIRED", `it came at ${vote.at}; the request expired at ${request.expires}`];
+	if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
+	return null;
+}
+/** Why a valid vote does not count now: it is not the person's turn, or they voted before. */
+function turnProblem(request, vote, approvals, floor) {
+	if (vote.word === "deny") return null;
+	if (vote.word === "approve" && approvals.some((earlier) => earlier.approver === vote.approver)) return ["ALREADY_DECIDED", `${vote.approver} has approved before; one person is one voice`];
+	const level = findOpenLevel(request, vote, floor);
+	if (level === 0) {
+		const last = levelsFor(request, vote.approver ?? "").at(-1) ?? 0;
+		return last < floor ? ["PASSED_ON", `level ${floor} decides now`] : ["NOT_YET", `level ${last} decides later, or when asked`];
+	}
+	if (vote.word === "escalate" && level === request.levels.length) return ["NO_LEVEL", "there is nobody above to pass it on to"];
+	return null;
+}
+function findOpenLevel(request, vote, floor) {
+	return levelsFor(request, vote.approver ?? "").find((number) => canCount(request, vote, number, floor)) ?? 0;
+}
+function canCount(request, vote, number, floor) {
+	const level = request.levels[number - 1];
+	if (number < floor || !level.approvers.includes(vote.approver ?? "")) return false;
+	return number === floor || vote.at >= addSeconds(request.opened, level.after);
+}
+/** The time so many seconds later, in the format of records. */
+function addSeconds(moment, seconds) {
+	const fraction = /\.(\d{6})/.exec(moment)?.[1] ?? "";
+	const date = new Date(Date.parse(`${moment.slice(0, 19)}Z`) + 1e3 * seconds);
+	if (date.getUTCFullYear() > 9999) throw new Error("a time beyond the calendar");
+	return `${date.toISOString().slice(0, 19)}${fraction === "" || fraction === "000000" ? "" : `.${fraction}`}+00:00`;
+}
+/** The state of a request at `now`. `newest` is the latest time in the chain since the request was opened. */
+function computeState(request, votes, verifier, now, newest = "") {
+	const pending = {
+		state: "pending",
+		reason: "too few have approved",
+		floor: 1,
+		scope: "",
+		uses: 0,
+		used: 0,
+		approvers: [],
+		validApprovals: []
+	};
+	let ending = null;
+	for (const vote of votes) {
+		if (vote.word === "used" && vote.use === null) return {
+			...pending,
+			state: "used",
+			reason: `it was used at ${vote.at}`,
+			used: 1,
+			floor: 1,
+			validApprovals: []
+		};
+		if (vote.word === "used") {
+			pending.used++;
+			continue;
+		}
+		if (!isByPerson(vote)) {
+			ending ??= vote;
+			continue;
+		}
+		const problem = voteProblem(request, vote, verifier) ?? turnProblem(request, vote, pending.validApprovals, pending.floor);
+		if (vote.word === "deny") ending ??= vote;
+		if (problem !== null) continue;
+		if (vote.word === "escalate") pending.floor = findOpenLevel(request, vote, pending.floor) + 1;
+		else if (vote.word === "approve") pending.validApprovals.push(vote);
+	}
+	const approved = findApproval(request, pending);
+	if (pending.used && (approved === null || pending.used >= approved.uses)) return {
+		...approved ?? pending,
+		state: "used",
+		reason: `it was used ${pending.used} times`
+	};
+	if (ending !== null) {
+		const state = ending.word === "expired" ? "expired" : ending.word === "closed" ? "closed" : "denied";
+		return {
+			...pending,
+			state,
+			reason: `${state} at ${ending.at}`
+		};
+	}
+	if ((now > newest ? now : newest) > request.expires) return {
+		...pending,
+		state: "expired",
+		reason: `nobody decided until ${request.expires}`
+	};
+	return approved ?? pending;
+}
+/** The state of an approved request; null if no open level has its quorum. The lowest such level decides. */
+function findApproval(request, pending) {
+	for (let number = pending.floor; number <= request.levels.length; number++) {
+		const approvals = pending.validApprovals.filter((vote) => canCount(request, vote, number, pending.floor));
+		if (approvals.length < request.levels[number - 1].quorum) continue;
+		const chosen = approvals.map((vote) => readChoice(request, vote.statement, vote.word));
+		const isWide = chosen.length > 0 && chosen.every(({ scope }) => scope === WORKSPACE);
+		return {
+			...pending,
+			state: "approved",
+			reason: "",
+			approvers: approvals.map((vote) => String(vote.approver)),
+			scope: isWide ? WORKSPACE : request.scope,
+			uses: chosen.length ? Math.min(...chosen.map(({ uses }) => uses)) : 1
+		};
+	}
+	return null;
+}
+/** Why an approval in the state `before` does not cover a use; null if it does. */
+function useProblem(request, before, use) {
+	if (use.digest !== request.digest) return ["DIGEST_MISMATCH", "it was used for another action"];
+	if (before.state === "used") return ["REPLAY", `the approval was used before: ${before.reason}`];
+	if (before.state !== "approved") return ["NOT_APPROVED", `it was used without the approvals it needs: ${before.state}, ${before.reason}`];
+	if (before.scope !== WORKSPACE && before.scope !== `session:${use.session}`) return ["SCOPE_MISMATCH", "it was used in another session than the one that it is good for"];
+	return use.number === before.used + 1 && use.uses === before.uses && use.scope === before.scope && use.approvers.join("\n") === before.approvers.join("\n") ? null : ["EVIDENCE_INVALID", "its account of the approval is not what people signed"];
+}
+// src/verify/approvals/examiner.ts
+/** Proving approvals afterwards, under the check `approvals`. The twin of `gate.approvals.verify`, which lists the rules. */
+var CHECK$3 = "approvals";
+/** The verdict's code for a reason of refusal. Any other reason is a `STATE_VIOLATION`. */
+var CODES = {
+	SIG_MISSING: "SIG_MISSING",
+	SIG_INVALID: "SIG_INVALID",
+	UNKNOWN_KEY: "SIG_INVALID",
+	KEY_RETIRED: "KEY_RETIRED",
+	DIGEST_MISMATCH: "EVIDENCE_INVALID",
+	STATEMENT_MISMATCH: "EVIDENCE_INVALID",
+	NOT_LISTED: "ROLE_POLICY_VIOLATION",
+	ALREADY_DECIDED: "REPLAY",
+	REPLAY: "REPLAY",
+	NOT_APPROVED: "EVIDENCE_INVALID",
+	SCOPE_MISMATCH: "EVIDENCE_INVALID",
+	EVIDENCE_INVALID: "EVIDENCE_INVALID"
+};
+/** The arguments of known tools that only describe a call. A test holds this table to Aver's own. */
+var DESCRIPTIVE = descriptive_default;
+var APPROVALS_EXAMINER = {
+	domains: ["approvals", "approvers"],
+	checks: [CHECK$3],
+	examine
+};
+async function examine(examination) {
+	const { reader, tenant } = examination;
+	const roster = chainName("approvers", tenant);
+	const approvals = chainName("approvals", tenant);
+	if (!examination.isComplete && !reader.has(roster)) {
+		const tally = new Tally();
+		tally.skip(CHECK$3, "the approvers' enrolments are not here", { matters: true });
+		return tally;
+	}
+	const checker = new ApprovalChecker(examination);
+	for (const [chain, check] of [[roster, (record) => checker.checkEnrolment(record)], [approvals, (record) => checker.checkRecord(record)]]) {
+		if (!reader.has(chain)) continue;
+		for await (const record of reader.read(chain)) await guard(checker.tally, CHECK$3, placeOf(record), async () => check(record));
+	}
+	return checker.tally;
+}
+function placeOf(record) {
+	const sequence = at(record.content, "sequence");
+	return sequence instanceof JsonNumber && sequence.isInteger ? place(record.chain, BigInt(sequence.text)) : place(record.chain);
+}
+var ApprovalChecker = class {
+	tally = new Tally();
+	examination;
+	retired;
+	roster;
+	custodies = /* @__PURE__ */ new Map();
+	cases = /* @__PURE__ */ new Map();
+	signatures = /* @__PURE__ */ new Set();
+	uses = /* @__PURE__ */ new Set();
+	wanted = 1;
+	newest = "";
+	constructor(examination) {
+		const { rules, ledger, tenant } = examination;
+		this.examination = examination;
+		this.retired = rules.ring.retirementTimes(rules.ed25519);
+		this.roster = new Roster(rules.ed25519, ledger, tenant);
+	}
+	checkEnrolment(record) {
+		this.tally.countDone(CHECK$3);
+		let approver;
+		try {
+			approver = this.roster.apply(record, this.retired);
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			this.add(record, "failed", "ROLE_POLICY_VIOLATION", `the roster was not changed by this: ${error.message}`);
+			return;
+		}
+		if (approver === null) return;
+		this.custodies.set(custodyKey(approver), approver.custody);
+		const problem = this.roleProblem(record, approver);
+		if (problem !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", problem);
+	}
+	/** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
+	roleProblem(record, { key, identity }) {
+		const { ring, roles } = this.examination.rules;
+		const role = ring.roleOf(key) ?? roles.get(key.ed25519) ?? null;
+		if (role !== null && (role.identity !== identity || role.purpose !== "approve")) return `${key.fingerprint} is the key of ${role}, and not one with which ${identity} approves`;
+		return record.signed_by === key.fingerprint ? `${key.fingerprint} sealed this record itself` : null;
+	}
+	checkRecord(record) {
+		const kind = readKind(record.content);
+		if (![
+			"approval.request",
+			"approval.decision",
+			"approval.use"
+		].includes(kind)) return;
+		try {
+			this.tally.countDone(CHECK$3);
+			if (kind === "approval.request") this.checkRequest(record);
+			else this.checkAnswer(record);
+		} finally {
+			if (record.signed_at > this.newest) this.newest = record.signed_at;
+		}
+	}
+	checkRequest(record) {
+		const { ledger, tenant } = this.examination;
+		const request = readRequest(record, ledger, tenant);
+		if (request.statement < this.wanted) {
+			this.add(record, "failed", "STATE_VIOLATION", "the request wants a statement of an earlier version than a request before it");
+			return;
+		}
+		this.wanted = request.statement;
+		this.cases.set(request.id, {
+			request,
+			votes: [],
+			newest: request.opened,
+			isUsed: false
+		});
+		this.checkLeftOut(record, request);
+		if (!matchesAction(request)) this.add(record, "failed", "EVIDENCE_INVALID", "the action or the diff it carries is not the one it names");
+		if (request.anchor === "system") return;
+		for (const approver of request.approvers.values()) {
+			if (this.roster.hasHad(approver)) continue;
+			const words = `it counts the key ${approver.key.fingerprint} as that of ${approver.identity}, who was never enrolled with it`;
+			this.add(record, "failed", "ROLE_POLICY_VIOLATION", words);
+		}
+	}
+	checkAnswer(record) {
+		const { about, vote } = readVote(record);
+		const found = this.cases.get(about);
+		if (found === void 0) {
+			this.add(record, "failed", "STATE_VIOLATION", "it is about a request that is not here before it");
+			return;
+		}
+		if (isByPerson(vote)) this.checkVote(record, found, vote);
+		else if (vote.word === "used") this.checkUse(record, found, vote);
+		found.votes.push(vote);
+		if (vote.at > found.newest) found.newest = vote.at;
+	}
+	/** Check that the approvals a use needs came before it, and that no more uses came than they allow. */
+	checkUse(record, found, vote) {
+		const { request } = found;
+		const { ed25519 } = this.examination.rules;
+		const before = computeState(request, found.votes, ed25519, vote.at, found.newest);
+		if (vote.use !== null && request.digestVersion !== 1) {
+			const problem = useProblem(request, before, vote.use);
+			if (problem !== null) this.add(record, "failed", CODES[problem[0]], problem[1]);
+			else this.checkAccount(record, found, before.validApprovals);
+			return;
+		}
+		const use = request.statement === 1 ? `${request.digest}\n${request.expires}` : request.id;
+		if (before.state === "used" || found.isUsed || this.uses.has(use)) {
+			this.add(record, "failed", "REPLAY", "the approval was used before");
+			return;
+		}
+		found.isUsed = true;
+		this.uses.add(use);
+		if (before.state !== "approved") this.add(record, "failed", "EVIDENCE_INVALID", `it was used without the approvals it needs: ${before.state}, ${before.reason}`);
+		else if (vote.use !== null || request.digestVersion !== 1) this.add(record, "failed", "STATE_VIOLATION", "a use of this request has another form");
+		else this.checkAccount(record, found, before.validApprovals);
+	}
+	/** Compare what a record says about its action, its people and their statements with what they signed. */
+	checkAccount(record, found, approvals, own = "") {
+		const authority = record.content.get("authority");
+		const whole = authority.get("chain");
+		if (!Array.isArray(whole) || !authority.has("approver")) throw new Error("it lacks keys of its kind");
+		const chain = own ? whole.slice(0, -1) : whole;
+		const signed = /* @__PURE__ */ new Map();
+		for (const vote of approvals) if (vote.statement !== null) signed.set(canonicalContent(statementFields(vote.statement)), vote);
+		const basedOn = chain.map((statement) => signed.get(canonicalContent(statement)) ?? null);
+		const people = own || basedOn.flatMap((vote) => vote === null ? [] : [String(vote.approver)]).join(", ");
+		let words;
+		if (at(record.content, "outcome", "result", "digest") !== found.request.digest) words = "it names another action than its request";
+		else if (basedOn.includes(null) || !people) words = "it has statements that are not those of the approvals before it";
+		else if (authority.get("approver") !== people) words = `it names others than ${people}, who signed`;
+		else return;
+		this.add(record, "failed", "EVIDENCE_INVALID", words);
+	}
+	/** Warn of a digest that leaves out arguments which Aver does not know as descriptive. */
+	checkLeftOut(record, request) {
+		if (request.digestVersion === 1 || blobDigest(request, "beside") !== null) return;
+		const [action, beside] = [request.content.get("action"), request.content.get("beside")];
+		const leftOut = isObject(beside) ? beside.get("arguments") : void 0;
+		if (!isObject(beside) || !isObject(leftOut) || !hasScopeOf(request, beside)) {
+			this.add(record, "failed", "EVIDENCE_INVALID", "it does not hold what its digest leaves out, or is of another session");
+			return;
+		}
+		const tool = isObject(action) ? action.get("tool") : void 0;
+		if (typeof tool !== "string") return;
+		const known = Object.hasOwn(DESCRIPTIVE, tool) ? DESCRIPTIVE[tool] : [];
+		const more = [...leftOut.keys()].filter((name) => !known.includes(name));
+		if (more.length) this.add(record, "warning", "EVIDENCE_INVALID", `its digest leaves out ${more.join(", ")}, which may change what the tool does`);
+	}
+	checkVote(record, found, vote) {
+		const { request } = found;
+		const { ring, ed25519 } = this.examination.rules;
+		const before = computeState(request, found.votes, ed25519, request.opened);
+		const problem = voteProblem(request, vote, ed25519) ?? turnProblem(request, vote, before.validApprovals, before.floor);
+		if (problem !== null) {
+			this.add(record, "failed", CODES[problem[0]] ?? "STATE_VIOLATION", problem[1]);
+			return;
+		}
+		if ([
+			"denied",
+			"expired",
+			"closed",
+			"used"
+		].includes(before.state)) this.add(record, "failed", "STATE_VIOLATION", `the request had ended before: ${before.state}`);
+		const signature = vote.statement?.signatures[0]?.ed25519 ?? "";
+		if (this.signatures.has(signature)) this.add(record, "failed", "REPLAY", "its statement is already in an earlier record");
+		this.signatures.add(signature);
+		this.checkAccount(record, found, before.validApprovals, String(vote.approver));
+		const approver = request.approvers.get(String(vote.approver));
+		const { key, identity } = approver;
+		if (!ring.lookup(key.fingerprint).some((known) => known.equals(key))) {
+			const words = `the key ${key.fingerprint} of ${identity} is not known here`;
+			if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
+			else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
+		} else {
+			const foreign = this.roleProblem(record, approver);
+			if (foreign !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", foreign);
+		}
+		const end = [this.roster.ended.get(key.fingerprint), this.retired.get(key.ed25519)].filter((end) => end !== void 0 && end !== "").sort()[0];
+		if (end !== void 0 && (vote.at > end || this.newest > end)) this.add(record, "failed", "KEY_RETIRED", `the key ${key.fingerprint} of ${identity} had ended at ${end}`);
+		if (vote.word !== "approve") return;
+		if (request.statement === 1) this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request: an earlier version of Aver asked for that`);
+		if ([
+			approver.custody,
+			vote.custody,
+			this.custodies.get(custodyKey(approver))
+		].includes("file")) this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: the key is kept in a plain file`);
+	}
+	add(record, status, code, words) {
+		this.tally.add({
+			check: CHECK$3,
+			status,
+			code,
+			words: makePrintable(words),
+			place: placeOf(record)
+		});
+	}
+};
+function custodyKey({ identity, key }) {
+	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
+}
+/** A statement as JSON, as a record holds it. */
+function statementFields(statement) {
+	return /* @__PURE__ */ new Map([
+		["v", new JsonNumber("1")],
+		["purpose", statement.purpose],
+		["content", statement.content],
+		["signatures", statement.signatures.map((one) => new Map(Object.entries(one)))]
+	]);
+}
+// src/verify/bytes.ts
+var CHUNK = 262144;
+/** All bytes of a source in pieces. */
+async function* readChunks(source) {
+	for (let at = 0; at < source.size; at += CHUNK) {
+		const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
+		if (chunk.length === 0) return;
+		yield chunk;
+	}
+}
+/** The first bytes of a source, at most `limit`. */
+async function readStart(source, limit) {
+	return source.read(0, Math.min(limit, source.size));
+}
+/** Bytes in memory. */
+var MemorySource = class {
+	bytes;
+	constructor(bytes) {
+		this.bytes = bytes;
+	}
+	get size() {
+		return this.bytes.length;
+	}
+	async read(start, end) {
+		return this.bytes.subarray(start, end);
+	}
+};
+var LINE_FEED = 10;
+/** Reads lines from a source, each with its line feed, as a file of Python gives them. */
+var LineReader = class {
+	/** The place of the next byte. */
+	place = 0;
+	source;
+	window = /* @__PURE__ */ new Uint8Array();
+	start = 0;
+	constructor(source, place = 0) {
+		this.source = source;
+		this.place = place;
+	}
+	/** The next line, cut after `limit` bytes; null at the end. */
+	async readLine(limit) {
+		let searched = 0;
+		for (;;) {
+			const left = this.window.length - this.start;
+			const feed = this.window.indexOf(LINE_FEED, this.start + searched);
+			if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
+			if (left >= limit) return this.take(limit);
+			searched = left;
+			if (!await this.fill()) return left ? this.take(left) : null;
+		}
+	}
+	/** Go to the first byte that is not white space. Returns the number of line feeds that were skipped. */
+	async skipBlanks() {
+		let feeds = 0;
+		for (;;) {
+			while (this.start < this.window.length) {
+				const byte = this.window[this.start];
+				if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
+				if (byte === LINE_FEED) feeds++;
+				this.start++;
+				this.place++;
+			}
+			if (!await this.fill()) return feeds;
+		}
+	}
+	/** The rest of the source, at most `limit` bytes. */
+	async readRest(limit) {
+		while (this.window.length - this.start < limit && await this.fill());
+		return this.take(Math.min(limit, this.window.length - this.start));
+	}
+	take(size) {
+		const taken = this.window.subarray(this.start, this.start + size);
+		this.start += size;
+		this.place += size;
+		return taken;
+	}
+	async fill() {
+		const from = this.place + this.window.length - this.start;
+		if (from >= this.source.size) return false;
+		const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
+		if (more.length === 0) return false;
+		const kept = this.window.subarray(this.start);
+		const window = new Uint8Array(kept.length + more.length);
+		window.set(kept);
+		window.set(more, kept.length);
+		this.window = window;
+		this.start = 0;
+		return true;
+	}
+};
 // src/verify/key_history.ts
 /**
 * The history of keys: what an intact `keys` chain says about the keys that sealed a ledger. The twin of
@@ -9312,7 +10810,7 @@ var BundleJudge = class {
 				const reader = new HistoryReader(this.options.ring, this.options.ed25519, identity);
 				for await (const items of batches) {
 					const records = items.filter((item) => item instanceof Sealed);
-					await this.prefetch(records);
+					await prepareRecords(this.rules, records);
 					for (const record of records) {
 						reader.take(record);
 						if (claim.id === "keys" && isValidByItself(record, this.rules)) {
@@ -9385,9 +10883,6 @@ var BundleJudge = class {
 		reportUnrecorded(tally);
 		await this.examine(examiners);
 		return tally;
-	}
-	async prefetch(records) {
-		await this.options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(this.rules, record)]));
 	}
 	/** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
 	async findOwner() {
@@ -9493,7 +10988,7 @@ var BundleJudge = class {
 	async takeAll(batches, seen, judge, chain, size) {
 		let judged = 0;
 		for await (const items of batches) {
-			await this.prefetch(items.filter((item) => item instanceof Sealed));
+			await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
 			let bytes = 0;
 			for (const item of items) {
 				if (judge.stopsReading()) return;
@@ -9734,7 +11229,7 @@ var BundleJudge = class {
 				...this.rules,
 				roles: theirs.roles
 			};
-			await examine(examiners, {
+			await examine$1(examiners, {
 				reader: new ValidRecords(reader, rules, names, doubtful),
 				rules,
 				ledger,
@@ -9833,7 +11328,7 @@ async function judgeChainFile(name, file, options) {
 	const { named, batches } = await peekChainIdentity(file, unknown);
 	read: for await (const items of batches) {
 		const records = items.filter((item) => item instanceof Sealed);
-		await options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+		await prepareRecords(rules, records);
 		for (const item of items) {
 			if (judge.stopsReading()) break read;
 			seen.take(item, judge);
@@ -9894,8 +11389,7 @@ async function judgeCapsules(name, source, opening, options) {
 	let first = null;
 	let domain = "";
 	read: for await (const items of readCapsuleItems(source, opening)) {
-		const records = items.flatMap(({ item }) => item instanceof Sealed ? [item] : []);
-		await options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+		await prepareRecords(rules, items.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
 		let bytes = 0;
 		for (const { where, item } of items) {
 			if (judge.stopsReading()) break read;
@@ -10022,275 +11516,6 @@ function joinBytes(one, other) {
 	joined.set(one);
 	joined.set(other, one.length);
 	return joined;
-}
-// src/verify/run/action.ts
-/** One action of an agent and its byte forms. The twin of `aver.actions.action` and `aver.actions.encodings`. */
-var ACTION_TYPES = [...[
-	"tool_call",
-	"code_gen",
-	"code_edit",
-	"api_request",
-	"decision",
-	"observation",
-	"file_read",
-	"file_write"
-], ...[
-	"file_delete",
-	"shell_exec",
-	"command",
-	"browser_action",
-	"web_request",
-	"action",
-	"unknown"
-]];
-var DECISIONS = [
-	"pass",
-	"skip",
-	"human_review",
-	"human_approved",
-	"skipped"
-];
-var POLICY_VERDICTS = [
-	"PROOF_ONLY",
-	"POLICY_ENFORCED",
-	"FULLY_VERIFIED"
-];
-var FIELDS = [
-	...[
-		"action_id",
-		"action_type",
-		"instruction_hash",
-		"input_hash",
-		"output_hash",
-		"parent_action_id"
-	],
-	...[
-		"parent_receipt_hash",
-		"gate_score",
-		"gate_decision",
-		"policy_verdict",
-		"success",
-		"duration_ms"
-	],
-	...["timestamp", "metadata"]
-];
-var OPTIONAL = /* @__PURE__ */ new Set([...[
-	"parent_action_id",
-	"parent_receipt_hash",
-	"gate_score",
-	"gate_decision",
-	"policy_verdict",
-	"metadata"
-]]);
-var ID_MAX = 256;
-var DURATION_MAX = 2 ** 53;
-/** Largest canonical size, in bytes, of metadata inside a capsule; larger metadata becomes a blob. */
-var METADATA_INLINE = 8192;
-var METADATA_MAX = 4194304;
-var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
-/** The fourteen fields of an action as an object. */
-function actionFields(action) {
-	return new Map(FIELDS.map((name) => [name, action[name]]));
-}
-/** Read an action. Optional fields may be absent. Raises `BadInput`. */
-function readAction(data) {
-	if (!isObject(data)) throw new BadInput("an action must be an object");
-	for (const name of data.keys()) if (!FIELDS.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);
-	const get = (name) => {
-		const value = data.get(name);
-		if (value !== void 0) return value;
-		if (OPTIONAL.has(name)) return null;
-		throw new BadInput(`the action lacks '${name}'`);
-	};
-	const check = (name, isGood) => {
-		const value = get(name);
-		if (!isGood(value)) throw new BadInput(`${name} has a bad value`);
-		return value;
-	};
-	const isId = (value) => typeof value === "string" && value !== "" && codePoints(value) <= ID_MAX && isPrintable(value);
-	const isHash = (value) => typeof value === "string" && HEX64.test(value);
-	const orNull = (isGood) => (value) => value === null || isGood(value);
-	const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
-	FIELDS.forEach(get);
-	return {
-		action_id: check("action_id", isId),
-		parent_action_id: check("parent_action_id", orNull(isId)),
-		action_type: check("action_type", oneOf(ACTION_TYPES)),
-		gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))),
-		policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))),
-		instruction_hash: check("instruction_hash", isHash),
-		input_hash: check("input_hash", isHash),
-		output_hash: check("output_hash", isHash),
-		parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)),
-		gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)),
-		success: check("success", (value) => typeof value === "boolean"),
-		duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)),
-		timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)),
-		metadata: check("metadata", orNull(isObject))
-	};
-}
-var RECEIPT_KEYS = [...[
-	"action_id",
-	"action_type",
-	"instruction_hash",
-	"input_hash",
-	"output_hash",
-	"parent_action_id"
-], ...[
-	"parent_receipt_hash",
-	"gate_score",
-	"gate_decision",
-	"success",
-	"duration_ms",
-	"timestamp"
-]];
-var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
-var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
-/** Encode an action. Raises `BadInput` if its metadata has no canonical form or is too large. */
-function encodeAction(action) {
-	const receipt = receiptText(action);
-	if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
-	const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
-	if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
-	return {
-		receipt,
-		receiptHash: sha256Hex(receipt),
-		metadata
-	};
-}
-/** The exact text over which the receipt is computed. */
-function receiptText(action) {
-	const fields = actionFields(action);
-	return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
-}
-function receiptHash(action) {
-	return sha256Hex(receiptText(action));
-}
-/** The digest of the blob, if `metadata` is only a reference to one that is too large for a capsule; else null. */
-function metadataBlobDigest(metadata) {
-	if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
-	for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
-	return null;
-}
-/** The sealed form of an action, as its capsule contains it. */
-function sealForm(action, texts) {
-	const fields = actionFields(action);
-	const data = encoder.encode(texts.metadata);
-	let metadata = action.metadata;
-	if (data.length > METADATA_INLINE) {
-		const reference = [
-			["alg", "sha256"],
-			["digest", sha256Hex(data)],
-			["size", new JsonNumber(String(data.length))],
-			["media", "application/json"]
-		];
-		metadata = /* @__PURE__ */ new Map([["blob", new Map(reference)]]);
-	}
-	return canonicalJson(fields.set("metadata", metadata));
-}
-var ACTION_LINE_MAX = ELEMENT_MAX;
-/** Read a line without its line feed. Raises `Unreadable` if it is not an action with a receipt. */
-function readActionLine(raw) {
-	const content = readJson(raw);
-	if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
-	const stored = content.get("receipt_hash");
-	const fields = content.get("canonical_fields") ?? null;
-	content.delete("receipt_hash");
-	content.delete("canonical_fields");
-	let action;
-	let texts;
-	try {
-		action = readAction(content);
-		texts = encodeAction(action);
-	} catch (error) {
-		throw error instanceof BadInput ? new Unreadable(error.message) : error;
-	}
-	if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
-	const own = actionFields(action);
-	const line = {
-		action,
-		texts,
-		receiptHash: stored
-	};
-	if (fields === null) {
-		for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
-			...line,
-			keys: keys.length,
-			problem: null
-		};
-		return {
-			...line,
-			keys: RECEIPT_KEYS.length,
-			problem: "receipt_hash is not the hash of the action's fields"
-		};
-	}
-	const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
-	if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
-	if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
-	return {
-		...line,
-		keys: fields.size,
-		problem: receiptProblem(own, stored, fields)
-	};
-}
-function receiptProblem(own, stored, fields) {
-	if (!isReceipt(stored, fields, fields.get("gate_score"))) return "receipt_hash is not the hash of canonical_fields";
-	for (const [name, value] of fields) {
-		const beside = own.get(name);
-		if (!equalJson(value, beside) || typeof value === "boolean" !== (typeof beside === "boolean")) return `canonical_fields say another ${name} than the action`;
-	}
-	return null;
-}
-/** Whether a receipt is the hash of these fields; the score may be written in the way of another language. */
-function isReceipt(stored, fields, asWritten) {
-	const value = fields.get("gate_score");
-	const scores = /* @__PURE__ */ new Set([asciiJson(value)]);
-	if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
-	if (isInteger(value) && Number.isFinite(value.value)) scores.add(pythonRepr(value.value));
-	for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
-		return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
-	}).join(",")}}`) === stored) return true;
-	return false;
-}
-/** Yield the lines of a file without their line feeds, skipping empty ones; for a line that is too long, the reason. */
-function* readRawLines(data, limit) {
-	for (let at = 0; at < data.length;) {
-		const { line, next } = readEachLine(data, at, limit);
-		at = next;
-		if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [
-			32,
-			9,
-			10,
-			13
-		].includes(data[at])) at++;
-		else yield line;
-	}
-}
-/** The same for a file that Aver wrote. An empty line is an error, and ends them. */
-function* readOwnLines(data, limit) {
-	for (let at = 0; at < data.length;) {
-		const { line, next } = readEachLine(data, at, limit);
-		at = next;
-		if (!(line instanceof BadInput) && line.length === 0) {
-			yield new Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read");
-			return;
-		}
-		yield line;
-	}
-}
-function readEachLine(data, at, limit) {
-	const feed = data.indexOf(10, at);
-	const next = feed < 0 ? data.length : feed + 1;
-	if (next - at > limit + 1) return {
-		line: new Unreadable(`the line is longer than ${limit} bytes`),
-		next
-	};
-	let end = next;
-	while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
-	return {
-		line: data.subarray(at, end),
-		next
-	};
 }
 // src/verify/run/archive.ts
 /** `.cap` files: a tar inside a gzip. The twin of the reading half of `aver.actions.archive`; it trusts nothing. */
@@ -10451,374 +11676,6 @@ function writeHeader(name, size) {
 	put(`${block.reduce((total, byte) => total + byte, 0).toString(8).padStart(6, "0")}\0`, 148);
 	return block;
 }
-// src/verify/merkle.ts
-/** The Merkle tree of RFC 6962. The twin of `aver.capsule.merkle`. */
-var EMPTY_ROOT = sha256Bytes(/* @__PURE__ */ new Uint8Array());
-function hashWith(prefix, ...parts) {
-	const data = new Uint8Array(1 + parts.reduce((size, part) => size + part.length, 0));
-	data[0] = prefix;
-	let at = 1;
-	for (const part of parts) {
-		data.set(part, at);
-		at += part.length;
-	}
-	return sha256Bytes(data);
-}
-/** The hash of a leaf. */
-function leafHash(data) {
-	return hashWith(0, data);
-}
-/** A growing tree. It keeps only the roots of its complete subtrees. */
-var MerkleTree = class {
-	size = 0;
-	peaks = [];
-	/** Add a leaf by its hash. */
-	add(leaf) {
-		let node = leaf;
-		for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
-		this.peaks.push(node);
-		this.size++;
-	}
-	get root() {
-		let node = null;
-		for (const peak of [...this.peaks].reverse()) node = node === null ? peak : hashWith(1, peak, node);
-		return node ?? EMPTY_ROOT;
-	}
-};
-/** Compute the root from a leaf, its index and its path (RFC 9162, 2.1.3.2); null if the path has a wrong length. */
-function rootFromPath(leaf, index, size, path) {
-	if (!(index >= 0 && index < size)) return null;
-	let node = leaf;
-	let last = size - 1;
-	for (const sibling of path) {
-		if (last === 0) return null;
-		if (index % 2 === 1 || index === last) {
-			node = hashWith(1, sibling, node);
-			while (index % 2 === 0) {
-				index = Math.floor(index / 2);
-				last = Math.floor(last / 2);
-			}
-		} else node = hashWith(1, node, sibling);
-		index = Math.floor(index / 2);
-		last = Math.floor(last / 2);
-	}
-	return last === 0 ? node : null;
-}
-// src/verify/run/trace.ts
-/** A run as a trace, statements about it, and their proofs. The twin of `aver.actions.proofs`. */
-var AIR_ID = "aver_agent_air_v1";
-var CONSTRAINTS = {
-	row: [
-		"booleans",
-		"passed_only_if_gated",
-		"enforced_only_if_passed",
-		"parent_only_if_linked"
-	],
-	transition: [
-		"next_index",
-		"next_parent_is_receipt",
-		"next_has_parent"
-	],
-	boundary: [
-		"first_index_is_zero",
-		"first_has_no_parent",
-		"last_receipt_is_final",
-		"last_index_is_count"
-	]
-};
-var PATH_MAX = 64;
-var NO_PARENT = "0".repeat(64);
-function buildRow$1(index, action, texts) {
-	const parent = action.parent_receipt_hash;
-	const isPassed = action.gate_decision === "pass" || action.gate_decision === "human_approved";
-	const rest = sha256Hex(`{"metadata":${texts.metadata},"policy_verdict":${canonicalJson(action.policy_verdict)}}`);
-	const data = /* @__PURE__ */ new Uint8Array(440);
-	const view = new DataView(data.buffer);
-	let column = 0;
-	const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
-	put(index);
-	put(1 + ACTION_TYPES.indexOf(action.action_type));
-	for (const hash of [
-		action.instruction_hash,
-		action.input_hash,
-		action.output_hash,
-		parent ?? NO_PARENT,
-		texts.receiptHash,
-		rest
-	]) {
-		const bytes = new DataView(fromHex(hash).buffer);
-		for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
-	}
-	put(Number(parent !== null));
-	put(Number(action.success));
-	put(Number(action.gate_decision !== null));
-	put(Number(isPassed));
-	put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
-	return {
-		index,
-		hasParent: parent !== null,
-		parent: parent ?? NO_PARENT,
-		receipt: texts.receiptHash,
-		leaf: leafHash(data)
-	};
-}
-/** Takes the actions of a run in order; computes the root of their rows and finds the first broken equation. */
-var Trace = class {
-	count = 0;
-	problem = null;
-	tree = new MerkleTree();
-	last = null;
-	take(action, texts) {
-		const row = buildRow$1(this.count, action, texts);
-		const broken = this.problem === null ? brokenConstraint(this.last, row) : null;
-		if (broken !== null) this.problem = `${broken}, row ${this.count}`;
-		this.last = row;
-		this.tree.add(row.leaf);
-		this.count++;
-	}
-	get root() {
-		return toHex(this.tree.root);
-	}
-	/** The first equation that does not hold, including those at the end; null if all hold. */
-	problemAtEnd(count, finalReceipt) {
-		if (this.problem !== null) return this.problem;
-		if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
-		return this.last.receipt === finalReceipt ? null : `last_receipt_is_final, row ${this.count - 1}`;
-	}
-};
-/** The equation that a row breaks, alone or together with the row before. Its flags are flags by construction. */
-function brokenConstraint(before, row) {
-	if (before === null) return row.hasParent ? "first_has_no_parent" : null;
-	if (row.parent !== before.receipt) return "next_parent_is_receipt";
-	return row.hasParent ? null : "next_has_parent";
-}
-var FIXED = [
-	["air_id", AIR_ID],
-	["field", "goldilocks"],
-	["row_width", new JsonNumber(String(55))],
-	["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]
-];
-function statementFields(statement) {
-	return new Map([
-		...FIXED,
-		["run_id", statement.runId],
-		["num_actions", new JsonNumber(String(statement.numActions))],
-		["final_receipt_hash", statement.finalReceiptHash],
-		["row_root", statement.rowRoot]
-	]);
-}
-/** Read a statement. Raises `BadInput` if it is of another type or version. */
-function readRunStatement(data) {
-	const names = [
-		"run_id",
-		"num_actions",
-		"final_receipt_hash",
-		"row_root"
-	];
-	const all = [...FIXED.map(([name]) => name), ...names];
-	if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
-	for (const [name, value] of FIXED) {
-		const here = data.get(name);
-		if (!(value instanceof JsonNumber ? isInteger(here) && here.text === value.text : here === value)) throw new BadInput(`the statement's ${name} is another`);
-	}
-	const [runId, count, final, root] = names.map((name) => data.get(name));
-	if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
-	if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
-	return {
-		runId,
-		numActions: count.value,
-		finalReceiptHash: final,
-		rowRoot: root
-	};
-}
-/** Why a trace of all actions does not prove the statement; null if it does. */
-function traceProblem(statement, trace) {
-	if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
-	const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
-	if (broken !== null) return `a constraint does not hold: ${broken}`;
-	return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
-}
-/** Why an action with a Merkle path is not proved to be in the run; null if it is. */
-function inclusionProblem(statement, index, action, path) {
-	if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
-	if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
-	const texts = encodeAction(action);
-	const { leaf } = buildRow$1(index, action, texts);
-	const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
-	if (root === null || toHex(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
-	return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
-}
-var ONE = new JsonNumber("1");
-/** The name of the chain in which a run is sealed. */
-function runChain(runId) {
-	return chainName("actions", runId);
-}
-function hasExactly(data, keys) {
-	return data.size === keys.length && keys.every((key) => data.has(key));
-}
-function readResult(content) {
-	const result = at(content, "outcome", "result");
-	if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
-	return result;
-}
-/** Read the result of an `action` capsule. This does not check the fields of the action. */
-function readSealedAction(content) {
-	const result = readResult(content);
-	if (!hasExactly(result, [
-		"v",
-		"action",
-		"receipt_hash",
-		"gate"
-	])) throw new BadInput("the capsule of an action has other keys in its result");
-	const [fields, receiptHash, gate] = [
-		"action",
-		"receipt_hash",
-		"gate"
-	].map((name) => result.get(name));
-	if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
-	if (gate === null) return {
-		fields,
-		receiptHash,
-		gate: null
-	};
-	const names = [
-		"gate_id",
-		"record",
-		"digest",
-		"decision",
-		"diff_sha256"
-	];
-	if (!isObject(gate) || !hasExactly(gate, names)) throw new BadInput("the gate entry of an action has other keys");
-	for (const name of names) {
-		const value = gate.get(name);
-		if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
-	}
-	const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
-	return {
-		fields,
-		receiptHash,
-		gate: {
-			gateId,
-			record,
-			digest,
-			decision,
-			diffSha256: diffSha256 ?? null
-		}
-	};
-}
-/** Build the action from its sealed form. `blob` loads metadata that is stored as a blob. */
-async function loadAction(sealed, blob) {
-	const action = readAction(sealed.fields);
-	const digest = metadataBlobDigest(action.metadata);
-	if (digest === null) return action;
-	const metadata = readJson(await blob(digest));
-	if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
-	return {
-		...action,
-		metadata
-	};
-}
-/** Read the content of a `run.seal`. `of` says where the seal is stored. */
-function readRunSeal(content, of) {
-	const result = readResult(content);
-	const names = [
-		"gates",
-		"statement",
-		"head",
-		"run_id",
-		"num_actions",
-		"final_receipt_hash",
-		"policy_verdict"
-	];
-	for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
-	const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
-	const place = [["ledger", of.ledger], ["tenant", of.tenant]];
-	if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
-	if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
-	const seal = {
-		head: readHead(new Map([
-			...place,
-			["chain", of.chain],
-			...head
-		])),
-		statement: statement === null ? null : readRunStatement(statement),
-		gates: gates === null ? null : readHead(new Map([...place, ...gates]))
-	};
-	if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
-	if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
-	return {
-		...seal,
-		runId,
-		numActions: count.value,
-		finalReceiptHash: final,
-		policyVerdict: verdict
-	};
-}
-/** Read a decision's record; null where it is no decision. */
-function readDecision(content) {
-	if (readKind(content) !== "gate.decision") return null;
-	const result = at(content, "outcome", "result");
-	if (!isObject(result)) return null;
-	const needed = [
-		"gate_id",
-		"decision",
-		"digest",
-		"score",
-		"action",
-		"instruction_sha256",
-		"input_sha256"
-	];
-	if (!needed.every((name) => result.has(name))) return null;
-	const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
-	const policy = result.get("policy");
-	if (isTrue(policy) && !isObject(policy)) return null;
-	const refs = at(content, "context", "environment", "aver", "refs");
-	if (isTrue(refs) && !isObject(refs)) return null;
-	if (!isObject(action) || ![
-		gateId,
-		decision,
-		digest
-	].every((text) => typeof text === "string")) return null;
-	return {
-		gateId,
-		decision,
-		digest,
-		score,
-		type: action.get("type"),
-		diffSha256: action.get("diff_sha256"),
-		files: action.get("files"),
-		instructionHash,
-		inputHash,
-		isObserved: result.get("mode") === "observe"
-	};
-}
-/** Whether Python takes a value for true. */
-function isTrue(value) {
-	if (value instanceof JsonNumber) return value.value !== 0;
-	if (Array.isArray(value)) return value.length > 0;
-	return isObject(value) ? value.size > 0 : Boolean(value);
-}
-/** Compare an action with the one that was gated. The twin of `aver.actions.binding`. */
-function compareWithDecision(action, mark, decided) {
-	const none = (value) => value === void 0 || value === null;
-	const files = action.metadata?.get("files_affected");
-	const areDiffsKnown = mark.diffSha256 !== null && !none(decided.diffSha256);
-	const areFilesKnown = isTrue(files) && isTrue(decided.files);
-	const hasHash = !none(decided.instructionHash) || !none(decided.inputHash);
-	let mismatch = null;
-	if (mark.gateId !== decided.gateId || mark.digest !== decided.digest) mismatch = "the decision it names is about something else";
-	else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
-	else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
-	else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
-	else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
-	else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
-	else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
-	else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
-	return {
-		mismatch,
-		isConclusive: hasHash || areDiffsKnown || areFilesKnown
-	};
-}
 // src/verify/run/documents.ts
 /** JSON as Python's `json.dumps` writes it: in ASCII, with sorted keys, indented or with a space after each separator. */
 /** A document as Aver writes it to a file: indented by two, with a final line feed. */
@@ -10891,17 +11748,11 @@ function readCapsuleLine(content) {
 var EvidenceNeeds = class {
 	asked = /* @__PURE__ */ new Set();
 	blobs = /* @__PURE__ */ new Set();
-	/** Add the needs of a decision. Records of another kind, and damaged ones, need nothing. */
+	/** Add the needs of a decision. Records of another kind need nothing. Raises `BadInput` for one that is no JSON. */
 	add(record) {
-		let result;
-		let kind = "";
-		try {
-			result = at(record.content, "outcome", "result");
-			kind = record.kind;
-		} catch (error) {
-			if (!(error instanceof BadInput)) throw error;
-		}
-		if (kind !== "gate.decision" || !isObject(result)) return;
+		if (record.kind !== "gate.decision") return;
+		const result = at(record.content, "outcome", "result");
+		if (!isObject(result)) return;
 		if (["human_review", "human_approved"].includes(result.get("decision")) && this.asked.size < NEEDS_MAX) this.asked.add(cutText(String(result.get("digest")), DIGEST_SHOWN));
 		for (const part of ["basis", "action"]) {
 			if (this.blobs.size >= NEEDS_MAX) break;
@@ -11522,7 +12373,7 @@ function sealDocuments(seal, head) {
 	]);
 	if (statement !== null) {
 		proof.set("proof_type", PROOF_TYPE);
-		proof.set("statement", statementFields(statement));
+		proof.set("statement", statementFields$1(statement));
 		proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
 		commitments.set("rows", /* @__PURE__ */ new Map([
 			["air_id", AIR_ID],
@@ -11544,6 +12395,7 @@ async function judgeFiles(name, files, options, examiners) {
 	archive.countDone(ARCHIVE_CHECK);
 	let tally = new Tally();
 	const fail = (code, words) => archive.fail(ARCHIVE_CHECK, code, words, place(null, null, MANIFEST$1));
+	let found = null;
 	try {
 		const raw = readSmall(files, MANIFEST$1, SMALL_FILE_MAX);
 		if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
@@ -11552,12 +12404,16 @@ async function judgeFiles(name, files, options, examiners) {
 			const manifest = readManifest(data);
 			if (!isSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
 			if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
-			tally = await new RunFilesJudge(files, manifest, raw, options, archive).judge(examiners);
+			found = {
+				manifest,
+				raw
+			};
 		}
 	} catch (error) {
 		if (!(error instanceof BadInput)) throw error;
 		fail("SCHEMA_INVALID", error.message);
 	}
+	if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
 	tally.merge(archive);
 	tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
 	return conclude(name, tally, "signature", [
@@ -11658,24 +12514,12 @@ var RunFilesJudge = class {
 		for (const raw of readOwnLines(this.files.members.get(CAPSULES) ?? nothing, CAPSULE_LINE_MAX)) {
 			number++;
 			if (judge.stopsReading()) break;
+			let capsule;
+			let line;
 			try {
 				if (raw instanceof BadInput) throw raw;
-				const capsule = readCapsuleLine(readJson(raw));
-				const line = capsule.hasAction && capsule.chain === chain ? actions.next().value ?? null : null;
-				const text = line === null ? null : sealForm(line.action, line.texts);
-				const record = capsule.rebuild(text);
-				if (capsule.chain === chain) {
-					judge.take(record, line, text);
-					last = record;
-					continue;
-				}
-				judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
-				this.needs.add(record);
-				this.reader.addRecord(record, { hasAction: capsule.hasAction });
-				if (this.reader.chains.size > CHAINS_MAX) {
-					this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX} chains; the rest was not read`, CAPSULES);
-					break;
-				}
+				capsule = readCapsuleLine(readJson(raw));
+				line = capsule.hasAction && capsule.chain === chain ? actions.next().value ?? null : null;
 			} catch (error) {
 				if (!(error instanceof BadInput)) throw error;
 				this.fail("SCHEMA_INVALID", `line ${number}: ${error.message}`, CAPSULES);
@@ -11683,6 +12527,21 @@ var RunFilesJudge = class {
 					this.fail("NOT_READ", REST_UNREAD, CAPSULES);
 					break;
 				}
+				continue;
+			}
+			const text = line === null ? null : sealForm(line.action, line.texts);
+			const record = capsule.rebuild(text);
+			if (capsule.chain === chain) {
+				judge.take(record, line, text);
+				last = record;
+				continue;
+			}
+			judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
+			this.needs.add(record);
+			this.reader.addRecord(record, { hasAction: capsule.hasAction });
+			if (this.reader.chains.size > CHAINS_MAX) {
+				this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX} chains; the rest was not read`, CAPSULES);
+				break;
 			}
 		}
 		while (!actions.next().done);
@@ -11699,7 +12558,7 @@ var RunFilesJudge = class {
 		const reader = new ValidRecords(this.reader, this.rules, new Map(names.map((name) => [name, name])), new Set(tally.doubtful));
 		const { ledger, tenant } = this.manifest.head;
 		const isComplete = this.manifest.files.has(EVIDENCE_FILE);
-		await examine(examiners, {
+		await examine$1(examiners, {
 			reader,
 			rules: this.rules,
 			ledger,
@@ -12299,7 +13158,7 @@ function recogniseFile(name, beginning) {
 * For everything that it can read, its verdict is that of `aver verify` with the same keys. Checks that only Python makes
 * are `not_checked`. A thing that it does not judge raises `NotJudged`, which names the command that does.
 */
-var EXAMINERS = [RUN_EXAMINER];
+var EXAMINERS = [APPROVALS_EXAMINER, RUN_EXAMINER];
 /** An Ed25519 verifier that has tried the platform on the known cases. */
 async function openEd25519() {
 	const ed25519 = new Ed25519();

@@ -15,7 +15,7 @@
 import { KEYS_CHAIN, META_CHAIN, RESERVED_CHAINS, domainOf, readKind } from "../block.ts";
 import { BLOB_REFERENCE, blobReferences } from "../blobs.ts";
 import { type ByteSource, type Directory, readChunks } from "../bytes.ts";
-import { ChainJudge, type Retirement, type Rules, UNREADABLE_MAX, plainRules } from "../chain.ts";
+import { ChainJudge, type Retirement, type Rules, UNREADABLE_MAX, plainRules, prepareRecords } from "../chain.ts";
 import { sha256Hex, startSha256 } from "../digest.ts";
 import {
   EXAMINED_DOMAINS,
@@ -211,7 +211,7 @@ class BundleJudge {
         const reader = new HistoryReader(this.options.ring, this.options.ed25519, identity);
         for await (const items of batches) {
           const records = items.filter((item) => item instanceof Sealed);
-          await this.prefetch(records);
+          await prepareRecords(this.rules, records);
           for (const record of records) {
             reader.take(record);
             if (claim.id === KEYS_CHAIN && isValidByItself(record, this.rules)) {
@@ -278,10 +278,6 @@ class BundleJudge {
     reportUnrecorded(tally);
     await this.examine(examiners); // 7.
     return tally;
-  }
-
-  private async prefetch(records: Sealed[]): Promise<void> {
-    await this.options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(this.rules, record)]));
   }
 
   /** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
@@ -384,7 +380,7 @@ class BundleJudge {
   ): Promise<void> {
     let judged = 0;
     for await (const items of batches) {
-      await this.prefetch(items.filter((item) => item instanceof Sealed));
+      await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
       let bytes = 0;
       for (const item of items) {
         if (judge.stopsReading()) return;
@@ -725,7 +721,7 @@ export async function judgeChainFile(name: string, file: ByteSource, options: Ve
   const { named, batches } = await peekChainIdentity(file, unknown);
   read: for await (const items of batches) {
     const records = items.filter((item) => item instanceof Sealed);
-    await options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+    await prepareRecords(rules, records);
     for (const item of items) {
       if (judge.stopsReading()) break read;
       seen.take(item, judge);

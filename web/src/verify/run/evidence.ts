@@ -61,17 +61,11 @@ export class EvidenceNeeds {
   readonly asked = new Set<string>();
   readonly blobs = new Set<string>();
 
-  /** Add the needs of a decision. Records of another kind, and damaged ones, need nothing. */
+  /** Add the needs of a decision. Records of another kind need nothing. Raises `BadInput` for one that is no JSON. */
   add(record: Sealed): void {
-    let result: Json | undefined;
-    let kind = "";
-    try {
-      result = at(record.content, "outcome", "result");
-      kind = record.kind;
-    } catch (error) {
-      if (!(error instanceof BadInput)) throw error;
-    }
-    if (kind !== "gate.decision" || !isObject(result)) return;
+    if (record.kind !== "gate.decision") return;
+    const result = at(record.content, "outcome", "result");
+    if (!isObject(result)) return;
     if (["human_review", "human_approved"].includes(result.get("decision") as string) && this.asked.size < NEEDS_MAX) {
       this.asked.add(cutText(String(result.get("digest")), DIGEST_SHOWN));
     }

@@ -10,11 +10,11 @@ import type { VerifyOptions } from "../options.ts";
 import type { Sealed } from "../sealed.ts";
 import { type Statement, checkStatement, readStatement } from "../statement.ts";
 import { CHECKS, RUN_CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
-import { ACTION_LINE_MAX, readOwnLines, sealForm } from "./action.ts";
+import { ACTION_LINE_MAX, type ActionLine, readOwnLines, sealForm } from "./action.ts";
 import { type Archive, readSmall } from "./archive.ts";
 import { type RunSeal, runChain } from "./capsules.ts";
 import { dumpDocument } from "./documents.ts";
-import { CAPSULE_LINE_MAX, EVIDENCE_FILE, EvidenceNeeds, RunFilesReader, judgeEvidence, readCapsuleLine } from "./evidence.ts";
+import { CAPSULE_LINE_MAX, type CapsuleLine, EVIDENCE_FILE, EvidenceNeeds, RunFilesReader, judgeEvidence, readCapsuleLine } from "./evidence.ts";
 import { RunJudge } from "./judge.ts";
 import { AIR_ID, CONSTRAINTS, ROW_WIDTH, statementFields } from "./trace.ts";
 
@@ -125,6 +125,7 @@ export async function judgeFiles(name: string, files: Archive, options: VerifyOp
   archive.countDone(ARCHIVE_CHECK);
   let tally = new Tally();
   const fail = (code: string, words: string) => archive.fail(ARCHIVE_CHECK, code, words, place(null, null, MANIFEST));
+  let found: { manifest: Manifest; raw: Uint8Array } | null = null;
   try {
     const raw = readSmall(files, MANIFEST, SMALL_FILE_MAX);
     if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
@@ -133,12 +134,13 @@ export async function judgeFiles(name: string, files: Archive, options: VerifyOp
       const manifest = readManifest(data);
       if (!isSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
       if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
-      tally = await new RunFilesJudge(files, manifest, raw, options, archive).judge(examiners);
+      found = { manifest, raw };
     }
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
     fail("SCHEMA_INVALID", error.message);
   }
+  if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
   tally.merge(archive);
   tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
   return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS, ARCHIVE_CHECK]);
@@ -247,25 +249,13 @@ class RunFilesJudge {
     for (const raw of readOwnLines(this.files.members.get(CAPSULES) ?? nothing, CAPSULE_LINE_MAX)) {
       number++;
       if (judge.stopsReading()) break;
+      let capsule: CapsuleLine;
+      let line: ActionLine | null;
       try {
         if (raw instanceof BadInput) throw raw;
-        const capsule = readCapsuleLine(readJson(raw));
+        capsule = readCapsuleLine(readJson(raw));
         // The line of an action is needed to rebuild its capsule.
-        const line = capsule.hasAction && capsule.chain === chain ? (actions.next().value ?? null) : null;
-        const text = line === null ? null : sealForm(line.action, line.texts);
-        const record = capsule.rebuild(text);
-        if (capsule.chain === chain) {
-          judge.take(record, line, text);
-          last = record;
-          continue;
-        }
-        judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
-        this.needs.add(record);
-        this.reader.addRecord(record, { hasAction: capsule.hasAction });
-        if (this.reader.chains.size > CHAINS_MAX) {
-          this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX} chains; the rest was not read`, CAPSULES);
-          break;
-        }
+        line = capsule.hasAction && capsule.chain === chain ? (actions.next().value ?? null) : null;
       } catch (error) {
         if (!(error instanceof BadInput)) throw error;
         this.fail("SCHEMA_INVALID", `line ${number}: ${error.message}`, CAPSULES);
@@ -273,6 +263,22 @@ class RunFilesJudge {
           this.fail("NOT_READ", REST_UNREAD, CAPSULES);
           break;
         }
+        continue;
+      }
+      const text = line === null ? null : sealForm(line.action, line.texts);
+      const record = capsule.rebuild(text);
+      if (capsule.chain === chain) {
+        judge.take(record, line, text);
+        last = record;
+        continue;
+      }
+      judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
+      // A record that is no JSON at all raises here, and ends the verification: nobody wrote such a file by mistake.
+      this.needs.add(record);
+      this.reader.addRecord(record, { hasAction: capsule.hasAction });
+      if (this.reader.chains.size > CHAINS_MAX) {
+        this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX} chains; the rest was not read`, CAPSULES);
+        break;
       }
     }
     while (!actions.next().done); // Lines after the last capsule of an action.
