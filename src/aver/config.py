@@ -10,6 +10,7 @@
     gate-sessions/     what the gate remembers of sessions between two decisions
     seen.json          the newest heads that this machine has seen
     verified/          how far this machine has verified each ledger's chains
+    protocol/          traces of the protocol: locks of running calls, heads that were seen
 
 A flag overrides the environment, the environment overrides `config.toml`, and `config.toml` overrides the defaults.
 Only `ensure_home` creates a directory, so commands that only read leave no traces.

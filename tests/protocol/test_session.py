@@ -283,6 +283,35 @@ def test_a_rotated_key_joins_anew_by_itself(tmp_path: Path, ledger: Ledger) -> N
         assert again.verify().status != "failed"
 
 
+def test_the_holder_of_an_old_key_adds_nothing(tmp_path: Path, ledger: Ledger) -> None:
+    with open_session(tmp_path, ledger=ledger) as session:
+        reach_executing(session)
+        with ledger.keys.signer("agent:planner").hold() as old:
+            pass
+        ledger.keys.rotate("agent:planner")
+        ledger.record_keys()  # The ledger notes the heads at which the key ended.
+        content: dict[str, Any] = list(ledger.read(session.chain))[1].to_dict()
+        for name in ("at", "by", "v", "key"):
+            content["context"]["environment"]["aver"].pop(name, None)
+        content |= {"id": clock.new_id(), "sequence": 0, "previous_hash": None}
+        content["context"]["environment"]["protocol"] |= {"before": "executing", "after": "executing"}
+        ledger.append(session.chain, content, signer=old)
+        with pytest.raises(IntegrityError) as caught:
+            session.catch_up()
+        assert caught.value.code == "KEY_RETIRED"
+
+
+def test_a_running_session_ends_the_trace_that_it_finds_broken(tmp_path: Path, ledger: Ledger) -> None:
+    with open_session(tmp_path, ledger=ledger) as session:
+        with open_session(tmp_path, ledger=ledger, trace=session.trace) as other:
+            reach_executing(other)
+            change_rationale(ledger, session.chain, 2)
+        with pytest.raises(IntegrityError):
+            session.planner.propose("more")
+        last = list(ledger.read(session.chain))[-1]
+        assert last.kind == "protocol.session_failed"
+
+
 def test_the_operators_rotated_key_joins_anew_by_itself(tmp_path: Path, ledger: Ledger) -> None:
     with open_session(tmp_path, ledger=ledger) as session:
         reach_executing(session)

@@ -161,7 +161,7 @@ class OwnRecords:
             if self._strict_rules is None:
                 from aver.ledger.key_history import heads_at_ends
 
-                history = _read_key_history(self._ledger, self._ring)
+                history = read_key_history(self._ledger, self._ring)
                 self._strict_rules = Rules(self._ring, retired=history.retired)
                 self._heads_at_ends = heads_at_ends(history.ends)
             self._require_unchanged(str(record.chain))
@@ -193,7 +193,7 @@ def _judge(judge: ChainJudge, record: Sealed) -> None:
             raise IntegrityError(found.code, f"{found.place}: {found.words}", evidence=found, advice="run: aver verify")
 
 
-def _read_key_history(ledger: Ledger, ring: Ring) -> KeyHistory:
+def read_key_history(ledger: Ledger, ring: Ring) -> KeyHistory:
     """Return how far retired keys of the ring count. Raises `IntegrityError` if the `keys` chain was cut."""
     from aver.ledger.key_history import KeyHistory, read_history, retirements_by_time
     from aver.ledger.keys_chain import KEYS_CHAIN

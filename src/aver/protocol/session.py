@@ -40,6 +40,7 @@ from aver.capsule.masking.mask import mask
 from aver.capsule.model import Authority
 from aver.capsule.sealed import HoldableSigner, Signer
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
+from aver.keys import StoreSigner
 from aver.keys.ring import ROTATION_PURPOSE
 from aver.keys.statement import Statement
 from aver.ledger import Ledger, open_ledger
@@ -58,6 +59,7 @@ from aver.protocol.statements import (
     PROFILES,
     ContributionFile,
     Join,
+    SeenHead,
     TracePlace,
     digest_json,
     read_contribution,
@@ -171,12 +173,12 @@ class ProtocolSession:
     def catch_up(self) -> None:
         """Read and verify the records that others have appended. Raises `IntegrityError` where one does not count."""
         with self._lock:
-            self._recorded.catch_up()
+            self._read_on()
 
     def view(self, agent: str) -> View:
         """Return what a participant sees now, and what it may say. Raises `NotFound` for anybody else."""
         with self._lock:
-            self._recorded.catch_up()
+            self._read_on()
             return build_view(self.fold, self.find_participant(agent))
 
     def find_participant(self, agent: str) -> Participant:
@@ -261,7 +263,7 @@ class ProtocolSession:
         """Say an event, also one that rests on statements or on a person: for handles. It does what `say` does."""
         with self._lock:
             if agent not in self.fold.participants:
-                self._recorded.catch_up()  # It may have joined since.
+                self._read_on()  # It may have joined since.
             self._renew(agent)
             participant = self.fold.participants.get(agent)
             if participant is None:
@@ -287,7 +289,7 @@ class ProtocolSession:
     ) -> Event:
         """Judge an event and seal it, anew as often as another event comes first: steps 2 to 4."""
         for _ in range(TRIES):
-            self._recorded.catch_up()
+            self._read_on()
             fold = self.fold
             bound = BoundSigner(signer)
             event = replace(event, before=fold.state, after="", signer=bound.fingerprint)
@@ -463,7 +465,7 @@ class ProtocolSession:
         It names the head that this session has seen: the operator cannot seal it into another history.
         """
         with self._lock:
-            self._recorded.catch_up()
+            self._read_on()
             participant, head = self.find_participant(agent), self.fold.head
             assert head is not None
             said = Event(
@@ -508,7 +510,7 @@ class ProtocolSession:
         if problem := find_payload_problem(said.event, payload):
             raise EventRefused("SCHEMA_INVALID", problem, place="payload")
         with self._lock:
-            self._recorded.catch_up()
+            self._read_on()
             self._renew(OPERATOR)
             event = Event(
                 trace=self.trace,
@@ -545,8 +547,7 @@ class ProtocolSession:
 
     def close_chain(self) -> None:
         """Record in `meta` where the trace ends, if this home holds the operator's key."""
-        operator = self.fold.participants[OPERATOR]
-        if BoundSigner(self.ledger.signer()).public == operator.key:
+        if self._find_operator_signer() is not None:
             self.ledger.close_chain(self.chain)
 
     # --- the operator's ends
@@ -568,27 +569,40 @@ class ProtocolSession:
 
     def _resume(self, task: Mapping[str, Any] | None) -> None:
         """Read and verify the trace, and give up calls that nobody can be running any more."""
-        try:
-            self._recorded.catch_up(self._remembered)
-        except IntegrityError as error:
-            self._fail(error)
-            raise
+        self._read_on(self._remembered)
         if self.fold.count == 0:
             raise NotFound(f"there is no trace {self.trace} in this ledger", advice="aver protocol list shows them")
         if task is not None and digest_json(task) != self.fold.task_sha256:
             raise BadInput(f"the trace {self.trace} is about another task", advice="leave the task out to go on")
         self._give_up_lost_calls()
 
+    def _read_on(self, remembered: SeenHead | None = None) -> None:
+        """Read and verify what is new. A record that does not hold ends the trace."""
+        try:
+            self._recorded.catch_up(remembered)
+        except IntegrityError as error:
+            self._fail(error)
+            raise
+
+    def _find_operator_signer(self) -> BoundSigner | None:
+        """Return the operator's signer, if its key is in this home. Never makes a key."""
+        operator, signer = self.fold.participants.get(OPERATOR), self.ledger.signer()
+        if isinstance(signer, StoreSigner) and self.ledger.keys.ring().active(signer.identity) is None:
+            return None
+        bound = BoundSigner(signer)
+        return bound if operator is not None and bound.public == operator.key else None
+
     def _fail(self, error: IntegrityError) -> None:
-        """Seal `session_failed` after a trace that does not hold, if this home holds its operator's key."""
-        operator = self.fold.participants.get(OPERATOR)
-        last = self.ledger.head(self.chain)
-        if operator is None or self.fold.is_over or last.count < self.fold.count:
+        """Seal `session_failed` after a trace that does not hold, if this home holds its operator's key.
+
+        Another history than the one that was seen here is left alone: it is not this session's to end.
+        """
+        if self.fold.is_over or error.code == "ROLLBACK":
             return
         try:
-            bound = BoundSigner(self.ledger.signer())
+            bound, last = self._find_operator_signer(), self.ledger.head(self.chain)
             newest = next(self.ledger.read(self.chain, last.count - 1), None)
-            if bound.public != operator.key or (newest is not None and newest.kind == "protocol.session_failed"):
+            if bound is None or (newest is not None and newest.kind == "protocol.session_failed"):
                 return
             finding = {"code": error.code, "sequence": self.fold.count, "words": error.message[:1000]}
             event = Event(

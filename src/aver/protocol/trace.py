@@ -137,6 +137,8 @@ class ProtocolTrace:
         self.challenges: dict[str, ChallengeStanding] = {}
         self.artifacts: dict[str, int] = {}
         """How each artifact came into the trace, by digest: bits of this module."""
+        self.recorded: dict[str, str] = {}
+        """The names of the artifacts that were recorded by themselves, by digest."""
         self.running: dict[str, None] = {}
         """The executions that have started and not ended."""
         self.open_intents: dict[str, None] = {}

@@ -51,6 +51,8 @@ class View:
     executions: tuple[Mapping[str, Any], ...]
     claims: tuple[Mapping[str, Any], ...]
     challenges: tuple[Mapping[str, Any], ...]
+    artifacts: Mapping[str, str] = field(default_factory=dict)
+    """The names of the artifacts that were recorded by themselves, by digest. Outputs are with their executions."""
     open: Mapping[str, tuple[str, ...]]
     """What waits for somebody, by sort: see `find_open_things`."""
     may_say: tuple[str, ...]
@@ -76,6 +78,7 @@ class View:
             "v": 1,
             **{name: getattr(self, name) for name in names},
             **{name: list(getattr(self, name)) for name in lists},
+            "artifacts": dict(self.artifacts),
             "open": {name: list(ids) for name, ids in self.open.items()},
             "may_say": list(self.may_say),
             "refs": self.refs,
@@ -161,6 +164,7 @@ def build_view(trace: ProtocolTrace, participant: Participant) -> View:
             }
             for each in trace.challenges.values()
         ),
+        artifacts=dict(trace.recorded),
         open=find_open_things(trace, participant.agent),
         may_say=find_admitted_events(trace, role),
     )

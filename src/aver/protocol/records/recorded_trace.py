@@ -3,7 +3,8 @@
 Every record counts only if
 
 1. its stored bytes have their hash, link to the record before, and name this chain (`aver.verdict.ChainJudge`);
-2. the key that the trace binds its agent to has signed it: for the first record a key that this home knows;
+2. the key that the trace binds its agent to has signed it: for the first record a key that this home knows. A key of
+   this home that was retired counts up to the head that the `keys` chain records;
 3. it is an event, in the form of its schema, and the fold admits it.
 
 `RecordedTrace` raises `IntegrityError` at the first record that does not count. It refuses a history that lacks a head
@@ -12,10 +13,12 @@ which it has seen itself, or which this home remembers from before (`aver.protoc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, IntegrityError
+from aver.gate.own_records import read_key_history
 from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
 from aver.ledger import Head, Ledger
@@ -24,6 +27,7 @@ from aver.protocol.rules.step import EventRefused
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
 from aver.verdict import ChainJudge, Rules
+from aver.verdict.chain import Retirement
 
 _SIGNATURE_CHECKS = frozenset({"signature", "signature_pq"})
 
@@ -118,8 +122,21 @@ class RecordedTrace:
         identity = {"name": self.chain, "ledger": self.ledger.id, "tenant": self.ledger.tenant}
         previous = None if fold.head is None else fold.head.hash
         return ChainJudge(
-            Rules(ring), chain=self.chain, start=fold.count, previous=previous, identity=identity, needs_block=True
+            Rules(ring, retired=self._find_retirements()),
+            chain=self.chain,
+            start=fold.count,
+            previous=previous,
+            identity=identity,
+            needs_block=True,
         )
+
+    def _find_retirements(self) -> Mapping[str, Retirement]:
+        """Return how far retired keys of this home count. So the holder of an old key adds nothing to a trace."""
+        own = self.ledger.keys.ring()
+        entries = (own.entry(key.fingerprint) for key in self.fold.keys)
+        if all(entry is None or entry.retired_at is None for entry in entries):
+            return {}
+        return read_key_history(self.ledger, own).retired
 
 
 def _find_joining_operator(record: Sealed) -> PublicKey | None:

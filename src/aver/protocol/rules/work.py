@@ -258,5 +258,6 @@ def judge_artifact_recorded(trace: ProtocolTrace, event: Event) -> TraceStep:
         is_failed = execution is not None and execution.code not in ("", "COMPLETED")
         for digest, _ in blob_references(event.payload["blob"]):
             trace.add_artifact(digest, ARTIFACT_FAILED if is_failed else ARTIFACT_RECORDED)
+            trace.recorded[digest] = event.payload["name"]
 
     return TraceStep(trace.state, apply)

@@ -228,10 +228,11 @@ def uncommitted_change(workspace: str | Path) -> tuple[str, str]:
     lines: list[str] = []
     size = 0
     with tempfile.TemporaryDirectory(prefix="aver-index-") as name:
-        # git may write a fresh index while it compares. It gets a copy: the repository stays as it is.
+        # git may write a fresh index while it compares. It gets a copy: the repository stays as it is. The copy keeps
+        # the time of the index, by which git knows that a file may have changed in the same second.
         index = Path(name) / "index"
         if repository.index.is_file():
-            shutil.copyfile(repository.index, index)
+            shutil.copy2(repository.index, index)
         with open_git(repository, index=index, work_tree=repository.root) as git:
             options = [option for option in _STAGED_DIFF_OPTIONS if option != "--cached"]
             commands = (
