@@ -203,8 +203,9 @@ def test_8_an_agent_in_another_role_than_its_own(trace: StoredTrace) -> None:
 
 
 def test_9_an_event_that_is_stored_twice(audited: StoredTrace, attacker: Attacker) -> None:
-    columns = "chain, {}, tenant, hash, signature, signature_pq, signed_at, signed_by, id, type, kind, key, session, at, canonical"
-    copy = f"INSERT INTO records ({columns.format('sequence')}) SELECT {columns.format('10')} FROM records WHERE {PLACE} AND sequence = 6"
+    columns = "tenant, hash, signature, signature_pq, signed_at, signed_by, id, type, kind, key, session, at, canonical"
+    chosen = f"SELECT chain, 10, {columns} FROM records WHERE {PLACE} AND sequence = 6"
+    copy = f"INSERT INTO records (chain, sequence, {columns}) {chosen}"
     with changed(attacker, copy, "UPDATE chains SET count = 11 WHERE name = 'protocol.t1'"):
         forget(audited.ledger)
         assert first_bad(audited.verify())[::2] == ("SEQUENCE_GAP", 10)

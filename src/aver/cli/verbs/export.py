@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   aver export --out bundle                         export all chains and the meta chain
   aver export --out bundle claude-code.5d2e        export one chain
+  aver export --out bundle protocol.5d2e           export a trace, with the gate's decisions about it
   aver keys export --out keys.json                 then send this file by another channel than the bundle
   aver verify bundle --key keys.json               the receiver checks the bundle with this
   aver log --ledger bundle                         and reads it with this"""
@@ -39,10 +40,15 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger.bundle import export_bundle
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        chains = given.chains or None
+        if chains is not None and any(name.startswith("protocol.") for name in chains):
+            from aver.protocol.judgement.gate_words import add_gate_chains
+
+            chains = add_gate_chains(ledger, chains)
         done = export_bundle(
             ledger,
             Path(given.out),
-            chains=given.chains or None,
+            chains=chains,
             with_meta=given.with_meta,
             blobs=not given.no_blobs,
             force=given.force,
