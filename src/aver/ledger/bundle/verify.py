@@ -260,8 +260,8 @@ class BundleJudge:
         tally.merge(self._shown)
         if only is None:
             self._check_index(head)  # 6., and the rest of 1.
-        report_unrecorded(tally)
         self._examine(is_whole=only is None and not index.part)  # 7.
+        report_unrecorded(tally)  # After the examiners: those of traces vouch for the keys that joined.
         return tally
 
     def _find_limit(self) -> str | None:

@@ -29,7 +29,7 @@ from typing import Any
 from aver.capsule.json_reader import Unreadable, read_json
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.log import debug
-from aver.protocol.events import Event
+from aver.protocol.events import OPERATOR, Event
 from aver.protocol.judgement.gate_words import GateWords
 from aver.protocol.judgement.report import (
     PROFILE_RULES,
@@ -63,6 +63,8 @@ def examine_traces(examination: Examination) -> Tally:
             examiner.examine()
         tally.merge(examiner.tally)
         open_traces += examiner.is_open
+    # The checks are reported in the order in which they were first made.
+    tally.done = {check: tally.done[check] for check in TRACE_CHECKS if check in tally.done}
     if open_traces and not examination.is_single:
         tally.skip(REPORT_CHECK, f"{plural(open_traces, 'trace')} without a report", matters=False)
         if REPORT_CHECK in tally.done:
@@ -108,8 +110,12 @@ class _TraceExaminer:
             self._skip_all("the key of the trace's operator is not known here")
         elif judge.broken is not None:
             self._report_broken(judge.broken)
-        elif judge.audit is None:
-            self._report_open(judge.trace)
+        else:
+            # The operator has sealed the joins of these keys. That stands for their records in the `keys` chain.
+            joined = (each.key.ed25519 for each in judge.trace.bound_keys.values() if each.role != OPERATOR)
+            self.tally.vouched = {f"{key} {self._chain.name}" for key in joined}
+            if judge.audit is None:
+                self._report_open(judge.trace)
 
     # --- the report
 
@@ -125,8 +131,13 @@ class _TraceExaminer:
         data = self._read_report(payload["report"]["blob"]["digest"])
         if data is None:
             return
+        absent = [each["sha256"] for each in report.content["artifacts"] if each["state"] != "here"]
+        if absent and data != report.data:
+            # The auditor may have seen them. That they are gone is reported with the record that refers to them.
+            self._skip(REPORT_CHECK, f"an artifact is not here or was changed, such as {absent[0]}")
+            return
         self.tally.count_done(REPORT_CHECK)
-        problem = self._find_difference(report, data)
+        problem = _find_difference(report, data)
         unknown = [PROFILE_RULES["unknown_key"][self._judge.trace.profile]] if payload["keys"]["unknown"] else []
         status = worst_audit_status(report.status, status_of(unknown))
         if not problem and payload["status"] != status:
@@ -166,25 +177,6 @@ class _TraceExaminer:
             self._skip(REPORT_CHECK, f"the report has the version {version}; this Aver makes {REPORT_VERSION}")
             return None
         return data
-
-    def _find_difference(self, report: Report, data: bytes) -> str:
-        """The first part in which the auditor's report is not the one that the trace gives; empty if it is the same."""
-        if data == report.data:
-            return ""
-        absent = [each["sha256"] for each in report.content["artifacts"] if each["state"] != "here"]
-        if absent:
-            # The auditor may have seen them. That they are gone is reported with the record that refers to them.
-            self._skip(REPORT_CHECK, f"an artifact is not here or was changed, such as {absent[0]}")
-            return ""
-        try:
-            found = read_json(data)
-        except Unreadable:
-            found = None
-        if not isinstance(found, dict):
-            return "the auditor's report is not one"
-        names = sorted(found.keys() | report.content.keys())
-        name = next((name for name in names if found.get(name) != report.content.get(name)), "form")
-        return f"the auditor's report is not what the trace gives: {name} differs"
 
     def _examine_keys(self, event: Event) -> None:
         """Hold the auditor's account of the keys that it knew to those that the trace binds."""
@@ -254,6 +246,21 @@ class _TraceExaminer:
         place = Place(self._chain.name, sequence)
         debug("protocol", "%s at %s: %s", code, place, words)
         self.tally.add(Finding(check, status, code, make_printable(words), place))
+
+
+def _find_difference(report: Report, data: bytes) -> str:
+    """The first part in which the auditor's report is not the one that the trace gives; empty if it is the same."""
+    if data == report.data:
+        return ""
+    try:
+        found = read_json(data)
+    except Unreadable:
+        found = None
+    if not isinstance(found, dict):
+        return "the auditor's report is not one"
+    names = sorted(found.keys() | report.content.keys())
+    name = next((name for name in names if found.get(name) != report.content.get(name)), "form")
+    return f"the auditor's report is not what the trace gives: {name} differs"
 
 
 def _is_unfinished(found: Mapping[str, Any]) -> bool:

@@ -42,6 +42,10 @@ def describe_finding(found: Mapping[str, Any], content: Mapping[str, Any]) -> st
         failing = [each for each in judged if not each["holds"] and each["place"] == item]
         shown = "; ".join(_describe_result(each) for each in failing) or "an item does not hold"
         return f"{kind} {subject}, item {item}: {shown}"
+    if found["check"] == "executions" and code == "ROLE_POLICY_VIOLATION":
+        return f"no decision of the gate allows this call; it names the decision {subject}"
+    if found["check"] == "intents" and code == "ROLE_POLICY_VIOLATION":
+        return f"the gate found a risk that needs the critics' approval, and they have not approved intent {subject}"
     words = _FINDING_WORDS.get(code) or load_codes()[code].meaning if code in load_codes() else code
     return f"{words} ({subject})" if subject else words
 

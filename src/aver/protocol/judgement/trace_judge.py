@@ -102,7 +102,9 @@ class TraceJudge:
         try:
             event = read_event(record)
         except BadInput as error:
-            self._break("order", "SCHEMA_INVALID", expected, None, error.message)
+            is_bare = _is_claim_without_evidence(record)
+            check, code = ("claims", "CLAIM_UNPROVEN") if is_bare else ("order", "SCHEMA_INVALID")
+            self._break(check, code, expected, None, error.message)
             return None
         if event.sequence != expected:
             self._break("append_only", "SEQUENCE_GAP", expected, None, f"record {expected} is missing")
@@ -230,6 +232,14 @@ class TraceJudge:
                 artifact.failure_from = event.sequence
         if execution is not None and event.name == "artifact_recorded":
             self._recorded_for.setdefault(execution, []).extend(digests)
+
+
+def _is_claim_without_evidence(record: Sealed) -> bool:
+    """Whether the only fault of a record that is no event may be that it claims something and names no evidence."""
+    try:
+        return record.kind == "protocol.claim_issued" and record.content["outcome"]["result"]["evidence"] == []
+    except (BadInput, AttributeError, KeyError, TypeError):
+        return False
 
 
 def _find_check(event: Event, code: str, place: str) -> str:
