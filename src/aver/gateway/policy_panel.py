@@ -130,7 +130,7 @@ class PolicyPanel:
             first, second = (_require_answer(answer, question, server_id) for server_id, answer in enumerate(answers))
         except AverError as error:
             self.answer = replace(refusal, reason_code=POLICY_UNAVAILABLE, detail=error.message)
-            return build_refusal(action.digest, gate, gate_id or "", f"no policy decision: {error.message}")
+            return build_refusal(action.digest, gate, gate_id or "", f"no policy decision: {error}")
         own = answers[0].decision if isinstance(answers[0], PolicyEvaluation) else None
         decision = own or decide(action, facts, inputs.apply_to(gate), gate_id=gate_id, effects=effects)
         if gate_id and decision.gate_id != gate_id:
