@@ -58,6 +58,9 @@ def test_secrets_are_not_read_by_their_names(workspace: Path) -> None:
         "stat ~/.ssh/id_rsa",
         "ls ~/.aver",
         "grep '' $(ls .env)",
+        "git add $(ls .env)",
+        "cp $(ls .env) x.txt",
+        'x=$(ls .env); git add "$x"',
         "ls .env | xargs -0 cat",
         "mv .env x && ls x",
     )

@@ -287,6 +287,9 @@ def _list_unset_of(node: CommandNode, known: set[str]) -> Iterator[str]:
         case SimpleCommand():
             words += (*node.words, *(given.value for given in node.assignments))
             yield from _list_unset_in(words, known)
+            if node.words and _read_text(node.words[0]) == "let":
+                for word in node.words[1:]:
+                    yield from _list_unset_names(word.source, known)
             for given in node.assignments:
                 if f"{given.name}[" not in known:
                     yield from _list_unset_names(given.computed, known)

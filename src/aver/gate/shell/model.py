@@ -171,7 +171,9 @@ class CommandReport(EffectReport):
         writes = tuple(self.writes) if self.redirected == self.noted else ()
         commands, unclear = tuple(self._commands), tuple(self.unclear)
         is_fully_listed = bool(commands) and not unclear and not self.has_open_parts
-        effects = tuple(self.effects) if unclear else drop_listed_secrets(self.effects)
+        # A word that is not known may be a name that the command lists: `git add $(ls .env)`.
+        is_known = all(word.is_known for command in commands for word in command.arguments)
+        effects = drop_listed_secrets(self.effects) if is_known and not unclear else tuple(self.effects)
         return CommandAnalysis(commands, effects, unclear, writes, is_fully_listed)
 
 
