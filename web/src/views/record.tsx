@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { Value } from "../parts/json.tsx";
 import { Copy, Hex, Text, Time, visible } from "../parts/text.tsx";
+import { TryToChange } from "../parts/tamper.tsx";
 import { FindingCard, Mark } from "../parts/verdict.tsx";
 import { pins } from "../source/pins.ts";
 import { connection, contents, findingsOf, link, pinnedKeys } from "../state.ts";
@@ -91,6 +92,7 @@ export function RecordView({ chain, place }: { chain: string; place: number }): 
         </dl>
         {detail.findings.map((finding, at) => <p key={at} class="beside"><strong>{finding.code}</strong> <Text>{finding.words}</Text></p>)}
       </section>
+      <TryToChange chain={chain} place={place} sequence={detail.row.sequence} />
       <section class="section">
         <h2>Exact bytes</h2>
         <p><Copy text={detail.canonical} label="copy the text that was hashed" /></p>
