@@ -17,11 +17,12 @@ import pytest
 from aver import Capsule, Ledger
 from aver.ledger.bundle import export_bundle
 from support.bundles import change_chain
-from support.page_verdicts import VERIFIER
+from support.page_verdicts import ROOT, VERIFIER
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 PAGE = VERIFIER.parent / "index.html"
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SWITCHES = [
     *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
@@ -273,6 +274,24 @@ def test_no_view_is_wider_than_the_window(page: Any, bundle: Path, width: int, s
         page.evaluate("view => { location.hash = view; }", view)
         page.wait_for_timeout(150)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_is_accessible(chromium: Any, bundle: Path, scheme: str) -> None:
+    """By axe, with the rules of WCAG 2.2 AA."""
+    if not AXE.is_file():
+        pytest.fail("axe-core is not installed; run: make test-browser")
+    change_chain(lambda records: records.pop(7), "claude-code.hostile")(bundle)
+    context = chromium.new_context(color_scheme=scheme, bypass_csp=True)  # Only so that axe can be put in.
+    page = context.new_page()
+    open_folder(page, bundle)
+    page.evaluate(AXE.read_text())
+    for view in ("#/", "#/sessions", "#/chains", "#/keys", "#/s/claude-code.hostile", "#/c/codex.two/1", "#/open"):
+        page.evaluate("view => { location.hash = view; }", view)
+        page.wait_for_timeout(400)
+        found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})")
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == [], view
+    context.close()
 
 
 @pytest.fixture

@@ -16364,11 +16364,21 @@
 			should = place + 1n;
 			said = says;
 		});
-		for (const rest of byPlace.values()) for (const finding of rest) if (finding.status === "failed") entries.push({
-			sort: "break",
-			finding,
-			height: CARD_HEIGHT
-		});
+		const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed" && finding.place.sequence !== null);
+		const codes = new Set(rest.map((finding) => finding.code));
+		for (const code of codes) {
+			const same = rest.filter((finding) => finding.code === code);
+			const first = same[0];
+			const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
+			entries.push({
+				sort: "break",
+				finding: {
+					...first,
+					words
+				},
+				height: CARD_HEIGHT
+			});
+		}
 		return entries;
 	}
 	var SORTS = {
@@ -16388,6 +16398,7 @@
 		return /* @__PURE__ */ a("a", {
 			class: `row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`,
 			href: link("c", chain, row.place),
+			tabIndex: -1,
 			children: [
 				/* @__PURE__ */ a("span", {
 					class: "time",
@@ -16541,7 +16552,8 @@
 				/* @__PURE__ */ a("div", {
 					ref: box,
 					class: "timeline",
-					role: "feed",
+					role: "region",
+					"aria-label": "Records; j and k move, Enter opens one",
 					"aria-busy": rows === null,
 					tabIndex: 0,
 					onScroll: (event) => setTop(event.currentTarget.scrollTop),
@@ -16557,6 +16569,7 @@
 					},
 					children: [rows === null && !words ? Array.from({ length: 12 }, (_, at) => /* @__PURE__ */ a("div", { class: "row loading" }, at)) : null, /* @__PURE__ */ a("div", {
 						class: "space",
+						role: "list",
 						ref: (element) => {
 							if (element) element.style.height = `${total}px`;
 						},
@@ -16564,6 +16577,9 @@
 							const index = from + at;
 							return /* @__PURE__ */ a("div", {
 								class: "entry",
+								role: "listitem",
+								"aria-posinset": index + 1,
+								"aria-setsize": entries.length,
 								ref: (element) => {
 									if (element) {
 										element.style.top = `${tops[index]}px`;
@@ -17294,13 +17310,13 @@
 		});
 		const given = [...value].filter(([, item]) => !isEmpty(item));
 		const others = [...value.keys()].filter((key) => isEmpty(value.get(key)));
-		return /* @__PURE__ */ a("dl", {
+		return /* @__PURE__ */ a("div", {
 			class: "members",
 			children: [
-				given.slice(0, ITEMS_MAX).map(([key, item]) => /* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: /* @__PURE__ */ a(Text, { children: key }) }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Value, {
+				/* @__PURE__ */ a("dl", { children: given.slice(0, ITEMS_MAX).map(([key, item]) => /* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: /* @__PURE__ */ a(Text, { children: key }) }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Value, {
 					value: item,
 					depth: depth + 1
-				}) })] }, key)),
+				}) })] }, key)) }),
 				given.length > ITEMS_MAX ? /* @__PURE__ */ a("p", {
 					class: "beside",
 					children: [given.length - ITEMS_MAX, " more, in the exact bytes below"]
@@ -17472,9 +17488,9 @@
 					class: "section seal",
 					children: [
 						/* @__PURE__ */ a("h2", { children: "Seal" }),
-						/* @__PURE__ */ a("dl", {
+						/* @__PURE__ */ a("div", {
 							class: "members",
-							children: [
+							children: /* @__PURE__ */ a("dl", { children: [
 								/* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: "SHA3-256, computed here" }), /* @__PURE__ */ a("dd", { children: [
 									/* @__PURE__ */ a(Mark, { name: isSame ? "verified" : "failed" }),
 									" ",
@@ -17518,7 +17534,7 @@
 									class: "soft",
 									children: "none"
 								}) })] })
-							]
+							] })
 						}),
 						detail.findings.map((finding, at) => /* @__PURE__ */ a("p", {
 							class: "beside",
