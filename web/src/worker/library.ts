@@ -33,7 +33,9 @@ import type {
 } from "./protocol.ts";
 
 /** Records of a chain that the page lists. A longer chain is verified whole, and listed up to here. */
-const LISTED_MAX = 100_000;
+const LISTED_MAX = 50_000;
+/** Records of a chain that stay in memory. Of a longer chain, only the rows do, and a record is read again when opened. */
+const KEPT_MAX = 5_000;
 /** Characters of a summary in a row. */
 const SUMMARY_MAX = 240;
 
@@ -43,8 +45,8 @@ export class Library {
   private readonly ed25519: Ed25519;
   private thing: OpenedThing | null = null;
   private contents: Contents | null = null;
-  /** The records of the chain that was read last. */
-  private read: { chain: string; items: Item[]; isCut: boolean } | null = null;
+  /** The records of the short chain that was read last. */
+  private kept: { chain: string; items: Item[] } | null = null;
 
   constructor(ed25519: Ed25519) {
     this.ed25519 = ed25519;
@@ -53,7 +55,7 @@ export class Library {
   /** Look at a thing and say what it holds. Raises `NotJudged` if a page cannot read it. */
   async open(thing: OpenedThing): Promise<Contents> {
     this.thing = thing;
-    this.read = null;
+    this.kept = null;
     this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
     return this.contents;
   }
@@ -136,12 +138,15 @@ export class Library {
 
   /** The hashes of the meta chain, in order; none where there is no meta chain. */
   private async readMetaHashes(): Promise<string[]> {
+    const hashes: string[] = [];
     try {
-      return (await this.readChain("meta")).items.map((item) => (item instanceof Sealed ? item.hash : ""));
+      for await (const items of this.readBatches("meta")) {
+        for (const item of items) hashes.push(item instanceof Sealed ? item.hash : "");
+      }
     } catch (error) {
-      if (error instanceof BadInput) return [];
-      throw error;
+      if (!(error instanceof BadInput)) throw error;
     }
+    return hashes;
   }
 
   /** What the records of a chain add up to. */
@@ -178,14 +183,30 @@ export class Library {
 
   /** The records of a chain as rows. */
   async rows(chain: string): Promise<Results["rows"]> {
-    const { items, isCut } = await this.readChain(chain);
-    return { rows: items.map(describeRow), isCut };
+    const rows: RecordRow[] = [];
+    let items: Item[] = [];
+    for await (const batch of this.readBatches(chain)) {
+      for (const item of batch) rows.push(describeRow(item, rows.length));
+      items = rows.length <= KEPT_MAX ? [...items, ...batch] : [];
+      if (rows.length >= LISTED_MAX) break;
+    }
+    this.kept = rows.length <= KEPT_MAX ? { chain, items } : null;
+    return { rows: rows.slice(0, LISTED_MAX), isCut: rows.length >= LISTED_MAX };
+  }
+
+  private async findRecord(chain: string, place: number): Promise<Item | undefined> {
+    if (this.kept?.chain === chain) return this.kept.items[place];
+    let before = 0;
+    for await (const batch of this.readBatches(chain)) {
+      if (place < before + batch.length) return batch[place - before];
+      before += batch.length;
+    }
+    return undefined;
   }
 
   /** One record, judged by itself. */
   async record(chain: string, place: number, keys: PinnedKey[]): Promise<RecordDetail> {
-    const { items } = await this.readChain(chain);
-    const item = items[place];
+    const item = await this.findRecord(chain, place);
     if (item === undefined) throw new NotJudged(`there is no record ${place} in ${chain}`);
     if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
     const ring = makeRing(keys);
@@ -211,21 +232,6 @@ export class Library {
     if (ring.lookup(record.signed_by).length) return null;
     const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];
     return key === undefined ? null : this.ed25519.verify(key, record.hash, record.signature);
-  }
-
-  private async readChain(chain: string): Promise<{ items: Item[]; isCut: boolean }> {
-    if (this.read?.chain === chain) return this.read;
-    const items: Item[] = [];
-    let isCut = false;
-    for await (const batch of this.readBatches(chain)) {
-      items.push(...batch);
-      if (items.length >= LISTED_MAX) {
-        isCut = true;
-        break;
-      }
-    }
-    this.read = { chain, items: items.slice(0, LISTED_MAX), isCut };
-    return this.read;
   }
 
   private async *readBatches(chain: string): AsyncGenerator<Item[]> {
@@ -326,9 +332,10 @@ function text(value: Json | undefined): string {
   return value instanceof JsonNumber ? value.text : "";
 }
 
+/** The content of a record, for showing. It is not kept with the record: it takes many times the memory of its text. */
 function safeContent(record: Sealed): Json | undefined {
   try {
-    return record.value;
+    return record.canonical.isWellFormed() ? readJson(record.canonical) : undefined;
   } catch (error) {
     if (error instanceof BadInput) return undefined;
     throw error;
