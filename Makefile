@@ -43,7 +43,7 @@ test-all: $(READY)-more $(READY)-web $(READY)-browser
 test-clients: $(READY)-test
 	@$(BIN)/python -m pytest -m clients tests/clients
 
-test-browser: $(READY)-browser
+test-browser: $(READY)-browser $(READY)-web
 	@$(BIN)/python -m pytest -m browser tests/explorer $(ARGS)
 
 # The built page is committed, so that installing Aver needs neither Node.js nor npm.

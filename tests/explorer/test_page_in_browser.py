@@ -17,11 +17,12 @@ import pytest
 from aver import Capsule, Ledger
 from aver.ledger.bundle import export_bundle
 from support.bundles import change_chain
-from support.page_verdicts import VERIFIER
+from support.page_verdicts import ROOT, VERIFIER
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 PAGE = VERIFIER.parent / "index.html"
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SWITCHES = [
     *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
@@ -197,16 +198,100 @@ def test_loose_capsules_and_what_is_no_record(page: Any, bundle: Path, tmp_path:
     assert "is nothing that Aver can verify" in page.get_by_role("alert").inner_text()
 
 
+def test_figures_of_sessions_are_counted_from_the_records(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    page.evaluate("location.hash = '#/sessions'")
+    row = page.locator("table.sessions tbody tr").filter(has_text="claude-code").filter(has_text="300")
+    row.wait_for()
+    page.get_by_label("Tool").select_option("codex")
+    assert page.locator("table.sessions tbody tr").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("label", "code"),
+    [
+        ("Flip a character", "HASH_MISMATCH"),
+        ("Edit its summary", "HASH_MISMATCH"),
+        ("Edit it, and give it the right hash", "SIG_INVALID"),
+        ("Drop it", "SEQUENCE_GAP"),
+        ("Insert it twice", "SEQUENCE_GAP"),
+        ("Swap it with the next", "SEQUENCE_GAP"),
+        ("Cut the chain here", "TRUNCATED"),
+    ],
+)
+def test_changed_copy_breaks_and_the_records_do_not(
+    page: Any, bundle: Path, ledger: Ledger, label: str, code: str
+) -> None:
+    open_folder(page, bundle)
+    pin(page, key_of(ledger))
+    page.locator(".band.verified").wait_for(timeout=60_000)
+    page.evaluate("location.hash = '#/c/codex.two/1'")
+    page.get_by_role("button", name=label, exact=True).click()
+    page.locator(".band.failed").wait_for(timeout=60_000)
+    assert code in page.locator(".band .finding").first.inner_text()
+    assert "copy" in page.locator("main.is-copy .copy").inner_text().lower()
+    page.get_by_role("button", name="Back to the records").click()
+    page.locator(".band.verified").wait_for(timeout=60_000)
+    assert page.locator("main.is-copy").count() == 0
+
+
+def test_site_that_was_rolled_back_is_noticed(page: Any, site: Path, ledger: Ledger, tmp_path: Path) -> None:
+    shutil.copytree(site, tmp_path / "earlier")
+    ledger.append("codex.two", Capsule(type="tool", trigger={"source": "test", "request": "one more"}))
+    ledger.close_chain("codex.two")
+    export_bundle(ledger, site, html=True, force=True)
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(QuietHandler, directory=str(site))
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page.goto(f"http://localhost:{server.server_port}/")
+        page.locator(JUDGED).wait_for(timeout=60_000)
+        pin(page, key_of(ledger))
+        page.locator(".band.verified").wait_for(timeout=60_000)
+        shutil.rmtree(site)
+        shutil.copytree(tmp_path / "earlier", site)
+        page.reload()
+        page.locator(".band.failed").wait_for(timeout=60_000)
+        assert "ROLLBACK" in page.locator(".band .finding").first.inner_text()
+        server.shutdown()
+
+
 @pytest.mark.parametrize("width", [320, 720, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_view_is_wider_than_the_window(page: Any, bundle: Path, width: int, scheme: str) -> None:
     page.set_viewport_size({"width": width, "height": 700})
     page.emulate_media(color_scheme=scheme)
     open_folder(page, bundle)
-    for view in ("#/", "#/chains", "#/keys", "#/s/claude-code.hostile", "#/c/claude-code.hostile/3", "#/open"):
+    for view in (
+        "#/",
+        "#/sessions",
+        "#/chains",
+        "#/keys",
+        "#/s/claude-code.hostile",
+        "#/c/claude-code.hostile/3",
+        "#/open",
+    ):
         page.evaluate("view => { location.hash = view; }", view)
         page.wait_for_timeout(150)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_is_accessible(chromium: Any, bundle: Path, scheme: str) -> None:
+    """By axe, with the rules of WCAG 2.2 AA."""
+    if not AXE.is_file():
+        pytest.fail("axe-core is not installed; run: make test-browser")
+    change_chain(lambda records: records.pop(7), "claude-code.hostile")(bundle)
+    context = chromium.new_context(color_scheme=scheme, bypass_csp=True)  # Only so that axe can be put in.
+    page = context.new_page()
+    open_folder(page, bundle)
+    page.evaluate(AXE.read_text())
+    for view in ("#/", "#/sessions", "#/chains", "#/keys", "#/s/claude-code.hostile", "#/c/codex.two/1", "#/open"):
+        page.evaluate("view => { location.hash = view; }", view)
+        page.wait_for_timeout(400)
+        found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})")
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == [], view
+    context.close()
 
 
 @pytest.fixture

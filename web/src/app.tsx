@@ -3,20 +3,23 @@
 import { effect } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { CopyStrip } from "./parts/tamper.tsx";
 import { VerdictChip } from "./parts/verdict.tsx";
 import { Text } from "./parts/text.tsx";
 import { loadPins } from "./source/pins.ts";
 import { openSite } from "./source/site.ts";
-import { contents, link, openThing, opening, problem, route, usesUtc, verifyThing } from "./state.ts";
+import { changed, contents, link, openThing, opening, problem, route, usesUtc, verifyThing } from "./state.ts";
 import { ChainView } from "./views/chain.tsx";
 import { ChainsView } from "./views/chains.tsx";
 import { KeysView } from "./views/keys.tsx";
 import { OpenView } from "./views/open.tsx";
 import { OverviewView } from "./views/overview.tsx";
 import { RecordView } from "./views/record.tsx";
+import { SessionsView } from "./views/sessions.tsx";
 
 const KEYS: [string, string][] = [
   ["g o", "overview"],
+  ["g s", "sessions"],
   ["g c", "chains"],
   ["g k", "keys"],
   ["g f", "verify a file"],
@@ -32,6 +35,7 @@ function CurrentView(): JSX.Element {
   const [view = "", chain = "", place] = route.value;
   if (contents.value === null || view === "open") return <OpenView />;
   if (view === "chains") return <ChainsView />;
+  if (view === "sessions") return <SessionsView />;
   if (view === "keys") return <KeysView />;
   if (view === "s") return <ChainView key={chain} chain={chain} wanted={place} />;
   if (view === "c" && /^\d{1,12}$/.test(place ?? "")) return <RecordView chain={chain} place={Number(place)} />;
@@ -46,7 +50,7 @@ function App(): JSX.Element {
     const onKey = (event: KeyboardEvent) => {
       const isTyping = event.target instanceof HTMLElement && event.target.matches("input, textarea, select");
       if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-      const views: Record<string, string> = { o: link(""), c: link("chains"), k: link("keys"), f: link("open") };
+      const views: Record<string, string> = { o: link(""), s: link("sessions"), c: link("chains"), k: link("keys"), f: link("open") };
       if (isGoing && views[event.key]) location.hash = views[event.key] as string;
       else if (event.key === "?") setHelp(true);
       else if (event.key === "Escape") setHelp(false);
@@ -78,11 +82,13 @@ function App(): JSX.Element {
       </header>
       <nav class="rail" aria-label="Views">
         {isOpen ? entry(link(""), "Overview", view === "") : null}
+        {isOpen ? entry(link("sessions"), "Sessions", view === "sessions") : null}
         {isOpen ? entry(link("chains"), "Chains", view === "chains" || view === "s" || view === "c") : null}
         {entry(link("keys"), "Keys", view === "keys")}
         {entry(link("open"), "Verify a file", view === "open" || !isOpen)}
       </nav>
-      <main id="main" tabIndex={-1}>
+      <main id="main" tabIndex={-1} class={changed.value ? "is-copy" : ""}>
+        <CopyStrip />
         {opening.value && isOpen ? <p class="strip" role="status">{opening.value} …</p> : null}
         {view === "keys" && !isOpen ? <KeysView /> : <CurrentView />}
       </main>

@@ -27,16 +27,18 @@ export function Value({ value, depth = 0 }: { value: Json; depth?: number }): JS
   const given = [...value].filter(([, item]) => !isEmpty(item));
   const others = [...value.keys()].filter((key) => isEmpty(value.get(key) as Json));
   return (
-    <dl class="members">
-      {given.slice(0, ITEMS_MAX).map(([key, item]) => (
-        <div key={key}>
-          <dt><Text>{key}</Text></dt>
-          <dd><Value value={item} depth={depth + 1} /></dd>
-        </div>
-      ))}
+    <div class="members">
+      <dl>
+        {given.slice(0, ITEMS_MAX).map(([key, item]) => (
+          <div key={key}>
+            <dt><Text>{key}</Text></dt>
+            <dd><Value value={item} depth={depth + 1} /></dd>
+          </div>
+        ))}
+      </dl>
       {given.length > ITEMS_MAX ? <p class="beside">{given.length - ITEMS_MAX} more, in the exact bytes below</p> : null}
       {others.length ? <p class="beside">Empty: <Text>{others.slice(0, ITEMS_MAX).join(", ")}</Text></p> : null}
-    </dl>
+    </div>
   );
 }
 

@@ -1,12 +1,12 @@
 /**
  * The keys that the reader pinned, with where they came from and when. They are kept in this browser, per origin; on
- * file://, where pages may share one store, nothing is kept.
+ * file://, where pages may share one store, nothing is kept. The same store remembers the head of each ledger's meta chain.
  */
 
 import { signal } from "@preact/signals";
 import { readJson } from "../verify/json.ts";
 import { PublicKey, readRingEntry } from "../verify/ring.ts";
-import type { PinnedKey } from "../worker/protocol.ts";
+import type { PinnedKey, RememberedHead } from "../worker/protocol.ts";
 
 export interface Pin extends PinnedKey {
   origin: string;
@@ -20,7 +20,10 @@ const KEPT = location.protocol !== "file:";
 function openStore(): Promise<IDBDatabase> {
   return new Promise((resolve, reject) => {
     const opening = indexedDB.open("aver", 1);
-    opening.onupgradeneeded = () => opening.result.createObjectStore("pins", { keyPath: "publicKey" });
+    opening.onupgradeneeded = () => {
+      opening.result.createObjectStore("pins", { keyPath: "publicKey" });
+      opening.result.createObjectStore("heads", { keyPath: "ledger" });
+    };
     opening.onsuccess = () => resolve(opening.result);
     opening.onerror = () => reject(opening.error);
   });
@@ -59,6 +62,31 @@ async function change(work: (store: IDBObjectStore) => void): Promise<void> {
     work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
   } catch {
     // The pin holds for this visit.
+  }
+}
+
+/** The head of a ledger's meta chain that this browser saw last; null where it saw none. */
+export async function recallHead(ledger: string): Promise<RememberedHead | null> {
+  if (!KEPT) return null;
+  try {
+    const asking = (await openStore()).transaction("heads").objectStore("heads").get(ledger);
+    return await new Promise((resolve) => {
+      asking.onsuccess = () => resolve((asking.result as RememberedHead | undefined) ?? null);
+      asking.onerror = () => resolve(null);
+    });
+  } catch {
+    return null;
+  }
+}
+
+/** Remember the head of a ledger's meta chain, unless a longer one is remembered. */
+export async function rememberHead(ledger: string, head: RememberedHead): Promise<void> {
+  const before = await recallHead(ledger);
+  if (!KEPT || (before !== null && before.count >= head.count)) return;
+  try {
+    (await openStore()).transaction("heads", "readwrite").objectStore("heads").put({ ledger, count: head.count, hash: head.hash });
+  } catch {
+    // The next visit has nothing to compare with.
   }
 }
 

@@ -70,8 +70,9 @@ async function loadTwin(at: number, name: string, hands: DataWindow): Promise<Bl
   return new Response(unpacked).blob();
 }
 
+/** Read a file of the bundle. Not from the cache: a server that went back to older files would answer "not modified". */
 async function fetchFile(name: string): Promise<Blob> {
-  const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-cache" });
+  const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-store" });
   if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`);
   return answer.blob();
 }

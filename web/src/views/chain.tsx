@@ -54,9 +54,14 @@ function arrange(rows: RecordRow[], findings: Finding[]): Entry[] {
     should = place + 1n;
     said = says;
   });
-  // Findings beyond the last record: the end was cut.
-  for (const rest of byPlace.values()) {
-    for (const finding of rest) if (finding.status === "failed") entries.push({ sort: "break", finding, height: CARD_HEIGHT });
+  // Findings beyond the last record: the end was cut. Index, summary, head and meta may all say so; one card is enough.
+  const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed" && finding.place.sequence !== null);
+  const codes = new Set(rest.map((finding) => finding.code));
+  for (const code of codes) {
+    const same = rest.filter((finding) => finding.code === code);
+    const first = same[0] as Finding;
+    const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
+    entries.push({ sort: "break", finding: { ...first, words }, height: CARD_HEIGHT });
   }
   return entries;
 }
@@ -68,7 +73,7 @@ function Row({ entry, chain, isSelected }: { entry: Extract<Entry, { sort: "row"
   const isFailed = findings.some((one) => one.status === "failed");
   const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status : "";
   return (
-    <a class={`row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`} href={link("c", chain, row.place)}>
+    <a class={`row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`} href={link("c", chain, row.place)} tabIndex={-1}>
       <span class="time"><Time short>{row.at}</Time></span>
       <span class="node" aria-hidden="true" />
       <span class="sequence figure">{row.sequence || row.place}</span>
@@ -153,7 +158,8 @@ export function ChainView({ chain, wanted }: { chain: string; wanted: string | u
       <div
         ref={box}
         class="timeline"
-        role="feed"
+        role="region"
+        aria-label="Records; j and k move, Enter opens one"
         aria-busy={rows === null}
         tabIndex={0}
         onScroll={(event) => setTop(event.currentTarget.scrollTop)}
@@ -169,11 +175,11 @@ export function ChainView({ chain, wanted }: { chain: string; wanted: string | u
         }}
       >
         {rows === null && !words ? Array.from({ length: 12 }, (_, at) => <div key={at} class="row loading" />) : null}
-        <div class="space" ref={(element) => { if (element) element.style.height = `${total}px`; }}>
+        <div class="space" role="list" ref={(element) => { if (element) element.style.height = `${total}px`; }}>
           {entries.slice(from, to).map((entry, at) => {
             const index = from + at;
             return (
-              <div class="entry" key={index} ref={(element) => { if (element) { element.style.top = `${tops[index]}px`; element.style.height = `${entry.height}px`; } }}>
+              <div class="entry" role="listitem" aria-posinset={index + 1} aria-setsize={entries.length} key={index} ref={(element) => { if (element) { element.style.top = `${tops[index]}px`; element.style.height = `${entry.height}px`; } }}>
                 {entry.sort === "row" ? <Row entry={entry} chain={chain} isSelected={index === selected} /> : null}
                 {entry.sort === "break" ? <div class={`break${index === selected ? " selected" : ""}`}><Mark name="failed" /><FindingCard finding={entry.finding} /></div> : null}
                 {entry.sort === "missing" ? <div class="missing">{entry.words}</div> : null}

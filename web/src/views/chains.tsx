@@ -14,7 +14,7 @@ const SHOWN_MAX = 100;
 const FINDINGS_KEPT = 100;
 
 /** The state of one chain, as far as the verdict tells it. */
-function ChainMark({ chain }: { chain: string }): JSX.Element {
+export function ChainMark({ chain }: { chain: string }): JSX.Element {
   const whole = verdict.value;
   if (whole === null) return <><Mark name="not judged" /> <span>not judged</span></>;
   if (whole.status === "verified") return <><Mark name="verified" /> <span>verified</span></>;

@@ -3,14 +3,17 @@
 import type { JSX } from "preact";
 import { VerdictBand } from "../parts/verdict.tsx";
 import { Text, plural } from "../parts/text.tsx";
-import { contents } from "../state.ts";
+import { contents, link } from "../state.ts";
 import { ChainTable } from "./chains.tsx";
+import { listSessions } from "./sessions.tsx";
+
+/** Sessions on the first screen. */
+const LATEST = 12;
 
 export function OverviewView(): JSX.Element {
   const whole = contents.value;
   if (whole === null) return <p class="strip">Nothing is open.</p>;
-  const sessions = whole.chains.filter((chain) => !["meta", "keys"].includes(chain.id));
-  const latest = [...sessions].sort((one, other) => (one.endedAt < other.endedAt ? 1 : -1)).slice(0, 12);
+  const sessions = listSessions();
   return (
     <>
       <h1><Text>{whole.name}</Text></h1>
@@ -18,10 +21,11 @@ export function OverviewView(): JSX.Element {
       <section>
         <h2>What is in it</h2>
         <p class="beside">
-          {plural(sessions.length, "chain")} by {whole.format === "bundle" ? "its index" : "its content"}, newest first.
+          {plural(sessions.length, "session")} by {whole.format === "bundle" ? "its index" : "its content"}, newest first.
           Titles, times and lengths are claims; the verdict compares them with the records.
         </p>
-        <ChainTable chains={latest} />
+        <ChainTable chains={sessions.slice(0, LATEST)} />
+        {sessions.length > LATEST ? <p><a href={link("sessions")}>All sessions</a></p> : null}
       </section>
     </>
   );

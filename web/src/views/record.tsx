@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { Value } from "../parts/json.tsx";
 import { Copy, Hex, Text, Time, visible } from "../parts/text.tsx";
+import { TryToChange } from "../parts/tamper.tsx";
 import { FindingCard, Mark } from "../parts/verdict.tsx";
 import { pins } from "../source/pins.ts";
 import { connection, contents, findingsOf, link, pinnedKeys } from "../state.ts";
@@ -81,16 +82,17 @@ export function RecordView({ chain, place }: { chain: string; place: number }): 
       ))}
       <section class="section seal">
         <h2>Seal</h2>
-        <dl class="members">
+        <div class="members"><dl>
           <div><dt>SHA3-256, computed here</dt><dd><Mark name={isSame ? "verified" : "failed"} /> <Hex length={64}>{detail.computedHash || "none: the text has no bytes"}</Hex></dd></div>
           <div><dt>hash, as stored</dt><dd><Hex length={64}>{detail.hash}</Hex> {isSame ? "the same" : <strong>another</strong>}</dd></div>
           <div><dt>hash of the record before</dt><dd>{detail.previousHash ? <Hex length={64}>{detail.previousHash}</Hex> : <span class="soft">none: this is the first</span>}</dd></div>
           <div><dt>signed by</dt><dd><Hex>{detail.signedBy}</Hex> at <Time>{detail.signedAt}</Time></dd></div>
           <div><dt>signature</dt><dd><Hex length={32}>{detail.signature}</Hex> <SignatureWords detail={detail} /></dd></div>
           <div><dt>post-quantum signature</dt><dd>{detail.signaturePq ? <Hex length={32}>{detail.signaturePq}</Hex> : <span class="soft">none</span>}</dd></div>
-        </dl>
+        </dl></div>
         {detail.findings.map((finding, at) => <p key={at} class="beside"><strong>{finding.code}</strong> <Text>{finding.words}</Text></p>)}
       </section>
+      <TryToChange chain={chain} place={place} sequence={detail.row.sequence} />
       <section class="section">
         <h2>Exact bytes</h2>
         <p><Copy text={detail.canonical} label="copy the text that was hashed" /></p>

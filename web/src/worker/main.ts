@@ -33,11 +33,15 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
       return library.open(request.thing);
     case "rows":
       return library.rows(request.chain);
+    case "figures":
+      return library.figures(request.chain);
+    case "change":
+      return library.change(request.chain, request.place, request.change);
     case "record":
       return library.record(request.chain, request.place, request.keys);
     case "verify": {
       let reported = 0;
-      return library.verify(request.keys, (progress) => {
+      return library.verify(request.keys, request.remembered, (progress) => {
         const now = Date.now();
         if (now - reported < REPORT_EVERY) return;
         reported = now;

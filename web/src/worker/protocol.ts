@@ -58,6 +58,24 @@ export interface RecordRow {
   problem: string;
 }
 
+/** What the records of a chain add up to, counted from the records themselves. */
+export interface Figures {
+  records: number;
+  calls: number;
+  failures: number;
+  denials: number;
+  tokensIn: number;
+  tokensOut: number;
+  startedAt: string;
+  endedAt: string;
+}
+
+/** The head of a bundle's meta chain, and what this browser remembered of it. */
+export interface RememberedHead {
+  count: number;
+  hash: string;
+}
+
 /** One record with its exact text and what its own seal says. */
 export interface RecordDetail {
   row: RecordRow;
@@ -77,9 +95,14 @@ export interface RecordDetail {
 
 export type Request =
   | { id: number; type: "open"; thing: OpenedThing }
-  | { id: number; type: "verify"; keys: PinnedKey[] }
+  | { id: number; type: "verify"; keys: PinnedKey[]; remembered: RememberedHead | null }
+  | { id: number; type: "figures"; chain: string }
+  | { id: number; type: "change"; chain: string; place: number; change: Change }
   | { id: number; type: "rows"; chain: string }
   | { id: number; type: "record"; chain: string; place: number; keys: PinnedKey[] };
+
+/** A change of a copy, to see where it breaks. */
+export type Change = "flip" | "edit" | "drop" | "double" | "swap" | "cut" | "resign";
 
 export type Answer =
   | { id: number; type: "progress"; progress: Progress }
@@ -88,7 +111,10 @@ export type Answer =
 
 export interface Results {
   open: Contents;
-  verify: { verdict: Verdict; usesPlatform: boolean };
+  verify: { verdict: Verdict; usesPlatform: boolean; head: RememberedHead | null };
+  figures: Figures;
+  /** The file of the chain, with the change in it. */
+  change: { name: string; file: Blob };
   rows: { rows: RecordRow[]; isCut: boolean };
   record: RecordDetail;
 }

@@ -1079,835 +1079,6 @@
 	function M() {
 		if (1 === g.push(this)) (n$1.requestAnimationFrame || A)(F);
 	}
-	var codes_default = {
-		HASH_MISMATCH: {
-			"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.",
-			"advice": "Restore this record from a copy you trust; treat its content as unproven."
-		},
-		SIG_INVALID: {
-			"meaning": "The signature was not made over this hash by the key it names.",
-			"advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
-		},
-		SIG_MISSING: {
-			"meaning": "The record carries no signature where one is required.",
-			"advice": "Ask the sender for the signed record."
-		},
-		UNKNOWN_SIGNER: {
-			"meaning": "The signer's key is not known here, so the signature was not checked.",
-			"advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
-		},
-		KEY_RETIRED: {
-			"meaning": "The record was signed by a key after that key was retired.",
-			"advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
-		},
-		KEY_MISMATCH: {
-			"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.",
-			"advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
-		},
-		KEY_UNRECORDED: {
-			"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.",
-			"advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
-		},
-		SEAL_MISMATCH: {
-			"meaning": "signed_at or signed_by differ from what was sealed inside the record.",
-			"advice": "Trust the values inside the record; find out who rewrote the seal."
-		},
-		CHAIN_BREAK: {
-			"meaning": "The record does not point at the hash of the one before it.",
-			"advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
-		},
-		CHAIN_IDENTITY: {
-			"meaning": "The chain's first record names another chain, ledger or tenant.",
-			"advice": "It was renamed or copied from elsewhere; look for the original."
-		},
-		SEQUENCE_GAP: {
-			"meaning": "A sequence number is missing, repeated or out of order.",
-			"advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
-		},
-		GENESIS_INVALID: {
-			"meaning": "The first record points at a predecessor, or a later one claims to be the first.",
-			"advice": "The beginning of the chain was cut off; look for the records before it."
-		},
-		NOT_CANONICAL: {
-			"meaning": "The signed bytes are not in canonical form, though they are intact.",
-			"advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
-		},
-		NOT_VALID_CPS: {
-			"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.",
-			"advice": "The software that made the record does not follow the specification. Read the named field with care."
-		},
-		SCHEMA_INVALID: {
-			"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.",
-			"advice": "Restore this record from a copy you trust."
-		},
-		NOT_READ: {
-			"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.",
-			"advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
-		},
-		UNLISTED_FILE: {
-			"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.",
-			"advice": "It was not verified: do not take it for evidence. Move it elsewhere."
-		},
-		DUPLICATE_RECORD: {
-			"meaning": "The same record id or idempotency key occurs twice.",
-			"advice": "One of the two was inserted; compare with a copy."
-		},
-		DUPLICATE_KEY: {
-			"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.",
-			"advice": "Treat the record as forged: no honest writer makes such bytes."
-		},
-		COLUMN_MISMATCH: {
-			"meaning": "A column that the store searches by differs from the signed content.",
-			"advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
-		},
-		STORE_DAMAGED: {
-			"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.",
-			"advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
-		},
-		TRUNCATED: {
-			"meaning": "The chain is shorter than it once was.",
-			"advice": "Records were removed from its end; restore them from a copy."
-		},
-		ROLLBACK: {
-			"meaning": "This is an older or another copy of a ledger that this machine has seen before.",
-			"advice": "Both heads are given as proof; find out who put the old copy back."
-		},
-		CHAIN_MISSING: {
-			"meaning": "A chain that was recorded as sealed is not here.",
-			"advice": "It was deleted; restore it from a copy."
-		},
-		HEAD_MISMATCH: {
-			"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.",
-			"advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
-		},
-		INDEX_MISMATCH: {
-			"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.",
-			"advice": "Trust the records and not the index; find out who rewrote it."
-		},
-		RECEIPT_MISMATCH: {
-			"meaning": "An action's receipt does not match the action.",
-			"advice": "The action or its receipt was changed; treat it as unproven."
-		},
-		PROOF_INVALID: {
-			"meaning": "A proof does not prove what it states.",
-			"advice": "Ask for the proof again, or verify the whole run."
-		},
-		NOT_SEALED: {
-			"meaning": "A transcript or git contains something that no sealed record contains.",
-			"advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
-		},
-		ARTIFACT_MISSING: {
-			"meaning": "The record refers to a large value that is not here.",
-			"advice": "Ask the sender of the data for its blobs."
-		},
-		ARTIFACT_HASH_MISMATCH: {
-			"meaning": "A large value does not have the digest by which the record refers to it.",
-			"advice": "It was changed; restore it from a copy."
-		},
-		CLAIM_UNPROVEN: {
-			"meaning": "A claim has no evidence behind it.",
-			"advice": "Do not rely on the claim."
-		},
-		ROLE_POLICY_VIOLATION: {
-			"meaning": "A participant did something that its role does not allow.",
-			"advice": "Treat what follows from it as unproven."
-		},
-		STATE_VIOLATION: {
-			"meaning": "An event came in a state that does not admit it.",
-			"advice": "Treat what follows from it as unproven."
-		},
-		REPLAY: {
-			"meaning": "Something that may be used only once was used again.",
-			"advice": "Only the first use counts."
-		},
-		EVIDENCE_INVALID: {
-			"meaning": "Policy evidence does not hold.",
-			"advice": "Treat the decision as not made."
-		},
-		NOT_INDEPENDENT: {
-			"meaning": "An approval was signed with a key that was kept in a plain file, within reach of what it approved.",
-			"advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase."
-		},
-		UNBOUND_STATEMENT: {
-			"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.",
-			"advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
-		},
-		GATE_LOOSENED: {
-			"meaning": "Rules or settings let harmful actions pass that did not pass before.",
-			"advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
-		},
-		INSECURE_MODE: {
-			"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.",
-			"advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
-		},
-		UNCONFIRMED: {
-			"meaning": "An act that a person had to confirm was carried out on the word of its caller.",
-			"advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
-		},
-		OUTCOME_UNKNOWN: {
-			"meaning": "An act was begun, and no record says how it ended.",
-			"advice": "Look whether its effect is there. Aver does not try it again."
-		},
-		ERASED: {
-			"meaning": "Reserved: the content was erased on purpose; hash and signature remain.",
-			"advice": "See the record that explains the erasure."
-		},
-		PRUNED: {
-			"meaning": "Reserved: older records were pruned on purpose.",
-			"advice": "Verify from the head at which the chain was pruned."
-		},
-		WITNESS_MISSING: {
-			"meaning": "Reserved: a required witness did not sign.",
-			"advice": "Ask the witness."
-		}
-	};
-	// src/verify/json.ts
-	/**
-	* Read JSON from outside strictly, in bounded time and memory. The twin of `aver.capsule.json_reader`.
-	*
-	* These are refused as `Unreadable`:
-	*
-	* 1. Bytes that are not UTF-8, or not JSON.
-	* 2. Duplicate keys in one object, because two readers could see two different records (`DuplicateKey`).
-	* 3. NaN, Infinity, and numbers too large for a float or with absurdly many digits.
-	* 4. Nesting deeper than `DEPTH_MAX`.
-	* 5. A document or element larger than `ELEMENT_MAX`, or with more values than `TOKENS_MAX`.
-	*
-	* A number keeps its text: JavaScript would round an integer beyond 2^53, and would forget that `1.0` is no integer.
-	* An object is a `Map`, so that no key such as `__proto__` has a meaning.
-	*/
-	var ELEMENT_MAX = 16777216;
-	/** Most commas, colons and opening brackets outside strings in one element. It bounds the memory of the result. */
-	var TOKENS_MAX = 1e6;
-	/** Most digits of an integer. Python's reader has the same limit, and the two must agree. */
-	var INTEGER_DIGITS_MAX = 4300;
-	/** Something from outside that cannot be read. `code` is the code of the finding that it becomes. */
-	var BadInput = class extends Error {
-		get code() {
-			return "SCHEMA_INVALID";
-		}
-	};
-	/** The bytes are not JSON that can be read safely. */
-	var Unreadable = class extends BadInput {};
-	/** One object has the same key twice, so two readers can see two different records. */
-	var DuplicateKey = class extends Unreadable {
-		get code() {
-			return "DUPLICATE_KEY";
-		}
-	};
-	/** A value without a canonical form. */
-	var NotCanonical = class extends BadInput {};
-	/** A number, as it is written. */
-	var JsonNumber = class {
-		text;
-		isInteger;
-		constructor(text) {
-			this.text = text;
-			this.isInteger = INTEGER.test(text);
-		}
-		/** Its value as JavaScript has it: exact only for integers up to 2^53. */
-		get value() {
-			return Number(this.text);
-		}
-	};
-	var INTEGER = /^-?[0-9]+$/;
-	var SPACE = /[ \t\r\n]*/y;
-	var PLAIN = /[^"\\\u0000-\u001f]*/y;
-	var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
-	var ESCAPES = {
-		"\"": "\"",
-		"\\": "\\",
-		"/": "/",
-		b: "\b",
-		f: "\f",
-		n: "\n",
-		r: "\r",
-		t: "	"
-	};
-	var decoder = new TextDecoder("utf-8", {
-		fatal: true,
-		ignoreBOM: true
-	});
-	var encoder = new TextEncoder();
-	/** Decode bytes. Raises `Unreadable` if they are not UTF-8. */
-	function decodeUtf8(data) {
-		try {
-			return decoder.decode(data);
-		} catch {
-			throw new Unreadable("not UTF-8");
-		}
-	}
-	/** Parse one JSON document strictly. Raises `Unreadable`. */
-	function readJson(data) {
-		return new Parser(decodeBounded(data)).document();
-	}
-	/** Decode a text and check rules 1, 4 and 5. */
-	function decodeBounded(data) {
-		if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
-		const text = typeof data === "string" ? data : decodeUtf8(data);
-		checkTokenCount(text);
-		if (countOf(text, "[") + countOf(text, "{") > 200) {
-			const start = skipSpace(text, 0);
-			if (start < text.length) findValueEnd(text, start);
-		}
-		return text;
-	}
-	/** Whether it has more than `ELEMENT_MAX` bytes. */
-	function isTooLarge(data) {
-		if (data.length > 16777216) return true;
-		if (typeof data !== "string" || 3 * data.length <= 16777216) return false;
-		return byteLength(data) > ELEMENT_MAX;
-	}
-	/** How many bytes a text has as UTF-8; a lone surrogate counts as three. */
-	function byteLength(text) {
-		let size = text.length;
-		for (let at = 0; at < text.length; at++) {
-			const unit = text.charCodeAt(at);
-			if (unit >= 2048) size += unit >= 55296 && unit < 57344 && isPair(text, at) ? 1 : 2;
-			else if (unit >= 128) size += 1;
-		}
-		return size;
-	}
-	function isPair(text, at) {
-		const unit = text.charCodeAt(at);
-		const other = unit < 56320 ? text.charCodeAt(at + 1) : text.charCodeAt(at - 1);
-		return unit < 56320 ? other >= 56320 && other < 57344 : other >= 55296 && other < 56320;
-	}
-	function countOf(text, character) {
-		let count = 0;
-		for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
-		return count;
-	}
-	/** Refuse a text with more tokens than `TOKENS_MAX`. */
-	function checkTokenCount(text) {
-		if (text.length > 1e6 && countTokens(text) > 1e6) throw tooManyValues();
-	}
-	function tooManyValues() {
-		return new Unreadable(`holds more than ${TOKENS_MAX} values`);
-	}
-	/** Count the tokens outside strings, no further than the limit. */
-	function countTokens(text) {
-		let count = 0;
-		for (let at = 0; at < text.length && count <= 1e6; at++) {
-			const unit = text.charCodeAt(at);
-			if (unit === 34) {
-				const end = findStringEnd(text, at);
-				if (end === null) break;
-				at = end - 1;
-			} else if (unit === 44 || unit === 58 || unit === 91 || unit === 123) count++;
-		}
-		return count;
-	}
-	function skipSpace(text, at) {
-		SPACE.lastIndex = at;
-		SPACE.test(text);
-		return SPACE.lastIndex;
-	}
-	function findStringEnd(text, at) {
-		let end = at + 1;
-		for (;;) {
-			const quote = text.indexOf("\"", end);
-			if (quote < 0) return null;
-			const escape = text.indexOf("\\", end);
-			if (escape < 0 || escape > quote) return quote + 1;
-			end = escape + 2;
-			if (end > text.length) return null;
-		}
-	}
-	/** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
-	function findValueEnd(text, at) {
-		const first = text.charCodeAt(at);
-		if (first === 34) return findStringEnd(text, at);
-		if (first !== 91 && first !== 123) {
-			let end = at;
-			while (end < text.length && !" 	\r\n\"[]{},:".includes(text[end])) end++;
-			return end < text.length ? end : null;
-		}
-		let depth = 0;
-		let opened = 0;
-		for (let here = at; here < text.length; here++) {
-			const unit = text.charCodeAt(here);
-			if (unit === 34) {
-				const end = findStringEnd(text, here);
-				if (end === null) return null;
-				here = end - 1;
-			} else if (unit === 91 || unit === 123) {
-				depth++;
-				opened++;
-				if (depth > 200) throw new Unreadable(`nested deeper than 200 levels`);
-				if (opened > 1e6) throw tooManyValues();
-			} else if (unit === 93 || unit === 125) {
-				depth--;
-				if (depth === 0) return here + 1;
-			}
-		}
-		return null;
-	}
-	var Parser = class {
-		text;
-		at = 0;
-		constructor(text) {
-			this.text = text;
-		}
-		document() {
-			this.space();
-			const value = this.value();
-			this.space();
-			if (this.at !== this.text.length) throw this.error("something follows the end of the document");
-			return value;
-		}
-		space() {
-			const unit = this.text.charCodeAt(this.at);
-			if (unit === 32 || unit >= 9 && unit <= 13) this.at = skipSpace(this.text, this.at);
-		}
-		error(words) {
-			return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
-		}
-		value() {
-			switch (this.text.charCodeAt(this.at)) {
-				case 34: return this.string();
-				case 123: return this.object();
-				case 91: return this.array();
-				case 116: return this.word("true", true);
-				case 102: return this.word("false", false);
-				case 110: return this.word("null", null);
-				default: return this.number();
-			}
-		}
-		word(word, value) {
-			if (!this.text.startsWith(word, this.at)) throw this.error("expected a value");
-			this.at += word.length;
-			return value;
-		}
-		number() {
-			NUMBER.lastIndex = this.at;
-			const match = NUMBER.exec(this.text);
-			if (match === null) throw this.error("expected a value");
-			this.at = NUMBER.lastIndex;
-			const number = new JsonNumber(match[0]);
-			if (number.isInteger) {
-				if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) throw this.error("an integer with too many digits");
-			} else if (!Number.isFinite(number.value)) throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
-			return number;
-		}
-		string() {
-			const text = this.text;
-			let from = ++this.at;
-			let out = "";
-			for (;;) {
-				PLAIN.lastIndex = this.at;
-				PLAIN.test(text);
-				this.at = PLAIN.lastIndex;
-				const unit = text.charCodeAt(this.at);
-				if (unit === 34) {
-					out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
-					this.at++;
-					return out;
-				}
-				if (unit !== 92) throw this.error("a string has no end, or holds a control character");
-				out += text.slice(from, this.at);
-				const escape = text[this.at + 1] ?? "";
-				if (escape === "u") {
-					const digits = text.slice(this.at + 2, this.at + 6);
-					if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
-					out += String.fromCharCode(Number.parseInt(digits, 16));
-					this.at += 6;
-				} else {
-					const plain = ESCAPES[escape];
-					if (plain === void 0) throw this.error("a bad escape");
-					out += plain;
-					this.at += 2;
-				}
-				from = this.at;
-			}
-		}
-		array() {
-			const items = [];
-			this.at++;
-			this.space();
-			if (this.text.charCodeAt(this.at) === 93) {
-				this.at++;
-				return items;
-			}
-			for (;;) {
-				items.push(this.value());
-				this.space();
-				const unit = this.text.charCodeAt(this.at);
-				if (unit === 93) {
-					this.at++;
-					return items;
-				}
-				if (unit !== 44) throw this.error("expected a comma or the end of an array");
-				this.at++;
-				this.space();
-			}
-		}
-		object() {
-			const members = /* @__PURE__ */ new Map();
-			let count = 0;
-			let twice = null;
-			this.at++;
-			this.space();
-			if (this.text.charCodeAt(this.at) === 125) {
-				this.at++;
-				return members;
-			}
-			for (;;) {
-				if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
-				const key = this.string();
-				this.space();
-				if (this.text.charCodeAt(this.at) !== 58) throw this.error("expected a colon");
-				this.at++;
-				this.space();
-				const value = this.value();
-				count++;
-				members.set(key, value);
-				if (members.size !== count && twice === null) twice = key;
-				this.space();
-				const unit = this.text.charCodeAt(this.at);
-				if (unit === 125) {
-					this.at++;
-					if (twice !== null) throw new DuplicateKey(`the key ${JSON.stringify(twice.slice(0, 80))} occurs twice in one object`);
-					return members;
-				}
-				if (unit !== 44) throw this.error("expected a comma or the end of an object");
-				this.at++;
-				this.space();
-			}
-		}
-	};
-	function isObject(value) {
-		return value instanceof Map;
-	}
-	function isInteger(value) {
-		return value instanceof JsonNumber && value.isInteger;
-	}
-	// src/verify/canonical.ts
-	/**
-	* Canonical bytes: the one form of a JSON value that Aver hashes and signs. The twin of `aver.capsule.canonical`.
-	*
-	*     canonicalJson({"b": [1, 2.5, null], "a": "é\n"})  is  {"a":"é\n","b":[1,2.5,null]}
-	*
-	* Keys are sorted by code point. Integers are written exactly, other numbers as Python's `repr` writes a float. A text
-	* with a lone surrogate has no canonical form.
-	*/
-	/** The canonical text of a value. Raises `NotCanonical`. */
-	function canonicalJson(value) {
-		return write(value, WELL_FORMED, canonicalNumber, true, 0);
-	}
-	/** The number as Python writes it. */
-	function canonicalNumber(number) {
-		if (number.isInteger) return number.text === "-0" ? "0" : number.text;
-		return pythonRepr(number.value);
-	}
-	/** A float as Python's `repr` writes it: the shortest digits, an exponent below 1e-4 and from 1e16 on. */
-	function pythonRepr(value) {
-		if (Object.is(value, -0)) return "-0.0";
-		if (value === 0) return "0.0";
-		const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
-		const exponent = Number(exponentText);
-		const digits = mantissa.replace(".", "");
-		const sign = value < 0 ? "-" : "";
-		if (exponent < -4 || exponent >= 16) {
-			const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
-			const power = String(Math.abs(exponent)).padStart(2, "0");
-			return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
-		}
-		if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-		if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
-		return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
-	}
-	function write(value, string, number, sorted, depth) {
-		if (typeof value === "string") return string(value);
-		if (value === null) return "null";
-		if (typeof value === "boolean") return value ? "true" : "false";
-		if (value instanceof JsonNumber) return number(value);
-		if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
-		if (Array.isArray(value)) {
-			let out = "[";
-			for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
-			return `${out}]`;
-		}
-		let out = "{";
-		for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
-		return `${out}}`;
-	}
-	var WELL_FORMED = (text) => {
-		if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
-		return JSON.stringify(text);
-	};
-	/** The keys of an object by code point. JavaScript's own order is that of UTF-16 units. */
-	function sortedKeys(value) {
-		const keys = [...value.keys()].sort();
-		return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
-	}
-	/** Compare two texts by their code points. */
-	function compareCodePoints(one, other) {
-		const length = Math.min(one.length, other.length);
-		for (let at = 0; at < length; at++) {
-			const left = one.charCodeAt(at);
-			const right = other.charCodeAt(at);
-			if (left === right) continue;
-			const isLeftHigh = left >= 55296 && left < 57344;
-			return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
-		}
-		return one.length - other.length;
-	}
-	Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-	// src/verify/text.ts
-	var PYTHON_SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-	new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, "g");
-	new RegExp(`(?:/home|/Users|[A-Za-z]:\\\\Users)[/\\\\][^/\\\\${PYTHON_SPACE}]+`, "gu");
-	/** A value for a message: shortened, in ASCII. */
-	function show(value, most = 80) {
-		return JSON.stringify(String(value)).slice(0, most);
-	}
-	// src/verify/statement.ts
-	/**
-	* Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
-	*
-	* The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
-	* half signs with both halves, and both must be valid.
-	*/
-	/** Most signatures on one statement. */
-	var SIGNATURES_MAX = 64;
-	/** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
-	var STATEMENT_MAX = 262144;
-	var CHECKPOINT_MAX = 12582912;
-	var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
-	var FINGERPRINT = /^[0-9a-f]{16}$/;
-	var ED25519$1 = /^[0-9a-f]{128}$/;
-	var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
-	/** Return `value` if it is an object with every required key and no others but the optional ones. */
-	function checkObject(value, where, required, optional = []) {
-		if (!isObject(value)) throw new BadInput(`${where} must be an object`);
-		for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
-		for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
-		return value;
-	}
-	/** Raises `BadInput` unless the version is 1, the only one there is. */
-	function checkVersion(value, where) {
-		if (!isInteger(value) || value.text !== "1") throw new BadInput(`${where} is of a version that this page does not read`);
-	}
-	/** Return a string that matches the whole pattern. */
-	function textField(value, where, pattern) {
-		if (typeof value !== "string" || !pattern.test(value)) throw new BadInput(`${where} has a bad value`);
-		return value;
-	}
-	var TIME = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d{6})?\+00:00$/;
-	/** Return a UTC timestamp as Aver writes it. */
-	function timeField(value, where) {
-		const text = textField(value, where, TIME);
-		if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
-		return text;
-	}
-	/** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
-	function isCalendarTime(text) {
-		const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
-		const days = [
-			31,
-			year % 4 === 0 && year % 100 !== 0 || year % 400 === 0 ? 29 : 28,
-			31,
-			30,
-			31,
-			30,
-			31,
-			31,
-			30,
-			31,
-			30,
-			31
-		][month - 1] ?? 0;
-		return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
-	}
-	/** Read a statement. Raises `BadInput`. */
-	function readStatement(data, where = "statement") {
-		const object = checkObject(data, where, [
-			"v",
-			"purpose",
-			"content",
-			"signatures"
-		]);
-		checkVersion(object.get("v"), where);
-		const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE);
-		const signatures = object.get("signatures");
-		if (!Array.isArray(signatures) || signatures.length > SIGNATURES_MAX) throw new BadInput(`${where}.signatures must be a list of at most ${SIGNATURES_MAX}`);
-		const content = object.get("content");
-		statementBytes(purpose, content);
-		return {
-			purpose,
-			content,
-			signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`))
-		};
-	}
-	function readSignature(item, where) {
-		const object = checkObject(item, where, [
-			"by",
-			"ed25519",
-			"ml_dsa_65"
-		]);
-		const second = object.get("ml_dsa_65");
-		return {
-			by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
-			ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1),
-			ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
-		};
-	}
-	/** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
-	function statementBytes(purpose, content) {
-		if (!isObject(content)) throw new BadInput("a statement's content is an object");
-		const canonical = encoder.encode(canonicalJson(content));
-		const limit = purpose === "checkpoint" ? CHECKPOINT_MAX : STATEMENT_MAX;
-		if (canonical.length > limit) throw new BadInput(`a ${purpose} statement's content is at most ${limit} bytes`);
-		const start = encoder.encode(`aver/${purpose}/v1\n`);
-		const message = new Uint8Array(start.length + canonical.length);
-		message.set(start);
-		message.set(canonical, start.length);
-		return message;
-	}
-	// src/verify/ring.ts
-	var ED25519 = /^[0-9a-f]{64}$/;
-	var ML_DSA_65 = /^[0-9a-f]{3904}$/;
-	var IDENTITY = /^(?:ledger|(?:agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/;
-	var PURPOSES = [
-		"seal",
-		"approve",
-		"policy",
-		"checkpoint"
-	];
-	var EPOCH_MAX = 1e6;
-	var CLASSIC = "ed25519";
-	var HYBRID = "ed25519+ml-dsa-65";
-	/** Both halves in lower-case hex. `mlDsa` is empty if the key has no post-quantum half. */
-	var PublicKey = class {
-		ed25519;
-		mlDsa;
-		constructor(ed25519, mlDsa = "") {
-			if (typeof ed25519 !== "string" || !ED25519.test(ed25519)) throw new BadInput("an Ed25519 public key is 64 lower-case hex digits");
-			if (mlDsa !== "" && (typeof mlDsa !== "string" || !ML_DSA_65.test(mlDsa))) throw new BadInput("an ML-DSA-65 public key is 3904 lower-case hex digits");
-			this.ed25519 = ed25519;
-			this.mlDsa = mlDsa;
-		}
-		get fingerprint() {
-			return this.ed25519.slice(0, 16);
-		}
-		get algorithm() {
-			return this.mlDsa ? HYBRID : CLASSIC;
-		}
-		equals(other) {
-			return this.ed25519 === other.ed25519 && this.mlDsa === other.mlDsa;
-		}
-	};
-	var ENTRY_KEYS = [...[
-		"identity",
-		"purpose",
-		"epoch",
-		"created_at",
-		"retired_at",
-		"statement"
-	], ...[
-		"public_key",
-		"public_key_pq",
-		"algorithm",
-		"fingerprint",
-		"status"
-	]];
-	/** Read the entry of a ring or of a key export. Raises `BadInput`. */
-	function readRingEntry(data, where = "entry") {
-		const object = checkObject(data, where, ENTRY_KEYS);
-		const get = (name) => object.get(name);
-		const [identity, purpose, epoch, statement] = [
-			get("identity"),
-			get("purpose"),
-			get("epoch"),
-			get("statement")
-		];
-		if (typeof identity !== "string" || !IDENTITY.test(identity)) throw new BadInput(`${where} names no identity`);
-		if (typeof purpose !== "string" || !PURPOSES.includes(purpose)) throw new BadInput(`${where} names no purpose`);
-		if (!isInteger(epoch) || !(epoch.value >= 0 && epoch.value <= EPOCH_MAX)) throw new BadInput(`${where} has a bad epoch`);
-		const entry = {
-			identity,
-			purpose,
-			epoch: epoch.value,
-			key: new PublicKey(get("public_key"), get("public_key_pq")),
-			createdAt: timeField(get("created_at"), `${where}.created_at`),
-			retiredAt: get("retired_at") === null ? null : timeField(get("retired_at"), `${where}.retired_at`),
-			statement: statement === null ? null : readStatement(statement, `${where}.statement`)
-		};
-		const derived = {
-			algorithm: entry.key.algorithm,
-			fingerprint: entry.key.fingerprint,
-			status: entry.retiredAt === null ? "active" : "retired"
-		};
-		for (const [name, value] of Object.entries(derived)) if (get(name) !== value) throw new BadInput(`${where}.${name} contradicts the rest of the entry`);
-		return entry;
-	}
-	// src/source/pins.ts
-	/**
-	* The keys that the reader pinned, with where they came from and when. They are kept in this browser, per origin; on
-	* file://, where pages may share one store, nothing is kept.
-	*/
-	var pins = y$1([]);
-	var KEPT = location.protocol !== "file:";
-	function openStore() {
-		return new Promise((resolve, reject) => {
-			const opening = indexedDB.open("aver", 1);
-			opening.onupgradeneeded = () => opening.result.createObjectStore("pins", { keyPath: "publicKey" });
-			opening.onsuccess = () => resolve(opening.result);
-			opening.onerror = () => reject(opening.error);
-		});
-	}
-	/** Load the pins of earlier visits. Storage that is refused is no error: the page then keeps nothing. */
-	async function loadPins() {
-		if (!KEPT) return;
-		try {
-			const asking = (await openStore()).transaction("pins").objectStore("pins").getAll();
-			asking.onsuccess = () => {
-				pins.value = asking.result;
-			};
-		} catch {}
-	}
-	/** Pin a key, or change nothing if it is pinned. */
-	function pinKey(key, origin) {
-		if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
-		const pin = {
-			publicKey: key.ed25519,
-			publicKeyPq: key.mlDsa,
-			origin,
-			at: (/* @__PURE__ */ new Date()).toISOString()
-		};
-		pins.value = [...pins.value.filter((one) => one.publicKey !== pin.publicKey), pin];
-		change((store) => store.put(pin));
-	}
-	function unpinKey(publicKey) {
-		pins.value = pins.value.filter((pin) => pin.publicKey !== publicKey);
-		change((store) => store.delete(publicKey));
-	}
-	async function change(work) {
-		if (!KEPT) return;
-		try {
-			work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
-		} catch {}
-	}
-	/** The keys in a text: 64 digits, or a file of `aver keys export` or known keys. Raises an error that says why not. */
-	function readKeys(text) {
-		const plain = text.trim();
-		if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
-		if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain.toLowerCase())];
-		const data = readJson(plain);
-		const found = [];
-		const look = (value) => {
-			if (Array.isArray(value)) value.forEach(look);
-			else if (value instanceof Map) {
-				if (value.has("identity") && value.has("public_key")) found.push(readRingEntry(value).key);
-				else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) found.push(new PublicKey(value.get("public_key"), value.get("public_key_pq")));
-				else for (const item of value.values()) look(item);
-			} else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
-		};
-		look(data);
-		if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
-		return found;
-	}
 	// \0virtual:worker
 	var _virtual_worker_default = [
 		"(function() {",
@@ -15058,22 +14229,24 @@
 		"	// src/worker/library.ts",
 		"	/** The thing that the page has open, as its worker sees it: what it holds, its records, and the verdict on it. */",
 		"	/** Records of a chain that the page lists. A longer chain is verified whole, and listed up to here. */",
-		"	var LISTED_MAX = 1e5;",
+		"	var LISTED_MAX = 5e4;",
+		"	/** Records of a chain that stay in memory. Of a longer chain, only the rows do, and a record is read again when opened. */",
+		"	var KEPT_MAX = 5e3;",
 		"	/** Characters of a summary in a row. */",
 		"	var SUMMARY_MAX = 240;",
 		"	var Library = class {",
 		"		ed25519;",
 		"		thing = null;",
 		"		contents = null;",
-		"		/** The records of the chain that was read last. */",
-		"		read = null;",
+		"		/** The records of the short chain that was read last. */",
+		"		kept = null;",
 		"		constructor(ed25519) {",
 		"			this.ed25519 = ed25519;",
 		"		}",
 		"		/** Look at a thing and say what it holds. Raises `NotJudged` if a page cannot read it. */",
 		"		async open(thing) {",
 		"			this.thing = thing;",
-		"			this.read = null;",
+		"			this.kept = null;",
 		"			this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);",
 		"			return this.contents;",
 		"		}",
@@ -15170,7 +14343,7 @@
 		"			};",
 		"		}",
 		"		/** The verdict on the whole thing. */",
-		"		async verify(keys, progress) {",
+		"		async verify(keys, remembered, progress) {",
 		"			const thing = this.opened;",
 		"			const options = {",
 		"				ring: makeRing(keys),",
@@ -15178,23 +14351,99 @@
 		"				progress",
 		"			};",
 		"			const [name, blob] = thing.files[0] ?? [\"\", new Blob()];",
+		"			const verdict = thing.isFolder ? await verifyDirectory(this.directory, options) : await verifyFile(name, new BlobSource(blob), options);",
+		"			const hashes = thing.isFolder ? await this.readMetaHashes() : [];",
+		"			if (remembered !== null) addRollback(verdict, remembered, hashes);",
+		"			const last = hashes.at(-1);",
+		"			const head = verdict.status === \"failed\" || last === void 0 ? null : {",
+		"				count: hashes.length,",
+		"				hash: last",
+		"			};",
 		"			return {",
-		"				verdict: thing.isFolder ? await verifyDirectory(this.directory, options) : await verifyFile(name, new BlobSource(blob), options),",
-		"				usesPlatform: this.ed25519.usesPlatform",
+		"				verdict,",
+		"				usesPlatform: this.ed25519.usesPlatform,",
+		"				head",
+		"			};",
+		"		}",
+		"		/** The hashes of the meta chain, in order; none where there is no meta chain. */",
+		"		async readMetaHashes() {",
+		"			const hashes = [];",
+		"			try {",
+		"				for await (const items of this.readBatches(\"meta\")) for (const item of items) hashes.push(item instanceof Sealed ? item.hash : \"\");",
+		"			} catch (error) {",
+		"				if (!(error instanceof BadInput)) throw error;",
+		"			}",
+		"			return hashes;",
+		"		}",
+		"		/** What the records of a chain add up to. */",
+		"		async figures(chain) {",
+		"			const sum = {",
+		"				records: 0,",
+		"				calls: 0,",
+		"				failures: 0,",
+		"				denials: 0,",
+		"				tokensIn: 0,",
+		"				tokensOut: 0,",
+		"				startedAt: \"\",",
+		"				endedAt: \"\"",
+		"			};",
+		"			for await (const items of this.readBatches(chain)) for (const item of items) {",
+		"				sum.records++;",
+		"				if (item instanceof BadInput) continue;",
+		"				const content = safeContent(item);",
+		"				const calls = at(content, \"execution\", \"tool_calls\");",
+		"				const status = text(at(content, \"outcome\", \"status\"));",
+		"				const usage = at(content, \"execution\", \"resources_used\");",
+		"				if (Array.isArray(calls)) sum.calls += calls.length;",
+		"				if (status === \"failure\") sum.failures++;",
+		"				if (status === \"blocked\") sum.denials++;",
+		"				sum.tokensIn += Number(text(at(usage, \"tokens_in\"))) || 0;",
+		"				sum.tokensOut += Number(text(at(usage, \"tokens_out\"))) || 0;",
+		"				sum.startedAt ||= item.signed_at;",
+		"				sum.endedAt = item.signed_at;",
+		"			}",
+		"			return sum;",
+		"		}",
+		"		/** The file of a chain with one change in it. The bundle itself stays as it is. */",
+		"		async change(chain, place, change) {",
+		"			const thing = this.opened;",
+		"			const name = thing.isFolder ? chain === \"meta\" ? \"meta.json\" : `${chain}.json` : thing.files[0]?.[0] ?? \"\";",
+		"			const file = thing.files.find(([path]) => path === name)?.[1];",
+		"			if (file === void 0) throw new NotJudged(`there is no ${name}`);",
+		"			return {",
+		"				name,",
+		"				file: new Blob([changeChain(await file.text(), place, change)])",
 		"			};",
 		"		}",
 		"		/** The records of a chain as rows. */",
 		"		async rows(chain) {",
-		"			const { items, isCut } = await this.readChain(chain);",
+		"			const rows = [];",
+		"			let items = [];",
+		"			for await (const batch of this.readBatches(chain)) {",
+		"				for (const item of batch) rows.push(describeRow(item, rows.length));",
+		"				items = rows.length <= KEPT_MAX ? [...items, ...batch] : [];",
+		"				if (rows.length >= LISTED_MAX) break;",
+		"			}",
+		"			this.kept = rows.length <= KEPT_MAX ? {",
+		"				chain,",
+		"				items",
+		"			} : null;",
 		"			return {",
-		"				rows: items.map(describeRow),",
-		"				isCut",
+		"				rows: rows.slice(0, LISTED_MAX),",
+		"				isCut: rows.length >= LISTED_MAX",
 		"			};",
+		"		}",
+		"		async findRecord(chain, place) {",
+		"			if (this.kept?.chain === chain) return this.kept.items[place];",
+		"			let before = 0;",
+		"			for await (const batch of this.readBatches(chain)) {",
+		"				if (place < before + batch.length) return batch[place - before];",
+		"				before += batch.length;",
+		"			}",
 		"		}",
 		"		/** One record, judged by itself. */",
 		"		async record(chain, place, keys) {",
-		"			const { items } = await this.readChain(chain);",
-		"			const item = items[place];",
+		"			const item = await this.findRecord(chain, place);",
 		"			if (item === void 0) throw new NotJudged(`there is no record ${place} in ${chain}`);",
 		"			if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);",
 		"			const ring = makeRing(keys);",
@@ -15227,24 +14476,6 @@
 		"			if (ring.lookup(record.signed_by).length) return null;",
 		"			const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];",
 		"			return key === void 0 ? null : this.ed25519.verify(key, record.hash, record.signature);",
-		"		}",
-		"		async readChain(chain) {",
-		"			if (this.read?.chain === chain) return this.read;",
-		"			const items = [];",
-		"			let isCut = false;",
-		"			for await (const batch of this.readBatches(chain)) {",
-		"				items.push(...batch);",
-		"				if (items.length >= LISTED_MAX) {",
-		"					isCut = true;",
-		"					break;",
-		"				}",
-		"			}",
-		"			this.read = {",
-		"				chain,",
-		"				items: items.slice(0, LISTED_MAX),",
-		"				isCut",
-		"			};",
-		"			return this.read;",
 		"		}",
 		"		async *readBatches(chain) {",
 		"			const thing = this.opened;",
@@ -15285,6 +14516,75 @@
 		"		}",
 		"		return items;",
 		"	}",
+		"	/** Compare the meta chain with the head that this browser remembers. */",
+		"	function addRollback(verdict, remembered, hashes) {",
+		"		const found = hashes[remembered.count - 1];",
+		"		const plain = {",
+		"			name: \"rollback\",",
+		"			code: null,",
+		"			place: null,",
+		"			count: 1,",
+		"			matters: false",
+		"		};",
+		"		if (found === remembered.hash) {",
+		"			const more = hashes.length - remembered.count;",
+		"			verdict.checks.push({",
+		"				...plain,",
+		"				status: \"passed\",",
+		"				reason: `the meta chain has the record that this browser remembers, and ${more} more`",
+		"			});",
+		"			return;",
+		"		}",
+		"		const words = found === void 0 ? `this browser remembers ${remembered.count} records of the meta chain; ${hashes.length} are here` : \"this browser remembers another record of the meta chain at this place\";",
+		"		const where = {",
+		"			chain: \"meta\",",
+		"			sequence: Math.min(remembered.count - 1, hashes.length),",
+		"			source: null",
+		"		};",
+		"		const finding = {",
+		"			check: \"rollback\",",
+		"			status: \"failed\",",
+		"			code: \"ROLLBACK\",",
+		"			words,",
+		"			place: where,",
+		"			proof: {",
+		"				remembered,",
+		"				actual: {",
+		"					count: hashes.length,",
+		"					hash: hashes.at(-1) ?? null",
+		"				}",
+		"			}",
+		"		};",
+		"		verdict.checks.push({",
+		"			...plain,",
+		"			status: \"failed\",",
+		"			reason: words,",
+		"			code: \"ROLLBACK\",",
+		"			place: where,",
+		"			matters: true",
+		"		});",
+		"		verdict.findings.push(finding);",
+		"		verdict.first_bad ??= finding;",
+		"		verdict.status = \"failed\";",
+		"	}",
+		"	/** The text of a chain's file with one record changed. */",
+		"	function changeChain(source, place, change) {",
+		"		const document = JSON.parse(source);",
+		"		const records = document.capsules;",
+		"		const record = records?.[place];",
+		"		if (!records || !record) throw new NotJudged(\"only a record of a bundle's chain can be changed here\");",
+		"		const canonical = record[\"canonical\"] ?? \"\";",
+		"		const middle = Math.floor(canonical.length / 2);",
+		"		if (change === \"flip\") record[\"canonical\"] = canonical.slice(0, middle) + (canonical[middle] === \"a\" ? \"b\" : \"a\") + canonical.slice(middle + 1);",
+		"		else if (change === \"edit\" || change === \"resign\") {",
+		"			record[\"canonical\"] = canonical.replace(/\"summary\":\"/, \"\\\"summary\\\":\\\"(changed) \");",
+		"			if (change === \"resign\") record[\"hash\"] = sha3Hex(encoder.encode(record[\"canonical\"]));",
+		"		} else if (change === \"drop\") records.splice(place, 1);",
+		"		else if (change === \"double\") records.splice(place, 0, { ...record });",
+		"		else if (change === \"swap\") records.splice(place, 2, ...records.slice(place, place + 2).reverse());",
+		"		else records.length = place;",
+		"		return JSON.stringify(document);",
+		"	}",
 		"	function makeRing(keys) {",
 		"		return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));",
 		"	}",
@@ -15292,9 +14592,10 @@
 		"		if (typeof value === \"string\") return value;",
 		"		return value instanceof JsonNumber ? value.text : \"\";",
 		"	}",
+		"	/** The content of a record, for showing. It is not kept with the record: it takes many times the memory of its text. */",
 		"	function safeContent(record) {",
 		"		try {",
-		"			return record.value;",
+		"			return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;",
 		"		} catch (error) {",
 		"			if (error instanceof BadInput) return void 0;",
 		"			throw error;",
@@ -15376,10 +14677,12 @@
 		"		switch (request.type) {",
 		"			case \"open\": return library.open(request.thing);",
 		"			case \"rows\": return library.rows(request.chain);",
+		"			case \"figures\": return library.figures(request.chain);",
+		"			case \"change\": return library.change(request.chain, request.place, request.change);",
 		"			case \"record\": return library.record(request.chain, request.place, request.keys);",
 		"			case \"verify\": {",
 		"				let reported = 0;",
-		"				return library.verify(request.keys, (progress) => {",
+		"				return library.verify(request.keys, request.remembered, (progress) => {",
 		"					const now = Date.now();",
 		"					if (now - reported < REPORT_EVERY) return;",
 		"					reported = now;",
@@ -15460,6 +14763,681 @@
 			else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words));
 		}
 	};
+	// src/verify/json.ts
+	/**
+	* Read JSON from outside strictly, in bounded time and memory. The twin of `aver.capsule.json_reader`.
+	*
+	* These are refused as `Unreadable`:
+	*
+	* 1. Bytes that are not UTF-8, or not JSON.
+	* 2. Duplicate keys in one object, because two readers could see two different records (`DuplicateKey`).
+	* 3. NaN, Infinity, and numbers too large for a float or with absurdly many digits.
+	* 4. Nesting deeper than `DEPTH_MAX`.
+	* 5. A document or element larger than `ELEMENT_MAX`, or with more values than `TOKENS_MAX`.
+	*
+	* A number keeps its text: JavaScript would round an integer beyond 2^53, and would forget that `1.0` is no integer.
+	* An object is a `Map`, so that no key such as `__proto__` has a meaning.
+	*/
+	var ELEMENT_MAX = 16777216;
+	/** Most commas, colons and opening brackets outside strings in one element. It bounds the memory of the result. */
+	var TOKENS_MAX = 1e6;
+	/** Most digits of an integer. Python's reader has the same limit, and the two must agree. */
+	var INTEGER_DIGITS_MAX = 4300;
+	/** Something from outside that cannot be read. `code` is the code of the finding that it becomes. */
+	var BadInput = class extends Error {
+		get code() {
+			return "SCHEMA_INVALID";
+		}
+	};
+	/** The bytes are not JSON that can be read safely. */
+	var Unreadable = class extends BadInput {};
+	/** One object has the same key twice, so two readers can see two different records. */
+	var DuplicateKey = class extends Unreadable {
+		get code() {
+			return "DUPLICATE_KEY";
+		}
+	};
+	/** A value without a canonical form. */
+	var NotCanonical = class extends BadInput {};
+	/** A number, as it is written. */
+	var JsonNumber = class {
+		text;
+		isInteger;
+		constructor(text) {
+			this.text = text;
+			this.isInteger = INTEGER.test(text);
+		}
+		/** Its value as JavaScript has it: exact only for integers up to 2^53. */
+		get value() {
+			return Number(this.text);
+		}
+	};
+	var INTEGER = /^-?[0-9]+$/;
+	var SPACE = /[ \t\r\n]*/y;
+	var PLAIN = /[^"\\\u0000-\u001f]*/y;
+	var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
+	var ESCAPES = {
+		"\"": "\"",
+		"\\": "\\",
+		"/": "/",
+		b: "\b",
+		f: "\f",
+		n: "\n",
+		r: "\r",
+		t: "	"
+	};
+	var decoder = new TextDecoder("utf-8", {
+		fatal: true,
+		ignoreBOM: true
+	});
+	var encoder = new TextEncoder();
+	/** Decode bytes. Raises `Unreadable` if they are not UTF-8. */
+	function decodeUtf8(data) {
+		try {
+			return decoder.decode(data);
+		} catch {
+			throw new Unreadable("not UTF-8");
+		}
+	}
+	/** Parse one JSON document strictly. Raises `Unreadable`. */
+	function readJson(data) {
+		return new Parser(decodeBounded(data)).document();
+	}
+	/** Decode a text and check rules 1, 4 and 5. */
+	function decodeBounded(data) {
+		if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
+		const text = typeof data === "string" ? data : decodeUtf8(data);
+		checkTokenCount(text);
+		if (countOf(text, "[") + countOf(text, "{") > 200) {
+			const start = skipSpace(text, 0);
+			if (start < text.length) findValueEnd(text, start);
+		}
+		return text;
+	}
+	/** Whether it has more than `ELEMENT_MAX` bytes. */
+	function isTooLarge(data) {
+		if (data.length > 16777216) return true;
+		if (typeof data !== "string" || 3 * data.length <= 16777216) return false;
+		return byteLength(data) > ELEMENT_MAX;
+	}
+	/** How many bytes a text has as UTF-8; a lone surrogate counts as three. */
+	function byteLength(text) {
+		let size = text.length;
+		for (let at = 0; at < text.length; at++) {
+			const unit = text.charCodeAt(at);
+			if (unit >= 2048) size += unit >= 55296 && unit < 57344 && isPair(text, at) ? 1 : 2;
+			else if (unit >= 128) size += 1;
+		}
+		return size;
+	}
+	function isPair(text, at) {
+		const unit = text.charCodeAt(at);
+		const other = unit < 56320 ? text.charCodeAt(at + 1) : text.charCodeAt(at - 1);
+		return unit < 56320 ? other >= 56320 && other < 57344 : other >= 55296 && other < 56320;
+	}
+	function countOf(text, character) {
+		let count = 0;
+		for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
+		return count;
+	}
+	/** Refuse a text with more tokens than `TOKENS_MAX`. */
+	function checkTokenCount(text) {
+		if (text.length > 1e6 && countTokens(text) > 1e6) throw tooManyValues();
+	}
+	function tooManyValues() {
+		return new Unreadable(`holds more than ${TOKENS_MAX} values`);
+	}
+	/** Count the tokens outside strings, no further than the limit. */
+	function countTokens(text) {
+		let count = 0;
+		for (let at = 0; at < text.length && count <= 1e6; at++) {
+			const unit = text.charCodeAt(at);
+			if (unit === 34) {
+				const end = findStringEnd(text, at);
+				if (end === null) break;
+				at = end - 1;
+			} else if (unit === 44 || unit === 58 || unit === 91 || unit === 123) count++;
+		}
+		return count;
+	}
+	function skipSpace(text, at) {
+		SPACE.lastIndex = at;
+		SPACE.test(text);
+		return SPACE.lastIndex;
+	}
+	function findStringEnd(text, at) {
+		let end = at + 1;
+		for (;;) {
+			const quote = text.indexOf("\"", end);
+			if (quote < 0) return null;
+			const escape = text.indexOf("\\", end);
+			if (escape < 0 || escape > quote) return quote + 1;
+			end = escape + 2;
+			if (end > text.length) return null;
+		}
+	}
+	/** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
+	function findValueEnd(text, at) {
+		const first = text.charCodeAt(at);
+		if (first === 34) return findStringEnd(text, at);
+		if (first !== 91 && first !== 123) {
+			let end = at;
+			while (end < text.length && !" 	\r\n\"[]{},:".includes(text[end])) end++;
+			return end < text.length ? end : null;
+		}
+		let depth = 0;
+		let opened = 0;
+		for (let here = at; here < text.length; here++) {
+			const unit = text.charCodeAt(here);
+			if (unit === 34) {
+				const end = findStringEnd(text, here);
+				if (end === null) return null;
+				here = end - 1;
+			} else if (unit === 91 || unit === 123) {
+				depth++;
+				opened++;
+				if (depth > 200) throw new Unreadable(`nested deeper than 200 levels`);
+				if (opened > 1e6) throw tooManyValues();
+			} else if (unit === 93 || unit === 125) {
+				depth--;
+				if (depth === 0) return here + 1;
+			}
+		}
+		return null;
+	}
+	var Parser = class {
+		text;
+		at = 0;
+		constructor(text) {
+			this.text = text;
+		}
+		document() {
+			this.space();
+			const value = this.value();
+			this.space();
+			if (this.at !== this.text.length) throw this.error("something follows the end of the document");
+			return value;
+		}
+		space() {
+			const unit = this.text.charCodeAt(this.at);
+			if (unit === 32 || unit >= 9 && unit <= 13) this.at = skipSpace(this.text, this.at);
+		}
+		error(words) {
+			return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
+		}
+		value() {
+			switch (this.text.charCodeAt(this.at)) {
+				case 34: return this.string();
+				case 123: return this.object();
+				case 91: return this.array();
+				case 116: return this.word("true", true);
+				case 102: return this.word("false", false);
+				case 110: return this.word("null", null);
+				default: return this.number();
+			}
+		}
+		word(word, value) {
+			if (!this.text.startsWith(word, this.at)) throw this.error("expected a value");
+			this.at += word.length;
+			return value;
+		}
+		number() {
+			NUMBER.lastIndex = this.at;
+			const match = NUMBER.exec(this.text);
+			if (match === null) throw this.error("expected a value");
+			this.at = NUMBER.lastIndex;
+			const number = new JsonNumber(match[0]);
+			if (number.isInteger) {
+				if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) throw this.error("an integer with too many digits");
+			} else if (!Number.isFinite(number.value)) throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
+			return number;
+		}
+		string() {
+			const text = this.text;
+			let from = ++this.at;
+			let out = "";
+			for (;;) {
+				PLAIN.lastIndex = this.at;
+				PLAIN.test(text);
+				this.at = PLAIN.lastIndex;
+				const unit = text.charCodeAt(this.at);
+				if (unit === 34) {
+					out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
+					this.at++;
+					return out;
+				}
+				if (unit !== 92) throw this.error("a string has no end, or holds a control character");
+				out += text.slice(from, this.at);
+				const escape = text[this.at + 1] ?? "";
+				if (escape === "u") {
+					const digits = text.slice(this.at + 2, this.at + 6);
+					if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
+					out += String.fromCharCode(Number.parseInt(digits, 16));
+					this.at += 6;
+				} else {
+					const plain = ESCAPES[escape];
+					if (plain === void 0) throw this.error("a bad escape");
+					out += plain;
+					this.at += 2;
+				}
+				from = this.at;
+			}
+		}
+		array() {
+			const items = [];
+			this.at++;
+			this.space();
+			if (this.text.charCodeAt(this.at) === 93) {
+				this.at++;
+				return items;
+			}
+			for (;;) {
+				items.push(this.value());
+				this.space();
+				const unit = this.text.charCodeAt(this.at);
+				if (unit === 93) {
+					this.at++;
+					return items;
+				}
+				if (unit !== 44) throw this.error("expected a comma or the end of an array");
+				this.at++;
+				this.space();
+			}
+		}
+		object() {
+			const members = /* @__PURE__ */ new Map();
+			let count = 0;
+			let twice = null;
+			this.at++;
+			this.space();
+			if (this.text.charCodeAt(this.at) === 125) {
+				this.at++;
+				return members;
+			}
+			for (;;) {
+				if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
+				const key = this.string();
+				this.space();
+				if (this.text.charCodeAt(this.at) !== 58) throw this.error("expected a colon");
+				this.at++;
+				this.space();
+				const value = this.value();
+				count++;
+				members.set(key, value);
+				if (members.size !== count && twice === null) twice = key;
+				this.space();
+				const unit = this.text.charCodeAt(this.at);
+				if (unit === 125) {
+					this.at++;
+					if (twice !== null) throw new DuplicateKey(`the key ${JSON.stringify(twice.slice(0, 80))} occurs twice in one object`);
+					return members;
+				}
+				if (unit !== 44) throw this.error("expected a comma or the end of an object");
+				this.at++;
+				this.space();
+			}
+		}
+	};
+	function isObject(value) {
+		return value instanceof Map;
+	}
+	function isInteger(value) {
+		return value instanceof JsonNumber && value.isInteger;
+	}
+	// src/verify/canonical.ts
+	/**
+	* Canonical bytes: the one form of a JSON value that Aver hashes and signs. The twin of `aver.capsule.canonical`.
+	*
+	*     canonicalJson({"b": [1, 2.5, null], "a": "é\n"})  is  {"a":"é\n","b":[1,2.5,null]}
+	*
+	* Keys are sorted by code point. Integers are written exactly, other numbers as Python's `repr` writes a float. A text
+	* with a lone surrogate has no canonical form.
+	*/
+	/** The canonical text of a value. Raises `NotCanonical`. */
+	function canonicalJson(value) {
+		return write(value, WELL_FORMED, canonicalNumber, true, 0);
+	}
+	/** The number as Python writes it. */
+	function canonicalNumber(number) {
+		if (number.isInteger) return number.text === "-0" ? "0" : number.text;
+		return pythonRepr(number.value);
+	}
+	/** A float as Python's `repr` writes it: the shortest digits, an exponent below 1e-4 and from 1e16 on. */
+	function pythonRepr(value) {
+		if (Object.is(value, -0)) return "-0.0";
+		if (value === 0) return "0.0";
+		const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
+		const exponent = Number(exponentText);
+		const digits = mantissa.replace(".", "");
+		const sign = value < 0 ? "-" : "";
+		if (exponent < -4 || exponent >= 16) {
+			const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
+			const power = String(Math.abs(exponent)).padStart(2, "0");
+			return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
+		}
+		if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+		if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
+		return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+	}
+	function write(value, string, number, sorted, depth) {
+		if (typeof value === "string") return string(value);
+		if (value === null) return "null";
+		if (typeof value === "boolean") return value ? "true" : "false";
+		if (value instanceof JsonNumber) return number(value);
+		if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
+		if (Array.isArray(value)) {
+			let out = "[";
+			for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
+			return `${out}]`;
+		}
+		let out = "{";
+		for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
+		return `${out}}`;
+	}
+	var WELL_FORMED = (text) => {
+		if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
+		return JSON.stringify(text);
+	};
+	/** The keys of an object by code point. JavaScript's own order is that of UTF-16 units. */
+	function sortedKeys(value) {
+		const keys = [...value.keys()].sort();
+		return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
+	}
+	/** Compare two texts by their code points. */
+	function compareCodePoints(one, other) {
+		const length = Math.min(one.length, other.length);
+		for (let at = 0; at < length; at++) {
+			const left = one.charCodeAt(at);
+			const right = other.charCodeAt(at);
+			if (left === right) continue;
+			const isLeftHigh = left >= 55296 && left < 57344;
+			return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
+		}
+		return one.length - other.length;
+	}
+	Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+	// src/verify/text.ts
+	var PYTHON_SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+	new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, "g");
+	new RegExp(`(?:/home|/Users|[A-Za-z]:\\\\Users)[/\\\\][^/\\\\${PYTHON_SPACE}]+`, "gu");
+	/** A value for a message: shortened, in ASCII. */
+	function show(value, most = 80) {
+		return JSON.stringify(String(value)).slice(0, most);
+	}
+	// src/verify/statement.ts
+	/**
+	* Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
+	*
+	* The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
+	* half signs with both halves, and both must be valid.
+	*/
+	/** Most signatures on one statement. */
+	var SIGNATURES_MAX = 64;
+	/** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
+	var STATEMENT_MAX = 262144;
+	var CHECKPOINT_MAX = 12582912;
+	var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
+	var FINGERPRINT = /^[0-9a-f]{16}$/;
+	var ED25519$1 = /^[0-9a-f]{128}$/;
+	var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
+	/** Return `value` if it is an object with every required key and no others but the optional ones. */
+	function checkObject(value, where, required, optional = []) {
+		if (!isObject(value)) throw new BadInput(`${where} must be an object`);
+		for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
+		for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
+		return value;
+	}
+	/** Raises `BadInput` unless the version is 1, the only one there is. */
+	function checkVersion(value, where) {
+		if (!isInteger(value) || value.text !== "1") throw new BadInput(`${where} is of a version that this page does not read`);
+	}
+	/** Return a string that matches the whole pattern. */
+	function textField(value, where, pattern) {
+		if (typeof value !== "string" || !pattern.test(value)) throw new BadInput(`${where} has a bad value`);
+		return value;
+	}
+	var TIME = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d{6})?\+00:00$/;
+	/** Return a UTC timestamp as Aver writes it. */
+	function timeField(value, where) {
+		const text = textField(value, where, TIME);
+		if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
+		return text;
+	}
+	/** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
+	function isCalendarTime(text) {
+		const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
+		const days = [
+			31,
+			year % 4 === 0 && year % 100 !== 0 || year % 400 === 0 ? 29 : 28,
+			31,
+			30,
+			31,
+			30,
+			31,
+			31,
+			30,
+			31,
+			30,
+			31
+		][month - 1] ?? 0;
+		return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
+	}
+	/** Read a statement. Raises `BadInput`. */
+	function readStatement(data, where = "statement") {
+		const object = checkObject(data, where, [
+			"v",
+			"purpose",
+			"content",
+			"signatures"
+		]);
+		checkVersion(object.get("v"), where);
+		const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE);
+		const signatures = object.get("signatures");
+		if (!Array.isArray(signatures) || signatures.length > SIGNATURES_MAX) throw new BadInput(`${where}.signatures must be a list of at most ${SIGNATURES_MAX}`);
+		const content = object.get("content");
+		statementBytes(purpose, content);
+		return {
+			purpose,
+			content,
+			signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`))
+		};
+	}
+	function readSignature(item, where) {
+		const object = checkObject(item, where, [
+			"by",
+			"ed25519",
+			"ml_dsa_65"
+		]);
+		const second = object.get("ml_dsa_65");
+		return {
+			by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
+			ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1),
+			ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
+		};
+	}
+	/** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
+	function statementBytes(purpose, content) {
+		if (!isObject(content)) throw new BadInput("a statement's content is an object");
+		const canonical = encoder.encode(canonicalJson(content));
+		const limit = purpose === "checkpoint" ? CHECKPOINT_MAX : STATEMENT_MAX;
+		if (canonical.length > limit) throw new BadInput(`a ${purpose} statement's content is at most ${limit} bytes`);
+		const start = encoder.encode(`aver/${purpose}/v1\n`);
+		const message = new Uint8Array(start.length + canonical.length);
+		message.set(start);
+		message.set(canonical, start.length);
+		return message;
+	}
+	// src/verify/ring.ts
+	var ED25519 = /^[0-9a-f]{64}$/;
+	var ML_DSA_65 = /^[0-9a-f]{3904}$/;
+	var IDENTITY = /^(?:ledger|(?:agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/;
+	var PURPOSES = [
+		"seal",
+		"approve",
+		"policy",
+		"checkpoint"
+	];
+	var EPOCH_MAX = 1e6;
+	var CLASSIC = "ed25519";
+	var HYBRID = "ed25519+ml-dsa-65";
+	/** Both halves in lower-case hex. `mlDsa` is empty if the key has no post-quantum half. */
+	var PublicKey = class {
+		ed25519;
+		mlDsa;
+		constructor(ed25519, mlDsa = "") {
+			if (typeof ed25519 !== "string" || !ED25519.test(ed25519)) throw new BadInput("an Ed25519 public key is 64 lower-case hex digits");
+			if (mlDsa !== "" && (typeof mlDsa !== "string" || !ML_DSA_65.test(mlDsa))) throw new BadInput("an ML-DSA-65 public key is 3904 lower-case hex digits");
+			this.ed25519 = ed25519;
+			this.mlDsa = mlDsa;
+		}
+		get fingerprint() {
+			return this.ed25519.slice(0, 16);
+		}
+		get algorithm() {
+			return this.mlDsa ? HYBRID : CLASSIC;
+		}
+		equals(other) {
+			return this.ed25519 === other.ed25519 && this.mlDsa === other.mlDsa;
+		}
+	};
+	var ENTRY_KEYS = [...[
+		"identity",
+		"purpose",
+		"epoch",
+		"created_at",
+		"retired_at",
+		"statement"
+	], ...[
+		"public_key",
+		"public_key_pq",
+		"algorithm",
+		"fingerprint",
+		"status"
+	]];
+	/** Read the entry of a ring or of a key export. Raises `BadInput`. */
+	function readRingEntry(data, where = "entry") {
+		const object = checkObject(data, where, ENTRY_KEYS);
+		const get = (name) => object.get(name);
+		const [identity, purpose, epoch, statement] = [
+			get("identity"),
+			get("purpose"),
+			get("epoch"),
+			get("statement")
+		];
+		if (typeof identity !== "string" || !IDENTITY.test(identity)) throw new BadInput(`${where} names no identity`);
+		if (typeof purpose !== "string" || !PURPOSES.includes(purpose)) throw new BadInput(`${where} names no purpose`);
+		if (!isInteger(epoch) || !(epoch.value >= 0 && epoch.value <= EPOCH_MAX)) throw new BadInput(`${where} has a bad epoch`);
+		const entry = {
+			identity,
+			purpose,
+			epoch: epoch.value,
+			key: new PublicKey(get("public_key"), get("public_key_pq")),
+			createdAt: timeField(get("created_at"), `${where}.created_at`),
+			retiredAt: get("retired_at") === null ? null : timeField(get("retired_at"), `${where}.retired_at`),
+			statement: statement === null ? null : readStatement(statement, `${where}.statement`)
+		};
+		const derived = {
+			algorithm: entry.key.algorithm,
+			fingerprint: entry.key.fingerprint,
+			status: entry.retiredAt === null ? "active" : "retired"
+		};
+		for (const [name, value] of Object.entries(derived)) if (get(name) !== value) throw new BadInput(`${where}.${name} contradicts the rest of the entry`);
+		return entry;
+	}
+	// src/source/pins.ts
+	/**
+	* The keys that the reader pinned, with where they came from and when. They are kept in this browser, per origin; on
+	* file://, where pages may share one store, nothing is kept. The same store remembers the head of each ledger's meta chain.
+	*/
+	var pins = y$1([]);
+	var KEPT = location.protocol !== "file:";
+	function openStore() {
+		return new Promise((resolve, reject) => {
+			const opening = indexedDB.open("aver", 1);
+			opening.onupgradeneeded = () => {
+				opening.result.createObjectStore("pins", { keyPath: "publicKey" });
+				opening.result.createObjectStore("heads", { keyPath: "ledger" });
+			};
+			opening.onsuccess = () => resolve(opening.result);
+			opening.onerror = () => reject(opening.error);
+		});
+	}
+	/** Load the pins of earlier visits. Storage that is refused is no error: the page then keeps nothing. */
+	async function loadPins() {
+		if (!KEPT) return;
+		try {
+			const asking = (await openStore()).transaction("pins").objectStore("pins").getAll();
+			asking.onsuccess = () => {
+				pins.value = asking.result;
+			};
+		} catch {}
+	}
+	/** Pin a key, or change nothing if it is pinned. */
+	function pinKey(key, origin) {
+		if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
+		const pin = {
+			publicKey: key.ed25519,
+			publicKeyPq: key.mlDsa,
+			origin,
+			at: (/* @__PURE__ */ new Date()).toISOString()
+		};
+		pins.value = [...pins.value.filter((one) => one.publicKey !== pin.publicKey), pin];
+		change((store) => store.put(pin));
+	}
+	function unpinKey(publicKey) {
+		pins.value = pins.value.filter((pin) => pin.publicKey !== publicKey);
+		change((store) => store.delete(publicKey));
+	}
+	async function change(work) {
+		if (!KEPT) return;
+		try {
+			work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
+		} catch {}
+	}
+	/** The head of a ledger's meta chain that this browser saw last; null where it saw none. */
+	async function recallHead(ledger) {
+		if (!KEPT) return null;
+		try {
+			const asking = (await openStore()).transaction("heads").objectStore("heads").get(ledger);
+			return await new Promise((resolve) => {
+				asking.onsuccess = () => resolve(asking.result ?? null);
+				asking.onerror = () => resolve(null);
+			});
+		} catch {
+			return null;
+		}
+	}
+	/** Remember the head of a ledger's meta chain, unless a longer one is remembered. */
+	async function rememberHead(ledger, head) {
+		const before = await recallHead(ledger);
+		if (!KEPT || before !== null && before.count >= head.count) return;
+		try {
+			(await openStore()).transaction("heads", "readwrite").objectStore("heads").put({
+				ledger,
+				count: head.count,
+				hash: head.hash
+			});
+		} catch {}
+	}
+	/** The keys in a text: 64 digits, or a file of `aver keys export` or known keys. Raises an error that says why not. */
+	function readKeys(text) {
+		const plain = text.trim();
+		if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
+		if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain.toLowerCase())];
+		const data = readJson(plain);
+		const found = [];
+		const look = (value) => {
+			if (Array.isArray(value)) value.forEach(look);
+			else if (value instanceof Map) {
+				if (value.has("identity") && value.has("public_key")) found.push(readRingEntry(value).key);
+				else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) found.push(new PublicKey(value.get("public_key"), value.get("public_key_pq")));
+				else for (const item of value.values()) look(item);
+			} else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
+		};
+		look(data);
+		if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
+		return found;
+	}
 	// src/state.ts
 	/** What the page knows and shows: the open thing, the verdict on it, and where the reader is. */
 	var connection = new Connection();
@@ -15470,6 +15448,9 @@
 	var problem = y$1("");
 	var route = y$1(readRoute());
 	var usesUtc = y$1(true);
+	/** What was changed in the copy that is open; empty for the thing itself. */
+	var changed = y$1("");
+	var original = null;
 	/** The verdict, if there is one. */
 	var verdict = O(() => judgement.value.state === "done" ? judgement.value.verdict : null);
 	/** The findings about a chain, by sequence number. */
@@ -15502,8 +15483,9 @@
 		return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
 	}
 	/** Open a thing, show what it holds, and verify it. */
-	async function openThing(found) {
+	async function openThing(found, change = "") {
 		connection.stop("another thing was opened");
+		changed.value = change;
 		thing.value = found;
 		contents.value = null;
 		judgement.value = { state: "none" };
@@ -15531,20 +15513,26 @@
 			state: "working",
 			progress: null
 		};
+		const { ledger, tenant } = contents.value;
+		const name = `${ledger}/${tenant}`;
 		try {
+			const remembered = ledger === null || changed.value ? null : await recallHead(name);
+			const { head, ...result } = await connection.ask({
+				type: "verify",
+				keys: pinnedKeys(),
+				remembered
+			}, (progress) => {
+				if (judgement.value.state === "working") judgement.value = {
+					state: "working",
+					progress
+				};
+			});
 			judgement.value = {
 				state: "done",
-				...await connection.ask({
-					type: "verify",
-					keys: pinnedKeys()
-				}, (progress) => {
-					if (judgement.value.state === "working") judgement.value = {
-						state: "working",
-						progress
-					};
-				}),
+				...result,
 				at: /* @__PURE__ */ new Date()
 			};
+			if (ledger !== null && head !== null && !changed.value && result.verdict.status === "verified") await rememberHead(name, head);
 		} catch (error) {
 			judgement.value = {
 				state: "not judged",
@@ -15565,30 +15553,27 @@
 			thing: found
 		});
 	}
-	// src/verify/verdict.ts
-	var DOES_NOT_APPLY = "does not apply here";
-	/** The document that `aver verify --json` prints. */
-	function verdictDocument(verdict) {
-		return {
-			subject: verdict.subject,
-			status: verdict.status,
-			level: verdict.level,
-			records: verdict.records,
-			earlier: verdict.earlier,
-			chains: verdict.chains,
-			first_bad: verdict.first_bad,
-			checks: verdict.checks.map(({ name, status, reason, code, place: where, count }) => {
-				return {
-					name,
-					status,
-					reason,
-					code,
-					place: where,
-					count
-				};
-			}),
-			findings: verdict.findings
-		};
+	/** Open a copy of the open thing with one record changed, to see where it breaks. */
+	async function tryChange(chain, place, change, words) {
+		const found = thing.value;
+		if (found === null) return;
+		const { name, file } = await connection.ask({
+			type: "change",
+			chain,
+			place,
+			change
+		});
+		original ??= found;
+		await openThing({
+			...found,
+			files: found.files.map(([path, blob]) => [path, path === name ? file : blob])
+		}, words);
+	}
+	/** Go back from a changed copy to the thing itself. */
+	async function undoChange() {
+		const found = original;
+		original = null;
+		if (found !== null) await openThing(found);
 	}
 	// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 	var f = Symbol.for("pv");
@@ -15682,6 +15667,295 @@
 				})
 			]
 		});
+	}
+	// src/parts/tamper.tsx
+	var CHANGES = [
+		[
+			"flip",
+			"Flip a character",
+			"one character of its text was changed"
+		],
+		[
+			"edit",
+			"Edit its summary",
+			"its summary was edited"
+		],
+		[
+			"resign",
+			"Edit it, and give it the right hash",
+			"its summary was edited, and its hash computed anew"
+		],
+		[
+			"drop",
+			"Drop it",
+			"it was dropped"
+		],
+		[
+			"double",
+			"Insert it twice",
+			"it was inserted twice"
+		],
+		[
+			"swap",
+			"Swap it with the next",
+			"it was swapped with the next record"
+		],
+		[
+			"cut",
+			"Cut the chain here",
+			"the chain was cut before it"
+		]
+	];
+	/** The strip on every screen of a changed copy. */
+	function CopyStrip() {
+		if (!changed.value) return null;
+		return /* @__PURE__ */ a("p", {
+			class: "copy",
+			role: "status",
+			children: [
+				/* @__PURE__ */ a("strong", { children: "copy" }),
+				" You changed this copy: ",
+				/* @__PURE__ */ a(Text, { children: changed.value }),
+				". The records themselves are untouched.",
+				" ",
+				/* @__PURE__ */ a("button", {
+					type: "button",
+					class: "small",
+					onClick: () => void undoChange(),
+					children: "Back to the records"
+				})
+			]
+		});
+	}
+	/** The changes that can be tried on a record. */
+	function TryToChange({ chain, place, sequence }) {
+		const format = contents.value?.format;
+		if (format !== "bundle" && format !== "chain") return null;
+		return /* @__PURE__ */ a("section", {
+			class: "section",
+			children: [
+				/* @__PURE__ */ a("h2", { children: "Try to change it" }),
+				/* @__PURE__ */ a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }),
+				/* @__PURE__ */ a("p", {
+					class: "buttons",
+					children: CHANGES.map(([change, label, words]) => /* @__PURE__ */ a("button", {
+						type: "button",
+						onClick: () => {
+							location.hash = "#/";
+							tryChange(chain, place, change, `record ${sequence} of ${chain}: ${words}`);
+						},
+						children: label
+					}, change))
+				})
+			]
+		});
+	}
+	var codes_default = {
+		HASH_MISMATCH: {
+			"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.",
+			"advice": "Restore this record from a copy you trust; treat its content as unproven."
+		},
+		SIG_INVALID: {
+			"meaning": "The signature was not made over this hash by the key it names.",
+			"advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
+		},
+		SIG_MISSING: {
+			"meaning": "The record carries no signature where one is required.",
+			"advice": "Ask the sender for the signed record."
+		},
+		UNKNOWN_SIGNER: {
+			"meaning": "The signer's key is not known here, so the signature was not checked.",
+			"advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
+		},
+		KEY_RETIRED: {
+			"meaning": "The record was signed by a key after that key was retired.",
+			"advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
+		},
+		KEY_MISMATCH: {
+			"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.",
+			"advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
+		},
+		KEY_UNRECORDED: {
+			"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.",
+			"advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
+		},
+		SEAL_MISMATCH: {
+			"meaning": "signed_at or signed_by differ from what was sealed inside the record.",
+			"advice": "Trust the values inside the record; find out who rewrote the seal."
+		},
+		CHAIN_BREAK: {
+			"meaning": "The record does not point at the hash of the one before it.",
+			"advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
+		},
+		CHAIN_IDENTITY: {
+			"meaning": "The chain's first record names another chain, ledger or tenant.",
+			"advice": "It was renamed or copied from elsewhere; look for the original."
+		},
+		SEQUENCE_GAP: {
+			"meaning": "A sequence number is missing, repeated or out of order.",
+			"advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
+		},
+		GENESIS_INVALID: {
+			"meaning": "The first record points at a predecessor, or a later one claims to be the first.",
+			"advice": "The beginning of the chain was cut off; look for the records before it."
+		},
+		NOT_CANONICAL: {
+			"meaning": "The signed bytes are not in canonical form, though they are intact.",
+			"advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
+		},
+		NOT_VALID_CPS: {
+			"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.",
+			"advice": "The software that made the record does not follow the specification. Read the named field with care."
+		},
+		SCHEMA_INVALID: {
+			"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.",
+			"advice": "Restore this record from a copy you trust."
+		},
+		NOT_READ: {
+			"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.",
+			"advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
+		},
+		UNLISTED_FILE: {
+			"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.",
+			"advice": "It was not verified: do not take it for evidence. Move it elsewhere."
+		},
+		DUPLICATE_RECORD: {
+			"meaning": "The same record id or idempotency key occurs twice.",
+			"advice": "One of the two was inserted; compare with a copy."
+		},
+		DUPLICATE_KEY: {
+			"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.",
+			"advice": "Treat the record as forged: no honest writer makes such bytes."
+		},
+		COLUMN_MISMATCH: {
+			"meaning": "A column that the store searches by differs from the signed content.",
+			"advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
+		},
+		STORE_DAMAGED: {
+			"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.",
+			"advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
+		},
+		TRUNCATED: {
+			"meaning": "The chain is shorter than it once was.",
+			"advice": "Records were removed from its end; restore them from a copy."
+		},
+		ROLLBACK: {
+			"meaning": "This is an older or another copy of a ledger that this machine has seen before.",
+			"advice": "Both heads are given as proof; find out who put the old copy back."
+		},
+		CHAIN_MISSING: {
+			"meaning": "A chain that was recorded as sealed is not here.",
+			"advice": "It was deleted; restore it from a copy."
+		},
+		HEAD_MISMATCH: {
+			"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.",
+			"advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
+		},
+		INDEX_MISMATCH: {
+			"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.",
+			"advice": "Trust the records and not the index; find out who rewrote it."
+		},
+		RECEIPT_MISMATCH: {
+			"meaning": "An action's receipt does not match the action.",
+			"advice": "The action or its receipt was changed; treat it as unproven."
+		},
+		PROOF_INVALID: {
+			"meaning": "A proof does not prove what it states.",
+			"advice": "Ask for the proof again, or verify the whole run."
+		},
+		NOT_SEALED: {
+			"meaning": "A transcript or git contains something that no sealed record contains.",
+			"advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
+		},
+		ARTIFACT_MISSING: {
+			"meaning": "The record refers to a large value that is not here.",
+			"advice": "Ask the sender of the data for its blobs."
+		},
+		ARTIFACT_HASH_MISMATCH: {
+			"meaning": "A large value does not have the digest by which the record refers to it.",
+			"advice": "It was changed; restore it from a copy."
+		},
+		CLAIM_UNPROVEN: {
+			"meaning": "A claim has no evidence behind it.",
+			"advice": "Do not rely on the claim."
+		},
+		ROLE_POLICY_VIOLATION: {
+			"meaning": "A participant did something that its role does not allow.",
+			"advice": "Treat what follows from it as unproven."
+		},
+		STATE_VIOLATION: {
+			"meaning": "An event came in a state that does not admit it.",
+			"advice": "Treat what follows from it as unproven."
+		},
+		REPLAY: {
+			"meaning": "Something that may be used only once was used again.",
+			"advice": "Only the first use counts."
+		},
+		EVIDENCE_INVALID: {
+			"meaning": "Policy evidence does not hold.",
+			"advice": "Treat the decision as not made."
+		},
+		NOT_INDEPENDENT: {
+			"meaning": "An approval was signed with a key that was kept in a plain file, within reach of what it approved.",
+			"advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase."
+		},
+		UNBOUND_STATEMENT: {
+			"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.",
+			"advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
+		},
+		GATE_LOOSENED: {
+			"meaning": "Rules or settings let harmful actions pass that did not pass before.",
+			"advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
+		},
+		INSECURE_MODE: {
+			"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.",
+			"advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
+		},
+		UNCONFIRMED: {
+			"meaning": "An act that a person had to confirm was carried out on the word of its caller.",
+			"advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
+		},
+		OUTCOME_UNKNOWN: {
+			"meaning": "An act was begun, and no record says how it ended.",
+			"advice": "Look whether its effect is there. Aver does not try it again."
+		},
+		ERASED: {
+			"meaning": "Reserved: the content was erased on purpose; hash and signature remain.",
+			"advice": "See the record that explains the erasure."
+		},
+		PRUNED: {
+			"meaning": "Reserved: older records were pruned on purpose.",
+			"advice": "Verify from the head at which the chain was pruned."
+		},
+		WITNESS_MISSING: {
+			"meaning": "Reserved: a required witness did not sign.",
+			"advice": "Ask the witness."
+		}
+	};
+	// src/verify/verdict.ts
+	var DOES_NOT_APPLY = "does not apply here";
+	/** The document that `aver verify --json` prints. */
+	function verdictDocument(verdict) {
+		return {
+			subject: verdict.subject,
+			status: verdict.status,
+			level: verdict.level,
+			records: verdict.records,
+			earlier: verdict.earlier,
+			chains: verdict.chains,
+			first_bad: verdict.first_bad,
+			checks: verdict.checks.map(({ name, status, reason, code, place: where, count }) => {
+				return {
+					name,
+					status,
+					reason,
+					code,
+					place: where,
+					count
+				};
+			}),
+			findings: verdict.findings
+		};
 	}
 	// src/parts/verdict.tsx
 	var PATHS = {
@@ -16033,8 +16307,9 @@
 		const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 		return new Response(unpacked).blob();
 	}
+	/** Read a file of the bundle. Not from the cache: a server that went back to older files would answer "not modified". */
 	async function fetchFile(name) {
-		const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-cache" });
+		const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-store" });
 		if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`);
 		return answer.blob();
 	}
@@ -16092,11 +16367,21 @@
 			should = place + 1n;
 			said = says;
 		});
-		for (const rest of byPlace.values()) for (const finding of rest) if (finding.status === "failed") entries.push({
-			sort: "break",
-			finding,
-			height: CARD_HEIGHT
-		});
+		const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed" && finding.place.sequence !== null);
+		const codes = new Set(rest.map((finding) => finding.code));
+		for (const code of codes) {
+			const same = rest.filter((finding) => finding.code === code);
+			const first = same[0];
+			const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
+			entries.push({
+				sort: "break",
+				finding: {
+					...first,
+					words
+				},
+				height: CARD_HEIGHT
+			});
+		}
 		return entries;
 	}
 	var SORTS = {
@@ -16116,6 +16401,7 @@
 		return /* @__PURE__ */ a("a", {
 			class: `row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`,
 			href: link("c", chain, row.place),
+			tabIndex: -1,
 			children: [
 				/* @__PURE__ */ a("span", {
 					class: "time",
@@ -16269,7 +16555,8 @@
 				/* @__PURE__ */ a("div", {
 					ref: box,
 					class: "timeline",
-					role: "feed",
+					role: "region",
+					"aria-label": "Records; j and k move, Enter opens one",
 					"aria-busy": rows === null,
 					tabIndex: 0,
 					onScroll: (event) => setTop(event.currentTarget.scrollTop),
@@ -16285,6 +16572,7 @@
 					},
 					children: [rows === null && !words ? Array.from({ length: 12 }, (_, at) => /* @__PURE__ */ a("div", { class: "row loading" }, at)) : null, /* @__PURE__ */ a("div", {
 						class: "space",
+						role: "list",
 						ref: (element) => {
 							if (element) element.style.height = `${total}px`;
 						},
@@ -16292,6 +16580,9 @@
 							const index = from + at;
 							return /* @__PURE__ */ a("div", {
 								class: "entry",
+								role: "listitem",
+								"aria-posinset": index + 1,
+								"aria-setsize": entries.length,
 								ref: (element) => {
 									if (element) {
 										element.style.top = `${tops[index]}px`;
@@ -16323,7 +16614,7 @@
 	// src/views/chains.tsx
 	/** All chains of the open thing. */
 	/** Rows of a table that are shown at once. */
-	var SHOWN_MAX$1 = 100;
+	var SHOWN_MAX$2 = 100;
 	/** How many findings of one check and code a verdict lists; the others are only counted. */
 	var FINDINGS_KEPT = 100;
 	/** The state of one chain, as far as the verdict tells it. */
@@ -16415,7 +16706,7 @@
 	}
 	function ChainsView() {
 		const [wanted, setWanted] = d$2("");
-		const [shown, setShown] = d$2(SHOWN_MAX$1);
+		const [shown, setShown] = d$2(SHOWN_MAX$2);
 		const all = contents.value?.chains ?? [];
 		const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
 		return /* @__PURE__ */ a($, { children: [
@@ -16439,10 +16730,10 @@
 			/* @__PURE__ */ a(ChainTable, { chains: found.slice(0, shown) }),
 			found.length > shown ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
 				type: "button",
-				onClick: () => setShown(shown + SHOWN_MAX$1),
+				onClick: () => setShown(shown + SHOWN_MAX$2),
 				children: [
 					"Show ",
-					SHOWN_MAX$1,
+					SHOWN_MAX$2,
 					" more"
 				]
 			}) }) : null
@@ -16762,15 +17053,205 @@
 			]
 		});
 	}
+	// src/views/sessions.tsx
+	/** The sessions of coding agents and runs: one row each, with figures that are counted from the records. */
+	/** Domains whose chains are not sessions: the ledger's own records, and those of the gate. */
+	var OTHERS = /* @__PURE__ */ new Set([
+		"meta",
+		"keys",
+		"gate",
+		"approvals",
+		"approvers",
+		"delegations"
+	]);
+	/** Sessions that are counted and shown at once. */
+	var SHOWN_MAX$1 = 50;
+	function listSessions() {
+		const all = contents.value?.chains ?? [];
+		const domain = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").split(".", 1)[0] ?? "";
+		return all.filter((chain) => !OTHERS.has(domain(chain.id))).sort((one, other) => one.endedAt < other.endedAt ? 1 : -1);
+	}
+	function SessionsView() {
+		const [wanted, setWanted] = d$2("");
+		const [tool, setTool] = d$2("");
+		const [shown, setShown] = d$2(SHOWN_MAX$1);
+		const [figures, setFigures] = d$2(/* @__PURE__ */ new Map());
+		const sessions = listSessions();
+		const tools = [...new Set(sessions.map((session) => session.tool))].sort();
+		const found = sessions.filter((session) => {
+			return (!tool || session.tool === tool) && `${session.id} ${session.title}`.toLowerCase().includes(wanted.toLowerCase());
+		});
+		const listed = found.slice(0, shown);
+		const names = listed.map((session) => session.id).join("\n");
+		A$1(() => {
+			let isCurrent = true;
+			(async () => {
+				for (const name of names ? names.split("\n") : []) {
+					if (!isCurrent || figures.has(name)) continue;
+					const counted = await connection.ask({
+						type: "figures",
+						chain: name
+					}).catch(() => null);
+					if (isCurrent && counted !== null) setFigures((before) => new Map(before).set(name, counted));
+				}
+			})();
+			return () => {
+				isCurrent = false;
+			};
+		}, [names, contents.value]);
+		return /* @__PURE__ */ a($, { children: [
+			/* @__PURE__ */ a("h1", { children: "Sessions" }),
+			/* @__PURE__ */ a("p", {
+				class: "filters",
+				children: [
+					/* @__PURE__ */ a("label", { children: ["Filter ", /* @__PURE__ */ a("input", {
+						type: "search",
+						value: wanted,
+						onInput: (event) => setWanted(event.currentTarget.value)
+					})] }),
+					" ",
+					/* @__PURE__ */ a("label", { children: ["Tool ", /* @__PURE__ */ a("select", {
+						value: tool,
+						onChange: (event) => setTool(event.currentTarget.value),
+						children: [/* @__PURE__ */ a("option", {
+							value: "",
+							children: "all"
+						}), tools.map((name) => /* @__PURE__ */ a("option", {
+							value: name,
+							children: name
+						}, name))]
+					})] }),
+					" ",
+					/* @__PURE__ */ a("span", {
+						class: "beside",
+						children: [
+							count(found.length),
+							" of ",
+							count(sessions.length),
+							", newest first"
+						]
+					})
+				]
+			}),
+			sessions.length ? null : /* @__PURE__ */ a("p", {
+				class: "strip",
+				children: [
+					"There is no session in it. ",
+					/* @__PURE__ */ a("code", { children: "aver ingest" }),
+					" and ",
+					/* @__PURE__ */ a("code", { children: "aver install" }),
+					" record those of coding agents."
+				]
+			}),
+			/* @__PURE__ */ a("div", {
+				class: "scroll",
+				children: /* @__PURE__ */ a("table", {
+					class: "chains sessions",
+					children: [/* @__PURE__ */ a("thead", { children: /* @__PURE__ */ a("tr", { children: [
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							children: "State"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							children: "Title"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							children: "Tool"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							children: "Start"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							class: "number",
+							children: "Records"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							class: "number",
+							children: "Calls"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							class: "number",
+							children: "Failures"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							class: "number",
+							children: "Denials"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							class: "number",
+							children: "Tokens in → out"
+						})
+					] }) }), /* @__PURE__ */ a("tbody", { children: listed.map((session) => {
+						const sum = figures.get(session.id);
+						const figure = (value) => value === void 0 ? "…" : count(value);
+						return /* @__PURE__ */ a("tr", { children: [
+							/* @__PURE__ */ a("td", {
+								class: "state",
+								children: /* @__PURE__ */ a(ChainMark, { chain: session.id })
+							}),
+							/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a("a", {
+								href: link("s", session.id),
+								children: /* @__PURE__ */ a(Text, { children: session.title })
+							}) }),
+							/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Text, { children: session.tool }) }),
+							/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Time, { children: sum?.startedAt ?? session.startedAt }) }),
+							/* @__PURE__ */ a("td", {
+								class: "number",
+								children: figure(sum?.records)
+							}),
+							/* @__PURE__ */ a("td", {
+								class: "number",
+								children: figure(sum?.calls)
+							}),
+							/* @__PURE__ */ a("td", {
+								class: "number",
+								children: figure(sum?.failures)
+							}),
+							/* @__PURE__ */ a("td", {
+								class: "number",
+								children: figure(sum?.denials)
+							}),
+							/* @__PURE__ */ a("td", {
+								class: "number",
+								children: sum === void 0 ? "…" : `${count(sum.tokensIn)} → ${count(sum.tokensOut)}`
+							})
+						] }, session.id);
+					}) })]
+				})
+			}),
+			found.length > shown ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
+				type: "button",
+				onClick: () => setShown(shown + SHOWN_MAX$1),
+				children: [
+					"Show ",
+					SHOWN_MAX$1,
+					" more"
+				]
+			}) }) : null,
+			/* @__PURE__ */ a("p", {
+				class: "beside",
+				children: "Titles are claims of the index, which the verdict compares. The figures are counted from the records."
+			})
+		] });
+	}
 	// src/views/overview.tsx
+	/** Sessions on the first screen. */
+	var LATEST = 12;
 	function OverviewView() {
 		const whole = contents.value;
 		if (whole === null) return /* @__PURE__ */ a("p", {
 			class: "strip",
 			children: "Nothing is open."
 		});
-		const sessions = whole.chains.filter((chain) => !["meta", "keys"].includes(chain.id));
-		const latest = [...sessions].sort((one, other) => one.endedAt < other.endedAt ? 1 : -1).slice(0, 12);
+		const sessions = listSessions();
 		return /* @__PURE__ */ a($, { children: [
 			/* @__PURE__ */ a("h1", { children: /* @__PURE__ */ a(Text, { children: whole.name }) }),
 			/* @__PURE__ */ a(VerdictBand, {}),
@@ -16779,13 +17260,17 @@
 				/* @__PURE__ */ a("p", {
 					class: "beside",
 					children: [
-						plural(sessions.length, "chain"),
+						plural(sessions.length, "session"),
 						" by ",
 						whole.format === "bundle" ? "its index" : "its content",
 						", newest first. Titles, times and lengths are claims; the verdict compares them with the records."
 					]
 				}),
-				/* @__PURE__ */ a(ChainTable, { chains: latest })
+				/* @__PURE__ */ a(ChainTable, { chains: sessions.slice(0, LATEST) }),
+				sessions.length > LATEST ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("a", {
+					href: link("sessions"),
+					children: "All sessions"
+				}) }) : null
 			] })
 		] });
 	}
@@ -16828,13 +17313,13 @@
 		});
 		const given = [...value].filter(([, item]) => !isEmpty(item));
 		const others = [...value.keys()].filter((key) => isEmpty(value.get(key)));
-		return /* @__PURE__ */ a("dl", {
+		return /* @__PURE__ */ a("div", {
 			class: "members",
 			children: [
-				given.slice(0, ITEMS_MAX).map(([key, item]) => /* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: /* @__PURE__ */ a(Text, { children: key }) }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Value, {
+				/* @__PURE__ */ a("dl", { children: given.slice(0, ITEMS_MAX).map(([key, item]) => /* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: /* @__PURE__ */ a(Text, { children: key }) }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Value, {
 					value: item,
 					depth: depth + 1
-				}) })] }, key)),
+				}) })] }, key)) }),
 				given.length > ITEMS_MAX ? /* @__PURE__ */ a("p", {
 					class: "beside",
 					children: [given.length - ITEMS_MAX, " more, in the exact bytes below"]
@@ -17006,9 +17491,9 @@
 					class: "section seal",
 					children: [
 						/* @__PURE__ */ a("h2", { children: "Seal" }),
-						/* @__PURE__ */ a("dl", {
+						/* @__PURE__ */ a("div", {
 							class: "members",
-							children: [
+							children: /* @__PURE__ */ a("dl", { children: [
 								/* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: "SHA3-256, computed here" }), /* @__PURE__ */ a("dd", { children: [
 									/* @__PURE__ */ a(Mark, { name: isSame ? "verified" : "failed" }),
 									" ",
@@ -17052,7 +17537,7 @@
 									class: "soft",
 									children: "none"
 								}) })] })
-							]
+							] })
 						}),
 						detail.findings.map((finding, at) => /* @__PURE__ */ a("p", {
 							class: "beside",
@@ -17063,6 +17548,11 @@
 							]
 						}, at))
 					]
+				}),
+				/* @__PURE__ */ a(TryToChange, {
+					chain,
+					place,
+					sequence: detail.row.sequence
 				}),
 				/* @__PURE__ */ a("section", {
 					class: "section",
@@ -17108,6 +17598,7 @@
 	/** The page: a bar, a rail, and one view. */
 	var KEYS = [
 		["g o", "overview"],
+		["g s", "sessions"],
 		["g c", "chains"],
 		["g k", "keys"],
 		["g f", "verify a file"],
@@ -17122,6 +17613,7 @@
 		const [view = "", chain = "", place] = route.value;
 		if (contents.value === null || view === "open") return /* @__PURE__ */ a(OpenView, {});
 		if (view === "chains") return /* @__PURE__ */ a(ChainsView, {});
+		if (view === "sessions") return /* @__PURE__ */ a(SessionsView, {});
 		if (view === "keys") return /* @__PURE__ */ a(KeysView, {});
 		if (view === "s") return /* @__PURE__ */ a(ChainView, {
 			chain,
@@ -17142,6 +17634,7 @@
 				if (event.target instanceof HTMLElement && event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
 				const views = {
 					o: link(""),
+					s: link("sessions"),
 					c: link("chains"),
 					k: link("keys"),
 					f: link("open")
@@ -17213,6 +17706,7 @@
 				"aria-label": "Views",
 				children: [
 					isOpen ? entry(link(""), "Overview", view === "") : null,
+					isOpen ? entry(link("sessions"), "Sessions", view === "sessions") : null,
 					isOpen ? entry(link("chains"), "Chains", view === "chains" || view === "s" || view === "c") : null,
 					entry(link("keys"), "Keys", view === "keys"),
 					entry(link("open"), "Verify a file", view === "open" || !isOpen)
@@ -17221,11 +17715,16 @@
 			/* @__PURE__ */ a("main", {
 				id: "main",
 				tabIndex: -1,
-				children: [opening.value && isOpen ? /* @__PURE__ */ a("p", {
-					class: "strip",
-					role: "status",
-					children: [opening.value, " …"]
-				}) : null, view === "keys" && !isOpen ? /* @__PURE__ */ a(KeysView, {}) : /* @__PURE__ */ a(CurrentView, {})]
+				class: changed.value ? "is-copy" : "",
+				children: [
+					/* @__PURE__ */ a(CopyStrip, {}),
+					opening.value && isOpen ? /* @__PURE__ */ a("p", {
+						class: "strip",
+						role: "status",
+						children: [opening.value, " …"]
+					}) : null,
+					view === "keys" && !isOpen ? /* @__PURE__ */ a(KeysView, {}) : /* @__PURE__ */ a(CurrentView, {})
+				]
 			}),
 			help ? /* @__PURE__ */ a("div", {
 				class: "overlay",
