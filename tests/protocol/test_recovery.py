@@ -12,12 +12,16 @@ from typing import Any
 import pytest
 
 from aver import clock
+from aver.capsule.blobs import Blob
+from aver.gate.ask import ask
 from aver.ledger import Ledger, open_ledger
+from aver.protocol.calls import begin_call, build_action
 from aver.protocol.events import Event
 from aver.protocol.records.trace_files import hold_run_lock
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.runner import ToolFailure, ToolResult
 from aver.protocol.session import ProtocolSession
+from aver.protocol.statements import Join, digest_json, sign_join
 from support.forks import exit_of, in_child
 from support.protocol_sessions import TASK, EasyRunner, claim_count, open_session, reach_claiming, reach_executing
 
@@ -201,31 +205,56 @@ def test_a_call_is_not_given_up_while_its_runner_lives(tmp_path: Path) -> None:
 def test_a_call_of_another_home_is_given_up_only_after_its_time(
     tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two executors: the key of the one that died is not in this home, so that only its time limit tells."""
-    agents = {f"agent:{role}": role for role in ("planner", "critic", "executor")} | {"agent:zoe": "executor"}
-    with open_session(tmp_path, ledger=ledger, participants=agents) as session:
-        intent = start_and_leave(session)
-        trace = session.trace
-    ring = ledger.keys.ring()
-    zoe = ring.active("agent:zoe")
-    assert zoe is not None
-    active = type(ring).active
-    monkeypatch.setattr(
-        type(ring), "active", lambda self, name: None if name == "agent:executor" else active(self, name)
-    )
+    """Whether a process of another home lives, nobody here can tell: only the time limit of its call counts."""
+    with open_session(tmp_path, ledger=ledger) as session:
+        trace, operator = session.trace, session.fold.participants["operator"].key
+        with open_ledger(ledger.config.ledger, home=tmp_path / "zoes") as elsewhere:
+            elsewhere.keys.trust(operator)
+            # The other home has an agent of the same name as this one, and another key.
+            elsewhere.keys.signer("agent:executor").public  # noqa: B018 - makes the key
+            zoe: Any = elsewhere.keys.signer("agent:zoe")
+            fold = session.fold
+            join = Join(session.place, fold.task_sha256, fold.profile, "executor", "agent:zoe", zoe.public, clock.now())
+            session.accept(sign_join(zoe, join))
+            proposal = reach_executing(session)
+            with open_session(tmp_path, ledger=elsewhere, trace=trace) as zoes:
+                assert zoes.executor.agent == "agent:zoe"
+                intent = start_from_elsewhere(session, zoes, proposal.id)
     with open_session(tmp_path, ledger=ledger, trace=trace) as session:
         assert list(session.fold.running)
     later = clock.now().replace("20", "21", 1)
-    monkeypatch.setattr("aver.protocol.session.clock.now", lambda: later)
+    monkeypatch.setattr("aver.protocol.records.recovery.clock.now", lambda: later)
     with open_session(tmp_path, ledger=ledger, trace=trace) as session:
         last = session.events[-1]
-        assert (last.agent, last.payload["code"], last.refs["intent"]) == ("agent:zoe", "OUTCOME_UNKNOWN", intent)
+        assert (last.agent, last.payload["code"], last.refs["intent"]) == ("agent:executor", "OUTCOME_UNKNOWN", intent)
+
+
+def start_from_elsewhere(session: ProtocolSession, zoes: ProtocolSession, proposal: str) -> str:
+    """Have an executor elsewhere contribute an intent and a start. The gate of the operator's home decides."""
+    call = {"tool": "count", "arguments": {}}
+    payload = {
+        **call,
+        "input_sha256": digest_json(call),
+        "risk": {"declared": None, "derived": "low"},
+        "justification": "to count",
+        "repeatable": False,
+    }
+    sent = zoes.contribute("agent:zoe", "tool_intent_signed", payload, refs={"proposal": proposal})
+    intent = session.accept(sent.to_dict())
+    assert session.tools is not None
+    action = build_action(session, "agent:zoe", session.tools.describe("count", {}), intent.id)
+    decision = ask(session.ledger, action)
+    assert decision.allows
+    blob = Blob(b"{}", "application/json")
+    until = "2030-01-05T09:00:00+00:00"
+    start = {"input": blob.reference, "workspace": {"revision": None, "change": None}, "until": until}
+    refs = {"intent": intent.id, "decision": decision.record.id}
+    session.accept(zoes.contribute("agent:zoe", "tool_execution_started", start, refs=refs, artifacts=[blob]).to_dict())
+    return intent.id
 
 
 def start_and_leave(session: ProtocolSession) -> str:
     """Begin a call, and lose its runner without an end."""
-    from aver.protocol.calls import begin_call
-
     proposal = reach_executing(session)
     handle = session.executor
     intent = handle.intend(proposal.id, "count", {}, justification="to count")

@@ -27,7 +27,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -39,33 +38,35 @@ from aver.capsule.canonical import canonical_json
 from aver.capsule.masking.mask import mask
 from aver.capsule.model import Authority
 from aver.capsule.sealed import HoldableSigner, Signer
-from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
-from aver.keys import StoreSigner
-from aver.keys.ring import ROTATION_PURPOSE
+from aver.errors import BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
 from aver.keys.statement import Statement
 from aver.ledger import Ledger, open_ledger
 from aver.log import debug
-from aver.protocol.bounds import read_protocol_settings, tighten_bounds
 from aver.protocol.events import OPERATOR, Event, build_event_draft, check_trace_id, find_payload_problem
 from aver.protocol.records.draft import SEALED_AS_GIVEN, BoundSigner, prepare_payload, prepare_task
+from aver.protocol.records.membership import (
+    admit_join,
+    build_first_event,
+    find_operator_signer,
+    is_held_here,
+    renew_key,
+    sign_join_file,
+)
 from aver.protocol.records.recorded_trace import RecordedTrace
-from aver.protocol.records.trace_files import read_seen_head, save_seen_head, try_exclusive_lock
-from aver.protocol.rules.participants import REQUIRED_ROLES
+from aver.protocol.records.recovery import fail_trace, give_up_lost_calls
+from aver.protocol.records.trace_files import read_seen_head, save_seen_head
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.standings import IntentStanding, Participant
 from aver.protocol.statements import (
     EVENT_PURPOSE,
     JOIN_PURPOSE,
-    PROFILES,
     ContributionFile,
-    Join,
+    JoinFile,
     SeenHead,
     TracePlace,
     digest_json,
     read_contribution,
-    read_join,
     sign_contribution,
-    sign_join,
 )
 from aver.protocol.trace import ProtocolTrace
 from aver.protocol.view import View, build_view
@@ -78,12 +79,6 @@ if TYPE_CHECKING:
 
 TRIES = 1000
 """How often an event is judged anew because another event of the trace was sealed first."""
-
-DEFAULT_PARTICIPANTS = {f"agent:{role}": role for role in (*REQUIRED_ROLES, "auditor")}
-"""Who takes part where the caller names nobody: one agent for each role, with a key in this home."""
-
-GIVEN_UP = "it is not known how the call ended: its process is gone"
-"""The words of an `OUTCOME_UNKNOWN`."""
 
 
 class ProtocolSession:
@@ -225,9 +220,8 @@ class ProtocolSession:
 
     def _find_own(self, role: str) -> str:
         """Return the first agent of a role whose key is in this home. Raises `NotFound`."""
-        ring = self.ledger.keys.ring()
         for agent, participant in self.fold.participants.items():
-            if participant.role == role and ring.active(agent) is not None:
+            if participant.role == role and is_held_here(self, agent):
                 return agent
         raise NotFound(f"this home holds the key of no {role} of the trace {self.trace}", advice="join it first")
 
@@ -264,11 +258,11 @@ class ProtocolSession:
         with self._lock:
             if agent not in self.fold.participants:
                 self._read_on()  # It may have joined since.
-            self._renew(agent)
+            renew_key(self, agent)
             participant = self.fold.participants.get(agent)
             if participant is None:
                 raise EventRefused("ROLE_POLICY_VIOLATION", f"{ascii(agent)[:80]} does not take part", place="agent")
-            return self._seal(
+            return self.seal_judged(
                 Event(
                     trace=self.trace,
                     name=event,
@@ -284,10 +278,14 @@ class ProtocolSession:
                 authority,
             )
 
-    def _seal(
-        self, event: Event, signer: Signer | HoldableSigner, blobs: Sequence[Blob], authority: Authority | None = None
+    def seal_judged(
+        self,
+        event: Event,
+        signer: Signer | HoldableSigner,
+        blobs: Sequence[Blob] = (),
+        authority: Authority | None = None,
     ) -> Event:
-        """Judge an event and seal it, anew as often as another event comes first: steps 2 to 4."""
+        """Judge an event whose payload is prepared, and seal it, anew as often as another comes first: steps 2 to 4."""
         for _ in range(TRIES):
             self._read_on()
             fold = self.fold
@@ -350,50 +348,12 @@ class ProtocolSession:
     ) -> None:
         if task is None:
             raise NotFound(f"there is no trace {self.trace} in this ledger", advice="aver protocol list shows them")
-        default, bounds = read_protocol_settings(self.ledger.config.protocol)
-        chosen = profile or str(task.get("policy_profile", default))
-        if chosen not in PROFILES:
-            raise BadInput(f"{chosen[:80]!a} is not a profile", advice=f"use one of {', '.join(PROFILES)}")
-        task_sha256 = digest_json(task)
-        joins: list[tuple[Participant, Statement]] = []
-        for agent, given in (participants or DEFAULT_PARTICIPANTS).items():
-            if isinstance(given, Statement):
-                join, statement, held = read_join(given), given, "elsewhere"
-            else:
-                signer = self.ledger.keys.signer(agent, post_quantum=self.ledger.config.post_quantum)
-                join = Join(self.place, task_sha256, chosen, given, agent, signer.public, clock.now())
-                statement, held = sign_join(signer, join), "here"
-            joins.append((Participant(join.agent, join.role, join.key, held, ""), statement))
-        payload = {
-            "v": 1,
-            "task": dict(task),
-            "task_sha256": task_sha256,
-            "profile": chosen,
-            "bounds": tighten_bounds(bounds, task).to_dict(),
-            "participants": [participant.to_dict() for participant, _ in joins],
-        }
-        if problem := find_payload_problem("session_initialized", payload):
-            raise BadInput(f"the task or the participants cannot be used: {problem}")
-        event = Event(
-            trace=self.trace,
-            name="session_initialized",
-            role=OPERATOR,
-            agent=OPERATOR,
-            payload=payload,
-            statements=tuple(statement for _, statement in joins),
-            before="initialized",
-        )
         bound = BoundSigner(self.ledger.signer())
-        event = replace(event, signer=bound.fingerprint)
+        event = replace(build_first_event(self, task, profile, participants), signer=bound.fingerprint)
         event = replace(event, after=self.fold.next_state(event))
+        draft, key = build_event_draft(event), f"protocol:{self.trace}"
         try:
-            record = self.ledger.append(
-                self.chain,
-                build_event_draft(event),
-                signer=bound.for_append,
-                key=f"protocol:{self.trace}",
-                after=self._recorded.head,
-            )
+            record = self.ledger.append(self.chain, draft, signer=bound.for_append, key=key, after=self._recorded.head)
         except (Exists, HeadMoved):
             debug("protocol", "the trace %s was begun by another process at the same time", self.trace)
             self._resume(task)
@@ -402,52 +362,15 @@ class ProtocolSession:
 
     def join(self, agent: str, role: str) -> Event:
         """Take in one more agent of this home. Returns the event by which it joined."""
-        signer = self.ledger.keys.signer(agent, post_quantum=self.ledger.config.post_quantum)
-        return self._admit_join(self._sign_join(signer, agent, role), "here")
-
-    def _sign_join(self, signer: Any, agent: str, role: str) -> Statement:
-        fold = self.fold
-        join = Join(self.place, fold.task_sha256, fold.profile, role, agent, signer.public, clock.now())
-        return sign_join(signer, join)
-
-    def _admit_join(self, statement: Statement, held: str, *, rotations: tuple[Statement, ...] = ()) -> Event:
-        """Have the operator seal a join. A successor brings the rotations that lead to its key."""
-        join = read_join(statement)
         with self._lock:
-            if join.agent != OPERATOR:
-                self._renew(OPERATOR)
-            before = self.fold.participants.get(join.agent)
-            participant = Participant(join.agent, join.role, join.key, held, "")
-            return self._seal(
-                Event(
-                    trace=self.trace,
-                    name="participant_joined",
-                    role=OPERATOR,
-                    agent=OPERATOR,
-                    payload={"v": 1, "participant": participant.to_dict()},
-                    refs={} if before is None else {"succeeds": before.joined},
-                    statements=(statement, *rotations),
-                ),
-                self.ledger.signer(),
-                (),
-            )
+            return admit_join(self, sign_join_file(self, agent, role), "here")
 
-    def _renew(self, agent: str) -> None:
-        """Have a key of this home that was rotated join anew, by its rotation statements."""
-        participant = self.fold.participants.get(agent)
-        if participant is None or self.fold.is_over:
-            return
-        identity = "ledger" if agent == OPERATOR else agent
-        ring = self.ledger.keys.ring()
-        active, old = ring.active(identity), ring.entry(participant.key.fingerprint)
-        if active is None or old is None or old.identity != identity or active.key == participant.key:
-            return
-        later = sorted((entry for entry in ring.entries_of(identity) if entry.epoch > old.epoch), key=lambda e: e.epoch)
-        rotations = tuple(entry.statement for entry in later if entry.statement is not None)
-        rotations = tuple(each for each in rotations if each.purpose == ROTATION_PURPOSE)
-        signer = self._signer_of(agent)
-        debug("protocol", "the key of %s was rotated: it joins %s anew", agent, self.trace)
-        self._admit_join(self._sign_join(signer, agent, participant.role), participant.held, rotations=rotations)
+    def sign_join(self, agent: str, role: str) -> JoinFile:
+        """Sign that an agent of this home takes a role in the trace. The operator's session accepts it.
+
+        For a key that took part and was rotated, the file has the rotation statements that lead to the new one.
+        """
+        return sign_join_file(self, agent, role)
 
     # --- contributions
 
@@ -459,10 +382,12 @@ class ProtocolSession:
         *,
         refs: Mapping[str, str] | None = None,
         artifacts: Iterable[Blob] = (),
+        more: tuple[Statement, ...] = (),
     ) -> ContributionFile:
         """Sign an event that the operator is to seal elsewhere. Nothing is appended here.
 
-        It names the head that this session has seen: the operator cannot seal it into another history.
+        It names the head that this session has seen: the operator cannot seal it into another history. `more` are
+        further statements that the event needs, such as the auditor's about its report.
         """
         with self._lock:
             self._read_on()
@@ -475,26 +400,28 @@ class ProtocolSession:
                 agent=agent,
                 payload=prepare_payload(event, payload),
                 refs=dict(refs or {}),
+                statements=more,
             )
             self.fold.next_state(said)  # Refused here already, if it may not come.
             signer: Any = self._signer_of(agent)
             statement = sign_contribution(signer, self.place, said, head)
-        return ContributionFile(statement, said.payload, tuple(artifacts))
+        return ContributionFile(statement, said.payload, tuple(artifacts), more)
 
-    def accept(self, contribution: ContributionFile | Statement | Mapping[str, Any]) -> Event:
+    def accept(self, contribution: ContributionFile | JoinFile | Statement | Mapping[str, Any]) -> Event:
         """Seal a participant's contribution or join, as the operator. Returns the event.
 
         Each counts once, and only in the trace that it names. Raises `EventRefused` where it does not.
         """
         if isinstance(contribution, Mapping):
-            document = dict(contribution)
-            is_statement = "purpose" in document
-            contribution = Statement.from_dict(document) if is_statement else ContributionFile.from_dict(document)
+            contribution = _read_document(dict(contribution))
         if isinstance(contribution, Statement):
             if contribution.purpose != JOIN_PURPOSE:
                 words = f"a statement of the purpose {contribution.purpose} cannot be accepted by itself"
                 raise BadInput(words, advice="send the whole contribution, with its payload")
-            return self._admit_join(contribution, "elsewhere")
+            contribution = JoinFile(contribution)
+        if isinstance(contribution, JoinFile):
+            with self._lock:
+                return admit_join(self, contribution, "elsewhere")
         if contribution.statement.purpose != EVENT_PURPOSE:
             raise BadInput(f"a contribution has a statement of the purpose {EVENT_PURPOSE}")
         said = read_contribution(contribution.statement)
@@ -511,7 +438,7 @@ class ProtocolSession:
             raise EventRefused("SCHEMA_INVALID", problem, place="payload")
         with self._lock:
             self._read_on()
-            self._renew(OPERATOR)
+            renew_key(self, OPERATOR)
             event = Event(
                 trace=self.trace,
                 name=said.event,
@@ -519,10 +446,10 @@ class ProtocolSession:
                 agent=said.agent,
                 payload=payload,
                 refs=dict(said.refs),
-                statements=(contribution.statement,),
+                statements=(contribution.statement, *contribution.more),
                 id=said.id,
             )
-            return self._seal(event, self.ledger.signer(), contribution.artifacts)
+            return self.seal_judged(event, self.ledger.signer(), contribution.artifacts)
 
     # --- for the handles
 
@@ -547,7 +474,7 @@ class ProtocolSession:
 
     def close_chain(self) -> None:
         """Record in `meta` where the trace ends, if this home holds the operator's key."""
-        if self._find_operator_signer() is not None:
+        if find_operator_signer(self) is not None:
             self.ledger.close_chain(self.chain)
 
     # --- the operator's ends
@@ -574,71 +501,15 @@ class ProtocolSession:
             raise NotFound(f"there is no trace {self.trace} in this ledger", advice="aver protocol list shows them")
         if task is not None and digest_json(task) != self.fold.task_sha256:
             raise BadInput(f"the trace {self.trace} is about another task", advice="leave the task out to go on")
-        self._give_up_lost_calls()
+        give_up_lost_calls(self)
 
     def _read_on(self, remembered: SeenHead | None = None) -> None:
         """Read and verify what is new. A record that does not hold ends the trace."""
         try:
             self._recorded.catch_up(remembered)
         except IntegrityError as error:
-            self._fail(error)
+            fail_trace(self, error)
             raise
-
-    def _find_operator_signer(self) -> BoundSigner | None:
-        """Return the operator's signer, if its key is in this home. Never makes a key."""
-        operator, signer = self.fold.participants.get(OPERATOR), self.ledger.signer()
-        if isinstance(signer, StoreSigner) and self.ledger.keys.ring().active(signer.identity) is None:
-            return None
-        bound = BoundSigner(signer)
-        return bound if operator is not None and bound.public == operator.key else None
-
-    def _fail(self, error: IntegrityError) -> None:
-        """Seal `session_failed` after a trace that does not hold, if this home holds its operator's key.
-
-        Another history than the one that was seen here is left alone: it is not this session's to end.
-        """
-        if self.fold.is_over or error.code == "ROLLBACK":
-            return
-        try:
-            bound, last = self._find_operator_signer(), self.ledger.head(self.chain)
-            newest = next(self.ledger.read(self.chain, last.count - 1), None)
-            if bound is None or (newest is not None and newest.kind == "protocol.session_failed"):
-                return
-            finding = {"code": error.code, "sequence": self.fold.count, "words": error.message[:1000]}
-            event = Event(
-                trace=self.trace,
-                name="session_failed",
-                role=OPERATOR,
-                agent=OPERATOR,
-                payload={"v": 1, "finding": finding},
-                before=self.fold.state,
-                after="failed",
-            )
-            self.ledger.append(self.chain, build_event_draft(event), signer=bound.for_append, after=last)
-        except AverError as trouble:  # The finding itself is what the caller must get.
-            debug("protocol", "session_failed of %s cannot be sealed: %s", self.trace, trouble)
-
-    def _give_up_lost_calls(self) -> None:
-        """Seal `OUTCOME_UNKNOWN` for each call that has started, has no end, and cannot be running any more."""
-        if not self.fold.running:
-            return
-        try:
-            agent = self._find_own("executor")
-        except NotFound:
-            return  # Those who hold an executor's key give up its calls.
-        ring = self.ledger.keys.ring()
-        with try_exclusive_lock(self.home, self.trace) as is_free:
-            for start in list(self.fold.running):
-                execution = self.fold.executions[start]
-                is_own = ring.active(execution.agent) is not None
-                # Elsewhere, nobody here can tell whether its process lives: then only its time limit counts.
-                if not (is_free if is_own else execution.until < clock.now()):
-                    continue
-                speaker = execution.agent if is_own else agent
-                refs = {"intent": execution.intent, "start": start}
-                payload = {"code": "OUTCOME_UNKNOWN", "words": GIVEN_UP, "output": {}}
-                with suppress(EventRefused):  # Another process has given it up, or its runner has ended it after all.
-                    self.seal_event(speaker, "tool_execution_failed", payload, refs=refs)
 
     # --- the context
 
@@ -659,3 +530,10 @@ class ProtocolSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _read_document(document: dict[str, Any]) -> ContributionFile | JoinFile | Statement:
+    """Read what a participant sent: a bare join, a join with rotations, or a contribution. Raises `BadInput`."""
+    if "purpose" in document:
+        return Statement.from_dict(document)
+    return JoinFile.from_dict(document) if "join" in document else ContributionFile.from_dict(document)

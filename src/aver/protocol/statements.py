@@ -33,6 +33,8 @@ from aver.protocol.events import AGENT_PATTERN, EVENT_ID_PATTERN, FORMS, Event, 
 JOIN_PURPOSE = "protocol-join"
 EVENT_PURPOSE = "protocol-event"
 REPORT_PURPOSE = "protocol-report"
+APPROVAL_PURPOSE = "approval"
+"""The purpose of a person's signed vote: see `aver.gate.approvals.vote`."""
 
 PROFILES = ("strict", "default", "lenient")
 AUDIT_STATUSES = ("pass", "pass-with-warnings", "fail")
@@ -42,6 +44,9 @@ COUNT_MAX = 2**53
 
 ARTIFACTS_MAX = 256
 """Most artifacts that come along with one contribution."""
+
+MORE_MAX = 64
+"""Most statements that travel beside a join or a contribution: a key is not rotated more often within a trace."""
 
 _HEX64 = lazy_pattern(r"[0-9a-f]{64}")
 _NAME = lazy_pattern(r"[!-~]{1,200}")
@@ -104,12 +109,32 @@ class Contribution(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class JoinFile:
+    """A join as it travels: the signed statement, and for a key that was rotated the rotations that lead to it."""
+
+    join: Statement
+    rotations: tuple[Statement, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"v": 1, "join": self.join.to_dict(), "rotations": [each.to_dict() for each in self.rotations]}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> JoinFile:
+        """Read the document strictly. Raises `BadInput`."""
+        found = check_object(data, "the join", frozenset({"v", "join", "rotations"}))
+        check_version(found["v"], "the join")
+        return cls(Statement.from_dict(found["join"], "join"), _read_statements(found["rotations"], "rotations"))
+
+
+@dataclass(frozen=True, slots=True)
 class ContributionFile:
     """A contribution as it travels: the signed statement, the payload that it names, and the artifacts."""
 
     statement: Statement
     payload: Mapping[str, Any]
     artifacts: tuple[Blob, ...] = ()
+    more: tuple[Statement, ...] = ()
+    """Further statements that the event must have beside it: the auditor's about its report."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document. The artifacts are in base64."""
@@ -120,12 +145,14 @@ class ContributionFile:
             "artifacts": [
                 {"media": blob.media, "data": base64.b64encode(blob.data).decode("ascii")} for blob in self.artifacts
             ],
+            **({"more": [statement.to_dict() for statement in self.more]} if self.more else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Any) -> ContributionFile:
         """Read the document strictly. Raises `BadInput`."""
-        found = check_object(data, "the contribution", frozenset({"v", "statement", "payload", "artifacts"}))
+        required = frozenset({"v", "statement", "payload", "artifacts"})
+        found = check_object(data, "the contribution", required, frozenset({"more"}))
         check_version(found["v"], "the contribution")
         if not isinstance(found["payload"], dict) or not isinstance(found["artifacts"], list):
             raise BadInput("the contribution: payload must be an object, and artifacts a list")
@@ -140,7 +167,14 @@ class ContributionFile:
             except (TypeError, ValueError) as error:
                 raise BadInput(f"{where}.data is not base64") from error
             blobs.append(Blob(data, text_field(item["media"], f"{where}.media", _MEDIA)))
-        return cls(Statement.from_dict(found["statement"]), found["payload"], tuple(blobs))
+        more = _read_statements(found["more"], "more") if "more" in found else ()
+        return cls(Statement.from_dict(found["statement"]), found["payload"], tuple(blobs), more)
+
+
+def _read_statements(data: Any, where: str) -> tuple[Statement, ...]:
+    if not isinstance(data, list) or len(data) > MORE_MAX:
+        raise BadInput(f"{where} must be a list of at most {MORE_MAX} statements")
+    return tuple(Statement.from_dict(item, f"{where}[{index}]") for index, item in enumerate(data))
 
 
 class SignedReport(NamedTuple):
