@@ -55,7 +55,7 @@ class GateWords:
 def read_gate_word(record: Sealed) -> GateWord | None:
     """Read a decision; None if the record is something else, or not whole."""
     try:
-        content = record.to_dict()
+        content = record.content
         if read_kind(content) != DECISION_KIND:
             return None
         decision = RecordedDecision.from_record(record, content)
