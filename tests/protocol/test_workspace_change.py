@@ -1,73 +1,48 @@
-"""The commit and the uncommitted change of a workspace."""
+"""The commit and the uncommitted change of a workspace, as a start seals them."""
 
 from __future__ import annotations
 
-import hashlib
-import subprocess
 from pathlib import Path
 
 import pytest
-from aver.protocol.workspace import CHANGE_MAX, NO_REPOSITORY, read_workspace_state
 
-
-def git(where: Path, *words: str) -> str:
-    settings = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
-    done = subprocess.run(["git", *settings, *words], cwd=where, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
+from aver.errors import NotFound
+from aver.gate.risk.history.git import uncommitted_change
+from support.small_projects import git, make_project
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    root = tmp_path / "shop"
-    root.mkdir()
-    git(root, "init", "-q")
-    (root / "app.py").write_text("tea = 4\n")
-    (root / ".gitignore").write_text("build/\n")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "first")
-    return root
+    return make_project(tmp_path / "shop")
 
 
 def test_a_clean_workspace(repository: Path) -> None:
-    state = read_workspace_state(str(repository))
-    assert (state.revision, state.change, state.cut) == (git(repository, "rev-parse", "HEAD"), b"", False)
-    assert state.is_clean
+    assert uncommitted_change(repository) == (git(repository, "rev-parse", "HEAD"), "")
 
 
 def test_touching_a_file_is_no_change(repository: Path) -> None:
-    (repository / "app.py").touch()
-    assert read_workspace_state(str(repository)).is_clean
+    (repository / "shop.py").touch()
+    assert uncommitted_change(repository)[1] == ""
 
 
 def test_changed_staged_and_untracked_files_are_shown(repository: Path) -> None:
-    (repository / "app.py").write_text("tea = 5\n")
+    (repository / "shop.py").write_text("def total(prices):\n    return 5\n")
     (repository / "new.py").write_text("milk = 1\n")
     git(repository, "add", "new.py")
     (repository / "notes of today.txt").write_text("hello\n")
-    (repository / "build").mkdir()
-    (repository / "build" / "out.txt").write_text("ignored\n")
+    (repository / "__pycache__").mkdir()
+    (repository / "__pycache__" / "out.txt").write_text("ignored\n")
     (repository / "sub").mkdir()
-    state = read_workspace_state(str(repository / "sub"))
-    assert not state.is_clean
-    assert state.change is not None
-    text = state.change.decode()
-    assert "-tea = 4\n+tea = 5\n" in text
+    text = uncommitted_change(repository / "sub")[1]
+    assert "-    return sum(prices)\n+    return 5\n" in text
     assert "+milk = 1\n" in text
-    assert f"? {hashlib.sha256(b'hello' + bytes([10])).hexdigest()} 'notes of today.txt'\n" in text
-    assert "ignored" not in text
+    assert "notes of today.txt" in text
     assert "out.txt" not in text
 
 
 def test_no_repository(tmp_path: Path) -> None:
-    assert read_workspace_state(str(tmp_path)) == NO_REPOSITORY
-
-
-def test_a_large_change_is_cut(repository: Path) -> None:
-    (repository / "app.py").write_text("tea = 4\n" * 300_000)
-    state = read_workspace_state(str(repository))
-    assert state.cut
-    assert state.change is not None
-    assert len(state.change) == CHANGE_MAX
+    with pytest.raises(NotFound):
+        uncommitted_change(tmp_path)
 
 
 def test_nothing_that_the_repository_names_is_run(repository: Path, tmp_path: Path) -> None:
@@ -77,8 +52,6 @@ def test_nothing_that_the_repository_names_is_run(repository: Path, tmp_path: Pa
     for name in ("core.fsmonitor", "diff.external", "core.pager", "filter.x.clean", "diff.x.textconv"):
         git(repository, "config", name, str(trap))
     (repository / ".gitattributes").write_text("*.py filter=x diff=x\n")
-    (repository / "app.py").write_text("tea = 5\n")
-    state = read_workspace_state(str(repository))
-    assert state.change is not None
-    assert b"+tea = 5" in state.change
+    (repository / "shop.py").write_text("def total(prices):\n    return 5\n")
+    assert "+    return 5" in uncommitted_change(repository)[1]
     assert not (tmp_path / "sprung").exists()

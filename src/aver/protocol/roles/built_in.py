@@ -22,7 +22,7 @@ from aver.capsule.blobs import Blob
 from aver.protocol.evidence import EvidenceJudge, EvidenceSource
 from aver.protocol.predicates import REASONS, CheckResult
 from aver.protocol.roles.project_checks import CheckOutcome
-from aver.protocol.roles.role import RoleFunction, stay_silent
+from aver.protocol.roles.role import RoleFunction, leave_audit_to_session
 from aver.protocol.roles.work_items import BlobReader, EndedCall, WorkItem, find_work
 from aver.protocol.tools.tool import TEXT
 from aver.protocol.view import Said, View
@@ -36,7 +36,7 @@ FAILURE_NAME = "failure.txt"
 def build_role(role: str, use: str, *, workspace: str, options: Mapping[str, Any], blob: BlobReader) -> RoleFunction:
     """Return a built-in role. `blob` reads an artifact; None where it is not there."""
     if role == "auditor":
-        return stay_silent  # The session audits by itself.
+        return leave_audit_to_session
     work = find_work(use, workspace, options)
     makers: Mapping[str, Callable[[list[WorkItem], BlobReader], RoleFunction]] = {
         "planner": lambda work, _: lambda view: plan(view, work),

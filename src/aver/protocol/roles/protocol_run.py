@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from aver.errors import AverError, BadInput, Refused
 from aver.fast_dataclass import dataclass
 from aver.log import debug
-from aver.protocol.roles.role import RoleFunction, stay_silent
+from aver.protocol.roles.role import RoleFunction, leave_audit_to_session, stay_silent
 from aver.protocol.roles.role_process import CommandRole, RoleBroken
 from aver.protocol.view import Said, View
 
@@ -145,7 +145,7 @@ class _TraceLoop:
                 raise BadInput(f"{agent} does not take part in {self._session.trace}")
             if participant.role == "executor":
                 self._run_intents(agent)
-            if participant.role == "auditor" and role is stay_silent and self._session.state == "auditing":
+            if participant.role == "auditor" and role is leave_audit_to_session and self._session.state == "auditing":
                 self._audit(agent)
                 continue
             refused |= self._ask(agent, role)
@@ -298,7 +298,7 @@ def _read_declared_risk(risk: Any) -> Any:
 def build_roles(
     specs: tuple[RoleSpec, ...], *, workspace: str, directory: str, blob: BlobReader
 ) -> dict[str, RoleFunction]:
-    """Return the functions of the roles of a task file, by agent. Participants that speak by themselves have none.
+    """Return the functions of the roles of a task file, by agent. Those of participants who wait say nothing.
 
     `directory` is where programs run and modules are looked for: the folder of the task file.
     """
@@ -312,6 +312,8 @@ def build_roles(
             found[spec.agent] = CommandRole(spec.agent, spec.value, directory=directory, blob=blob)
         elif spec.source == "python":
             found[spec.agent] = import_role(spec.value, directory)
+        else:
+            found[spec.agent] = stay_silent
     return found
 
 

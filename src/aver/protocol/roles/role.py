@@ -22,3 +22,8 @@ RoleFunction = Callable[[View], Said | None]
 def stay_silent(_: View) -> None:
     """Say nothing: the role of a participant that speaks by itself."""
     return
+
+
+def leave_audit_to_session(_: View) -> None:
+    """Say nothing: the run itself audits for this auditor, once the final statement is signed."""
+    return

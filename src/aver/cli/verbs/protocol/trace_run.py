@@ -185,10 +185,21 @@ def _print_summary(session: ProtocolSession, screen: Screen) -> None:
         evidence = judged.get(claim.id)
         mark = screen.status_mark("pending" if evidence is None else _judge_mark(claim.standing, evidence))
         screen.print_line("  ", mark, f" {to_one_line(claim.text)}", StyledText(f"  ({claim.standing})", "dim"))
+    for found in report.get("findings", []):
+        if found["status"] != "note":
+            from aver.protocol.judgement.report_text import describe_finding
+
+            mark = screen.status_mark("failed" if found["status"] == "failed" else "warning")
+            screen.print_hanging("  ", mark, f" {found['code']}: ", text=describe_finding(found, report))
     errors = StderrScreen()
     if session.state in ("completed", "failed", "aborted"):
         errors.print_note(f"aver show {session.trace} tells the whole trace; aver verify {session.trace} checks it")
         return
+    for challenge in session.fold.challenges.values():
+        if challenge.standing == "open":
+            errors.print_note(f"disputed: {challenge.reason}")
+            advice = f"aver protocol resolve {session.trace} {challenge.id[:8]}"
+            errors.print_note(f"if executor and critic do not agree, let a person rule: {advice}")
     waiting = _name_waiting(session)
     words = f"the trace waits for {waiting}" if waiting else "nobody has anything to say"
     errors.print_note(f"{words}; go on with: aver protocol resume {session.trace}")
@@ -210,5 +221,5 @@ def _name_waiting(session: ProtocolSession) -> str:
         for agent, participant in session.fold.participants.items()
         if agent != "operator"
         and find_admitted_events(session.fold, participant.role)
-        and (ring.active(agent) is None or (participant.role == "critic" and session.fold.disputes))
+        and ring.active(agent) is None
     )
