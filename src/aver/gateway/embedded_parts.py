@@ -51,9 +51,12 @@ def open_embedded(
             create_mac_keys(mac_key_path(home, name))
     macs = [verifier_mac_source(server_id, mac_key_path(home, server_id)) for server_id in SERVERS]
     masks = shared_mac_source(mac_key_path(home, SHARED))
-    # Their keys sign no record, so the chain `keys` has none of them. A verifier gets them by `aver keys export`.
-    for server_id in SERVERS:
-        ledger.keys.create_if_absent(f"policy:{server_id}", post_quantum=False)
+    if any(ledger.keys.ring().active(f"policy:{server_id}") is None for server_id in SERVERS):
+        # These keys sign no record, so the chain `keys` has none of them. A verifier gets them by `aver keys export`.
+        for server_id in SERVERS:
+            ledger.keys.create_if_absent(f"policy:{server_id}", post_quantum=False)
+        # Makes the ledger's own key now. Else the second decision would seal it as a change of the settings.
+        ledger.record_keys()
     servers = [
         PolicyServer(
             server_id,

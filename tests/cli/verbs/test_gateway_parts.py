@@ -27,6 +27,13 @@ def test_init_pin_and_status(aver: Aver) -> None:
     assert all("does not run" in part["problem"] for part in status.json["parts"])
 
 
+def test_status_needs_no_ledger(aver: Aver) -> None:
+    """A new home has none yet, and the first question of a person is how it is."""
+    status = aver("gateway", "status")
+    assert (status.code, "in one process" in status.out) == (0, True)
+    assert not (aver.home / "ledger.db").exists()
+
+
 def test_pin_shows_what_changed_and_gives_it_to_the_parts(aver: Aver) -> None:
     before = aver("gateway", "init", "--json").json["program_id"]
     (aver.home / "config.toml").write_text('[gate]\ncaution = "strict"\nmax_retries = 5\n')
@@ -34,7 +41,9 @@ def test_pin_shows_what_changed_and_gives_it_to_the_parts(aver: Aver) -> None:
     assert dry["before"] == before
     assert dry["changes"] == ['caution: "balanced" -> "strict"', "max_retries: 3 -> 5"]
     assert json.loads((aver.home / "gateway/program.json").read_text())["program_id"] == before
-    assert "strict" in aver("gateway", "pin").out
+    pinned = aver("gateway", "pin").out
+    assert "strict" in pinned
+    assert "start the doors again" in pinned
     for place in ("", "policy0/", "policy1/", "executor/"):
         found = json.loads((aver.home / f"gateway/{place}program.json").read_text())
         assert found["program_id"] == dry["after"]

@@ -59,14 +59,40 @@ def judge(data: bytes, keys: list[Any]) -> Verdict:
 # --- honest files
 
 
-@pytest.mark.parametrize("sort", ["allowed", "asked", "confirmed", "committed later", "open"])
+@pytest.mark.parametrize("sort", ["allowed", "confirmed", "committed later"])
 def test_an_act_holds_by_public_keys_alone(written: Written, sort: str) -> None:
     verdict = judge(written.files[sort], written.keys)
     assert verdict.status == "verified", verdict.to_dict()
     for check in ("schema", "content", "signature", "blobs", "parts", "decisions", "evidence", "effects"):
-        if check != "effects" or sort not in ("asked", "open"):
-            assert verdict.check(check).status == "passed"
+        assert verdict.check(check).status == "passed"
     assert not verdict.check("links").matters
+
+
+@pytest.mark.parametrize("sort", ["asked", "open"])
+def test_a_file_without_a_commit_cannot_show_that_there_was_none(written: Written, sort: str) -> None:
+    verdict = judge(written.files[sort], written.keys)
+    assert verdict.status == "qualified", verdict.to_dict()
+    assert verdict.check("evidence").status == "passed"
+    assert "the file has no COMMIT" in verdict.check("effects").reason
+
+
+@pytest.mark.parametrize(
+    ("left_out", "words"),
+    [({"act.commit", "act.outcome"}, "the file has no COMMIT"), ({"act.outcome"}, "no outcome of its COMMIT")],
+)
+def test_records_that_were_cut_off_the_end_are_named(written: Written, left_out: set[str], words: str) -> None:
+    document = json.loads(written.files["allowed"])
+    kept = [
+        record
+        for record in document["records"]
+        if json.loads(record["canonical"])["context"]["environment"]["aver"]["kind"] not in left_out
+    ]
+    texts = " ".join(record["canonical"] for record in kept)
+    document["records"] = kept
+    document["blobs"] = {digest: blob for digest, blob in document["blobs"].items() if digest in texts}
+    verdict = judge(dump_document(document), written.keys)
+    assert verdict.status == "qualified", verdict.to_dict()
+    assert words in str([each.to_dict() for each in verdict.checks])
 
 
 def test_what_a_file_cannot_show_is_named(written: Written) -> None:

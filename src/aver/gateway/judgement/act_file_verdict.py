@@ -24,7 +24,7 @@ from aver.errors import AverError, BadInput, NotFound
 from aver.files.regular import open_file
 from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.decision_record import DECISION_KIND
-from aver.gateway.act_records import PREVIEW_KIND
+from aver.gateway.act_records import COMMIT_KIND, OUTCOME_KIND, PREVIEW_KIND
 from aver.gateway.judgement.act_file import (
     ACT_FILE_MAX,
     ACT_KINDS,
@@ -186,6 +186,12 @@ class _ActFileJudge:
         acts = self._select_acts()
         if not any(record.kind == PREVIEW_KIND for record in acts):
             self._fail("ARTIFACT_MISSING", "it has no PREVIEW")
+        kinds = [record.kind for record in acts]
+        # Records of the end can be left out of a file, and nothing in it would show that.
+        if COMMIT_KIND not in kinds and any(map(_has_shares, acts)):
+            self._tally.skip("effects", "the file has no COMMIT; whether one was made, it cannot show", matters=True)
+        elif COMMIT_KIND in kinds and not any(self._is_end(record) for record in acts):
+            self._tally.skip("effects", "the file has no outcome of its COMMIT", matters=True)
         for record in acts:
             content = record.to_dict()
             named = dict((read_block(content) or {}).get("refs") or {})
@@ -194,6 +200,10 @@ class _ActFileJudge:
             for name, value in named.items():
                 if value not in ids:
                     self._fail("ARTIFACT_MISSING", f"the {name} that it names is not in the file", record)
+
+    def _is_end(self, record: Sealed) -> bool:
+        """Whether a record is the outcome of a COMMIT. That of a refused COMMIT has no key."""
+        return record.kind == OUTCOME_KIND and bool((read_block(record.to_dict()) or {}).get("key"))
 
     def _select_acts(self) -> list[Sealed]:
         return [record for record in self._found.records if record.kind in ACT_KINDS]
