@@ -14449,18 +14449,31 @@
 		"				isCut: rows.length >= LISTED_MAX",
 		"			};",
 		"		}",
-		"		async findRecord(chain, place) {",
-		"			if (this.kept?.chain === chain) return this.kept.items[place];",
-		"			let before = 0;",
-		"			for await (const batch of this.readBatches(chain)) {",
-		"				if (place < before + batch.length) return batch[place - before];",
-		"				before += batch.length;",
+		"		/** The record at an address, and its place in the file. */",
+		"		async findRecord(chain, address) {",
+		"			const isWanted = (item, place) => \"place\" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), \"sequence\")) === address.sequence;",
+		"			let place = 0;",
+		"			for await (const batch of this.kept?.chain === chain ? [this.kept.items] : this.readBatches(chain)) {",
+		"				const likely = \"sequence\" in address ? Number(address.sequence) - place : -1;",
+		"				if (batch[likely] !== void 0 && isWanted(batch[likely], place + likely)) return {",
+		"					item: batch[likely],",
+		"					place: place + likely",
+		"				};",
+		"				for (const item of batch) {",
+		"					if (isWanted(item, place)) return {",
+		"						item,",
+		"						place",
+		"					};",
+		"					place++;",
+		"				}",
 		"			}",
+		"			return null;",
 		"		}",
 		"		/** One record, judged by itself. */",
-		"		async record(chain, place, keys) {",
-		"			const item = await this.findRecord(chain, place);",
-		"			if (item === void 0) throw new NotJudged(`there is no record ${place} in ${chain}`);",
+		"		async record(chain, address, keys) {",
+		"			const found = await this.findRecord(chain, address);",
+		"			if (found === null) throw new NotJudged(`there is no such record in ${chain}`);",
+		"			const { item, place } = found;",
 		"			if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);",
 		"			const ring = makeRing(keys);",
 		"			const judge = new ChainJudge(plainRules(ring, this.ed25519), {",
@@ -14695,7 +14708,7 @@
 		"			case \"rows\": return library.rows(request.chain);",
 		"			case \"figures\": return library.figures(request.chain);",
 		"			case \"change\": return library.change(request.chain, request.place, request.change);",
-		"			case \"record\": return library.record(request.chain, request.place, request.keys);",
+		"			case \"record\": return library.record(request.chain, request.at, request.keys);",
 		"			case \"verify\": {",
 		"				let reported = 0;",
 		"				return library.verify(request.keys, request.remembered, (progress) => {",
@@ -15504,6 +15517,10 @@
 	function link(...parts) {
 		return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
 	}
+	/** The address of a record: by its sequence number, or by its place where that is another. */
+	function recordLink(chain, row) {
+		return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
+	}
 	/** Open a thing, show what it holds, and verify it. */
 	async function openThing(found, change = "") {
 		connection.stop("another thing was opened");
@@ -16062,7 +16079,10 @@
 	}
 	function sentence(verdict) {
 		const extent = `${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
-		if (verdict.status === "verified") return `Verified: ${extent}, signed by ${pins.value.map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${pin.at.slice(0, 10)}`).join("; ")}.`;
+		if (verdict.status === "verified") {
+			const signers = new Set((contents.value?.chains ?? []).flatMap((chain) => chain.signers));
+			return `Verified: ${extent}, signed by ${pins.value.filter((pin) => signers.has(pin.publicKey.slice(0, 16))).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${pin.at.slice(0, 10)}`).join("; ") || "keys that you pinned"}.`;
+		}
 		if (verdict.status === "qualified") return `Nothing failed in ${extent}, but not everything was checked. The list says what was not, and why.`;
 		if (verdict.status === "empty") return "There is nothing to verify: no record was read. That is never a success.";
 		return `It does not hold: ${verdict.first_bad?.words ?? "a check failed"}.`;
@@ -16433,7 +16453,7 @@
 		const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status : "";
 		return /* @__PURE__ */ a("a", {
 			class: `row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`,
-			href: link("c", chain, row.place),
+			href: recordLink(chain, row),
 			tabIndex: -1,
 			children: [
 				/* @__PURE__ */ a("span", {
@@ -16599,7 +16619,7 @@
 						if (event.key === "j" || event.key === "ArrowDown") move(1);
 						else if (event.key === "k" || event.key === "ArrowUp") move(-1);
 						else if (event.key === "b") goToBreak();
-						else if (event.key === "Enter" && entry?.sort === "row") location.hash = link("c", chain, entry.row.place);
+						else if (event.key === "Enter" && entry?.sort === "row") location.hash = recordLink(chain, entry.row);
 						else return;
 						event.preventDefault();
 					},
@@ -17412,38 +17432,37 @@
 			return null;
 		}
 	}
-	function RecordView({ chain, place }) {
+	/** `address` is a sequence number, or `p` and a place in the file. */
+	function RecordView({ chain, address }) {
 		const [detail, setDetail] = d$2(null);
 		const [words, setWords] = d$2("");
 		A$1(() => {
 			setDetail(null);
 			setWords("");
+			const at = address.startsWith("p") ? { place: Number(address.slice(1)) } : { sequence: address };
 			connection.ask({
 				type: "record",
 				chain,
-				place,
+				at,
 				keys: pinnedKeys()
 			}).then(setDetail, (error) => setWords(error.message));
 		}, [
 			chain,
-			place,
+			address,
 			contents.value,
 			pins.value
 		]);
+		const place = detail?.row.place ?? 0;
 		A$1(() => {
 			const onKey = (event) => {
 				if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
-				if (event.key === "Escape") location.hash = link("s", chain, `at-${detail?.row.sequence ?? place}`);
-				else if (event.key === "j") location.hash = link("c", chain, place + 1);
-				else if (event.key === "k" && place > 0) location.hash = link("c", chain, place - 1);
+				if (event.key === "Escape") location.hash = link("s", chain, `at-${detail?.row.sequence ?? ""}`);
+				else if (event.key === "j" && detail) location.hash = link("c", chain, `p${place + 1}`);
+				else if (event.key === "k" && place > 0) location.hash = link("c", chain, `p${place - 1}`);
 			};
 			addEventListener("keydown", onKey);
 			return () => removeEventListener("keydown", onKey);
-		}, [
-			chain,
-			place,
-			detail
-		]);
+		}, [chain, detail]);
 		if (words) return /* @__PURE__ */ a($, { children: [/* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("a", {
 			href: link("s", chain),
 			children: "Back to the chain"
@@ -17455,11 +17474,7 @@
 		if (detail === null) return /* @__PURE__ */ a("p", {
 			class: "strip",
 			role: "status",
-			children: [
-				"Reading record ",
-				place,
-				" …"
-			]
+			children: "Reading the record …"
 		});
 		const content = parse(detail.canonical);
 		const isSame = detail.computedHash === detail.hash;
@@ -17476,12 +17491,12 @@
 							children: "Back to the chain (Esc)"
 						}),
 						place > 0 ? /* @__PURE__ */ a($, { children: [" · ", /* @__PURE__ */ a("a", {
-							href: link("c", chain, place - 1),
+							href: link("c", chain, `p${place - 1}`),
 							children: "before (k)"
 						})] }) : null,
 						" · ",
 						/* @__PURE__ */ a("a", {
-							href: link("c", chain, place + 1),
+							href: link("c", chain, `p${place + 1}`),
 							children: "after (j)"
 						})
 					]
@@ -17652,9 +17667,9 @@
 			chain,
 			wanted: place
 		}, chain);
-		if (view === "c" && /^\d{1,12}$/.test(place ?? "")) return /* @__PURE__ */ a(RecordView, {
+		if (view === "c" && /^p?\d{1,19}$/.test(place ?? "")) return /* @__PURE__ */ a(RecordView, {
 			chain,
-			place: Number(place)
+			address: place ?? ""
 		});
 		return /* @__PURE__ */ a(OverviewView, {});
 	}
