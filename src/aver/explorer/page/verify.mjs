@@ -7739,7 +7739,7 @@ function isReceipt(stored, fields, asWritten) {
 	const value = fields.get("gate_score");
 	const scores = /* @__PURE__ */ new Set([asciiJson(value)]);
 	if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
-	if (isInteger(value) && Number.isFinite(value.value)) scores.add(pythonRepr(value.value));
+	if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));
 	for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
 		return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
 	}).join(",")}}`) === stored) return true;
