@@ -68,13 +68,25 @@ function listFiles(directory: string): string[] {
     .flatMap((entry) => (entry.isDirectory() ? listFiles(join(directory, entry.name)) : [join(directory, entry.name)]));
 }
 
+/** The licences of the libraries that a script contains, as a comment at its end. */
+function licences(names: string[]): string {
+  const texts = names.map((name) => {
+    const home = join(here, "node_modules", name);
+    const file = readdirSync(home).find((one) => /^licen[cs]e/i.test(one));
+    if (file === undefined) throw new Error(`${name} has no licence`);
+    return `${name}\n\n${readFileSync(join(home, file), "utf8").trim().replaceAll("*/", "* /")}`;
+  });
+  return `\n/*!\nThis file contains these libraries:\n\n${texts.join("\n\n")}\n*/\n`;
+}
+
+const CRYPTOGRAPHY = ["@noble/curves", "@noble/hashes", "@noble/post-quantum"];
 const verifier = await bundle("src/node/main.ts", "es", [], [/^node:/]);
 const worker = await bundle("src/worker/main.ts", "iife");
 const app = await bundle("src/app.tsx", "iife", [textModule("virtual:worker", worker)]);
 
 mkdirSync(join(out, "explorer"), { recursive: true });
-writeFileSync(join(out, "verify.mjs"), verifier);
-writeFileSync(join(out, "explorer", "app.js"), app);
+writeFileSync(join(out, "verify.mjs"), verifier + licences(CRYPTOGRAPHY));
+writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core"]));
 copyFileSync(join(here, "src", "style.css"), join(out, "explorer", "style.css"));
 copyFileSync(join(here, "src", "index.html"), join(out, "index.html"));
 

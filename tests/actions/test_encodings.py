@@ -119,6 +119,13 @@ def test_both_sides_changed_is_another_receipt() -> None:
     assert read_action_line(json.dumps(content).encode()).problem == "receipt_hash is not the hash of canonical_fields"
 
 
+def test_a_score_that_no_float_can_hold_is_another_receipt() -> None:
+    content = json.loads(action_line(A))
+    content["canonical_fields"]["gate_score"] = 10**400
+    line = read_action_line(json.dumps(content).encode())
+    assert line.problem == "receipt_hash is not the hash of canonical_fields"
+
+
 def test_true_is_not_one() -> None:
     raw = other_tools_line(A, RECEIPT_KEYS)
     content = json.loads(raw)

@@ -142,6 +142,16 @@ def test_missing_records_are_one_row(page: Any, bundle: Path) -> None:
     assert page.locator(".break").count() == 1
 
 
+def test_address_names_a_record_by_its_number(page: Any, bundle: Path) -> None:
+    change_chain(lambda records: records.__delitem__(slice(100, 105)), "claude-code.hostile")(bundle)
+    open_folder(page, bundle)
+    for address, number in (("99", "99"), ("105", "105"), ("299", "299"), ("p100", "105")):
+        page.evaluate("address => { location.hash = '#/c/claude-code.hostile/' + address; }", address)
+        page.get_by_text(f"capsule://claude-code.hostile/{number}", exact=True).wait_for()
+    page.evaluate("location.hash = '#/c/claude-code.hostile/103'")
+    assert "there is no such record" in page.get_by_role("alert").inner_text()
+
+
 def test_hostile_texts_stay_text(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
     page.evaluate("location.hash = '#/s/claude-code.hostile'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -126,6 +127,13 @@ def test_bundles(filled: Ledger, tmp_path: Path) -> None:
     assert expect_agreement(tmp_path) == len(TAMPERED) + 2
 
 
+def change_twin(site: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change the first twin whose data ends with padding."""
+    twins = sorted((site / "explorer" / "data").glob("[0-9]*.js"))
+    twin = next(path for path in twins if path.read_bytes().endswith(b'=");\n'))
+    twin.write_bytes(change(twin.read_bytes()))
+
+
 def test_sites(filled: Ledger, tmp_path: Path) -> None:
     cases = Cases(tmp_path)
     ring = filled.keys.ring()
@@ -137,6 +145,9 @@ def test_sites(filled: Ledger, tmp_path: Path) -> None:
         "no twin": lambda site: (site / "explorer/data/1.js").unlink(),
         "another list": lambda site: (site / "explorer/data/names.js").write_text('averNames(["index.json"]);\n'),
         "no list": lambda site: (site / "explorer/data/names.js").unlink(),
+        "no padding": lambda site: change_twin(site, lambda data: data.replace(b"=", b"")),
+        "white space": lambda site: change_twin(site, lambda data: data.replace(b'","', b'"," ')),
+        "more after it": lambda site: change_twin(site, lambda data: data + b"alert(1);\n"),
         "another record": change_chain(lambda records: records.pop()),
     }.items():
         site = export(filled, cases, html=True)
@@ -269,3 +280,24 @@ def test_sealed_runs_with_single_bytes_changed(tmp_path: Path) -> None:
     for at in sorted(rng.sample(range(len(lines)), 200)):
         cases.add_file("actions.jsonl", flip(lines, at, 1 << rng.randrange(8)), ring, f"actions.jsonl, byte {at}")
     assert expect_agreement(tmp_path / "cases") == cases.count
+
+
+@pytest.mark.more
+def test_bombs(tmp_path: Path) -> None:
+    """What unpacks to far more than it is, at its end or at its beginning; and nesting and sizes beyond all limits."""
+    cases, ring = Cases(tmp_path), Ring.pin([KEY])
+    zeros, noise = bytes(80 * 1024 * 1024), random.Random(22).randbytes(1024 * 1024)
+    for name, data in {"zeros": zeros, "zeros, then noise": zeros + noise, "noise, then zeros": noise + zeros}.items():
+        cases.add_file("bomb.cap", gzip.compress(data, 9), ring, name)
+    one = json.dumps(as_json(chain_of(1))[0])
+    for name, text in {
+        "deep": "[" * 100_000,
+        "deep object": '{"a":' * 300 + "1" + "}" * 300,
+        "many values": "[" + "0," * 1_100_000 + "0]",
+        "long number": one.replace('"sequence": 0', f'"sequence": {"1" * 5000}'),
+        "large number": one.replace('"confidence": 0.0', '"confidence": 1e999'),
+        "long line": one[:-1] + " " * (17 * 1024 * 1024) + "}",
+        "many lines that are no JSON": "{\n" * 3000,
+    }.items():
+        cases.add_file("capsules.jsonl", text.encode(), ring, name)
+    assert expect_agreement(tmp_path) == cases.count == 10

@@ -38,7 +38,7 @@ function CurrentView(): JSX.Element {
   if (view === "sessions") return <SessionsView />;
   if (view === "keys") return <KeysView />;
   if (view === "s") return <ChainView key={chain} chain={chain} wanted={place} />;
-  if (view === "c" && /^\d{1,12}$/.test(place ?? "")) return <RecordView chain={chain} place={Number(place)} />;
+  if (view === "c" && /^p?\d{1,19}$/.test(place ?? "")) return <RecordView chain={chain} address={place ?? ""} />;
   return <OverviewView />;
 }
 

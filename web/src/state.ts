@@ -60,6 +60,11 @@ export function link(...parts: (string | number)[]): string {
   return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
 }
 
+/** The address of a record: by its sequence number, or by its place where that is another. */
+export function recordLink(chain: string, row: { place: number; sequence: string }): string {
+  return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
+}
+
 /** Open a thing, show what it holds, and verify it. */
 export async function openThing(found: OpenedThing, change = ""): Promise<void> {
   connection.stop("another thing was opened");

@@ -290,7 +290,8 @@ def _receipt_candidates(fields: dict[str, Any], as_written: Any) -> Iterator[str
     scores = {json.dumps(value): None}  # A dict instead of a set, to keep the order.
     if isinstance(as_written, _RawNumber):
         scores[as_written] = None
-    if type(value) is int:
+    # A hostile line may have an integer that no float can hold. It is no score, and has no other spelling.
+    if type(value) is int and 0 <= value <= 1:
         scores[repr(float(value))] = None
     for score in scores:
         pairs = (f'"{key}":{score if key == "gate_score" else json.dumps(fields[key])}' for key in sorted(fields))

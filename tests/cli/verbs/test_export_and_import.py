@@ -71,6 +71,14 @@ def test_a_bundle_is_replaced_only_by_force(exported: Aver) -> None:
     assert exported("verify", "bundle", "--json").json["chains"] == 2
 
 
+def test_a_site_is_a_bundle_with_a_page(exported: Aver) -> None:
+    ran = exported("export", "--html", "--out", "site")
+    assert "open site/index.html in a browser" in ran.out
+    assert (exported.directory / "site" / "explorer" / "app.js").is_file()
+    checks = {check["name"]: check["status"] for check in exported("verify", "site", "--json").json["checks"]}
+    assert checks["page"] == "passed"
+
+
 def test_some_chains_only(exported: Aver) -> None:
     ran = exported("export", "--out", "part", "runs.a", "--json")
     assert (ran.code, ran.json["chains"], ran.json["capsules"]) == (0, 2, 2)

@@ -46,8 +46,10 @@ function remedy(check: Check): JSX.Element | string {
 function sentence(verdict: Verdict): string {
   const extent = `${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
   if (verdict.status === "verified") {
-    const used = pins.value.map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${pin.at.slice(0, 10)}`);
-    return `Verified: ${extent}, signed by ${used.join("; ")}.`;
+    const signers = new Set((contents.value?.chains ?? []).flatMap((chain) => chain.signers));
+    const used = pins.value.filter((pin) => signers.has(pin.publicKey.slice(0, 16)));
+    const named = used.map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${pin.at.slice(0, 10)}`);
+    return `Verified: ${extent}, signed by ${named.join("; ") || "keys that you pinned"}.`;
   }
   if (verdict.status === "qualified") return `Nothing failed in ${extent}, but not everything was checked. The list says what was not, and why.`;
   if (verdict.status === "empty") return "There is nothing to verify: no record was read. That is never a success.";

@@ -9,6 +9,7 @@
  * `explorer/data/names.js` lists the files in the order of their numbers: `averNames(["index.json", …])`.
  */
 
+import { decodeBase64 } from "../verify/digest.ts";
 import type { OpenedThing } from "../worker/protocol.ts";
 import { NotJudgedHere } from "./connection.ts";
 import { scriptUrl } from "./trusted.ts";
@@ -65,7 +66,8 @@ async function loadTwin(at: number, name: string, hands: DataWindow): Promise<Bl
     hands.averFile = (given, data) => done({ name: given, data });
   });
   if (found.name !== name) throw new NotJudgedHere(`${path} holds ${found.name}, not ${name}`);
-  const packed = Uint8Array.from(atob(found.data), (unit) => unit.charCodeAt(0));
+  const packed = decodeBase64(found.data);
+  if (packed === null) throw new NotJudgedHere(`${path} is damaged`);
   const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(unpacked).blob();
 }

@@ -37,4 +37,11 @@ export function startSha256(): { update(data: Uint8Array): void; hex(): string }
   return { update: (data) => void hash.update(data), hex: () => toHex(hash.digest()) };
 }
 
+/** The bytes of base64 with its padding, and without white space; null for any other text. */
+export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
+  if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
+  return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+}
+
 export const HEX64 = /^[0-9a-f]{64}$/;

@@ -7,7 +7,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { Text, Time, plural } from "../parts/text.tsx";
 import { FindingCard, Mark } from "../parts/verdict.tsx";
-import { connection, contents, findingsOf, judgement, link } from "../state.ts";
+import { connection, contents, findingsOf, judgement, recordLink } from "../state.ts";
 import type { Finding } from "../verify/verdict.ts";
 import type { RecordRow } from "../worker/protocol.ts";
 
@@ -73,7 +73,7 @@ function Row({ entry, chain, isSelected }: { entry: Extract<Entry, { sort: "row"
   const isFailed = findings.some((one) => one.status === "failed");
   const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status : "";
   return (
-    <a class={`row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`} href={link("c", chain, row.place)} tabIndex={-1}>
+    <a class={`row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`} href={recordLink(chain, row)} tabIndex={-1}>
       <span class="time"><Time short>{row.at}</Time></span>
       <span class="node" aria-hidden="true" />
       <span class="sequence figure">{row.sequence || row.place}</span>
@@ -169,7 +169,7 @@ export function ChainView({ chain, wanted }: { chain: string; wanted: string | u
           if (event.key === "j" || event.key === "ArrowDown") move(1);
           else if (event.key === "k" || event.key === "ArrowUp") move(-1);
           else if (event.key === "b") goToBreak();
-          else if (event.key === "Enter" && entry?.sort === "row") location.hash = link("c", chain, entry.row.place);
+          else if (event.key === "Enter" && entry?.sort === "row") location.hash = recordLink(chain, entry.row);
           else return;
           event.preventDefault();
         }}

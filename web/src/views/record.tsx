@@ -31,24 +31,27 @@ function parse(canonical: string): Map<string, Json> | null {
   }
 }
 
-export function RecordView({ chain, place }: { chain: string; place: number }): JSX.Element {
+/** `address` is a sequence number, or `p` and a place in the file. */
+export function RecordView({ chain, address }: { chain: string; address: string }): JSX.Element {
   const [detail, setDetail] = useState<RecordDetail | null>(null);
   const [words, setWords] = useState("");
   useEffect(() => {
     setDetail(null);
     setWords("");
-    connection.ask({ type: "record", chain, place, keys: pinnedKeys() }).then(setDetail, (error: Error) => setWords(error.message));
-  }, [chain, place, contents.value, pins.value]);
+    const at = address.startsWith("p") ? { place: Number(address.slice(1)) } : { sequence: address };
+    connection.ask({ type: "record", chain, at, keys: pinnedKeys() }).then(setDetail, (error: Error) => setWords(error.message));
+  }, [chain, address, contents.value, pins.value]);
+  const place = detail?.row.place ?? 0;
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
-      if (event.key === "Escape") location.hash = link("s", chain, `at-${detail?.row.sequence ?? place}`);
-      else if (event.key === "j") location.hash = link("c", chain, place + 1);
-      else if (event.key === "k" && place > 0) location.hash = link("c", chain, place - 1);
+      if (event.key === "Escape") location.hash = link("s", chain, `at-${detail?.row.sequence ?? ""}`);
+      else if (event.key === "j" && detail) location.hash = link("c", chain, `p${place + 1}`);
+      else if (event.key === "k" && place > 0) location.hash = link("c", chain, `p${place - 1}`);
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
-  }, [chain, place, detail]);
+  }, [chain, detail]);
   if (words) {
     return (
       <>
@@ -57,7 +60,7 @@ export function RecordView({ chain, place }: { chain: string; place: number }): 
       </>
     );
   }
-  if (detail === null) return <p class="strip" role="status">Reading record {place} …</p>;
+  if (detail === null) return <p class="strip" role="status">Reading the record …</p>;
   const content = parse(detail.canonical);
   const isSame = detail.computedHash === detail.hash;
   const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === detail.row.sequence);
@@ -65,7 +68,7 @@ export function RecordView({ chain, place }: { chain: string; place: number }): 
     <article class="record">
       <nav class="beside" aria-label="Neighbours">
         <a href={link("s", chain, `at-${detail.row.sequence}`)}>Back to the chain (Esc)</a>
-        {place > 0 ? <> · <a href={link("c", chain, place - 1)}>before (k)</a></> : null} · <a href={link("c", chain, place + 1)}>after (j)</a>
+        {place > 0 ? <> · <a href={link("c", chain, `p${place - 1}`)}>before (k)</a></> : null} · <a href={link("c", chain, `p${place + 1}`)}>after (j)</a>
       </nav>
       <h1><Text>{detail.row.summary || detail.row.kind}</Text></h1>
       <p class="beside">

@@ -26,6 +26,7 @@ import type {
   ListedChain,
   OpenedThing,
   PinnedKey,
+  RecordAddress,
   RecordDetail,
   RecordRow,
   RememberedHead,
@@ -194,20 +195,28 @@ export class Library {
     return { rows: rows.slice(0, LISTED_MAX), isCut: rows.length >= LISTED_MAX };
   }
 
-  private async findRecord(chain: string, place: number): Promise<Item | undefined> {
-    if (this.kept?.chain === chain) return this.kept.items[place];
-    let before = 0;
-    for await (const batch of this.readBatches(chain)) {
-      if (place < before + batch.length) return batch[place - before];
-      before += batch.length;
+  /** The record at an address, and its place in the file. */
+  private async findRecord(chain: string, address: RecordAddress): Promise<{ item: Item; place: number } | null> {
+    const isWanted = (item: Item, place: number) =>
+      "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
+    let place = 0;
+    for await (const batch of this.kept?.chain === chain ? [this.kept.items] : this.readBatches(chain)) {
+      // In an intact chain a record lies where its number says: try that place first.
+      const likely = "sequence" in address ? Number(address.sequence) - place : -1;
+      if (batch[likely] !== undefined && isWanted(batch[likely], place + likely)) return { item: batch[likely], place: place + likely };
+      for (const item of batch) {
+        if (isWanted(item, place)) return { item, place };
+        place++;
+      }
     }
-    return undefined;
+    return null;
   }
 
   /** One record, judged by itself. */
-  async record(chain: string, place: number, keys: PinnedKey[]): Promise<RecordDetail> {
-    const item = await this.findRecord(chain, place);
-    if (item === undefined) throw new NotJudged(`there is no record ${place} in ${chain}`);
+  async record(chain: string, address: RecordAddress, keys: PinnedKey[]): Promise<RecordDetail> {
+    const found = await this.findRecord(chain, address);
+    if (found === null) throw new NotJudged(`there is no such record in ${chain}`);
+    const { item, place } = found;
     if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);
     const ring = makeRing(keys);
     const judge = new ChainJudge(plainRules(ring, this.ed25519), { chain, start: null });

@@ -38,7 +38,7 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
     case "change":
       return library.change(request.chain, request.place, request.change);
     case "record":
-      return library.record(request.chain, request.place, request.keys);
+      return library.record(request.chain, request.at, request.keys);
     case "verify": {
       let reported = 0;
       return library.verify(request.keys, request.remembered, (progress) => {

@@ -93,13 +93,16 @@ export interface RecordDetail {
   matchesOwnKey: boolean | null;
 }
 
+/** Which record of a chain: by its place in the file, or by the sequence number that it says. */
+export type RecordAddress = { place: number } | { sequence: string };
+
 export type Request =
   | { id: number; type: "open"; thing: OpenedThing }
   | { id: number; type: "verify"; keys: PinnedKey[]; remembered: RememberedHead | null }
   | { id: number; type: "figures"; chain: string }
   | { id: number; type: "change"; chain: string; place: number; change: Change }
   | { id: number; type: "rows"; chain: string }
-  | { id: number; type: "record"; chain: string; place: number; keys: PinnedKey[] };
+  | { id: number; type: "record"; chain: string; at: RecordAddress; keys: PinnedKey[] };
 
 /** A change of a copy, to see where it breaks. */
 export type Change = "flip" | "edit" | "drop" | "double" | "swap" | "cut" | "resign";

@@ -4322,6 +4322,12 @@ function startSha256() {
 		hex: () => toHex(hash.digest())
 	};
 }
+/** The bytes of base64 with its padding, and without white space; null for any other text. */
+function decodeBase64(text) {
+	const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
+	if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
+	return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+}
 var HEX64 = /^[0-9a-f]{64}$/;
 // src/verify/ml_dsa.ts
 /** ML-DSA-65: pure FIPS 204 with an empty context. The twin of `aver.keys.algorithms`. */
@@ -7733,7 +7739,7 @@ function isReceipt(stored, fields, asWritten) {
 	const value = fields.get("gate_score");
 	const scores = /* @__PURE__ */ new Set([asciiJson(value)]);
 	if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
-	if (isInteger(value) && Number.isFinite(value.value)) scores.add(pythonRepr(value.value));
+	if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));
 	for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
 		return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
 	}).join(",")}}`) === stored) return true;
@@ -10224,6 +10230,10 @@ async function checkUnlistedFiles(directory, index, blobs, known, tally) {
 /** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
 var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
 var RATIO_MAX = 250;
+/** Bytes by which the packed data counts as read, as Python's reader takes it. */
+var PACKED_CHUNK = 262144;
+/** Bytes that are unpacked between two looks at the ratio. */
+var LOOK_EVERY = 262144;
 /** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
 var UNPACKED_MAX = 512 * 1024 ** 2;
 var LENGTH_BASE = [
@@ -10407,6 +10417,8 @@ var FIXED_DISTANCES = buildHuffman((/* @__PURE__ */ new Uint8Array(32)).fill(5),
 var Inflater = class {
 	out = /* @__PURE__ */ new Uint8Array(262144);
 	size = 0;
+	/** Up to here bytes may be written without another look at the ratio, and at the room that is left. */
+	room = this.out.length;
 	data;
 	at;
 	bits = 0;
@@ -10483,7 +10495,7 @@ var Inflater = class {
 			const symbol = this.symbol(literals);
 			if (symbol === 256) return;
 			if (symbol < 256) {
-				if (this.size === this.out.length) this.grow(1);
+				if (this.size === this.room) this.grow(1);
 				this.out[this.size++] = symbol;
 				continue;
 			}
@@ -10493,7 +10505,7 @@ var Inflater = class {
 			if (far > 29) throw damaged$1("a distance that means nothing");
 			const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
 			if (distance > this.size) throw damaged$1("a distance beyond the beginning");
-			if (this.size + length > this.out.length) this.grow(length);
+			if (this.size + length > this.room) this.grow(length);
 			for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
 		}
 	}
@@ -10507,18 +10519,22 @@ var Inflater = class {
 		if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
 		this.at += 4;
 		if (this.at + length > this.data.length) throw damaged$1("it ends early");
-		if (this.size + length > this.out.length) this.grow(length);
+		if (this.size + length > this.room) this.grow(length);
 		this.out.set(this.data.subarray(this.at, this.at + length), this.size);
 		this.size += length;
 		this.at += length;
 	}
 	grow(by) {
 		const wanted = this.size + by;
-		if (wanted > RATIO_CHECKED_FROM && wanted > this.data.length * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+		const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
+		if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
 		if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
-		const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
-		larger.set(this.out.subarray(0, this.size));
-		this.out = larger;
+		if (wanted > this.out.length) {
+			const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
+			larger.set(this.out.subarray(0, this.size));
+			this.out = larger;
+		}
+		this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
 	}
 };
 /** Unpack a gzip file. Raises `Unreadable` if it is damaged, or something follows its one member. */
@@ -10567,6 +10583,8 @@ function crc32(data) {
 var CHECK = "page";
 var DATA = "explorer/data";
 var NAMES_MAX = 16777216;
+/** Bytes at the beginning of a twin that hold the name of its file. */
+var TWIN_HEAD_MAX = 4096;
 /** The names that a site adds to a bundle's directory. */
 var SITE_NAMES = /* @__PURE__ */ new Set(["index.html", "explorer"]);
 /** Whether the Explorer's page lies in the directory of a bundle. */
@@ -10633,15 +10651,12 @@ async function isTwin(directory, number, name) {
 	const file = await directory.open(...name.split("/"));
 	const twin = await directory.open("explorer", "data", `${number}.js`);
 	if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);
-	const match = /^averFile\(("(?:[^"\\]|\\[^])*"),"([A-Za-z0-9+/=]*)"\);\n$/.exec(readText$1(await twin.read(0, twin.size)));
-	if (match === null) throw new BadInput(`${number}.js is no twin of a file`);
-	if (parse(match[1]) !== name) return false;
-	let packed;
-	try {
-		packed = Uint8Array.from(atob(match[2]), (unit) => unit.charCodeAt(0));
-	} catch {
-		throw new BadInput(`${number}.js is no twin of a file`);
-	}
+	const text = readText$1(await twin.read(0, twin.size));
+	const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0, TWIN_HEAD_MAX));
+	if (head === null || !text.endsWith("\");\n")) throw new BadInput(`${number}.js is no twin of a file`);
+	if (parse(head[1]) !== name) return false;
+	const packed = decodeBase64(text.slice(head[0].length, -4));
+	if (packed === null) throw new BadInput(`${number}.js is no twin of a file`);
 	const unpacked = gunzip(packed);
 	if (unpacked.length !== file.size) return false;
 	const data = await file.read(0, file.size);
@@ -11825,8 +11840,9 @@ function readBlobLine(content) {
 		if (!text.isWellFormed()) throw new Unreadable("a blob is UTF-8 text, or base64");
 		data = encoder.encode(text);
 	} else if (typeof coded === "string") {
-		if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(coded)) throw new Unreadable("a blob is UTF-8 text, or base64");
-		data = Uint8Array.from(atob(coded), (unit) => unit.charCodeAt(0));
+		const decoded = decodeBase64(coded);
+		if (decoded === null) throw new Unreadable("a blob is UTF-8 text, or base64");
+		data = decoded;
 	} else throw notEvidence();
 	if (sha256Hex(data) !== digest) throw new Unreadable("a blob has other bytes than its digest says");
 	return [digest, data];
@@ -13330,3 +13346,79 @@ async function main(given) {
 }
 if (process.argv[1] !== void 0 && import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = await main(process.argv.slice(2));
 export { BadInput, ChainJudge, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, plainRules, readJson, readRecord, readRingEntry, sealedFromJson, splitOffKeys, verifyPath };
+
+/*!
+This file contains these libraries:
+
+@noble/curves
+
+The MIT License (MIT)
+
+Copyright (c) 2022 Paul Miller (https://paulmillr.com)
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the “Software”), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in
+all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED “AS IS”, WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+THE SOFTWARE.
+
+@noble/hashes
+
+The MIT License (MIT)
+
+Copyright (c) 2022 Paul Miller (https://paulmillr.com)
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the “Software”), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in
+all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED “AS IS”, WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+THE SOFTWARE.
+
+@noble/post-quantum
+
+The MIT License (MIT)
+
+Copyright (c) 2024 Paul Miller (https://paulmillr.com)
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the “Software”), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in
+all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED “AS IS”, WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+THE SOFTWARE.
+*/

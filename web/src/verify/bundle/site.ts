@@ -3,6 +3,7 @@
 import type { Directory } from "../bytes.ts";
 import { readStart } from "../bytes.ts";
 import { BadInput, type Json, encoder, readJson } from "../json.ts";
+import { decodeBase64 } from "../digest.ts";
 import { gunzip } from "../run/inflate.ts";
 import { type Tally, place } from "../verdict.ts";
 import { BLOBS, type BundleIndex, HEAD, INDEX, META, fileOf } from "./layout.ts";
@@ -10,6 +11,8 @@ import { BLOBS, type BundleIndex, HEAD, INDEX, META, fileOf } from "./layout.ts"
 const CHECK = "page";
 const DATA = "explorer/data";
 const NAMES_MAX = 16 * 1024 * 1024;
+/** Bytes at the beginning of a twin that hold the name of its file. */
+const TWIN_HEAD_MAX = 4096;
 /** The names that a site adds to a bundle's directory. */
 export const SITE_NAMES: ReadonlySet<string> = new Set(["index.html", "explorer"]);
 
@@ -81,15 +84,13 @@ async function isTwin(directory: Directory, number: number, name: string): Promi
   const file = await directory.open(...name.split("/"));
   const twin = await directory.open("explorer", "data", `${number}.js`);
   if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);
-  const match = /^averFile\(("(?:[^"\\]|\\[^])*"),"([A-Za-z0-9+/=]*)"\);\n$/.exec(readText(await twin.read(0, twin.size)));
-  if (match === null) throw new BadInput(`${number}.js is no twin of a file`);
-  if (parse(match[1] as string) !== name) return false;
-  let packed: Uint8Array;
-  try {
-    packed = Uint8Array.from(atob(match[2] as string), (unit) => unit.charCodeAt(0));
-  } catch {
-    throw new BadInput(`${number}.js is no twin of a file`);
-  }
+  const text = readText(await twin.read(0, twin.size));
+  // Not by one pattern: the data may have many megabytes.
+  const head = /^averFile\(("(?:[^"\\]|\\[^])*"),"/.exec(text.slice(0, TWIN_HEAD_MAX));
+  if (head === null || !text.endsWith('");\n')) throw new BadInput(`${number}.js is no twin of a file`);
+  if (parse(head[1] as string) !== name) return false;
+  const packed = decodeBase64(text.slice(head[0].length, -4));
+  if (packed === null) throw new BadInput(`${number}.js is no twin of a file`);
   const unpacked = gunzip(packed);
   if (unpacked.length !== file.size) return false;
   const data = await file.read(0, file.size);

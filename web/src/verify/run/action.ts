@@ -232,7 +232,7 @@ function isReceipt(stored: string, fields: JsonObject, asWritten: Json): boolean
   const value = fields.get("gate_score") as Json;
   const scores = new Set([asciiJson(value)]);
   if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
-  if (isInteger(value) && Number.isFinite(value.value)) scores.add(pythonRepr(value.value));
+  if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));
   for (const score of scores) {
     const pairs = [...fields.keys()].sort().map((key) => {
       return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key) as Json)}`;

@@ -3,7 +3,7 @@
 import { at, chainName } from "../block.ts";
 import { blobReferences } from "../blobs.ts";
 import { ChainJudge, REST_UNREAD, type Rules, UNREADABLE_MAX } from "../chain.ts";
-import { sha256Hex } from "../digest.ts";
+import { decodeBase64, sha256Hex } from "../digest.ts";
 import type { EvidenceReader } from "../examiner.ts";
 import type { Head } from "../heads.ts";
 import { BadInput, type Json, type JsonNumber, NotFound, Unreadable, encoder, isObject, readJson } from "../json.ts";
@@ -145,10 +145,9 @@ function readBlobLine(content: Json): [string, Uint8Array] {
     if (!text.isWellFormed()) throw new Unreadable("a blob is UTF-8 text, or base64");
     data = encoder.encode(text);
   } else if (typeof coded === "string") {
-    if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(coded)) {
-      throw new Unreadable("a blob is UTF-8 text, or base64");
-    }
-    data = Uint8Array.from(atob(coded), (unit) => unit.charCodeAt(0));
+    const decoded = decodeBase64(coded);
+    if (decoded === null) throw new Unreadable("a blob is UTF-8 text, or base64");
+    data = decoded;
   } else throw notEvidence();
   if (sha256Hex(data) !== digest) throw new Unreadable("a blob has other bytes than its digest says");
   return [digest, data];

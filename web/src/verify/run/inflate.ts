@@ -11,6 +11,10 @@ import { NotJudged } from "../options.ts";
 /** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
 const RATIO_CHECKED_FROM = 64 * 1024 ** 2;
 const RATIO_MAX = 250;
+/** Bytes by which the packed data counts as read, as Python's reader takes it. */
+const PACKED_CHUNK = 256 * 1024;
+/** Bytes that are unpacked between two looks at the ratio. */
+const LOOK_EVERY = 256 * 1024;
 /** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
 const UNPACKED_MAX = 512 * 1024 ** 2;
 
@@ -63,6 +67,8 @@ const FIXED_DISTANCES = buildHuffman(new Uint8Array(32).fill(5), 0, 32, false);
 class Inflater {
   out = new Uint8Array(256 * 1024);
   size = 0;
+  /** Up to here bytes may be written without another look at the ratio, and at the room that is left. */
+  private room = this.out.length;
   private readonly data: Uint8Array;
   private at: number;
   private bits = 0;
@@ -145,7 +151,7 @@ class Inflater {
       const symbol = this.symbol(literals);
       if (symbol === 256) return;
       if (symbol < 256) {
-        if (this.size === this.out.length) this.grow(1);
+        if (this.size === this.room) this.grow(1);
         this.out[this.size++] = symbol;
         continue;
       }
@@ -155,7 +161,7 @@ class Inflater {
       if (far > 29) throw damaged("a distance that means nothing");
       const distance = (DISTANCE_BASE[far] as number) + this.take(DISTANCE_EXTRA[far] as number);
       if (distance > this.size) throw damaged("a distance beyond the beginning");
-      if (this.size + length > this.out.length) this.grow(length);
+      if (this.size + length > this.room) this.grow(length);
       for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance] as number;
     }
   }
@@ -170,7 +176,7 @@ class Inflater {
     if (length !== (~(notLow | (notHigh << 8)) & 0xffff)) throw damaged("a stored block of two lengths");
     this.at += 4;
     if (this.at + length > this.data.length) throw damaged("it ends early");
-    if (this.size + length > this.out.length) this.grow(length);
+    if (this.size + length > this.room) this.grow(length);
     this.out.set(this.data.subarray(this.at, this.at + length), this.size);
     this.size += length;
     this.at += length;
@@ -178,14 +184,17 @@ class Inflater {
 
   private grow(by: number): void {
     const wanted = this.size + by;
-    // The whole archive counts as read: an honest one is far from the ratio anyway.
-    if (wanted > RATIO_CHECKED_FROM && wanted > this.data.length * RATIO_MAX) {
+    const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);
+    if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) {
       throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
     }
     if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
-    const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
-    larger.set(this.out.subarray(0, this.size));
-    this.out = larger;
+    if (wanted > this.out.length) {
+      const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
+      larger.set(this.out.subarray(0, this.size));
+      this.out = larger;
+    }
+    this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
   }
 }
 

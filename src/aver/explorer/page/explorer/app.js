@@ -3215,6 +3215,12 @@
 		"			hex: () => toHex(hash.digest())",
 		"		};",
 		"	}",
+		"	/** The bytes of base64 with its padding, and without white space; null for any other text. */",
+		"	function decodeBase64(text) {",
+		"		const digits = text.endsWith(\"==\") ? text.slice(0, -2) : text.endsWith(\"=\") ? text.slice(0, -1) : text;",
+		"		if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;",
+		"		return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));",
+		"	}",
 		"	var HEX64 = /^[0-9a-f]{64}$/;",
 		"	// src/verify/block.ts",
 		"	/** Aver's block in a record, the kinds of records, and the names of chains. The twin of `aver.capsule.aver_block`. */",
@@ -8738,7 +8744,7 @@
 		"		const value = fields.get(\"gate_score\");",
 		"		const scores = /* @__PURE__ */ new Set([asciiJson(value)]);",
 		"		if (asWritten instanceof JsonNumber) scores.add(asWritten.text);",
-		"		if (isInteger(value) && Number.isFinite(value.value)) scores.add(pythonRepr(value.value));",
+		"		if (isInteger(value) && (value.value === 0 || value.value === 1)) scores.add(pythonRepr(value.value + 0));",
 		"		for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {",
 		"			return `${asciiString(key)}:${key === \"gate_score\" ? score : asciiJson(fields.get(key))}`;",
 		"		}).join(\",\")}}`) === stored) return true;",
@@ -11267,6 +11273,10 @@
 		"	/** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */",
 		"	var RATIO_CHECKED_FROM = 64 * 1024 ** 2;",
 		"	var RATIO_MAX = 250;",
+		"	/** Bytes by which the packed data counts as read, as Python's reader takes it. */",
+		"	var PACKED_CHUNK = 262144;",
+		"	/** Bytes that are unpacked between two looks at the ratio. */",
+		"	var LOOK_EVERY = 262144;",
 		"	/** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */",
 		"	var UNPACKED_MAX = 512 * 1024 ** 2;",
 		"	var LENGTH_BASE = [",
@@ -11450,6 +11460,8 @@
 		"	var Inflater = class {",
 		"		out = /* @__PURE__ */ new Uint8Array(262144);",
 		"		size = 0;",
+		"		/** Up to here bytes may be written without another look at the ratio, and at the room that is left. */",
+		"		room = this.out.length;",
 		"		data;",
 		"		at;",
 		"		bits = 0;",
@@ -11526,7 +11538,7 @@
 		"				const symbol = this.symbol(literals);",
 		"				if (symbol === 256) return;",
 		"				if (symbol < 256) {",
-		"					if (this.size === this.out.length) this.grow(1);",
+		"					if (this.size === this.room) this.grow(1);",
 		"					this.out[this.size++] = symbol;",
 		"					continue;",
 		"				}",
@@ -11536,7 +11548,7 @@
 		"				if (far > 29) throw damaged$1(\"a distance that means nothing\");",
 		"				const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);",
 		"				if (distance > this.size) throw damaged$1(\"a distance beyond the beginning\");",
-		"				if (this.size + length > this.out.length) this.grow(length);",
+		"				if (this.size + length > this.room) this.grow(length);",
 		"				for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];",
 		"			}",
 		"		}",
@@ -11550,18 +11562,22 @@
 		"			if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1(\"a stored block of two lengths\");",
 		"			this.at += 4;",
 		"			if (this.at + length > this.data.length) throw damaged$1(\"it ends early\");",
-		"			if (this.size + length > this.out.length) this.grow(length);",
+		"			if (this.size + length > this.room) this.grow(length);",
 		"			this.out.set(this.data.subarray(this.at, this.at + length), this.size);",
 		"			this.size += length;",
 		"			this.at += length;",
 		"		}",
 		"		grow(by) {",
 		"			const wanted = this.size + by;",
-		"			if (wanted > RATIO_CHECKED_FROM && wanted > this.data.length * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);",
+		"			const packed = Math.min(Math.ceil(this.at / PACKED_CHUNK) * PACKED_CHUNK, this.data.length);",
+		"			if (this.size > RATIO_CHECKED_FROM && this.size > packed * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);",
 		"			if (wanted > UNPACKED_MAX) throw new NotJudged(\"it unpacks to more than a page can hold; run: aver verify FILE\");",
-		"			const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));",
-		"			larger.set(this.out.subarray(0, this.size));",
-		"			this.out = larger;",
+		"			if (wanted > this.out.length) {",
+		"				const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));",
+		"				larger.set(this.out.subarray(0, this.size));",
+		"				this.out = larger;",
+		"			}",
+		"			this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);",
 		"		}",
 		"	};",
 		"	/** Unpack a gzip file. Raises `Unreadable` if it is damaged, or something follows its one member. */",
@@ -11610,6 +11626,8 @@
 		"	var CHECK = \"page\";",
 		"	var DATA = \"explorer/data\";",
 		"	var NAMES_MAX = 16777216;",
+		"	/** Bytes at the beginning of a twin that hold the name of its file. */",
+		"	var TWIN_HEAD_MAX = 4096;",
 		"	/** The names that a site adds to a bundle's directory. */",
 		"	var SITE_NAMES = /* @__PURE__ */ new Set([\"index.html\", \"explorer\"]);",
 		"	/** Whether the Explorer's page lies in the directory of a bundle. */",
@@ -11676,15 +11694,12 @@
 		"		const file = await directory.open(...name.split(\"/\"));",
 		"		const twin = await directory.open(\"explorer\", \"data\", `${number}.js`);",
 		"		if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);",
-		"		const match = /^averFile\\((\"(?:[^\"\\\\]|\\\\[^])*\"),\"([A-Za-z0-9+/=]*)\"\\);\\n$/.exec(readText$1(await twin.read(0, twin.size)));",
-		"		if (match === null) throw new BadInput(`${number}.js is no twin of a file`);",
-		"		if (parse(match[1]) !== name) return false;",
-		"		let packed;",
-		"		try {",
-		"			packed = Uint8Array.from(atob(match[2]), (unit) => unit.charCodeAt(0));",
-		"		} catch {",
-		"			throw new BadInput(`${number}.js is no twin of a file`);",
-		"		}",
+		"		const text = readText$1(await twin.read(0, twin.size));",
+		"		const head = /^averFile\\((\"(?:[^\"\\\\]|\\\\[^])*\"),\"/.exec(text.slice(0, TWIN_HEAD_MAX));",
+		"		if (head === null || !text.endsWith(\"\\\");\\n\")) throw new BadInput(`${number}.js is no twin of a file`);",
+		"		if (parse(head[1]) !== name) return false;",
+		"		const packed = decodeBase64(text.slice(head[0].length, -4));",
+		"		if (packed === null) throw new BadInput(`${number}.js is no twin of a file`);",
 		"		const unpacked = gunzip(packed);",
 		"		if (unpacked.length !== file.size) return false;",
 		"		const data = await file.read(0, file.size);",
@@ -12868,8 +12883,9 @@
 		"			if (!text.isWellFormed()) throw new Unreadable(\"a blob is UTF-8 text, or base64\");",
 		"			data = encoder.encode(text);",
 		"		} else if (typeof coded === \"string\") {",
-		"			if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(coded)) throw new Unreadable(\"a blob is UTF-8 text, or base64\");",
-		"			data = Uint8Array.from(atob(coded), (unit) => unit.charCodeAt(0));",
+		"			const decoded = decodeBase64(coded);",
+		"			if (decoded === null) throw new Unreadable(\"a blob is UTF-8 text, or base64\");",
+		"			data = decoded;",
 		"		} else throw notEvidence();",
 		"		if (sha256Hex(data) !== digest) throw new Unreadable(\"a blob has other bytes than its digest says\");",
 		"		return [digest, data];",
@@ -14433,18 +14449,31 @@
 		"				isCut: rows.length >= LISTED_MAX",
 		"			};",
 		"		}",
-		"		async findRecord(chain, place) {",
-		"			if (this.kept?.chain === chain) return this.kept.items[place];",
-		"			let before = 0;",
-		"			for await (const batch of this.readBatches(chain)) {",
-		"				if (place < before + batch.length) return batch[place - before];",
-		"				before += batch.length;",
+		"		/** The record at an address, and its place in the file. */",
+		"		async findRecord(chain, address) {",
+		"			const isWanted = (item, place) => \"place\" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), \"sequence\")) === address.sequence;",
+		"			let place = 0;",
+		"			for await (const batch of this.kept?.chain === chain ? [this.kept.items] : this.readBatches(chain)) {",
+		"				const likely = \"sequence\" in address ? Number(address.sequence) - place : -1;",
+		"				if (batch[likely] !== void 0 && isWanted(batch[likely], place + likely)) return {",
+		"					item: batch[likely],",
+		"					place: place + likely",
+		"				};",
+		"				for (const item of batch) {",
+		"					if (isWanted(item, place)) return {",
+		"						item,",
+		"						place",
+		"					};",
+		"					place++;",
+		"				}",
 		"			}",
+		"			return null;",
 		"		}",
 		"		/** One record, judged by itself. */",
-		"		async record(chain, place, keys) {",
-		"			const item = await this.findRecord(chain, place);",
-		"			if (item === void 0) throw new NotJudged(`there is no record ${place} in ${chain}`);",
+		"		async record(chain, address, keys) {",
+		"			const found = await this.findRecord(chain, address);",
+		"			if (found === null) throw new NotJudged(`there is no such record in ${chain}`);",
+		"			const { item, place } = found;",
 		"			if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);",
 		"			const ring = makeRing(keys);",
 		"			const judge = new ChainJudge(plainRules(ring, this.ed25519), {",
@@ -14679,7 +14708,7 @@
 		"			case \"rows\": return library.rows(request.chain);",
 		"			case \"figures\": return library.figures(request.chain);",
 		"			case \"change\": return library.change(request.chain, request.place, request.change);",
-		"			case \"record\": return library.record(request.chain, request.place, request.keys);",
+		"			case \"record\": return library.record(request.chain, request.at, request.keys);",
 		"			case \"verify\": {",
 		"				let reported = 0;",
 		"				return library.verify(request.keys, request.remembered, (progress) => {",
@@ -15156,6 +15185,12 @@
 		return one.length - other.length;
 	}
 	Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+	/** The bytes of base64 with its padding, and without white space; null for any other text. */
+	function decodeBase64(text) {
+		const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
+		if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
+		return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+	}
 	// src/verify/text.ts
 	var PYTHON_SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 	new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, "g");
@@ -15481,6 +15516,10 @@
 	/** The address of a view. */
 	function link(...parts) {
 		return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
+	}
+	/** The address of a record: by its sequence number, or by its place where that is another. */
+	function recordLink(chain, row) {
+		return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
 	}
 	/** Open a thing, show what it holds, and verify it. */
 	async function openThing(found, change = "") {
@@ -16040,7 +16079,10 @@
 	}
 	function sentence(verdict) {
 		const extent = `${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
-		if (verdict.status === "verified") return `Verified: ${extent}, signed by ${pins.value.map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${pin.at.slice(0, 10)}`).join("; ")}.`;
+		if (verdict.status === "verified") {
+			const signers = new Set((contents.value?.chains ?? []).flatMap((chain) => chain.signers));
+			return `Verified: ${extent}, signed by ${pins.value.filter((pin) => signers.has(pin.publicKey.slice(0, 16))).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${pin.at.slice(0, 10)}`).join("; ") || "keys that you pinned"}.`;
+		}
 		if (verdict.status === "qualified") return `Nothing failed in ${extent}, but not everything was checked. The list says what was not, and why.`;
 		if (verdict.status === "empty") return "There is nothing to verify: no record was read. That is never a success.";
 		return `It does not hold: ${verdict.first_bad?.words ?? "a check failed"}.`;
@@ -16253,6 +16295,16 @@
 		});
 	}
 	// src/source/site.ts
+	/**
+	* The site door: the bundle that this page came with.
+	*
+	* Over HTTP the page reads the bundle's own files. On file:// a browser lets it read none, so the exporter writes a twin of
+	* each file as a script, `explorer/data/<n>.js`:
+	*
+	*     averFile("codex.two.json", "<base64 of gzip>")
+	*
+	* `explorer/data/names.js` lists the files in the order of their numbers: `averNames(["index.json", …])`.
+	*/
 	/** Bytes of all files that the page takes. A larger site is verified by the command. */
 	var SITE_MAX = 512 * 1024 ** 2;
 	/** Run one of the site's data scripts and return what it hands over. */
@@ -16303,7 +16355,8 @@
 			});
 		});
 		if (found.name !== name) throw new NotJudgedHere(`${path} holds ${found.name}, not ${name}`);
-		const packed = Uint8Array.from(atob(found.data), (unit) => unit.charCodeAt(0));
+		const packed = decodeBase64(found.data);
+		if (packed === null) throw new NotJudgedHere(`${path} is damaged`);
 		const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 		return new Response(unpacked).blob();
 	}
@@ -16400,7 +16453,7 @@
 		const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status : "";
 		return /* @__PURE__ */ a("a", {
 			class: `row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`,
-			href: link("c", chain, row.place),
+			href: recordLink(chain, row),
 			tabIndex: -1,
 			children: [
 				/* @__PURE__ */ a("span", {
@@ -16566,7 +16619,7 @@
 						if (event.key === "j" || event.key === "ArrowDown") move(1);
 						else if (event.key === "k" || event.key === "ArrowUp") move(-1);
 						else if (event.key === "b") goToBreak();
-						else if (event.key === "Enter" && entry?.sort === "row") location.hash = link("c", chain, entry.row.place);
+						else if (event.key === "Enter" && entry?.sort === "row") location.hash = recordLink(chain, entry.row);
 						else return;
 						event.preventDefault();
 					},
@@ -17379,38 +17432,37 @@
 			return null;
 		}
 	}
-	function RecordView({ chain, place }) {
+	/** `address` is a sequence number, or `p` and a place in the file. */
+	function RecordView({ chain, address }) {
 		const [detail, setDetail] = d$2(null);
 		const [words, setWords] = d$2("");
 		A$1(() => {
 			setDetail(null);
 			setWords("");
+			const at = address.startsWith("p") ? { place: Number(address.slice(1)) } : { sequence: address };
 			connection.ask({
 				type: "record",
 				chain,
-				place,
+				at,
 				keys: pinnedKeys()
 			}).then(setDetail, (error) => setWords(error.message));
 		}, [
 			chain,
-			place,
+			address,
 			contents.value,
 			pins.value
 		]);
+		const place = detail?.row.place ?? 0;
 		A$1(() => {
 			const onKey = (event) => {
 				if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement) return;
-				if (event.key === "Escape") location.hash = link("s", chain, `at-${detail?.row.sequence ?? place}`);
-				else if (event.key === "j") location.hash = link("c", chain, place + 1);
-				else if (event.key === "k" && place > 0) location.hash = link("c", chain, place - 1);
+				if (event.key === "Escape") location.hash = link("s", chain, `at-${detail?.row.sequence ?? ""}`);
+				else if (event.key === "j" && detail) location.hash = link("c", chain, `p${place + 1}`);
+				else if (event.key === "k" && place > 0) location.hash = link("c", chain, `p${place - 1}`);
 			};
 			addEventListener("keydown", onKey);
 			return () => removeEventListener("keydown", onKey);
-		}, [
-			chain,
-			place,
-			detail
-		]);
+		}, [chain, detail]);
 		if (words) return /* @__PURE__ */ a($, { children: [/* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("a", {
 			href: link("s", chain),
 			children: "Back to the chain"
@@ -17422,11 +17474,7 @@
 		if (detail === null) return /* @__PURE__ */ a("p", {
 			class: "strip",
 			role: "status",
-			children: [
-				"Reading record ",
-				place,
-				" …"
-			]
+			children: "Reading the record …"
 		});
 		const content = parse(detail.canonical);
 		const isSame = detail.computedHash === detail.hash;
@@ -17443,12 +17491,12 @@
 							children: "Back to the chain (Esc)"
 						}),
 						place > 0 ? /* @__PURE__ */ a($, { children: [" · ", /* @__PURE__ */ a("a", {
-							href: link("c", chain, place - 1),
+							href: link("c", chain, `p${place - 1}`),
 							children: "before (k)"
 						})] }) : null,
 						" · ",
 						/* @__PURE__ */ a("a", {
-							href: link("c", chain, place + 1),
+							href: link("c", chain, `p${place + 1}`),
 							children: "after (j)"
 						})
 					]
@@ -17619,9 +17667,9 @@
 			chain,
 			wanted: place
 		}, chain);
-		if (view === "c" && /^\d{1,12}$/.test(place ?? "")) return /* @__PURE__ */ a(RecordView, {
+		if (view === "c" && /^p?\d{1,19}$/.test(place ?? "")) return /* @__PURE__ */ a(RecordView, {
 			chain,
-			place: Number(place)
+			address: place ?? ""
 		});
 		return /* @__PURE__ */ a(OverviewView, {});
 	}
@@ -17768,3 +17816,151 @@
 		}
 	});
 })();
+
+/*!
+This file contains these libraries:
+
+@noble/curves
+
+The MIT License (MIT)
+
+Copyright (c) 2022 Paul Miller (https://paulmillr.com)
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the “Software”), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in
+all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED “AS IS”, WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+THE SOFTWARE.
+
+@noble/hashes
+
+The MIT License (MIT)
+
+Copyright (c) 2022 Paul Miller (https://paulmillr.com)
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the “Software”), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in
+all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED “AS IS”, WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+THE SOFTWARE.
+
+@noble/post-quantum
+
+The MIT License (MIT)
+
+Copyright (c) 2024 Paul Miller (https://paulmillr.com)
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the “Software”), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in
+all copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED “AS IS”, WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+THE SOFTWARE.
+
+preact
+
+The MIT License (MIT)
+
+Copyright (c) 2015-present Jason Miller
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+
+@preact/signals
+
+The MIT License (MIT)
+
+Copyright (c) 2022-present Preact Team
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+
+@preact/signals-core
+
+The MIT License (MIT)
+
+Copyright (c) 2022-present Preact Team
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+*/

@@ -1,0 +1,126 @@
+"""A bundle that is also a site: its page, the twins of its files, and every change of them."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aver import BadInput, Ledger
+from aver.check import verify
+from aver.ledger.bundle import export_bundle
+from aver.ledger.bundle.site import page_directory
+from support.bundles import bad, change_chain
+
+
+@pytest.fixture
+def site(filled: Ledger, tmp_path: Path) -> Path:
+    export_bundle(filled, tmp_path / "site", html=True)
+    return tmp_path / "site"
+
+
+def twin_of(site: Path, name: str) -> Path:
+    """The twin of a file, by its own words."""
+    for path in (site / "explorer" / "data").glob("[0-9]*.js"):
+        if path.read_bytes().startswith(f'averFile("{name}",'.encode()):
+            return path
+    raise AssertionError(f"there is no twin of {name}")
+
+
+def test_honest_site(site: Path) -> None:
+    verdict = verify(site)
+    assert verdict.status == "verified"
+    check = verdict.check("page")
+    assert (check.status, check.count) == ("passed", 8)
+    assert check.reason.endswith("the page is this version's own")
+
+
+def test_page_is_that_of_this_version_but_for_its_door(site: Path) -> None:
+    page = page_directory()
+    assert (site / "explorer/app.js").read_bytes() == (page / "explorer/app.js").read_bytes()
+    shipped, here = ((folder / "index.html").read_text() for folder in (page, site))
+    assert here == shipped.replace('data-door="files"', 'data-door="site"') != shipped
+
+
+def test_twins_hold_the_bytes_of_their_files(site: Path) -> None:
+    for name in ("index.json", "head.json", "codex.two.json"):
+        data = twin_of(site, name).read_bytes().split(b'","')[1].removesuffix(b'");\n')
+        assert gzip.decompress(base64.b64decode(data)) == (site / name).read_bytes()
+
+
+def write_twin(path: Path, name: str, data: bytes) -> None:
+    packed = base64.b64encode(gzip.compress(data))
+    path.write_bytes(b'averFile("%b","%b");\n' % (name.encode(), packed))
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "other bytes": lambda path: write_twin(path, "codex.two.json", b"{}"),
+    "another name": lambda path: write_twin(path, "other.json", b"{}"),
+    "gone": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "a script": lambda path: path.write_bytes(path.read_bytes() + b"alert(1)"),
+    "a longer file": lambda path: write_twin(path, "codex.two.json", bytes(30_000_000)),
+    "not base64": lambda path: path.write_bytes(b'averFile("codex.two.json","%%%");\n'),
+    "not gzip": lambda path: path.write_bytes(b'averFile("codex.two.json","aGVsbG8=");\n'),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_changed_twin_is_named(site: Path, change: Callable[[Path], object]) -> None:
+    twin = twin_of(site, "codex.two.json")
+    change(twin)
+    verdict = verify(site)
+    assert verdict.first_bad is not None
+    assert bad(verdict) == ("ARTIFACT_HASH_MISMATCH", None, None)
+    assert verdict.first_bad.place.source == f"explorer/data/{twin.name}"
+    assert verdict.first_bad.check == "page"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [b'averNames(["index.json"]);\n', b"averNames([1]);\n", b"averNames([);\n", b"", b'averNames(["a","a"]);\n'],
+)
+def test_list_of_files_that_is_wrong(site: Path, names: bytes) -> None:
+    (site / "explorer/data/names.js").write_bytes(names)
+    assert bad(verify(site)) == ("ARTIFACT_HASH_MISMATCH", None, None)
+
+
+def test_names_lead_nowhere_else(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (site / "explorer/data/names.js").write_bytes(b'averNames(["../secret"]);\n')
+    verdict = verify(site)
+    assert verdict.status == "failed"
+    assert all("secret" not in finding.words or "name" in finding.words for finding in verdict.findings)
+
+
+def test_changed_records_fail_in_both_checks(site: Path) -> None:
+    change_chain(lambda records: records.pop())(site)
+    checks = {finding.check for finding in verify(site).findings if finding.status == "failed"}
+    assert {"index", "page"} <= checks
+
+
+def test_other_page_is_mentioned_and_fails_nothing(site: Path) -> None:
+    with (site / "explorer/app.js").open("a") as file:
+        file.write("// of another version\n")
+    verdict = verify(site)
+    assert verdict.status == "verified"
+    assert "the page is not this version's own" in verdict.check("page").reason
+
+
+def test_export_replaces_a_site_by_a_site_or_a_bundle(filled: Ledger, site: Path) -> None:
+    with pytest.raises(BadInput):
+        export_bundle(filled, site, html=True)
+    export_bundle(filled, site, html=True, force=True)
+    assert verify(site).check("page").status == "passed"
+    export_bundle(filled, site, force=True)
+    assert not (site / "explorer").exists()
+    assert not (site / "index.html").exists()
+    assert verify(site).status == "verified"
+
+
+def test_part_of_a_ledger_as_a_site(filled: Ledger, tmp_path: Path) -> None:
+    export_bundle(filled, tmp_path / "part", chains=["codex.two"], html=True)
+    assert verify(tmp_path / "part").check("page").count == 4
