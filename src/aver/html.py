@@ -1,13 +1,17 @@
-"""Style and script of the HTML page of a session. The script folds and filters; the page reads whole without it.
+"""What the HTML pages of Aver share: style, script, Content-Security-Policy, escaping.
 
-The page's Content-Security-Policy allows exactly this style and this script, by their digests. So nothing in a session
-can act as style or script.
+The script folds and filters the page of a session; a page reads whole without it. The Content-Security-Policy allows
+exactly this style and this script, by their digests. So nothing that a page shows can act as style or script.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from html import escape
+from typing import Any
+
+from aver.text import escape_unprintable
 
 PAGE_STYLE = """
 :root { color-scheme: light dark;
@@ -29,6 +33,8 @@ header, main, footer { max-width: 62rem; margin: 0 auto; padding: 0 1.25rem; }
 header { padding-top: 2rem; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .25rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 0; }
+main > section { margin: 1.75rem 0; }
+h3 { font-size: 1rem; margin: 1rem 0 .25rem; overflow-wrap: anywhere; }
 p { margin: .35rem 0; overflow-wrap: anywhere; }
 .meta, .aside, time, .place { color: var(--soft); }
 .meta code { font-size: .9em; }
@@ -156,3 +162,8 @@ CONTENT_SECURITY_POLICY = "; ".join(
     )
 )
 """The page loads nothing, and no script runs but the one above."""
+
+
+def escape_text(text: Any) -> str:
+    """The text, escaped for an element or an attribute. Unprintable characters are written out."""
+    return escape(escape_unprintable(str(text).replace("\r", ""), keep="\n\t"), quote=True)

@@ -36,7 +36,7 @@ from aver.fast_dataclass import dataclass
 from aver.keys import LEDGER, KeyRole, PublicKey, Ring, Statement
 from aver.keys.ring import KeyRotation, read_rotation
 from aver.ledger.keys_chain import KEYS_CHAIN
-from aver.verdict import ChainJudge, Finding, Retirement, Rules, Tally
+from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
 
 _IMPORTED = f"{IMPORT_DOMAIN}."
 
@@ -273,8 +273,12 @@ def replaced_keys(ring: Ring, records: Iterable[Sealed]) -> dict[str, str]:
 
 
 def report_unrecorded(tally: Tally) -> None:
-    """Turn the signers that the `keys` chain does not record into warnings."""
-    for key, place in tally.unrecorded.items():
+    """Turn the signers that the `keys` chain does not record, and no trace vouches for, into a warning each."""
+    missing: dict[str, Place] = {}
+    for name, place in tally.unrecorded.items():
+        if name not in tally.vouched:
+            missing.setdefault(name.partition(" ")[0], place)
+    for key, place in missing.items():
         words = f"no intact keys chain records that the key {key[:16]} came into use before it sealed {place}"
         # Without a place of its own: the doubt concerns all that the key sealed, and what else may have been cut.
         tally.add(Finding("keys", "warning", "KEY_UNRECORDED", words))

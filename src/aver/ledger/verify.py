@@ -103,7 +103,7 @@ def build_examinations(
             # Chains that are only read along were not judged before.
             unjudged = {row.name for row in chains.values() if row.name not in chosen}
             names = {origin: row.name for origin, row in chains.items()}
-            reader = ValidRecords(ledger, held, names, doubtful | unjudged)
+            reader = ValidRecords(ledger, held, names, doubtful | unjudged, are_blobs_judged=not starts)
             # What was imported need not be all that the other ledger has.
             _, of_ledger, tenant = source
             found.append(
@@ -262,7 +262,6 @@ def examine_ledger(
     _check_heads_at_key_ends(ledger, key_history.ends, chain, history, tally)
     if not ring.closed:
         check_keys_head(ledger, tally)
-    report_unrecorded(tally)
     if chain not in (None, KEYS_CHAIN):
         _check_keys_chain(ledger, rules, tally)
     _check_imports((row for row in rows if row.name not in resumed), history, tally)
@@ -283,6 +282,7 @@ def examine_ledger(
         ledger, rules, rows, starts, doubtful, histories=sources, is_single=chain is not None
     )
     examine(examiners, examinations, tally)
+    report_unrecorded(tally)  # After the examiners: those of traces vouch for the keys that joined.
     verdict = conclude(f"ledger {ledger.id}" if chain is None else f"chain {chain}", tally, level=level)
     if isinstance(since, Head) and verdict.status != "failed":
         return LedgerExamination(verdict, known)  # What lies before that head was not verified here.

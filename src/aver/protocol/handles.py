@@ -245,5 +245,5 @@ def _load_audit_engine() -> AuditEngine:
     """Load the engine that judges a trace: most sessions audit nothing."""
     from importlib import import_module
 
-    engine: AuditEngine = import_module("aver.protocol.report").audit_trace
+    engine: AuditEngine = import_module("aver.protocol.judgement.audit").audit_trace
     return engine

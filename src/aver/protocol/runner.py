@@ -79,7 +79,7 @@ class AuditOutcome(NamedTuple):
 
 
 class AuditEngine(Protocol):
-    """Judges a trace for its auditor. `aver.protocol.report` offers one."""
+    """Judges a trace for its auditor. `aver.protocol.judgement.audit` offers one."""
 
     def __call__(self, session: ProtocolSession, *, rerun: bool) -> AuditOutcome:
         """Judge the trace up to its present head."""

@@ -111,7 +111,7 @@ class ProtocolSession:
         self.tools = tools
         self.wait = wait
         self.audit_engine: AuditEngine | None = None
-        """Judges the trace for `auditor.audit`; None stands for that of `aver.protocol.report`."""
+        """Judges the trace for `auditor.audit`; None stands for that of `aver.protocol.judgement.audit`."""
         self._lock = threading.RLock()
         self._signers: dict[str, Signer | HoldableSigner] = {}
         self._arguments: dict[str, Mapping[str, Any]] = {}

@@ -1,6 +1,6 @@
 """Renders a session as one self-contained HTML page: no network, light and dark, readable without its script.
 
-Everything from a transcript is text on the page. `_escape_text` escapes it and writes out characters that hide or
+Everything from a transcript is text on the page. `escape_text` escapes it and writes out characters that hide or
 reorder others. The page's Content-Security-Policy allows no other style or script. Long texts are folded; very long
 ones are cut, with the digest of the whole text. Each step shows the hash of its capsule and its signer. The verdict
 says what was checked and what was not.
@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from html import escape
 from typing import Any
 
 from aver import __version__
 from aver.clock import now
 from aver.diffs import classify_diff_lines
 from aver.gate.decision_record import NOT_HELD_BACK, RecordedDecision
-from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE
+from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE, escape_text
 from aver.sessions.labels import (
     LabelledText,
     decision_label,
@@ -35,7 +34,7 @@ from aver.sessions.labels import (
 from aver.sessions.sessions import SessionTotals
 from aver.sessions.step import ReadBlob, Step, fetch_blobs, full_text
 from aver.sessions.story import StoryEntry
-from aver.text import escape_unprintable, plural
+from aver.text import plural
 from aver.verdict import Verdict, explain_code
 
 OPEN_LINES = 14
@@ -74,18 +73,13 @@ def render_page(
     yield f"<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
 
 
-def _escape_text(text: Any) -> str:
-    """The text, escaped for an element or an attribute. Unprintable characters are written out."""
-    return escape(escape_unprintable(str(text).replace("\r", ""), keep="\n\t"), quote=True)
-
-
 # --- head and verdict
 
 
 def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
     title = " ".join(session.title.split()) or f"{session.tool} {session.session}"
-    tool, name, started = _escape_text(session.tool), _escape_text(session.session), _time_tag(session.started)
-    totals = "".join(f"<li>{_escape_text(words)}</li>" for words in total_labels(session))
+    tool, name, started = escape_text(session.tool), escape_text(session.session), _time_tag(session.started)
+    totals = "".join(f"<li>{escape_text(words)}</li>" for words in total_labels(session))
     yield f"""<!doctype html>
 <html lang="en">
 <head>
@@ -93,13 +87,13 @@ def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
 <meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>{_escape_text(title)}</title>
+<title>{escape_text(title)}</title>
 <style>{PAGE_STYLE}</style>
 </head>
 <body>
 <a class="skip" href="#story">To the story</a>
 <header>
-<h1 dir="auto">{_escape_text(title)}</h1>
+<h1 dir="auto">{escape_text(title)}</h1>
 <p class="meta">{tool} · session <code>{name}</code> · {started} to {_time_tag(session.ended)} UTC</p>
 <ul class="totals" aria-label="Totals">{totals}</ul>
 <p><a class="badge {verdict.status}" href="#verdict">{verdict.status}: {plural(verdict.records, "record")}</a></p>
@@ -131,32 +125,32 @@ _FILTER_BUTTONS = "\n".join(
 def _time_tag(at: str | None) -> str:
     if not at:
         return "no time"
-    return f'<time datetime="{_escape_text(at)}">{_escape_text(at[:19].replace("T", " "))}</time>'
+    return f'<time datetime="{escape_text(at)}">{escape_text(at[:19].replace("T", " "))}</time>'
 
 
 def _render_first_bad(verdict: Verdict) -> str:
     return (
-        "" if verdict.first_bad is None else f'<p class="error"><strong>{_escape_text(verdict.first_bad)}</strong></p>'
+        "" if verdict.first_bad is None else f'<p class="error"><strong>{escape_text(verdict.first_bad)}</strong></p>'
     )
 
 
 def _render_verdict(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
     yield f"""<section id="verdict" aria-labelledby="verdict-title">
 <h2 id="verdict-title">Verdict: <span class="badge {verdict.status}">{verdict.status}</span></h2>
-<p>{_escape_text(verdict.subject)}:
+<p>{escape_text(verdict.subject)}:
 {plural(verdict.records, "record")} in {plural(verdict.chains, "chain")}, verified when this page was made,
-{_time_tag(now())} UTC, by aver {_escape_text(__version__)}.</p>
+{_time_tag(now())} UTC, by aver {escape_text(__version__)}.</p>
 """
     if verdict.first_bad is not None:
-        yield f"{_render_first_bad(verdict)}<p>{_escape_text(explain_code(verdict.first_bad.code))}</p>\n"
+        yield f"{_render_first_bad(verdict)}<p>{escape_text(explain_code(verdict.first_bad.code))}</p>\n"
     yield '<table><thead><tr><th scope="col">Check</th><th scope="col">Result</th><th scope="col">Details'
     yield "</th></tr></thead><tbody>\n"
     for check in verdict.checks:
         words = check.status.replace("_", " ")
         matters = " matters" if check.matters else ""
-        yield f'<tr><th scope="row">{_escape_text(check.name)}</th><td class="{check.status}{matters}">{words}</td>'
-        yield f"<td>{_escape_text(check.reason)}</td></tr>\n"
-    chains = "".join(f"<dt>chain</dt><dd><code>{_escape_text(name)}</code></dd>" for name in session.chains)
+        yield f'<tr><th scope="row">{escape_text(check.name)}</th><td class="{check.status}{matters}">{words}</td>'
+        yield f"<td>{escape_text(check.reason)}</td></tr>\n"
+    chains = "".join(f"<dt>chain</dt><dd><code>{escape_text(name)}</code></dd>" for name in session.chains)
     yield f"""</tbody></table>
 <dl>{chains}</dl>
 </section>
@@ -191,7 +185,7 @@ class _StoryRenderer:
         if entry.agent:
             # The start of a subagent's part: a list inside the list of the session that launched it.
             yield from self._close_to_depth(entry.depth - 1)
-            yield f'<li><details class="agent" open><summary>Subagent {_escape_text(entry.agent)}</summary>\n'
+            yield f'<li><details class="agent" open><summary>Subagent {escape_text(entry.agent)}</summary>\n'
             yield '<ol class="steps">\n'
             self._depth = entry.depth
             return
@@ -204,7 +198,7 @@ class _StoryRenderer:
                 denied = " denied" if decision.refuses else ""
                 subject = f"{decision.tool} {shorten_arguments(decision.arguments)}"
                 yield f'<li class="step note {status}{denied}">{_clock_tag(decision.at)}<div><p class="line">'
-                yield f'{_status_mark(status)}<span class="sum">{_escape_text(subject)}</span></p>'
+                yield f'{_status_mark(status)}<span class="sum">{escape_text(subject)}</span></p>'
                 yield f"{_render_gate_line(decision)}</div></li>\n"
         elif entry.step.what == "prompt" and entry.depth == 0:
             # Start a new section with a prompt. The steps that follow belong to it.
@@ -213,7 +207,7 @@ class _StoryRenderer:
             self._in_turn = True
             text = self._full_text(step, "asked")
             first = " ".join(text.split())[:80]
-            yield f'<section class="turn" aria-label="Asked: {_escape_text(first)}"><div class="asked">'
+            yield f'<section class="turn" aria-label="Asked: {escape_text(first)}"><div class="asked">'
             yield f'<h2 class="place">Asked {_time_tag(step.at)}</h2>'
             yield self._render_text(text, OPEN_SPEECH_LINES, "the whole prompt")
             yield f'{_render_seal(step)}</div>\n<ol class="steps">\n'
@@ -270,8 +264,8 @@ class _StoryRenderer:
 
     def _render_summary(self, step: Step) -> Iterator[str]:
         mark = _status_mark(step.status) if step.what == "call" else ""
-        details = f' <span class="aside">{_escape_text(step_details(step))}</span>' if step.what == "call" else ""
-        yield f'<p class="line">{mark}<span class="sum">{_escape_text(step_summary(step))}</span>{details}</p>\n'
+        details = f' <span class="aside">{escape_text(step_details(step))}</span>' if step.what == "call" else ""
+        yield f'<p class="line">{mark}<span class="sum">{escape_text(step_summary(step))}</span>{details}</p>\n'
 
     def _render_addition(self, later: Step) -> Iterator[str]:
         """Show whether a later record of the same call agrees."""
@@ -279,10 +273,10 @@ class _StoryRenderer:
         if addition is None:
             return
         if not addition.differs:
-            yield f'<div class="aside">the {_escape_text(addition.via)} agrees {_render_seal(later)}</div>\n'
+            yield f'<div class="aside">the {escape_text(addition.via)} agrees {_render_seal(later)}</div>\n'
             return
         words = f"the {addition.via} differs in {', '.join(addition.differs)}"
-        yield f'<details class="differs"><summary>{_escape_text(words)}</summary>'
+        yield f'<details class="differs"><summary>{escape_text(words)}</summary>'
         values = self._fetch({name: addition.says.get(name) for name in addition.differs})
         yield from self._render_texts(labelled_texts(values), "the whole text")
         yield f"</details>{_render_seal(later)}\n"
@@ -296,10 +290,10 @@ class _StoryRenderer:
     def _render_texts(self, parts: Iterable[LabelledText], words: str) -> Iterator[str]:
         for part in parts:
             if part.aside and len(part.text) <= ASIDE_MAX:
-                yield f'<p class="label">{_escape_text(part.text)}</p>'
+                yield f'<p class="label">{escape_text(part.text)}</p>'
                 continue
             if part.name:
-                yield f'<p class="label">{_escape_text(part.name)}</p>'
+                yield f'<p class="label">{escape_text(part.name)}</p>'
             yield self._render_text(part.text, OPEN_LINES, words)
 
     def _render_text(self, text: str, most: int, words: str) -> str:
@@ -307,10 +301,10 @@ class _StoryRenderer:
         text = text.strip("\n")
         shown, cut = _cut_long_text(text)
         lines = sum(1 + len(line) // LINE_WIDTH for line in shown.split("\n"))
-        body = f'<pre dir="auto">{_escape_text(shown)}</pre>{cut}'
+        body = f'<pre dir="auto">{escape_text(shown)}</pre>{cut}'
         if lines <= most:
             return body
-        first = _escape_text(shown.partition("\n")[0][:LINE_WIDTH])
+        first = escape_text(shown.partition("\n")[0][:LINE_WIDTH])
         return f'<details class="long"><summary>{words}, {lines:,} lines: <q>{first}</q></summary>{body}</details>'
 
     def _fetch(self, value: Any) -> Any:
@@ -336,7 +330,7 @@ def _cut_long_text(text: str) -> tuple[str, str]:
 
 def _render_diff(diff: str) -> str:
     shown, cut = _cut_long_text(diff)
-    lines = [f'<span class="{sort}">{_escape_text(line) or " "}</span>' for sort, line in classify_diff_lines(shown)]
+    lines = [f'<span class="{sort}">{escape_text(line) or " "}</span>' for sort, line in classify_diff_lines(shown)]
     body = f'<pre class="diff">{"".join(lines)}</pre>{cut}'
     if len(lines) <= OPEN_DIFF_LINES:
         return f"{body}\n"
@@ -347,9 +341,9 @@ def _render_gate_line(decision: RecordedDecision) -> str:
     by = f" by {', '.join(decision.rules)}" if decision.rules else ""
     observed = f" ({NOT_HELD_BACK})" if decision.is_observed else ""
     words = f"{decision_label(decision.decision)}{observed}{by}: {'; '.join(decision.shown_reasons)}"
-    seal = f"<code>{_escape_text(decision.record[:16])}</code>"
+    seal = f"<code>{escape_text(decision.record[:16])}</code>"
     denies = " denies" if decision.refuses else ""
-    return f'<p class="gate{denies}"><strong>gate</strong> {_escape_text(words)} {seal}</p>\n'
+    return f'<p class="gate{denies}"><strong>gate</strong> {escape_text(words)} {seal}</p>\n'
 
 
 def _render_seal(step: Step) -> str:
@@ -363,15 +357,15 @@ def _render_seal(step: Step) -> str:
         "call": step.call_id,
     }
     listed = "".join(
-        f"<dt>{name}</dt><dd><code>{_escape_text(value)}</code></dd>"
+        f"<dt>{name}</dt><dd><code>{escape_text(value)}</code></dd>"
         for name, value in rows.items()
         if value not in ("", None)
     )
     short = (
-        f"<code>{_escape_text(step.hash[:16])}</code> signed by <code>{_escape_text(step.signed_by or 'nobody')}</code>"
+        f"<code>{escape_text(step.hash[:16])}</code> signed by <code>{escape_text(step.signed_by or 'nobody')}</code>"
     )
     return f'<details class="seal"><summary>{short}</summary><dl>{listed}</dl></details>'
 
 
 def _clock_tag(at: str | None) -> str:
-    return f'<time datetime="{_escape_text(at)}">{_escape_text(at[11:19])}</time>' if at else "<time></time>"
+    return f'<time datetime="{escape_text(at)}">{escape_text(at[11:19])}</time>' if at else "<time></time>"

@@ -82,6 +82,9 @@ class Rules:
         return self.roles.get(key.ed25519) if entry is None else entry.role
 
 
+TRACE_PREFIX = "protocol."
+"""How the names of the chains of protocol traces begin."""
+
 UNREADABLE_MAX = 1000
 """Records that cannot be read, or have not their hash, after which a verifier of a file reads no further. A short file
 can hold millions of them."""
@@ -399,8 +402,11 @@ class ChainJudge:
         # A key is recorded before it seals. If it is recorded after that, the `keys` chain was cut and written anew.
         if began is not None and name is not None and content["sequence"] < began.get(name, 0):
             is_recorded = False
-        if not is_recorded and key not in self.tally.unrecorded:
-            self.tally.unrecorded[key] = Place(self._chain, self._expected, self._source)
+        if not is_recorded:
+            # In a trace of the protocol, a participant's join may stand for the record. So each trace counts by itself.
+            is_trace = name is not None and name.startswith(TRACE_PREFIX)
+            signer_name = f"{key} {self._chain}" if is_trace else key
+            self.tally.unrecorded.setdefault(signer_name, Place(self._chain, self._expected, self._source))
         if self._role is not None and (not self._is_sealer or name is None or name in RESERVED_CHAINS):
             problem = find_misuse(self._role, verified, content, content["domain"] if name is None else name)
             if problem:

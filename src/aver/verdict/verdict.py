@@ -164,7 +164,10 @@ class Tally:
     doubtful: set[str | None] = field(default_factory=set)
     """The chains of all findings, also of those that are only counted; None for a finding without a chain."""
     unrecorded: dict[str, Place] = field(default_factory=dict)
-    """The signers that an intact `keys` chain does not record, by their 64 digits, each with its first record."""
+    """The signers that an intact `keys` chain does not record, by their 64 digits, each with its first record. Those
+    that sealed in a trace of the protocol stand here once for each trace: digits, a blank, the chain."""
+    vouched: set[str] = field(default_factory=set)
+    """Signers of traces whose joins the trace's operator has sealed, named as in `unrecorded`: they need no record."""
 
     def add(self, finding: Finding) -> None:
         """Count a finding, and keep it while there are at most `FINDINGS_KEPT` of its check and code."""
@@ -189,6 +192,7 @@ class Tally:
         self.chains += other.chains
         self.earlier += other.earlier
         self.doubtful |= other.doubtful
+        self.vouched |= other.vouched
         for signer, place in other.unrecorded.items():
             self.unrecorded.setdefault(signer, place)
         for check, times in other.done.items():

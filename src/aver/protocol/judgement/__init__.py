@@ -1,0 +1,1 @@
+"""Traces judged afterwards: the auditor's report, its forms for people, the verdict."""
