@@ -85,4 +85,6 @@ def read_gate_word(record: Sealed) -> GateWord | None:
         allows=decision.enforces,
         risk=derive_risk(decision.result.get("effects")),
         signed_by=decision.signed_by,
+        digest=record.hash,
+        signature=record.signature or "",
     )
