@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   aver export --out bundle                         export all chains and the meta chain
   aver export --out bundle claude-code.5d2e        export one chain
-  aver export --out bundle protocol.5d2e           export a trace, with the gate's decisions about it
+  aver export --out bundle protocol.5d2e           export a trace, with the gate's decisions about its calls
   aver keys export --out keys.json                 then send this file by another channel than the bundle
   aver verify bundle --key keys.json               the receiver checks the bundle with this
   aver log --ledger bundle                         and reads it with this"""
@@ -40,15 +40,10 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger.bundle import export_bundle
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
-        chains = given.chains or None
-        if chains is not None and any(name.startswith("protocol.") for name in chains):
-            from aver.protocol.judgement.gate_words import add_gate_chains
-
-            chains = add_gate_chains(ledger, chains)
         done = export_bundle(
             ledger,
             Path(given.out),
-            chains=chains,
+            chains=_with_decisions(given.chains, set(ledger.chains())) or None,
             with_meta=given.with_meta,
             blobs=not given.no_blobs,
             force=given.force,
@@ -71,6 +66,16 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             "qualified, because no signature says that it is complete"
         )
     return 0
+
+
+def _with_decisions(chains: list[str], here: set[str]) -> list[str]:
+    """The chains to export. A trace takes the gate's decisions about its calls along: it cannot be judged without them.
+
+    A trace may be named by its id alone.
+    """
+    named = [name if name in here or f"protocol.{name}" not in here else f"protocol.{name}" for name in chains]
+    decisions = [f"gate.{name.removeprefix('protocol.')}" for name in named if name.startswith("protocol.")]
+    return list(dict.fromkeys([*named, *(name for name in decisions if name in here)]))
 
 
 def _name_signers(ring: Ring, bundle: Path) -> list[str]:

@@ -6,44 +6,23 @@ decisions in time, so the chain is read once, and only as far as it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from aver.capsule.aver_block import read_kind
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.gate.decision_record import DECISION_KIND, RecordedDecision, decision_chain
-from aver.ledger import Ledger
 from aver.log import debug
 from aver.protocol.bounds import derive_risk
-from aver.protocol.events import DOMAIN
 from aver.protocol.judgement.report import GateWord
 from aver.verdict.examiner import EvidenceReader
-
-
-def gate_chain(trace: str) -> str:
-    """The chain of the gate's decisions about a trace."""
-    return decision_chain(trace)
-
-
-def add_gate_chains(ledger: Ledger, chains: Iterable[str]) -> list[str]:
-    """Add to the names of chains those of the gate's decisions about the traces among them, if they are there.
-
-    Without the decisions, nobody could judge the executions of an exported trace.
-    """
-    wanted = dict.fromkeys(chains)
-    prefix = f"{DOMAIN}."
-    for chain in [name for name in wanted if name.startswith(prefix)]:
-        decisions = gate_chain(chain.removeprefix(prefix))
-        if ledger.head(decisions).count:
-            wanted[decisions] = None
-    return list(wanted)
 
 
 class GateWords:
     """Finds the decisions about one trace by their ids."""
 
     def __init__(self, reader: EvidenceReader, trace: str) -> None:
-        self._records = self._read(reader, gate_chain(trace))
+        self._records = self._read(reader, decision_chain(trace))
         self._known: dict[str, GateWord] = {}
         self.are_here = True
         """Whether there is a chain of decisions at all."""
