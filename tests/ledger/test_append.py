@@ -440,6 +440,24 @@ def test_a_changed_blob_is_not_given_out(ledger: Ledger) -> None:
     assert first_bad(ledger.verify()) == ("ARTIFACT_HASH_MISMATCH", CHAIN, 0)
 
 
+def test_a_blob_that_lost_its_bytes_is_named_when_it_is_written_again(ledger: Ledger) -> None:
+    """The store keeps a blob as it is. So a record that brings the right bytes would refer to the wrong ones."""
+    from support.tamper import unguarded
+
+    blob, other = Blob(b"original"), Blob(b"another")
+    ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])
+    ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])
+    unguarded(ledger).execute("UPDATE blobs SET data = ?", (b"0riginal",))
+    with open_ledger() as again:
+        with pytest.raises(IntegrityError) as caught:
+            again.append(CHAIN, draft(result=blob.reference), blobs=[blob, other])
+        assert caught.value.code == "ARTIFACT_HASH_MISMATCH"
+        assert blob.digest in caught.value.message
+        assert again.head(CHAIN).count == 2
+        for _ in range(2):
+            again.append(CHAIN, draft(result=other.reference), blobs=[other])
+
+
 # --- names and lookups
 
 

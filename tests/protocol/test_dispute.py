@@ -70,6 +70,24 @@ def test_a_person_upholds_a_challenge_and_the_claim_is_refuted(tmp_path: Path, l
         assert again.fold.claims[claim.id].standing == "retracted"
 
 
+def test_one_denial_outweighs_an_approval(tmp_path: Path, ledger: Ledger, aver_home: Path) -> None:
+    bob = somebody("bob")
+    enrol_approver(ledger, ANN)
+    enrol_approver(ledger, bob, ANN)
+    with open_session(tmp_path, ledger=ledger) as session:
+        challenge = dispute(session)
+        session.resolve(challenge.id)
+        request = next(iter(recent_requests(ledger)))
+        approve(ledger, request, ANN, shown=SHOWN)
+        deny(ledger, request, bob, shown=SHOWN)
+        ruling = session.resolve(challenge.id)
+        assert ruling is not None
+        assert (ruling.payload["outcome"], len(ruling.statements)) == ("upheld", 1)
+        trace = session.trace
+    with open_session(tmp_path, ledger=ledger, trace=trace) as again:
+        assert again.fold.challenges[challenge.id].standing == "upheld"
+
+
 def test_an_answer_is_about_the_claim_as_it_was_worded(tmp_path: Path, ledger: Ledger) -> None:
     enrol_approver(ledger, ANN)
     with open_session(tmp_path, ledger=ledger) as session:

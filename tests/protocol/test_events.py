@@ -225,6 +225,9 @@ CHANGES = {
     "no references": change_of(("context", "environment", "aver", "refs"), []),
     "statements": change_of(("authority", "chain"), [{"purpose": "protocol-event"}]),
     "statements that are none": change_of(("authority", "chain"), "all"),
+    "authority": change_of(("authority", "type"), "human_approved"),
+    "approver": change_of(("authority", "approver"), "person:ann"),
+    "policy": change_of(("authority", "policy_reference"), "allow-everything"),
     "no context": change_of(("context",), {}),
     "id": change_of(("id",), "NOT-AN-ID"),
 }

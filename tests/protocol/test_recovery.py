@@ -13,6 +13,7 @@ import pytest
 
 from aver import clock
 from aver.capsule.blobs import Blob
+from aver.errors import OutcomeUnknown, Unavailable
 from aver.gate.ask import ask
 from aver.ledger import Ledger, open_ledger
 from aver.protocol.calls import begin_call, build_action
@@ -333,3 +334,45 @@ def test_two_processes_that_end_one_call_end_it_once(tmp_path: Path) -> None:
         with pytest.raises(EventRefused) as caught:
             session.say("agent:executor", "tool_execution_completed", payload, refs={"intent": intent, "start": start})
         assert caught.value.code == "STATE_VIOLATION"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_commit_whose_outcome_is_unknown_is_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
+    append = Ledger.append
+
+    def fail_at_the_end(self: Ledger, *given: Any, **more: Any) -> Any:
+        monkeypatch.setattr(Ledger, "append", append)
+        if is_kept:
+            append(self, *given, **more)
+        raise OutcomeUnknown("the disk failed")
+
+    with open_session(tmp_path) as session:
+        monkeypatch.setattr(Ledger, "append", fail_at_the_end)
+        if is_kept:
+            assert session.planner.propose("one").sequence == 1
+        else:
+            with pytest.raises(OutcomeUnknown):
+                session.planner.propose("one")
+        session.planner.propose("two")
+        assert len(session.events) == 2 + is_kept
+
+
+def test_a_full_disk_loses_nothing_that_was_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    append = Ledger.append
+
+    def refuse(self: Ledger, *given: Any, **more: Any) -> Any:
+        raise Unavailable("no space left on device")
+
+    with open_session(tmp_path) as session:
+        proposal = reach_executing(session)
+        before = session.events
+        intent = session.executor.intend(proposal.id, "count", {}, justification="to count")
+        monkeypatch.setattr(Ledger, "append", refuse)
+        for say in (lambda: session.planner.propose("more"), lambda: session.executor.run(intent.id)):
+            with pytest.raises(Unavailable):
+                say()
+        assert session.events == (*before, intent)
+        monkeypatch.setattr(Ledger, "append", append)
+        assert session.executor.run(intent.id).name == "tool_execution_completed"

@@ -276,6 +276,15 @@ def test_an_event_of_another_trace_or_with_a_known_id_is_a_replay() -> None:
     assert refusal_of(lambda: trace.fold.next_state(replace(said, id=proposal))).code == "REPLAY"
 
 
+def test_a_statement_that_does_not_belong_to_an_event_is_refused() -> None:
+    for trace, event in MOMENTS:
+        stray = TraceInMemory("t9").initial.statements[0]
+        stray = replace(stray, purpose="delegation")
+        strayed = replace(event, statements=(*event.statements, stray))
+        error = refusal_of(lambda said=strayed, at=trace: at.fold.next_state(said))
+        assert (error.code, error.place) == ("EVIDENCE_INVALID", "authority.chain"), event.name
+
+
 # --- joining
 
 

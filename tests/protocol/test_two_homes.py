@@ -64,6 +64,10 @@ def test_a_participant_elsewhere_appends_by_its_own_key(ledger: Ledger, other_ho
         session.catch_up()
         assert session.state == "executing"
         assert session.events[-1].signer == session.fold.participants["agent:carol"].key.fingerprint
+        # Her records are of the gate's session, and sealed by a key that is not of this home: the gate must go on.
+        intent = session.executor.intend(proposal.id, "count", {}, justification="to count")
+        assert intent.payload["risk"]["derived"] == "low"
+        assert session.executor.run(intent.id).name == "tool_execution_completed"
 
 
 def test_a_participant_elsewhere_sends_contributions(ledger: Ledger, other_home: Ledger, tmp_path: Path) -> None:

@@ -29,12 +29,13 @@ RISKS = ("low", "medium", "high", "critical")
 
 _RISK_BY_EFFECT: Mapping[str, str] = {
     **dict.fromkeys(("read", "arrange"), "low"),
-    **dict.fromkeys(("write", "build"), "medium"),
+    **dict.fromkeys(("write", "build", "scratch", "create", "seen", "git-state", "file-state"), "medium"),
     **dict.fromkeys(("delete", "execute", "network", "install", "process", "git-history", "unknown"), "high"),
+    **dict.fromkeys(("git-fetch", "service-read", "loopback", "locked-install"), "high"),
     **dict.fromkeys(("secret", "egress", "privilege", "system", "persist", "agent-config"), "critical"),
 }
 
-REPEATABLE_EFFECTS = frozenset({"read", "arrange", "build"})
+REPEATABLE_EFFECTS = frozenset({"read", "arrange", "build", "scratch"})
 """Only a call with no other effects may be called repeatable: an audit may then make it again."""
 
 

@@ -117,7 +117,7 @@ def find_risk(effects: Effects | None) -> str:
     """Return the class of risk of what an action does. What is unclear or outside the workspace is at least `high`."""
     if effects is None:
         return derive_risk(None)
-    outside = any(effect.where not in _INSIDE for effect in effects.effects if effect.name != "read")
+    outside = any(effect.where not in _INSIDE for effect in effects.effects)
     return derive_risk(sorted(effects.classes), is_unclear=bool(effects.unclear) or outside)
 
 

@@ -104,12 +104,14 @@ def _find_denial(session: ProtocolSession, request: ApprovalRequest) -> Sealed |
 
 def _seal_ruling(session: ProtocolSession, challenge: str, outcome: str, record: Sealed, reason: str) -> Event:
     authority: dict[str, Any] = record.content["authority"]
+    # A denial comes last. Approvals before it count for nothing.
+    votes = authority["chain"] if outcome == "dismissed" else authority["chain"][-1:]
     return session.seal_event(
         OPERATOR,
         "challenge_resolved",
         {"outcome": outcome, "rationale": reason or outcome},
         refs={"challenge": challenge, "approval": record.id},
-        statements=tuple(Statement.from_dict(item) for item in authority["chain"]),
+        statements=tuple(Statement.from_dict(item) for item in votes),
         authority=Authority(
             type=authority["type"], approver=authority["approver"], escalation_reason=authority["escalation_reason"]
         ),

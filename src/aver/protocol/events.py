@@ -68,6 +68,10 @@ _ROLE_PATTERN = lazy_pattern("|".join(ROLES))
 _BLOCK_KEYS = frozenset({"v", "trace", "event", "role", "agent", "before", "after"})
 
 
+PROTOCOL_AUTHORITY = Authority(type="policy", policy_reference="agent-protocol")
+"""The authority of events that rest on the rules of the protocol alone."""
+
+
 class EventForm(NamedTuple):
     """One row of the table of events."""
 
@@ -216,7 +220,7 @@ def build_event_draft(event: Event, *, authority: Authority | None = None) -> Ca
 
     `authority` is that of a decision or of a person, where the event rests on one; its `chain` gets the statements.
     """
-    basis = authority or Authority(type="policy", policy_reference="agent-protocol")
+    basis = authority or PROTOCOL_AUTHORITY
     status, error = find_status(event.name, event.payload)
     draft = Capsule(
         id=event.id,
@@ -316,9 +320,27 @@ def read_event(record: Sealed) -> Event:
             raise BadInput(f"the record of {name} says two different things about itself")
         if (outcome["status"], outcome["error"]) != find_status(name, event.payload):
             raise BadInput(f"the record of {name} has another outcome than its payload")
+        _check_authority(content["authority"], event)
         return event
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"the record {record.id[:80]} is no whole event ({type(error).__name__})") from error
+
+
+def _check_authority(authority: Mapping[str, Any], event: Event) -> None:
+    """Raise `BadInput` where a record claims an authority that its event does not have.
+
+    A start has that of the gate's decision, which whoever verifies the decision compares. A ruling has that of the
+    people whose votes are beside it.
+    """
+    if event.name == "tool_execution_started":
+        return
+    approver, found = authority["approver"], (authority["type"], authority["policy_reference"])
+    if event.name == "challenge_resolved" and event.role == OPERATOR:
+        people = ", ".join(str(statement.content.get("approver")) for statement in event.statements)
+        if approver != people:
+            raise BadInput("the record of a ruling names other people than its votes")
+    elif approver is not None or found != (PROTOCOL_AUTHORITY.type, PROTOCOL_AUTHORITY.policy_reference):
+        raise BadInput(f"the record of {event.name} claims an authority that it does not have")
 
 
 def check_refs(refs: Mapping[str, str], form: EventForm) -> dict[str, str]:

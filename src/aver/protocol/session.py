@@ -38,7 +38,7 @@ from aver.capsule.canonical import canonical_json
 from aver.capsule.masking.mask import mask
 from aver.capsule.model import Authority
 from aver.capsule.sealed import HoldableSigner, Signer
-from aver.errors import BadInput, Exists, HeadMoved, IntegrityError, NotFound, Refused, Unavailable
+from aver.errors import BadInput, Exists, HeadMoved, IntegrityError, NotFound, OutcomeUnknown, Refused, Unavailable
 from aver.keys.statement import Statement
 from aver.ledger import Ledger, open_ledger
 from aver.log import debug
@@ -306,6 +306,13 @@ class ProtocolSession:
                 continue  # Another event came first.
             except Exists as error:
                 raise self._explain_existing(event, error) from error
+            except OutcomeUnknown:
+                # The store failed at the very end of the commit. If the event is there, it was said.
+                self._read_on()
+                said = next((each for each in reversed(self._recorded.events) if each.id == event.id), None)
+                if said is None:
+                    raise
+                return said
             return self._recorded.add(event, record)
         raise Unavailable(f"other events of {self.trace} came first {TRIES} times", advice="try again")
 

@@ -33,6 +33,8 @@ from aver.protocol.events import AGENT_PATTERN, EVENT_ID_PATTERN, FORMS, Event, 
 JOIN_PURPOSE = "protocol-join"
 EVENT_PURPOSE = "protocol-event"
 REPORT_PURPOSE = "protocol-report"
+APPROVAL_PURPOSE = "approval"
+"""The purpose of a person's signed vote: see `aver.gate.approvals.vote`."""
 
 PROFILES = ("strict", "default", "lenient")
 AUDIT_STATUSES = ("pass", "pass-with-warnings", "fail")

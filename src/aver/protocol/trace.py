@@ -38,6 +38,7 @@ from typing import Any, TypeVar
 
 from aver.errors import BadInput, Refused
 from aver.keys.public_key import PublicKey
+from aver.keys.ring import ROTATION_PURPOSE
 from aver.keys.statement import Statement
 from aver.protocol.bounds import Bounds
 from aver.protocol.events import FINAL_STATES, FORMS, OPERATOR, Event, check_refs
@@ -52,6 +53,9 @@ from aver.protocol.standings import (
     ProposalStanding,
 )
 from aver.protocol.statements import (
+    APPROVAL_PURPOSE,
+    JOIN_PURPOSE,
+    REPORT_PURPOSE,
     SeenHead,
     TracePlace,
     check_signed_by,
@@ -83,6 +87,14 @@ ADMITS: Mapping[str, frozenset[str]] = {
     **{state: frozenset() for state in FINAL_STATES},
 }
 """The events that each state admits. A guard may still refuse one."""
+
+_STATEMENTS: Mapping[str, tuple[str, ...]] = {
+    "session_initialized": (JOIN_PURPOSE,),
+    "participant_joined": (JOIN_PURPOSE, ROTATION_PURPOSE),
+    "challenge_resolved": (APPROVAL_PURPOSE,),
+    "verification_run_completed": (REPORT_PURPOSE,),
+}
+"""The purposes of the statements that an event may have beside it, besides a contribution. Others have none."""
 
 _RULES: Mapping[str, Callable[[ProtocolTrace, Event], TraceStep]] = {
     "session_initialized": participants.judge_session_initialized,
@@ -234,6 +246,10 @@ class ProtocolTrace:
             raise EventRefused("STATE_VIOLATION", f"{event.name} does not come in the state {self.state}")
         if event.role not in FORMS[event.name].roles:
             raise EventRefused("ROLE_POLICY_VIOLATION", f"{event.role} may not say {event.name}", place="role")
+        beside = event.statements if event.contribution is None else event.statements[1:]
+        if any(statement.purpose not in _STATEMENTS.get(event.name, ()) for statement in beside):
+            words = f"a statement beside it does not belong to {event.name}"
+            raise EventRefused("EVIDENCE_INVALID", words, place="authority.chain")
         try:
             check_refs(event.refs, FORMS[event.name])
             if event.name != "session_initialized":

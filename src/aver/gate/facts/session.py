@@ -82,6 +82,9 @@ LOOK_BACK = 50
 OPEN_LOOK_BACK = 5
 """Newest records in which the session's newest state is looked for, to see whether the end of a call is open."""
 
+TRACE_PREFIX = "protocol."
+"""The beginning of the names of chains that hold traces of the multi-agent protocol."""
+
 USES_MAX = 200
 """Newest records that count for a tool's uses. A decision reads no more than so many at once."""
 
@@ -236,6 +239,9 @@ def _add_new_calls(
     for row, record in newer:  # noqa: B007
         # An imported session may have the same id as this one. It happened elsewhere.
         if record.chain == decisions or own.is_imported(str(record.chain)):
+            continue
+        # Participants seal the events of a trace by their own keys, also of other homes. Events hold no tool calls.
+        if str(record.chain).startswith(TRACE_PREFIX):
             continue
         record = own.require(record)  # The same record; it may be parsed already.
         try:

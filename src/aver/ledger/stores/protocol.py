@@ -8,7 +8,7 @@ All methods of a store raise `Unavailable` when it cannot be read or written. An
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -135,6 +135,9 @@ class Transaction(Protocol):
         """The record ids among these that the tenant already has."""
 
     def has_blob(self, tenant: str, digest: str) -> bool: ...
+
+    def compare_blobs(self, tenant: str, blobs: Mapping[str, Blob]) -> dict[str, bool]:
+        """For each of these blobs that is stored already: whether the stored bytes are still those of its digest."""
 
     def add_blobs(self, tenant: str, blobs: Iterable[tuple[str, Blob]]) -> None:
         """Add blobs by digest. An existing blob is not changed."""

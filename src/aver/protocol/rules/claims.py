@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from aver.gate.action import Action
+from aver.keys.statement import Statement
 from aver.protocol.events import OPERATOR, Event
 from aver.protocol.rules.step import EventRefused, TraceStep
 from aver.protocol.standings import (
@@ -15,7 +16,7 @@ from aver.protocol.standings import (
     ChallengeStanding,
     ClaimStanding,
 )
-from aver.protocol.statements import find_statements
+from aver.protocol.statements import APPROVAL_PURPOSE, find_statements
 
 if TYPE_CHECKING:
     from aver.protocol.trace import ProtocolTrace
@@ -154,7 +155,7 @@ def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> TraceStep:
         raise EventRefused("STATE_VIOLATION", f"the challenge is {challenge.standing}", place="challenge")
     if event.role == OPERATOR:
         _check_ruling(trace, event, challenge, outcome)
-    elif outcome != "withdrawn" or challenge.agent != event.agent or "approval" in event.refs:
+    elif outcome != "withdrawn" or challenge.agent != event.agent or "approval" in event.refs or _find_votes(event):
         words = "a critic can withdraw its own challenge; a person rules on others"
         raise EventRefused("ROLE_POLICY_VIOLATION", words, place="outcome")
 
@@ -177,7 +178,7 @@ def _check_ruling(trace: ProtocolTrace, event: Event, challenge: ChallengeStandi
     Who may vote, and how many must, is recorded with the request: the approvals' own check judges that.
     """
     word = {"dismissed": "approve", "upheld": "deny"}.get(outcome)
-    votes = find_statements(event.statements, "approval")
+    votes = _find_votes(event)
     digest = dispute_action(trace, challenge).digest
     if word is None or "approval" not in event.refs or not votes or len(votes) != len(event.statements):
         raise EventRefused("ROLE_POLICY_VIOLATION", "a ruling needs the signed vote of a person", place="approval")
@@ -185,3 +186,7 @@ def _check_ruling(trace: ProtocolTrace, event: Event, challenge: ChallengeStandi
         told = (vote.content.get("digest"), vote.content.get("decision"), vote.content.get("ledger"))
         if told != (digest, word, trace.place.ledger) or not vote.signatures:
             raise EventRefused("EVIDENCE_INVALID", "a vote is not about this dispute", place="authority.chain")
+
+
+def _find_votes(event: Event) -> list[Statement]:
+    return find_statements(event.statements, APPROVAL_PURPOSE)

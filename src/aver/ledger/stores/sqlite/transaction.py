@@ -8,7 +8,7 @@ from being read.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aver.capsule.blobs import Blob
@@ -117,6 +117,15 @@ class SqliteTransaction:
     def has_blob(self, tenant: str, digest: str) -> bool:
         query = "SELECT 1 FROM blobs WHERE tenant = ? AND digest = ?"
         return self._connection.execute(query, (tenant, digest)).fetchone() is not None
+
+    def compare_blobs(self, tenant: str, blobs: Mapping[str, Blob]) -> dict[str, bool]:
+        query = "SELECT data IS ? FROM blobs WHERE tenant = ? AND digest = ?"
+        found = {}
+        for digest, blob in blobs.items():
+            row = self._connection.execute(query, (blob.data, tenant, digest)).fetchone()
+            if row is not None:
+                found[digest] = bool(row[0])
+        return found
 
     def add_blobs(self, tenant: str, blobs: Iterable[tuple[str, Blob]]) -> None:
         self._connection.executemany(
