@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,11 +166,7 @@ def measure_bare_append(ledger: aver.Ledger, session: ProtocolSession, times: in
     signer = ledger.keys.signer("agent:critic")
 
     def append() -> float:
-        drafts = []
-        for _ in range(times):
-            draft = build_event_draft(event)
-            draft.id = aver.clock.new_id()
-            drafts.append(draft)
+        drafts = [build_event_draft(replace(event, id=aver.clock.new_id())) for _ in range(times)]
         began = time.perf_counter()
         for draft in drafts:
             ledger.append("bench.bare", draft, signer=signer)

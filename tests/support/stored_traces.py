@@ -68,7 +68,7 @@ class StoredTrace(TraceInMemory):
         signer = by or self.signers[event.agent]
         event = replace(event, before=self.fold.state, after=after or self.fold.next_state(event))
         blobs = [self.data[digest] for digest, _ in blob_references(event.payload)]
-        used = signer.for_append if isinstance(signer, HomeSigner) else signer
+        used = getattr(signer, "for_append", signer)
         record = self.ledger.append(self.chain, build_event_draft(event), signer=used, blobs=blobs)
         self.records.append(record)
         block = record.content["context"]["environment"]["aver"]

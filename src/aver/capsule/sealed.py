@@ -61,7 +61,8 @@ def hold_signer(signer: Signer | HoldableSigner) -> AbstractContextManager[Signe
     return nullcontext(cast(Signer, signer)) if hold is None else hold()
 
 
-_LONG_INTEGER = re.compile(rb"[0-9]{19}").search
+_LONG_INTEGER = re.compile(rb"[:,\[][ \t\r\n]*+-?[0-9]{19}").search
+"""An integer that may have more than 64 bits. Digits in strings, such as those of a digest, are none."""
 
 SEAL_KEYS = ("hash", "signature", "signature_pq", "signed_at", "signed_by")
 

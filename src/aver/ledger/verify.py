@@ -103,7 +103,7 @@ def build_examinations(
             # Chains that are only read along were not judged before.
             unjudged = {row.name for row in chains.values() if row.name not in chosen}
             names = {origin: row.name for origin, row in chains.items()}
-            reader = ValidRecords(ledger, held, names, doubtful | unjudged)
+            reader = ValidRecords(ledger, held, names, doubtful | unjudged, are_blobs_judged=not starts)
             # What was imported need not be all that the other ledger has.
             _, of_ledger, tenant = source
             found.append(

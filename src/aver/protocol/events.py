@@ -191,8 +191,7 @@ def _load_validator(name: str) -> Any:
 
 def find_payload_problem(name: str, payload: Any) -> str:
     """Hold a payload to its schema and to the longest text. Returns the first problem; empty if there is none."""
-    problem = find_schema_error(_load_validator(name), payload)
-    return problem or _find_long_text(payload)
+    return find_schema_error(_load_validator(name), payload) or _find_long_text(payload)
 
 
 def _find_long_text(payload: Any) -> str:
@@ -312,7 +311,9 @@ def read_event(record: Sealed) -> Event:
             at=str(block["at"]),
             signer=str(block["by"]),
         )
-        if problem := find_payload_problem(name, event.payload):
+        problem = find_schema_error(_load_validator(name), event.payload)
+        # A record that is not longer than the longest text has no longer text in it.
+        if problem or (len(record.canonical) > INLINE_MAX and (problem := _find_long_text(event.payload))):
             raise BadInput(f"the payload of {name}: {problem}")
         told = (content["type"], content["domain"], said["event"], context["agent_id"], context["session_id"])
         is_whole = told == (form.type, DOMAIN, name, event.agent, event.trace)

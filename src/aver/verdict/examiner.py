@@ -202,13 +202,21 @@ class ValidRecords:
     """
 
     def __init__(
-        self, reader: EvidenceReader, rules: Rules, names: Mapping[str, str], doubtful: set[str | None]
+        self,
+        reader: EvidenceReader,
+        rules: Rules,
+        names: Mapping[str, str],
+        doubtful: set[str | None],
+        *,
+        are_blobs_judged: bool = False,
     ) -> None:
         self.left_out: Place | None = None
         """The first record that was asked for and does not hold."""
         self._reader = reader
         self._names = names
         self._doubtful = doubtful
+        self._are_blobs_judged = are_blobs_judged
+        """Whether the blobs of every record were compared with their digests, and those that differ are findings."""
         # Links, places and retired keys were judged with the chain; here only the record itself counts.
         self._rules = replace(rules, retired={})
 
@@ -228,6 +236,10 @@ class ValidRecords:
 
     def head(self, chain: str) -> ChainHead:
         return self._reader.head(self._stored_name(chain))
+
+    def has_intact_blobs(self, chain: str) -> bool:
+        """Whether all blobs of a chain's records are known to be here and unchanged."""
+        return self._are_blobs_judged and self._stored_name(chain) not in self._doubtful
 
     def _stored_name(self, chain: str) -> str:
         name = self._names.get(chain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from aver.keys import Ring
 from aver.protocol.events import OPERATOR
 from aver.protocol.judgement.report import PROFILE_RULES, REPORT_CHECKS, GateWord, Report, build_report
 from aver.protocol.judgement.trace_judge import TraceJudge
+from aver.protocol.predicates import CHECK_NAMES, REASONS
 from aver.protocol.statements import SeenHead
+from aver.verdict.examiner import TRACE_CHECKS
 from support.protocol_traces import TraceInMemory
 
 OUTPUT = b"3 passed"
@@ -263,3 +266,28 @@ def test_the_table_of_profiles() -> None:
         "not_independent": ("warning", "note", "note"),
         "unknown_key": ("failed", "warning", "warning"),
     }
+
+
+def test_a_decision_by_the_executors_own_gate_counts_by_its_signature(trace: TraceInMemory) -> None:
+    start = next(event for event in trace.events if event.name == "tool_execution_started")
+    executor, digest = trace.signers["agent:executor"], "ab" * 32
+    word = {"id": "x", "call_id": start.refs["intent"], "allows": True, "risk": "low", "digest": digest}
+    honest = GateWord(**word, signed_by=executor.fingerprint, signature=executor.sign(digest).ed25519)
+    assert report_on(trace, decision=lambda name: honest).status == "pass"
+    forged = GateWord(**word, signed_by=executor.fingerprint, signature="00" * 64)
+    assert report_on(trace, decision=lambda name: forged).status == "fail"
+    critic = trace.signers["agent:critic"]
+    other = GateWord(**word, signed_by=critic.fingerprint, signature=critic.sign(digest).ed25519)
+    assert report_on(trace, decision=lambda name: other).status == "fail"
+
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "protocol-report.md"
+
+
+def test_the_page_lists_all_reasons_and_checks() -> None:
+    page = PAGE.read_text()
+    table = page.partition("<!-- reasons -->")[2].partition("<!-- /reasons -->")[0]
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    assert {name.strip(" `"): words.strip() for name, words in rows} == dict(REASONS)
+    for name in (*CHECK_NAMES, *TRACE_CHECKS):
+        assert f"`{name}`" in page or f'"{name}"' in page, name

@@ -47,7 +47,7 @@ from aver.protocol.trace import ProtocolTrace
 from aver.text import plural
 from aver.verdict import Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
-from aver.verdict.examiner import TRACE_CHECKS, guard
+from aver.verdict.examiner import TRACE_CHECKS, ValidRecords, guard
 
 REPORT_CHECK = "report"
 
@@ -128,7 +128,7 @@ class _TraceExaminer:
             return
         self._add_findings(report)
         self._examine_keys(event)
-        data = self._read_report(payload["report"]["blob"]["digest"])
+        data = self._read_report(payload["report"]["blob"]["digest"], report)
         if data is None:
             return
         absent = [each["sha256"] for each in report.content["artifacts"] if each["state"] != "here"]
@@ -151,23 +151,32 @@ class _TraceExaminer:
         if head.count != sequence:  # Somebody joined between the audit and its end: the report is about less.
             judge = TraceJudge(self._place, judge.trace.trace, self._examination.rules.ring)
             judge.take(self._reader.read(self._chain.origin, 0, min(head.count, sequence)))
-        facts = judge.facts(
-            head=head, profile=judge.trace.profile, blob=self._reader.blob, decision=self._words.find, rerun=rerun
+        reader = self._reader
+        report = build_report(
+            judge.facts(
+                head=head,
+                profile=judge.trace.profile,
+                blob=reader.blob,
+                decision=self._words.find,
+                rerun=rerun,
+                are_artifacts_intact=isinstance(reader, ValidRecords) and reader.has_intact_blobs(self._chain.origin),
+            )
         )
-        report = build_report(facts)
         if not self._words.are_here and not self._examination.is_complete:
             for check in ("intents", "executions", REPORT_CHECK):
                 self._skip(check, "the gate's decisions about the trace are not here")
             return None
         return report
 
-    def _read_report(self, digest: str) -> bytes | None:
+    def _read_report(self, digest: str, report: Report) -> bytes | None:
         """The bytes of the auditor's report; None if they are not here, or of a version that cannot be compared."""
         try:
             data = self._reader.blob(digest)
         except (NotFound, BadInput, IntegrityError) as error:
             self._skip(REPORT_CHECK, f"the report is not here: {error.message}")
             return None
+        if data == report.data:
+            return data
         try:
             version = read_json(data)
             version = version.get("v") if isinstance(version, dict) else None

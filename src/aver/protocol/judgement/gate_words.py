@@ -18,16 +18,11 @@ from aver.protocol.judgement.report import GateWord
 from aver.verdict.examiner import EvidenceReader
 
 
-def gate_chain(trace: str) -> str:
-    """The chain of the gate's decisions about a trace."""
-    return decision_chain(trace)
-
-
 class GateWords:
     """Finds the decisions about one trace by their ids."""
 
     def __init__(self, reader: EvidenceReader, trace: str) -> None:
-        self._records = self._read(reader, gate_chain(trace))
+        self._records = self._read(reader, decision_chain(trace))
         self._known: dict[str, GateWord] = {}
         self.are_here = True
         """Whether there is a chain of decisions at all."""
@@ -55,7 +50,7 @@ class GateWords:
 def read_gate_word(record: Sealed) -> GateWord | None:
     """Read a decision; None if the record is something else, or not whole."""
     try:
-        content = record.to_dict()
+        content = record.content
         if read_kind(content) != DECISION_KIND:
             return None
         decision = RecordedDecision.from_record(record, content)
@@ -69,4 +64,6 @@ def read_gate_word(record: Sealed) -> GateWord | None:
         allows=decision.enforces,
         risk=derive_risk(decision.result.get("effects")),
         signed_by=decision.signed_by,
+        digest=record.hash,
+        signature=record.signature or "",
     )

@@ -36,6 +36,7 @@ from typing import Any, Literal
 from aver.capsule.canonical import canonical_json
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.fast_dataclass import dataclass
+from aver.keys.algorithms import verify_ed25519
 from aver.protocol.events import OPERATOR
 from aver.protocol.evidence import EvidenceJudge, EvidenceSource
 from aver.protocol.predicates import CheckResult
@@ -129,6 +130,9 @@ class GateWord:
     risk: str
     """The class of risk that the sealed effects come to."""
     signed_by: str
+    digest: str = ""
+    signature: str = ""
+    """The hash of its record, and the signature over it: for an executor's own key, which the caller may not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,14 +363,19 @@ class _ReportBuilder:
         word = self._facts.decision(execution.decision)
         intent = self._trace.intents[execution.intent]
         # The decision names the call, and a call starts once. So no decision allows two executions.
-        sealer = None if word is None else self._trace.bound_keys.get(word.signed_by)
-        is_sealed = sealer is not None and (sealer.role == OPERATOR or sealer.agent == execution.agent)
-        if word is None or word.call_id != intent.id or not word.allows or not is_sealed:
+        if word is None or word.call_id != intent.id or not word.allows or not self._is_sealed(word, execution.agent):
             self._add("executions", "failed", "ROLE_POLICY_VIOLATION", execution.id, execution.decision)
         elif needs_review(self._trace, intent, word.risk) and execution.id not in self._facts.reviewed:
             # The gate saw worse effects than the executor had said, and no critic has approved these.
             self._add("intents", "failed", "ROLE_POLICY_VIOLATION", execution.id, intent.id)
         return word
+
+    def _is_sealed(self, word: GateWord, agent: str) -> bool:
+        """Whether the operator's gate has sealed a decision, or the gate of the executor who made the call."""
+        sealer = self._trace.bound_keys.get(word.signed_by)
+        if sealer is None or sealer.role == OPERATOR:
+            return sealer is not None  # The caller has verified what the operator sealed.
+        return sealer.agent == agent and verify_ed25519(sealer.key.ed25519_bytes, word.digest.encode(), word.signature)
 
     # --- claims and expectations
 
