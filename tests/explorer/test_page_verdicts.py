@@ -149,7 +149,7 @@ def test_every_file_of_a_bundle_with_single_bytes_changed(filled: Ledger, tmp_pa
     assert expect_agreement(tmp_path / "cases") == cases.count > 300
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_everything_that_other_tests_verify(tmp_path: Path) -> None:
     """Bundles, capsules, runs and proofs that the tests of these formats make, most of them tampered with."""
     approvals = ("ended_keys", "foreign_records", "hostile", "replayed_votes", "roster", "uses")
