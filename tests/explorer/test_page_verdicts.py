@@ -15,67 +15,17 @@ from typing import Any
 
 import pytest
 
-from aver import BadInput, Ledger, check
+from aver import Ledger
 from aver.keys import Ring
 from aver.ledger.bundle import export_bundle
-from aver.verdict import VerifyOptions
 from support.bundles import change_chain, change_index
 from support.loose_capsules import KEY, as_json, chain_of
-from support.page_verdicts import ROOT, VERIFIER, compare, find_node, judge_cases
-from support.recorded_cases import describe, publish
+from support.page_cases import Cases, expect_agreement
+from support.page_verdicts import ROOT, VERIFIER, find_node
 from support.runs import make_sealed_run, packed, with_true_manifest
 
 FLIPS = 120
 """Positions of a file that are changed in the first tier. The second tier changes every byte."""
-
-
-class Cases:
-    """Things with Aver's verdict on each, in the form of `support.recorded_cases`."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.count = self._folders = 0
-
-    def new_folder(self) -> Path:
-        self.count += 1
-        self._folders += 1
-        folder = self.directory / f"{self._folders:05}" / "thing"
-        folder.mkdir(parents=True)
-        return folder
-
-    def add(self, thing: Path, ring: Ring, name: str, *, require_pq: bool = False) -> None:
-        """Judge a thing that lies in a folder of `new_folder`. One that nobody recognises any more is no case."""
-        try:
-            subject, found = check._identify(thing, check.LedgerSource(None, check.home_dir(), None, check.open_ledger))
-        except BadInput:
-            self.count -= 1
-            return
-        assert subject is not None
-        assert found is not None
-        known = publish(ring)
-        options = VerifyOptions(known, check.home_dir(), require_pq=require_pq, examiners=check.EXAMINERS)
-        verdict = check._load(found.judge)(subject, options)
-        case = {
-            "thing": thing.name,
-            "test": name,
-            "ring": describe(known),
-            "require_pq": require_pq,
-            "verdict": verdict.to_dict(),
-            "matters": [one.name for one in verdict.checks if one.matters],
-        }
-        (thing.parents[1] / "case.json").write_text(json.dumps(case))
-
-    def add_file(self, name: str, data: bytes, ring: Ring, words: str) -> None:
-        thing = self.new_folder() / name
-        thing.write_bytes(data)
-        self.add(thing, ring, words)
-
-
-def expect_agreement(directory: Path) -> int:
-    """Compare all verdicts, and return how many there are."""
-    compared = [(case["test"], compare(case, answer)) for case, answer in judge_cases(directory)]
-    assert [(name, differences) for name, differences in compared if differences] == []
-    return len(compared)
 
 
 def flip(data: bytes, at: int, by: int) -> bytes:
@@ -199,7 +149,7 @@ def test_every_file_of_a_bundle_with_single_bytes_changed(filled: Ledger, tmp_pa
     assert expect_agreement(tmp_path / "cases") == cases.count > 300
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_everything_that_other_tests_verify(tmp_path: Path) -> None:
     """Bundles, capsules, runs and proofs that the tests of these formats make, most of them tampered with."""
     approvals = ("ended_keys", "foreign_records", "hostile", "replayed_votes", "roster", "uses")
