@@ -44,7 +44,20 @@ _HOMES = {
     "aver.ingest.seal": ("TranscriptFollower",),
     "aver.ingest.foreign_json": ("parse_json",),
     "aver.gateway.gateway": ("Gateway",),
-    "aver.check": ("AgentRuntime", "open_gateway", "open_ledger", "open_ledger_async", "verify", "verify_with_key"),
+    "aver.check": (
+        *(
+            "AgentRuntime",
+            "ProtocolSession",
+            "open_gateway",
+            "open_ledger",
+            "open_ledger_async",
+            "run_protocol",
+            "verify",
+        ),
+        "verify_with_key",
+    ),
+    "aver.protocol.view": ("Said", "View"),
+    "aver.protocol.tools.standard_tools": ("protocol_tools",),
     "aver.errors": (
         *("AverError", "BadInput", "Exists", "HeadMoved", "IntegrityError", "InvalidCapsule", "NotCanonical"),
         *("NotFound", "NotRecorded", "OutcomeUnknown", "Refused", "Unavailable"),
@@ -97,12 +110,14 @@ __all__ = [
     "Permission",
     "Place",
     "Prompt",
+    "ProtocolSession",
     "PublicKey",
     "RawRecord",
     "Reasoning",
     "RecordReader",
     "Refused",
     "Ring",
+    "Said",
     "Sealed",
     "SeedSigner",
     "Signature",
@@ -116,6 +131,7 @@ __all__ = [
     "Unavailable",
     "UserEnvironment",
     "Verdict",
+    "View",
     "__version__",
     "ascii_json",
     "ask",
@@ -136,7 +152,9 @@ __all__ = [
     "open_ledger_async",
     "parse_json",
     "parse_uri",
+    "protocol_tools",
     "resolve_fragment",
+    "run_protocol",
     "seal",
     "tool",
     "unfinished_intents",
@@ -172,7 +190,16 @@ if TYPE_CHECKING:
         validate,
     )
     from aver.capsule.masking.mask import Masked, mask
-    from aver.check import AgentRuntime, open_gateway, open_ledger, open_ledger_async, verify, verify_with_key
+    from aver.check import (
+        AgentRuntime,
+        ProtocolSession,
+        open_gateway,
+        open_ledger,
+        open_ledger_async,
+        run_protocol,
+        verify,
+        verify_with_key,
+    )
     from aver.errors import (
         AverError,
         BadInput,
@@ -214,6 +241,8 @@ if TYPE_CHECKING:
     from aver.ledger import Entry, Head, Ledger
     from aver.ledger.async_ledger import AsyncLedger
     from aver.ledger.bundle.export import export_bundle
+    from aver.protocol.tools.standard_tools import protocol_tools
+    from aver.protocol.view import Said, View
     from aver.recording.asgi import AuditMiddleware
     from aver.recording.call import AuditedCall
     from aver.recording.decorator import audit

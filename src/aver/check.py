@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from aver.ledger.checkpoint_files import KnownChains
     from aver.ledger.read_only import ReadOnlyLedger
     from aver.ledger.verify import LedgerExamination, Since
+    from aver.protocol.session import ProtocolSession as ProtocolSession
 
 # --- the registry
 
@@ -258,8 +259,33 @@ def open_gateway(
         raise
 
 
+def run_protocol(task: Mapping[str, Any] | str | None, roles: Mapping[str, Any], **options: Any) -> ProtocolSession:
+    """Run a trace of the protocol: ask each role for its next event until the trace ends. Returns the open session.
+
+    `roles` maps agents to functions that take an `aver.View` and return an `aver.Said` or None. `options` are those of
+    `aver.ProtocolSession`. Without `tools`, the executor has commands and files of the workspace.
+    """
+    from aver.protocol.roles.protocol_run import run_protocol as run
+
+    return run(_make_protocol_session, task, roles, **options)
+
+
+def _make_protocol_session(*given: Any, **options: Any) -> ProtocolSession:
+    found: ProtocolSession = __getattr__("ProtocolSession")(*given, **options)
+    return found
+
+
 def __getattr__(name: str) -> Any:
-    """Make `AgentRuntime` when it is first used: opening a ledger need not wait for the runtime's modules."""
+    """Make `AgentRuntime` and `ProtocolSession` when they are first used: opening a ledger need not wait for them."""
+    if name == "ProtocolSession":
+        from aver.protocol import session
+
+        class ExaminedSession(session.ProtocolSession):
+            __doc__ = session.ProtocolSession.__doc__
+            examiners = EXAMINERS
+
+        globals()[name] = ExaminedSession
+        return ExaminedSession
     if name != "AgentRuntime":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from aver.actions import runtime

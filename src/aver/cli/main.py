@@ -29,6 +29,7 @@ VERBS = {
     "approvals": ("aver.cli.verbs.approvals", "answer requests for approval: list, show, approve, deny, watch"),
     "policy": ("aver.cli.verbs.policy", "work with the gate's rules: show, check, test, explain, init"),
     "gateway": ("aver.cli.verbs.gateway.command", "let two policy servers decide about acts, and check their evidence"),
+    "protocol": ("aver.cli.verbs.protocol.command", "run planner, executor, critic and auditor on a task"),
     "confine": ("aver.cli.verbs.confine", "run a command without network, with writes in its workspace only"),
     "mcp": ("aver.cli.verbs.mcp", "run the MCP server, with which agents gate and record their actions"),
     "events": ("aver.cli.verbs.events", "show the live events of a workspace"),

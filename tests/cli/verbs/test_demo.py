@@ -17,7 +17,7 @@ def test_it_catches_every_change(aver: Aver) -> None:
     ran = aver("demo")
     assert ran.code == 0
     assert ran.err == ""
-    attacks = len(TAMPERINGS) + 2  # The last two are an edited transcript and a forged act.
+    attacks = len(TAMPERINGS) + 6  # The last six: an edited transcript, a forged act, and four attacks on a trace.
     assert f"{attacks} of {attacks} caught" in ran.out
     edited = r"caught +a transcript edited +ARTIFACT_HASH_MISMATCH +claude-code\.5d2e4c1a…/3\n"
     assert re.search(edited, ran.out)
@@ -51,6 +51,20 @@ def test_acts_really_happen_once_each(aver: Aver) -> None:
     assert sorted(path.name for path in shop.iterdir()) == ["log.txt", "prices.txt"]
     assert len((shop / "log.txt").read_text()) == 24
     assert ran.json["forged"]["status"] == "failed"
+
+
+def test_a_wrong_claim_is_challenged_and_attacks_on_the_trace_are_caught(aver: Aver) -> None:
+    ran = aver("demo", "--keep", "kept", "--json")
+    assert [step["title"] for step in ran.json["trace"]] == ["ran", "claimed", "challenged", "revised", "audited"]
+    assert all(step["as_expected"] for step in ran.json["trace"])
+    assert [(attack["code"], attack["caught"]) for attack in ran.json["attacks"]] == [
+        ("EVIDENCE_INVALID", True),
+        ("ROLE_POLICY_VIOLATION", True),
+        ("TRUNCATED", True),
+        ("REPLAY", True),
+    ]
+    home = aver.directory / "kept" / "trace-home"
+    assert aver("verify", "shop-tests", "--json", AVER_HOME=str(home)).json["status"] == "qualified"
 
 
 def test_its_attacks_are_of_many_kinds() -> None:
@@ -118,7 +132,7 @@ def test_a_change_that_is_not_caught_is_a_failure(
     assert main(["demo"]) == 1
     shown = capsys.readouterr()
     assert "NOT CAUGHT" in shown.out
-    assert "4 of 5 caught" in shown.out
+    assert "8 of 9 caught" in shown.out
     assert "bug in Aver" in shown.err
 
 
@@ -127,7 +141,7 @@ def test_it_fits_a_small_terminal(aver: Aver) -> None:
     code, shown = aver.on_terminal("demo", columns=80, NO_COLOR="1")
     lines = shown.splitlines()
     assert code == 0
-    assert len(lines) <= 64
+    assert len(lines) <= 78
     assert max(map(len, lines)) <= 82
 
 

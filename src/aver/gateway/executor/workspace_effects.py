@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from aver.errors import Refused
+from aver.files.workspace_files import FileBase, WorkspaceFiles, digest_file
 from aver.gateway.executor.executor import ActEffect, EffectDone, EffectOrder
-from aver.gateway.executor.workspace_files import FileBase, WorkspaceFiles, digest_file
 
 
 class WorkspaceEffects:

@@ -1,4 +1,4 @@
-"""`aver demo`: shows in six parts what Aver does.
+"""`aver demo`: shows in seven parts what Aver does.
 
 1. Gate: an agent asks before it acts.
 2. Seal: an agent's run becomes signed records.
@@ -6,6 +6,7 @@
 4. Tamper: copies of the ledger are changed, and each change is caught.
 5. Ingest: sessions of four coding agents are sealed from their transcripts; one transcript is edited and caught.
 6. Act: an agent acts through the gateway, by the word of two policy servers; an act that nobody allowed is caught.
+7. Prove: four agents work on one task; a wrong claim is challenged, and attacks on their trace are caught.
 
 Nothing is hard-coded. The gate really decides, and every line with `caught` is the verdict on a file that was really
 changed. Everything happens in a temporary directory that is removed at the end.
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import add_json
 from aver.cli.record_line import RecordLine, to_record_line
-from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, print_json
+from aver.cli.terminal import LinePart, Screen, StderrScreen, StyledText, clip, print_json
 from aver.cli.verdict_text import decision_label, status_parts
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
@@ -34,12 +35,16 @@ if TYPE_CHECKING:
     from aver.cli.verbs.demo.acts import ActStep
     from aver.cli.verbs.demo.scenes import GateStep, IngestedSession
     from aver.cli.verbs.demo.tampering import Tampering
+    from aver.cli.verbs.demo.traces import TraceAttack, TraceStep
     from aver.verdict import Verdict
 
 EXAMPLES = """\
   aver demo
   aver demo --keep /tmp/aver-demo        keep the ledger and the tampered copies"""
 
+
+WORDS_WIDTH = 66
+"""Columns of the words about a step of the trace."""
 
 SHORT_ID_LENGTH = 8
 """Characters that are shown of a session's id."""
@@ -95,10 +100,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                 _print_result(screen, result)
         sessions, edited = _ingest_transcripts(stage, None if given.json else screen)
         acts, forged = _act_through_gateway(stage, None if given.json else screen)
+        story, attacks = _prove_claims(stage, None if given.json else screen)
     caught = sum(result.is_caught for result in results)
     good = verdict.status == "verified" and caught == len(results) and all(step.is_expected for step in steps)
     good = good and all(session.is_good for session in sessions) and edited.status == "failed"
     good = good and all(step.is_expected for step in acts) and forged.status == "failed"
+    good = good and all(step.is_expected for step in story) and all(attack.is_caught for attack in attacks)
     if given.json:
         described = [result.to_dict() for result in results]
         records = [entry.to_dict() for entry in entries]
@@ -107,10 +114,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         sealed = {"records": records, "verdict": verdict.to_dict(), "tampering": described}
         ingested = {"sessions": [session.to_dict() for session in sessions], "edited": edited.to_dict()}
         acted = {"acts": [step.to_dict() for step in acts], "forged": forged.to_dict()}
-        print_json({"gate": gate, **sealed, **ingested, **acted, **summary})
+        proved = {"trace": [step.to_dict() for step in story], "attacks": [attack.to_dict() for attack in attacks]}
+        print_json({"gate": gate, **sealed, **ingested, **acted, **proved, **summary})
     else:
         others = sum(verdict.status == "failed" for verdict in (edited, forged))
-        _print_summary(screen, caught + others, len(results) + 2, given.keep)
+        others += sum(attack.is_caught for attack in attacks)
+        _print_summary(screen, caught + others, len(results) + 2 + len(attacks), given.keep)
     if not good:
         StderrScreen().print_error(
             "the demo did not go as expected: see above", "this is a bug in Aver: please report it"
@@ -235,6 +244,31 @@ def _act_through_gateway(stage: Path, screen: Screen | None) -> tuple[list[ActSt
     if screen is not None:
         _print_finding(screen, "an act forged", forged)
     return steps, forged
+
+
+def _prove_claims(stage: Path, screen: Screen | None) -> tuple[list[TraceStep], list[TraceAttack]]:
+    """Run a trace of four agents, then attack copies of it."""
+    from aver.cli.verbs.demo.traces import attack_trace, run_trace
+
+    home, workspace = stage / "trace-home", stage / "trace-shop"
+    if screen is not None:
+        screen.print_line()
+        screen.print_line(StyledText("7. Prove", "strong"), " what agents claim: planner, executor, critic, auditor.")
+        screen.print_line()
+    story = []
+    for step in run_trace(home, workspace):
+        story.append(step)
+        if screen is not None:
+            style = "good" if step.is_expected else "bad"
+            screen.print_line("  ", StyledText(f"{step.title:<10}", style), f"  {clip(step.words, WORDS_WIDTH)}")
+    attacks = []
+    for attack in attack_trace(home, workspace):
+        attacks.append(attack)
+        if screen is not None:
+            word = StyledText("caught", "good") if attack.is_caught else StyledText("NOT CAUGHT", "bad")
+            found = f"{attack.code:<22}  {attack.place}"
+            screen.print_line("  ", word, f"  {attack.title:<24}  ", StyledText(found, "warn"))
+    return story, attacks
 
 
 def _print_finding(screen: Screen, title: str, verdict: Verdict) -> None:

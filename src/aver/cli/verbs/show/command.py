@@ -26,7 +26,7 @@ EXAMPLES = """\
   aver show capsule.json                                          show a record in a file
   aver show claude-code:5d2e:toolu_7                              show a call, or why it was refused
   aver show 5d2e                                                  show a session; --full shows every line
-  aver show 5d2e --html session.html                              write the session as one HTML page
+  aver show 5d2e --html session.html                              write a session or a trace as one HTML page
   aver show --raw capsule://claude-code.5d2e/7 | openssl dgst -sha3-256      compute its hash without Aver"""
 
 SECTION_CHOICES = ("trigger", "context", "reasoning", "authority", "execution", "outcome", "seal")
@@ -75,7 +75,10 @@ def _show(given: argparse.Namespace, screen: Screen) -> int:
         found = resolve(given.thing, tenant=given.tenant, ledger=given.ledger)
     if found.record is None and not given.raw and given.section is None:
         from aver.cli.verbs.show.session import show_session
+        from aver.cli.verbs.show.trace import show_trace
 
+        if (code := show_trace(found, given, screen)) is not None:
+            return code
         if (code := show_session(found, given, screen)) is not None:
             return code
     if given.full or given.html:

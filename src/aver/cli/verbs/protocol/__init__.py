@@ -1,0 +1,1 @@
+"""`aver protocol`: traces of several agents."""

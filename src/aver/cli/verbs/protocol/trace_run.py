@@ -1,0 +1,223 @@
+"""Running a trace on the command line: its roles, its lines, its summary and its exit code.
+
+`AVER_HOME/protocol/<trace>.run.json` keeps who plays the roles and where, so that `resume` needs no task file:
+
+    {"v": 1, "workspace": "/work/shop", "directory": "/work/tasks", "roles": {"planner": {"role": "planner", ...}}}
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aver.cli.terminal import Screen, StderrScreen, StyledText, print_json
+from aver.cli.verbs.protocol.trace_access import print_event
+from aver.errors import AverError, NotFound
+from aver.text import to_one_line
+
+if TYPE_CHECKING:
+    from aver.protocol.roles.protocol_run import RunNote
+    from aver.protocol.roles.task_file import RoleSpec
+    from aver.protocol.session import ProtocolSession
+
+COMPLETED, FAILED, UNFINISHED, NOTHING_ALLOWED = 0, 1, 3, 5
+
+RUN_FILE_MAX = 1024 * 1024
+
+
+class SavedRun(NamedTuple):
+    """Who plays the roles of a trace, and where."""
+
+    workspace: str
+    directory: str
+    roles: tuple[RoleSpec, ...]
+
+
+def save_run_files(session: ProtocolSession, roles: Iterable[RoleSpec], *, workspace: str, directory: str) -> None:
+    """Write down who plays the roles, for `resume`."""
+    from aver.files.atomic import make_directory, replace_file
+
+    path = _run_path(session)
+    make_directory(path.parent)
+    named = {spec.agent.removeprefix("agent:"): spec.to_dict() for spec in roles}
+    content = {"v": 1, "workspace": workspace, "directory": directory, "roles": named}
+    replace_file(path, json.dumps(content, indent=2).encode())
+
+
+def load_saved_run(session: ProtocolSession) -> SavedRun:
+    """Read who plays the roles. Raises `NotFound` if this home did not run the trace."""
+    from aver.files.regular import open_file
+    from aver.protocol.roles.task_file import read_task
+
+    path = _run_path(session)
+    try:
+        with open_file(path) as file:
+            found = json.loads(file.read(RUN_FILE_MAX))
+        roles = read_task({"objective": "-", "roles": found["roles"]}, str(path)).roles
+        return SavedRun(str(found["workspace"]), str(found["directory"]), roles)
+    except NotFound:
+        words = f"this home does not know who plays the roles of {session.trace}"
+        raise NotFound(
+            words, advice=f"run it where it was begun, or name the task: --task FILE; {path} is not there"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotFound(f"{path} cannot be read", advice="name the task: --task FILE") from error
+
+
+def _run_path(session: ProtocolSession) -> Path:
+    return session.home / "protocol" / f"{session.trace}.run.json"
+
+
+def run_and_report(
+    session: ProtocolSession, roles: tuple[RoleSpec, ...], given: argparse.Namespace, screen: Screen, *, directory: str
+) -> int:
+    """Run an open session, print what happens, and return the exit code."""
+    from aver.protocol.roles.protocol_run import build_roles, run_session
+
+    shown = None if given.json else screen
+
+    def read_blob(digest: str) -> bytes | None:
+        try:
+            return session.ledger.blob(digest)
+        except AverError:
+            return None
+
+    def watch(note: RunNote) -> None:
+        if shown is not None and note.event is not None:
+            print_event(shown, note.event)
+        elif note.event is None:
+            StderrScreen().print_note(f"refused: {note.agent}: {note.refusal}")
+
+    functions = build_roles(roles, workspace=session.workspace, directory=directory, blob=read_blob)
+    session.tools = build_tools(session.workspace, roles)
+    if shown is not None:
+        shown.print_line(StyledText(f"trace {session.trace}", "strong"), f"  profile {session.fold.profile}")
+        for event in session.events:
+            print_event(shown, event)
+    try:
+        run_session(session, functions, watch=watch, wait=float(given.wait))
+    except AverError as error:
+        if given.json:
+            raise
+        StderrScreen().print_error(error.message, error.advice.replace("TRACE", session.trace[:8]))
+        _print_summary(session, screen)
+        return error.exit_code
+    if given.json:
+        print_json(summarise(session))
+    else:
+        _print_summary(session, screen)
+    return find_exit_code(session)
+
+
+def build_tools(workspace: str, roles: Iterable[RoleSpec]) -> Any:
+    """Return the tools of a run: the standard ones, and those of the built-in roles that take part."""
+    from aver.protocol.tools.standard_tools import protocol_tools
+
+    tools = protocol_tools(workspace)
+    if any(spec.source == "use" and spec.value == "review" for spec in roles):
+        from aver.protocol.roles.range_review import REVIEW_TOOL, build_review_tool
+        from aver.protocol.tools.function_tools import function_tools
+
+        tools = tools.with_tools(function_tools({REVIEW_TOOL: build_review_tool(workspace)}))
+    return tools
+
+
+def find_exit_code(session: ProtocolSession) -> int:
+    """Return the exit code for where a trace stands."""
+    if session.state == "completed":
+        executions = session.fold.intents.values()
+        if executions and all(intent.code == "REFUSED" for intent in executions):
+            return NOTHING_ALLOWED
+        return COMPLETED
+    if session.state == "failed":
+        return FAILED
+    ended = [intent.code for intent in session.fold.intents.values() if intent.end is not None]
+    return NOTHING_ALLOWED if ended and all(code == "REFUSED" for code in ended) else UNFINISHED
+
+
+def summarise(session: ProtocolSession) -> dict[str, Any]:
+    """Return the answer of `run --json`."""
+    report, digest = read_report(session)
+    judged = {claim["id"]: claim["evidence"] for claim in report.get("claims", [])}
+    claims = [
+        {
+            "id": claim.id,
+            "text": claim.text,
+            "standing": claim.standing,
+            "evidence": judged.get(claim.id, [dict(item) for item in claim.evidence]),
+        }
+        for claim in session.fold.claims.values()
+    ]
+    return {
+        "trace": session.trace,
+        "chain": session.chain,
+        "state": session.state,
+        "status": session.fold.status,
+        "claims": claims,
+        "report_sha256": digest,
+        "verdict": session.verify().to_dict(),
+    }
+
+
+def read_report(session: ProtocolSession) -> tuple[dict[str, Any], str | None]:
+    """Return the auditor's report and its digest; an empty one where the trace was not audited."""
+    for event in reversed(session.events):
+        if event.name == "verification_run_completed":
+            digest = event.payload["report"]["blob"]["digest"]
+            try:
+                return json.loads(session.ledger.blob(digest)), digest
+            except (AverError, ValueError):
+                return {}, digest
+    return {}, None
+
+
+def _print_summary(session: ProtocolSession, screen: Screen) -> None:
+    report, _ = read_report(session)
+    screen.print_line()
+    style = {"completed": "good", "failed": "bad", "aborted": "warn"}.get(session.state, "warn")
+    status = f", audit {report['status']}" if "status" in report else ""
+    screen.print_line(StyledText(session.state, style), status)
+    judged = {claim["id"]: claim["evidence"] for claim in report.get("claims", [])}
+    for claim in session.fold.claims.values():
+        evidence = judged.get(claim.id)
+        mark = screen.status_mark("pending" if evidence is None else _judge_mark(claim.standing, evidence))
+        screen.print_line("  ", mark, f" {to_one_line(claim.text)}", StyledText(f"  ({claim.standing})", "dim"))
+    for found in report.get("findings", []):
+        if found["status"] != "note":
+            from aver.protocol.judgement.report_text import describe_finding
+
+            mark = screen.status_mark("failed" if found["status"] == "failed" else "warning")
+            screen.print_hanging("  ", mark, f" {found['code']}: ", text=describe_finding(found, report))
+    errors = StderrScreen()
+    if session.state in ("completed", "failed", "aborted"):
+        errors.print_note(f"aver show {session.trace} tells the whole trace; aver verify {session.trace} checks it")
+        return
+    for challenge in session.fold.challenges.values():
+        if challenge.standing == "open":
+            errors.print_note(f"disputed: {challenge.reason}")
+            advice = f"aver protocol resolve {session.trace} {challenge.id[:8]}"
+            errors.print_note(f"if executor and critic do not agree, let a person rule: {advice}")
+    waiting = _name_waiting(session)
+    words = f"the trace waits for {waiting}" if waiting else "nobody has anything to say"
+    errors.print_note(f"{words}; go on with: aver protocol resume {session.trace}")
+
+
+def _judge_mark(standing: str, evidence: list[dict[str, Any]]) -> str:
+    if standing in ("disputed", "refuted", "retracted"):
+        return "warning"
+    return "passed" if all(item.get("holds") for item in evidence) else "failed"
+
+
+def _name_waiting(session: ProtocolSession) -> str:
+    """Name the participants that could say something now and are not played here."""
+    from aver.protocol.view import find_admitted_events
+
+    ring = session.ledger.keys.ring()
+    return ", ".join(
+        agent
+        for agent, participant in session.fold.participants.items()
+        if agent != "operator" and find_admitted_events(session.fold, participant.role) and ring.active(agent) is None
+    )

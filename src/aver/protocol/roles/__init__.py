@@ -1,0 +1,1 @@
+"""Who speaks in a trace: functions, commands, and the built-in roles."""
