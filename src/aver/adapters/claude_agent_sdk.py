@@ -37,8 +37,7 @@ import anyio.to_thread
 from claude_agent_sdk import HookContext, HookMatcher, SdkMcpTool
 from claude_agent_sdk.types import HookEvent, HookInput, HookJSONOutput, SyncHookJSONOutput
 
-from aver.actions.runtime import AgentRuntime
-from aver.adapters.tool_calls import Failure, GatedCall, ToolCallGate
+from aver.adapters.tool_calls import Failure, GatedCall, GatedRun, ToolCallGate
 from aver.errors import AverError
 
 HOOK_SECONDS = 60.0
@@ -54,7 +53,7 @@ class AverHooks:
 
     def __init__(
         self,
-        run: AgentRuntime,
+        run: GatedRun,
         *,
         wait: float = 0.0,
         enforce: bool = True,

@@ -24,8 +24,7 @@ from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
-from aver.actions.runtime import AgentRuntime
-from aver.adapters.tool_calls import Failure, ToolCallGate
+from aver.adapters.tool_calls import Failure, GatedRun, ToolCallGate
 from aver.gate.own_tools import find_declared_effects
 
 ToolResult = ToolMessage | Command[Any]
@@ -37,7 +36,7 @@ class AverMiddleware(AgentMiddleware[Any, Any, Any]):
     With `enforce=False` it holds nothing back: it only judges and records.
     """
 
-    def __init__(self, run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True) -> None:
+    def __init__(self, run: GatedRun, *, wait: float = 0.0, enforce: bool = True) -> None:
         super().__init__()
         self._calls = ToolCallGate(run, library="langchain", wait=wait, enforce=enforce)
 

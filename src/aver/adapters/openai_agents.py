@@ -35,8 +35,7 @@ import agents
 from agents.tool import ToolErrorFunction
 from agents.tool_context import ToolContext
 
-from aver.actions.runtime import AgentRuntime
-from aver.adapters.tool_calls import Failure, ToolCallGate
+from aver.adapters.tool_calls import Failure, GatedRun, ToolCallGate
 from aver.capsule.json_reader import read_json
 from aver.errors import AverError, Refused
 
@@ -47,7 +46,7 @@ class AverTools:
     With `enforce=False` it holds nothing back: it only judges and records.
     """
 
-    def __init__(self, run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True) -> None:
+    def __init__(self, run: GatedRun, *, wait: float = 0.0, enforce: bool = True) -> None:
         self._calls = ToolCallGate(run, library="openai-agents", wait=wait, enforce=enforce)
         self.hooks: agents.RunHooks[Any] = _UngatedToolGuard(self._calls)
 

@@ -22,8 +22,7 @@ from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_core import to_jsonable_python
 
-from aver.actions.runtime import AgentRuntime
-from aver.adapters.tool_calls import ToolCallGate
+from aver.adapters.tool_calls import GatedRun, ToolCallGate
 from aver.recording.render import render_value
 
 LAYERS_MAX = 16
@@ -56,7 +55,7 @@ class AverCapability(AbstractCapability[Any]):
     With `enforce=False` it holds nothing back: it only judges and records.
     """
 
-    def __init__(self, run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True) -> None:
+    def __init__(self, run: GatedRun, *, wait: float = 0.0, enforce: bool = True) -> None:
         self._calls = ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce)
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -67,7 +66,7 @@ class AverCapability(AbstractCapability[Any]):
 
 
 def gate_toolset(
-    toolset: AbstractToolset[Any], run: AgentRuntime, *, wait: float = 0.0, enforce: bool = True
+    toolset: AbstractToolset[Any], run: GatedRun, *, wait: float = 0.0, enforce: bool = True
 ) -> GatedToolset:
     """Return a gated copy of one toolset, for an agent whose other toolsets are not gated."""
     return GatedToolset(toolset, ToolCallGate(run, library="pydantic-ai", wait=wait, enforce=enforce))

@@ -21,9 +21,8 @@ import copy
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from aver.actions.runtime import AgentRuntime
 from aver.capsule.canonical import canonical_json
 from aver.capsule.masking.mask import mask
 from aver.errors import BadInput, NotRecorded, Refused
@@ -42,6 +41,48 @@ ERROR_MAX = 4096
 """How many characters of the text of an exception Aver records. The beginning has the important part."""
 
 T = TypeVar("T")
+
+
+class GatedRun(Protocol):
+    """A run that gates and records calls: an `AgentRuntime`, or `session.executor.under(proposal)` of a trace."""
+
+    @property
+    def run_id(self) -> str: ...
+
+    @property
+    def last_capsule(self) -> Any:
+        """The seal of the run; None while it takes calls."""
+
+    @property
+    def mode(self) -> GateMode: ...
+
+    def gate(
+        self,
+        *,
+        action_type: str,
+        description: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        declared: tuple[str, ...] | None,
+        mode: GateMode,
+        wait: float,
+        answer_with: Callable[[Decision], CallerAnswer | None],
+    ) -> dict[str, Any]:
+        """Ask the gate. The answer has `allows`, `decision`, `reason` and `gate_id`."""
+
+    def record_simple(
+        self,
+        action_type: str,
+        instruction: str,
+        inputs: Any,
+        outputs: Any,
+        *,
+        success: bool,
+        duration_ms: int,
+        metadata: Mapping[str, Any],
+        gate_id: str | None,
+    ) -> str:
+        """Record the end of a call. Returns the hash of its record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +116,7 @@ class GatedCall:
 class ToolCallGate:
     """Gates and records the tool calls of one run, for any library. Safe for threads and tasks."""
 
-    def __init__(self, run: AgentRuntime, *, library: str, wait: float = 0.0, enforce: bool = True) -> None:
+    def __init__(self, run: GatedRun, *, library: str, wait: float = 0.0, enforce: bool = True) -> None:
         self._run = run
         self._library = library
         self._wait = wait
