@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from aver.errors import Refused
-from aver.gateway.executor import workspace_files
-from aver.gateway.executor.workspace_files import FileBase, WorkspaceFiles, digest_file
+from aver.files import workspace_files
+from aver.files.workspace_files import FileBase, WorkspaceFiles, digest_file
 
 
 @pytest.fixture
