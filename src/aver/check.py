@@ -259,9 +259,7 @@ def open_gateway(
         raise
 
 
-def run_protocol(
-    task: Mapping[str, Any] | str | None, roles: Mapping[str, Any], **options: Any
-) -> ProtocolSession:
+def run_protocol(task: Mapping[str, Any] | str | None, roles: Mapping[str, Any], **options: Any) -> ProtocolSession:
     """Run a trace of the protocol: ask each role for its next event until the trace ends. Returns the open session.
 
     `roles` maps agents to functions that take an `aver.View` and return an `aver.Said` or None. `options` are those of

@@ -219,7 +219,5 @@ def _name_waiting(session: ProtocolSession) -> str:
     return ", ".join(
         agent
         for agent, participant in session.fold.participants.items()
-        if agent != "operator"
-        and find_admitted_events(session.fold, participant.role)
-        and ring.active(agent) is None
+        if agent != "operator" and find_admitted_events(session.fold, participant.role) and ring.active(agent) is None
     )
