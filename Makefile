@@ -9,10 +9,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 READY  := $(VENV)/.ready
+NODE   := $(CURDIR)/$(BIN)/node
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-more test-all test-clients lint bench fuzz clean
+.PHONY: help demo test test-more test-all test-clients test-browser web lint bench fuzz clean
 
 help:
 	@echo "make demo          seal, verify and tamper, end to end, in a throw-away home"
@@ -20,6 +21,8 @@ help:
 	@echo "make test-more     frameworks, PostgreSQL and other faults, kill storms, the README in a clean copy"
 	@echo "make test-all      all tests, the long ones and large samples included"
 	@echo "make test-clients  those with real coding agents, from npm, which are kept for the next time"
+	@echo "make test-browser  the Explorer's page in a real Chromium (Debian: apt-get install chromium)"
+	@echo "make web           types, tests and builds the Explorer's page; only this needs npm"
 	@echo "make lint          ruff (rules and format) and mypy"
 	@echo "make bench         how fast, as ratios to the bare primitives"
 	@echo "make fuzz          hostile input to every parser and verb; ARGS='--target bundle --runs 5000'"
@@ -31,14 +34,23 @@ demo: $(READY)-core
 test: $(READY)-test
 	@$(PYTEST) -m "not more and not long" $(ARGS)
 
-test-more: $(READY)-more
+test-more: $(READY)-more $(READY)-web
 	@$(PYTEST) -m "more and not long" $(ARGS)
 
-test-all: $(READY)-more
+test-all: $(READY)-more $(READY)-web $(READY)-browser
 	@$(PYTEST) --hypothesis-profile=full $(ARGS)
 
 test-clients: $(READY)-test
 	@$(BIN)/python -m pytest -m clients tests/clients
+
+test-browser: $(READY)-browser $(READY)-web
+	@$(BIN)/python -m pytest -m browser tests/explorer $(ARGS)
+
+# The built page is committed, so that installing Aver needs neither Node.js nor npm.
+web: $(READY)-web
+	@cd web && $(NODE) node_modules/typescript/bin/tsc --noEmit
+	@cd web && $(NODE) build.ts
+	@$(NODE) --test "web/tests/*.test.mjs"
 
 lint: $(READY)-lint
 	@$(BIN)/ruff check --output-format concise .
@@ -52,7 +64,7 @@ fuzz: $(READY)-fuzz
 	@$(BIN)/python fuzz/run.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) build dist web/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per set of extras, made anew whenever pyproject.toml changes.
@@ -68,6 +80,14 @@ $(READY)-test: pyproject.toml | $(BIN)/python
 $(READY)-more: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[test,peer,frameworks]"
 	@touch $@ $(READY)-test
+
+$(READY)-browser: pyproject.toml | $(BIN)/python
+	@$(PIP) install --editable ".[test,peer,browser]"
+	@touch $@ $(READY)-test
+
+$(READY)-web: pyproject.toml $(wildcard web/package-lock.json) $(READY)-test
+	@cd web && $(CURDIR)/$(BIN)/npm install --no-save --no-audit --no-fund --silent
+	@touch $@
 
 $(READY)-fuzz: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[test,peer,fuzz]" --only-binary atheris || $(PIP) install --editable ".[test,peer]"

@@ -145,7 +145,8 @@ def judge_history(path: Path) -> EditFigures:
     """Judge the commits of a history."""
     repository = open_repository(path)
     with tempfile.TemporaryDirectory() as home:
-        mined: dict[str, MinedCommit] = {item.commit.id: item for item in mine_history(repository, home=Path(home))}
+        found = mine_history(repository, home=Path(home)).commits
+    mined: dict[str, MinedCommit] = {item.commit.id: item for item in found}
     failures, end = find_failures(mined.values()), find_history_end(mined.values())
     figures = EditFigures()
     gate = Gate(bundle=load_policy_bundle(), known=load_known_agents())

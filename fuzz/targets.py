@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fuzz import agent_inputs, gateway_inputs, parsers, protocol_inputs, stores, verbs
+from fuzz import agent_inputs, gateway_inputs, gateway_wire, parsers, protocol_inputs, stores, verbs
 from fuzz.target import Target
 
 ALL: tuple[type[Target], ...] = (
     *stores.TARGETS,
     *parsers.TARGETS,
     *gateway_inputs.TARGETS,
+    *gateway_wire.TARGETS,
     *protocol_inputs.TARGETS,
     *agent_inputs.TARGETS,
     *verbs.TARGETS,

@@ -33,6 +33,8 @@ header, main, footer { max-width: 62rem; margin: 0 auto; padding: 0 1.25rem; }
 header { padding-top: 2rem; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .25rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 0; }
+main > section { margin: 1.75rem 0; }
+h3 { font-size: 1rem; margin: 1rem 0 .25rem; overflow-wrap: anywhere; }
 p { margin: .35rem 0; overflow-wrap: anywhere; }
 .meta, .aside, time, .place { color: var(--soft); }
 .meta code { font-size: .9em; }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aver import Blob, Capsule, InvalidCapsule, NotCanonical, SeedSigner, canonical_bytes
 from aver.capsule.aver_block import of_kind
-from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, blob_references
+from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, blob_references, referenced_digests
 from aver.capsule.canonical import DEPTH_MAX
 from aver.capsule.draft import prepare_draft
 from aver.capsule.json_reader import read_json
@@ -133,6 +133,36 @@ def test_blobs_and_references_agree(request: int, result: int, environment: int)
     content = read_json(prepared.seal(SIGNER, at=AT, sequence=0, previous_hash=None, chain=PLACE).canonical)
     assert {(blob.digest, len(blob.data)) for blob in prepared.blobs} == set(blob_references(content))
     assert longest_string(content) <= INLINE_MAX
+
+
+_WHOLE = Blob(b"x").reference
+_LIKE_REFERENCES = [
+    _WHOLE,
+    Blob(b"y", 'a "quoted" \\ type').reference,
+    {"blob": {**_WHOLE["blob"], "aaa": 1}},
+    {"blob": {**_WHOLE["blob"], "size": -1}},
+    {"blob": {**_WHOLE["blob"], "size": True}},
+    {"blob": {**_WHOLE["blob"], "size": 1.0}},
+    {"blob": {**_WHOLE["blob"], "alg": "sha512"}},
+    {"blob": {**_WHOLE["blob"], "digest": "0" * 63}},
+    {"blob": {**_WHOLE["blob"], "digest": _WHOLE}},
+    {"blob": {**_WHOLE["blob"], "media": {"blob": 1}}},
+    {"blob": _WHOLE},
+    {**_WHOLE, "zzz": 1},
+    {**_WHOLE, "aaa": _WHOLE},
+    {'x"blob': _WHOLE["blob"]},
+    orjson.dumps(_WHOLE).decode(),
+    {orjson.dumps(_WHOLE).decode(): "{"},
+]
+"""References, and values that look like one."""
+
+
+@given(st.lists(st.sampled_from(_LIKE_REFERENCES), max_size=4))
+def test_references_are_found_in_the_bytes_as_in_the_content(values: list[Any]) -> None:
+    content = {"result": values, "environment": {str(place): value for place, value in enumerate(values)}}
+    walked = frozenset(digest for digest, _ in blob_references(content))
+    assert referenced_digests(content, [canonical_bytes(content)]) == walked
+    assert referenced_digests(content, [canonical_bytes(value) for value in content.values()]) == walked
 
 
 def test_a_blob_is_named_by_its_digest() -> None:

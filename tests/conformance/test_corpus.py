@@ -37,6 +37,7 @@ from aver import (
 )
 from aver.capsule.json_reader import DuplicateKey, Unreadable, read_json
 from aver.capsule.validate import is_plainly_valid, normalise_scores
+from aver.keys.algorithms import verify_ed25519
 from aver.verdict import ChainJudge, Rules, conclude
 from aver.verdict.record import read_record
 from support.many_cases import for_each
@@ -378,3 +379,9 @@ def test_seals(case: dict[str, Any]) -> None:
     verdict = judged(case)
     assert verdict.status == case["status"]
     assert [finding.code for finding in verdict.findings] == ([] if case["code"] is None else [case["code"]])
+
+
+@for_each(load("ed25519.json")["cases"], name_of)
+def test_ed25519_by_the_one_rule(case: dict[str, Any]) -> None:
+    key = bytes.fromhex(case["public"]) if case["public"] == case["public"].lower() else b""
+    assert verify_ed25519(key, case["message"].encode(), case["signature"]) is case["valid"]

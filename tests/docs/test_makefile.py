@@ -14,7 +14,9 @@ from support.doc_pages import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
-TARGETS = {"demo", "test", "test-more", "test-all", "test-clients", "lint", "bench", "fuzz", "clean"}
+TARGETS = {
+    *("demo", "test", "test-more", "test-all", "test-clients", "test-browser", "web", "lint", "bench", "fuzz", "clean"),
+}
 
 
 @pytest.fixture

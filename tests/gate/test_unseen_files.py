@@ -86,7 +86,7 @@ def test_every_decision_is_the_same_when_it_is_made_again(asking: Asking, ledger
     assert {replay_decision(record.to_dict(), ledger.blob).status for record in records} == {"same"}
     assert records[-1].to_dict()["outcome"]["result"]["decision"] == "pass"
     code = records[-1].to_dict()["outcome"]["result"]["facts"]["code"]
-    assert f"python {asking.workspace}/a.py" in code
+    assert f"python {asking.workspace}/a.py in {asking.workspace}" in code
     assert ledger.verify().status == "verified"
 
 
@@ -188,21 +188,29 @@ def effects_of(command: str) -> Any:
 def test_code_that_was_not_looked_into_is_not_trusted() -> None:
     effects = effects_of("python a.py")
     assert judge_workspace_code(effects, (), {}, "/work").effects.classes == {"execute"}
-    fact = {"python /work/a.py": {"sha256": "0" * 64, "found": []}}
+    fact = {"python /work/a.py in /work": {"sha256": "0" * 64, "found": []}}
     assert judge_workspace_code(effects, (), fact, "/work").effects.classes == {"build"}
     # The fact is of another language, or about another file.
-    for key in ("/work/a.py", "shell /work/a.py", "python /work/b.py"):
-        assert judge_workspace_code(effects, (), {key: fact["python /work/a.py"]}, "/work").effects.classes == {
-            "execute"
-        }
+    for key in (
+        "/work/a.py",
+        "shell /work/a.py in /work",
+        "python /work/a.py",
+        "python /work/a.py in /work/src",
+        "python /work/b.py in /work",
+    ):
+        assert judge_workspace_code(
+            effects, (), {key: fact["python /work/a.py in /work"]}, "/work"
+        ).effects.classes == {"execute"}
 
 
 def test_both_of_two_programs_must_reach_nowhere() -> None:
     effects = effects_of("python a.py; python b.py")
     good = {"sha256": "0" * 64, "found": []}
-    facts = {"python /work/a.py": good}
+    facts = {"python /work/a.py in /work": good}
     assert judge_workspace_code(effects, (), facts, "/work").effects.classes == {"build", "execute"}
-    assert judge_workspace_code(effects, (), {**facts, "python /work/b.py": good}, "/work").effects.classes == {"build"}
+    assert judge_workspace_code(
+        effects, (), {**facts, "python /work/b.py in /work": good}, "/work"
+    ).effects.classes == {"build"}
 
 
 def test_a_locked_install_counts_as_a_build() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from aver.gateway.gateway import Door
 from support.acts import Office, open_office
+from support.aver_command import tampering
 
 
 @pytest.fixture
@@ -74,6 +75,19 @@ def test_shares_that_are_too_old_are_replaced_by_fresh_ones(office: Office) -> N
     tx_id = office.preview()["data"]["tx_id"]
     office.clock.ahead = office.gateway.settings.mac_ttl + 1
     assert office.commit(tx_id)["reason_code"] == "ALLOW"
+
+
+@pytest.mark.parametrize(("kind", "code"), [("act.preview", "TX_INVALID"), ("gate.decision", "EXECUTOR_UNAVAILABLE")])
+@pytest.mark.parametrize("change", ["canonical = replace(canonical, 'one', 'two')", "signature = 'aa'"])
+def test_a_record_that_was_changed_between_preview_and_commit_is_found(
+    office: Office, kind: str, code: str, change: str
+) -> None:
+    """The same process has sealed the record, and compares the stored bytes with its own."""
+    tx_id = office.preview(content="one\n")["data"]["tx_id"]
+    with tampering(office.ledger.config.home / "ledger.db") as store:
+        assert store.execute(f"UPDATE records SET {change} WHERE kind = ?", (kind,)).rowcount == 1
+    assert office.commit(tx_id)["reason_code"] == code
+    assert not list(office.workspace.iterdir())
 
 
 @pytest.mark.parametrize("tx_id", ["tx_nothing", "tx_00000000-0000-4000-8000-000000000000", "x", "tx_" + "a" * 36])

@@ -283,3 +283,11 @@ class TestFederated:
     def test_a_token_of_a_client_does_not_help_an_unsigned_principal(self, door: Caller) -> None:
         answer = door.act(write(), token=OWNER, Aver_Principal="ext:acme")
         assert answer["reason_code"] == "INGRESS_SIGNATURE_REQUIRED"
+
+
+def test_health_is_told_to_known_clients_alone(door: Caller) -> None:
+    """A header that claims a principal is checked by `POST /act`, and by nothing else."""
+    assert status_of(exchange(door.address, head_of(door.address, "GET", "/health", Authorization=""))) == 200
+    for claimed in ("Aver_Principal", "Aver_Signature", "Aver_Nonce"):
+        head = head_of(door.address, "GET", "/health", Authorization="", **{claimed: "ext:acme"})
+        assert status_of(exchange(door.address, head)) == 401

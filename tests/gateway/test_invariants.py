@@ -37,8 +37,14 @@ TEXTS = st.sampled_from(["one\n", "two\n"])
 PRINCIPALS = st.sampled_from([None, "partner", "other"])
 
 
+OF_OTHER_ORDERS = ("tx_id", "commit", "attestations", "decision", "external_principal", "delegation_jti")
+"""The parts of an order that a hostile gateway may take from another one."""
+
+
 class ActMachine(RuleBasedStateMachine):
     previews = Bundle("previews")
+    suffix = ""
+    """Stands behind the names of sessions, so that runs that share a ledger do not share a past."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,6 +81,17 @@ class ActMachine(RuleBasedStateMachine):
         return EffectDone("done", {})
 
     def teardown(self) -> None:
+        try:
+            self.check_records()
+        finally:
+            self.clean_up()
+
+    def check_records(self) -> None:
+        """Whatever was tried, an auditor finds records that hold."""
+        verdict = self.office.ledger.verify()
+        assert verdict.status in ("verified", "qualified", "empty"), verdict
+
+    def clean_up(self) -> None:
         self.stack.close()
         if self.home_before is None:
             os.environ.pop("AVER_HOME", None)
@@ -98,6 +115,7 @@ class ActMachine(RuleBasedStateMachine):
 
     @rule(target=previews, caller=CALLERS, session=SESSIONS, text=TEXTS, principal=PRINCIPALS)
     def preview(self, caller: str, session: str, text: str, principal: str | None) -> Any:
+        session += self.suffix
         answer = self.office.preview(
             content=text,
             caller=caller,
@@ -122,7 +140,7 @@ class ActMachine(RuleBasedStateMachine):
         if change == "caller":
             caller = other.draw(CALLERS)
         elif change == "session":
-            session = other.draw(SESSIONS)
+            session = other.draw(SESSIONS) + self.suffix
         elif change == "principal":
             principal = other.draw(PRINCIPALS)
         elif change == "text":
@@ -149,6 +167,10 @@ class ActMachine(RuleBasedStateMachine):
     def wait(self, seconds: int) -> None:
         self.office.clock.ahead += seconds
 
+    @rule(seconds=st.sampled_from([1, 45, 300]))
+    def set_clock_back(self, seconds: int) -> None:
+        self.office.clock.ahead -= seconds
+
     @rule(data=st.data())
     def attack_executor(self, data: st.DataObject) -> None:
         """Send the executor an order that the gateway made once, changed in one place."""
@@ -157,10 +179,17 @@ class ActMachine(RuleBasedStateMachine):
         order = data.draw(st.sampled_from(self.orders))
         document = copy.deepcopy(order.to_dict())
         change = data.draw(
-            st.sampled_from(["caller", "session", "action_id", "inputs", "share", "swap", "none", "bit"])
+            st.sampled_from(
+                ["caller", "session", "action_id", "inputs", "share", "swap", "none", "bit", *OF_OTHER_ORDERS]
+            )
         )
         if change in ("caller", "session", "action_id"):
-            document[change] = data.draw(st.sampled_from(["agent:a", "agent:b", "s1", "s2", "a_other"]))
+            others = ["agent:a", "agent:b", f"s1{self.suffix}", f"s2{self.suffix}", "a_other"]
+            document[change] = data.draw(st.sampled_from(others))
+        elif change in OF_OTHER_ORDERS:
+            other = data.draw(st.sampled_from(self.orders)).to_dict()
+            document.pop(change, None)
+            document |= {change: other[change]} if change in other else {}
         elif change == "inputs":
             document["inputs"]["content"] = "evil\n"
         elif change == "share" and document["commit"]:

@@ -377,6 +377,7 @@ def test_acts_of_several_processes_are_neither_lost_nor_doubled_nor_mixed_up(tow
     for writer in range(WRITERS):
         child = os.fork()
         if child == 0:
+            signal.alarm(600)  # A child that hangs must not hang the tests.
             code = 1
             try:
                 code = _write_many(town, writer)

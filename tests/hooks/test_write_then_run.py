@@ -555,3 +555,45 @@ def test_a_test_run_does_not_empty_a_directory_of_the_workspace_unasked(agent: A
 def test_a_detour_to_a_variable_or_a_program_is_asked_about(agent: AgentSession, command: str) -> None:
     agent.put("src/app.py", "x = 1\n")
     assert agent.bash(command) == "ask"
+
+
+# --- a request to a server on this machine runs code of the workspace
+
+ROUTES = {
+    "pages/api/x.ts": "import { execSync } from 'child_process'\n\nexport default () => execSync('id')\n",
+    "app/api/x/route.ts": "import { exec } from 'node:child_process'\n\nexport const GET = () => exec('id')\n",
+    "src/routes/x/+server.js": "import cp from 'child_process'\n\nexport const GET = () => cp.execSync('id')\n",
+    "server/api/x.get.ts": "export default () => require('child_process').execSync('id')\n",
+    "src/routes/x.py": "import os\n\n\ndef get():\n    os.system('id')\n",
+    "app/views/x.rb": "`id`\n",
+}
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize(
+    "request_",
+    ["curl localhost:3000/api/x", "curl -s http://127.0.0.1:5173/api/x", "curl -sS http://[::1]:8000/x | head"],
+)
+def test_a_new_route_does_not_run_by_a_request(agent: AgentSession, path: str, request_: str) -> None:
+    answers = [agent.write(path, ROUTES[path]), agent.bash(request_)]
+    assert "ask" in answers
+    assert answers[0] == "ask" or path in agent.reason
+
+
+def test_a_request_to_a_server_whose_code_reaches_nowhere_passes(agent: AgentSession) -> None:
+    assert agent.write("pages/api/x.ts", "export default () => 1\n") == "pass"
+    assert agent.bash("curl -s localhost:3000/api/x") == "pass"
+
+
+# --- one text in two directories
+
+
+def test_the_same_code_in_two_directories_is_looked_at_twice(agent: AgentSession) -> None:
+    """The same relative path leads to a file of the workspace from one directory, and out of it from the other."""
+    (agent.workspace / "a/b").mkdir(parents=True)
+    read = "python3 -c \"print(open('../../notes.txt').read())\""
+    assert agent.bash(f"cd a/b && {read}") == "pass"
+    write = "python3 -c \"open('../x.txt', 'w').write('1')\""
+    for first, second in (("a/b", "../.."), ("a", "..")):
+        assert agent.bash(f"cd {first} && {write}; cd {second} && {write}") == "ask"
+        assert agent.bash(f"(cd . && {write}); (cd {first} && {write})") == "ask"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ def store(home: Path) -> KeyStore:
 def _start(work: Callable[[], None]) -> int:
     child = os.fork()
     if child == 0:
+        signal.alarm(60)  # A child that hangs must not hang the tests.
         status = 1
         try:
             work()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -335,6 +337,23 @@ def test_a_repository_runs_nothing_of_its_own(tmp_path: Path) -> None:
         session.executor.run(intend(session, reach_executing(session)).id)
         assert session.events[-2].payload["workspace"]["change"] is not None
     assert not (tmp_path / "ran").exists()
+
+
+# --- side by side
+
+
+def test_calls_run_in_parallel(tmp_path: Path) -> None:
+    """Each call waits until the other runs, too: one after the other, none would come to its end."""
+    both = threading.Barrier(2, timeout=60)
+    runner = EasyRunner()
+    runner.before = lambda: both.wait() and None
+    with open_session(tmp_path, tools=runner) as session:
+        proposal = reach_executing(session)
+        intents = [intend(session, proposal, arguments={"n": number}) for number in range(2)]
+        with ThreadPoolExecutor(2) as pool:
+            ends = list(pool.map(lambda intent: session.executor.run(intent.id), intents))
+        assert [end.name for end in ends] == ["tool_execution_completed"] * 2
+        assert session.fold.running == {}
 
 
 # --- for adapters

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from aver import SeedSigner, clock
+from aver.capsule.model import Authority
+from aver.check import EXAMINERS
 from aver.errors import Refused
 from aver.gate.approvals import approve, deny, enrol_approver, recent_requests
+from aver.keys import sign_statement
 from aver.ledger import Ledger
 from aver.protocol.events import Event
 from aver.protocol.rules.claims import dispute_action
@@ -141,3 +145,40 @@ def test_a_vote_about_another_dispute_is_no_ruling(tmp_path: Path, ledger: Ledge
         with pytest.raises(EventRefused) as caught:
             session.seal_event("operator", "challenge_resolved", payload, refs=refs, statements=ruling.statements)
         assert caught.value.code == "EVIDENCE_INVALID"
+
+
+def test_a_forged_ruling_is_found_by_whoever_verifies(tmp_path: Path, ledger: Ledger) -> None:
+    """The operator holds the ledger's key, and can seal a vote that nobody has cast."""
+    with open_session(tmp_path, ledger=ledger) as session:
+        challenge = dispute(session)
+        digest = dispute_action(session.fold, session.fold.challenges[challenge.id]).digest
+        content = {"digest": digest, "decision": "approve", "ledger": ledger.id, "approver": "person:ann"}
+        forged = sign_statement("approval", content, [SeedSigner.generate()])
+        session.seal_event(
+            "operator",
+            "challenge_resolved",
+            {"outcome": "dismissed", "rationale": "so I say"},
+            refs={"challenge": challenge.id, "approval": clock.new_id()},
+            statements=(forged,),
+            authority=Authority(type="human_approved", approver="person:ann"),
+        )
+        assert ledger.verify(session.chain, examiners=EXAMINERS).status == "qualified"  # There are no approvals at all.
+        enrol_approver(ledger, ANN)
+        other = session.critic.challenge(challenge.refs["claim"], "and they are slow")
+        session.resolve(other.id)
+        verdict = ledger.verify(session.chain, examiners=EXAMINERS)
+        assert verdict.first_bad is not None
+        assert (verdict.first_bad.code, verdict.first_bad.check) == ("EVIDENCE_INVALID", "claims")
+
+
+def test_an_honest_ruling_passes_the_examiners(tmp_path: Path, ledger: Ledger) -> None:
+    enrol_approver(ledger, ANN)
+    with open_session(tmp_path, ledger=ledger) as session:
+        first = dispute(session)
+        second = session.critic.challenge(first.refs["claim"], "and they are slow")
+        for challenge, answer in ((first, approve), (second, deny)):
+            session.resolve(challenge.id)
+            answer(ledger, list(recent_requests(ledger))[-1], ANN, shown=SHOWN)
+            assert session.resolve(challenge.id) is not None
+        assert ledger.verify(session.chain, examiners=EXAMINERS).status != "failed"
+        assert ledger.verify(examiners=EXAMINERS).status != "failed"

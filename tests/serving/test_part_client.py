@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 import time
@@ -17,7 +18,7 @@ from aver.serving.part_client import PartUnavailable
 from aver.serving.part_server import PartCall, ServerLimits
 from aver.serving.sockets import LoopbackAddress, UnixAddress, bind_loopback, bind_unix
 from aver.serving.wire import WireLimits
-from support.parts import answering, client_of, read_request, serving, serving_part, short_directory
+from support.parts import PATIENCE, answering, client_of, read_request, serving, serving_part, short_directory
 
 OK = b'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{"ok": true}'
 
@@ -57,11 +58,11 @@ def test_a_part_that_is_too_slow() -> None:
 
     def wait(connection: socket.socket) -> None:
         read_request(connection)
-        go.wait()
+        go.wait(PATIENCE)
 
     with answering(wait) as address:
-        error = failure_of(address, timeout=0.1)
-        assert "no answer within 0.1 seconds" in error.message
+        error = failure_of(address, timeout=0.5)
+        assert "no answer within 0.5 seconds" in error.message
         assert error.may_have_arrived
         go.set()
 
@@ -79,7 +80,7 @@ def test_an_answer_that_trickles_is_too_slow_as_a_whole() -> None:
 
 def test_a_part_that_does_not_read_is_too_slow() -> None:
     go = threading.Event()
-    with answering(lambda connection: go.wait() and None) as address:
+    with answering(lambda connection: go.wait(PATIENCE) and None) as address:
         with pytest.raises(PartUnavailable, match="no answer within") as caught:
             client_of(address, timeout=0.2).post("/x", {"much": "x" * 10_000_000})
         assert caught.value.may_have_arrived
@@ -210,7 +211,8 @@ def test_an_idle_connection_that_the_part_closed_costs_nothing() -> None:
         client = client_of(address)
         for number in range(5):
             assert client.post("/echo", {"n": number}) == {"got": {"n": number}}
-            time.sleep(0.1)
+            [kept] = client._idle
+            assert kept.socket.recv(1) == b"", "by now the part has closed it"
 
 
 @pytest.mark.parametrize("fresh", [True, False])
@@ -248,6 +250,8 @@ def test_a_connection_that_breaks_before_the_first_byte_is_replaced(monkeypatch:
         client = client_of(address)
         for number in range(3):
             assert client.post(f"/{number}", {}) == {"ok": True}
+            [kept] = client._idle
+            assert kept.socket.recv(1) == b"", "by now the part has closed it"
     assert [request.split()[1] for request in requests] == [b"/0", b"/1", b"/2"]
 
 
@@ -293,7 +297,7 @@ def test_an_answer_that_comes_too_late_is_not_the_next_ones() -> None:
     def answer(connection: socket.socket) -> None:
         while request := read_request(connection):
             if request.startswith(b"POST /slow "):
-                go.wait()
+                go.wait(PATIENCE)
             body = b'{"path":"%s"}' % request.split()[1]
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
 
@@ -319,6 +323,7 @@ def test_a_forked_process_opens_a_connection_of_its_own() -> None:
         [kept] = client._idle
         child = os.fork()
         if child == 0:
+            signal.alarm(60)  # A child that hangs must not hang the tests.
             status = 1
             try:
                 good = client.post("/note", {"n": 1}) == {"got": 1} and kept not in client._idle
@@ -332,7 +337,7 @@ def test_a_forked_process_opens_a_connection_of_its_own() -> None:
 
 
 def test_more_calls_at_once_than_connections_that_are_kept() -> None:
-    together = threading.Barrier(part_client.IDLE_MAX + 4)
+    together = threading.Barrier(part_client.IDLE_MAX + 4, timeout=PATIENCE)
 
     def meet(call: PartCall) -> dict[str, Any]:
         together.wait()

@@ -20,6 +20,7 @@ from aver.serving.part_server import PartCall, ServerLimits
 from aver.serving.peers import Credentials, Peer
 from aver.serving.sockets import PartAddress, bind_unix, parse_address
 from support.parts import (
+    PATIENCE,
     TOKEN,
     client_of,
     exchange,
@@ -89,6 +90,7 @@ def test_a_header_that_decides_comes_once() -> None:
             (b"Authorization: Bearer " + TOKEN.encode(), 401),
             (b"Content-Length: 3", 400),
             (b"Transfer-Encoding: gzip", 501),
+            (b"Transfer-Encoding: chunked", 400),
             (b"Aver-Session: a\r\naver-session: a", 400),
             (b"Bad Header: x", 400),
             (b" folded: into the length before it", 400),
@@ -203,7 +205,7 @@ def test_a_part_says_how_it_is_while_all_its_turns_are_taken() -> None:
 
     def wait(call: PartCall) -> dict[str, Any]:
         began.release()
-        go.wait()
+        go.wait(PATIENCE)
         return {}
 
     running: list[int] = []
@@ -212,8 +214,8 @@ def test_a_part_says_how_it_is_while_all_its_turns_are_taken() -> None:
         threads = [threading.Thread(target=lambda: running.append(len(client.post("/wait", {})))) for _ in range(5)]
         for thread in threads:
             thread.start()
-        began.acquire()
-        began.acquire()
+        assert began.acquire(timeout=PATIENCE)
+        assert began.acquire(timeout=PATIENCE)
         assert client.get("/health") == {"ok": True}
         assert not began.acquire(timeout=0.2), "a third call runs, although there are two turns"
         go.set()
@@ -230,7 +232,7 @@ def test_a_stopped_server_finishes_running_calls_and_takes_no_more() -> None:
 
     def wait(call: PartCall) -> dict[str, Any]:
         began.set()
-        go.wait()
+        go.wait(PATIENCE)
         return {"done": True}
 
     with short_directory() as directory:
@@ -240,7 +242,7 @@ def test_a_stopped_server_finishes_running_calls_and_takes_no_more() -> None:
             assert client.get("/health") == {"ok": True}
             caller = threading.Thread(target=lambda: answers.append(client.post("/wait", {})))
             caller.start()
-            began.wait()
+            assert began.wait(PATIENCE)
             server.stop()
             while (directory / "s").exists():
                 time.sleep(0.001)
@@ -256,13 +258,13 @@ def test_a_call_that_does_not_end_holds_a_stopped_server_no_longer_than_its_grac
 
     def wait(call: PartCall) -> dict[str, Any]:
         began.set()
-        go.wait()
+        go.wait(PATIENCE)
         return {}
 
     with serving_part({("POST", "/wait"): wait}, limits=ServerLimits(grace_seconds=0.1)) as address:
         connection = address.connect(30)
         connection.sendall(head_of(address, path="/wait", length=2) + b"{}")
-        began.wait()
+        assert began.wait(PATIENCE)
     go.set()
     connection.close()
 
@@ -334,14 +336,14 @@ def test_the_answer_of_a_stopped_server_says_that_it_was_the_last() -> None:
 
     def wait(call: PartCall) -> dict[str, Any]:
         began.set()
-        go.wait()
+        go.wait(PATIENCE)
         return {}
 
     with short_directory() as directory:
         listener = bind_unix(directory / "s")
         with serving({("POST", "/wait"): wait}, listener) as server, listener.address.connect(30) as connection:
             connection.sendall(head_of(listener.address, path="/wait", length=2) + b"{}")
-            began.wait()
+            assert began.wait(PATIENCE)
             server.stop()
             go.set()
             answer = read_all(connection)

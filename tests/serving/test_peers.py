@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from pathlib import Path
 
@@ -19,6 +20,7 @@ def accept_from(path: Path, listening: socket.socket, uid: int) -> int | None:
     """Connect as another user, and return the user id that the server is told."""
     child = os.fork()
     if child == 0:
+        signal.alarm(60)  # A child that hangs must not hang the tests.
         try:
             os.setuid(uid)
             with socket.socket(socket.AF_UNIX) as client:
@@ -26,6 +28,7 @@ def accept_from(path: Path, listening: socket.socket, uid: int) -> int | None:
                 client.recv(1)
         finally:
             os._exit(0)
+    listening.settimeout(60)  # The child may not have come so far.
     connection, _ = listening.accept()
     with connection:
         found = read_peer_uid(connection)

@@ -39,6 +39,7 @@ def in_child(work: Callable[[], None]) -> int:
     """Do something in a process of its own; gives its id. The process must end itself."""
     child = os.fork()
     if child == 0:
+        signal.alarm(60)  # A child that hangs must not hang the tests.
         try:
             work()
         finally:

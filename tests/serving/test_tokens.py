@@ -10,6 +10,7 @@ import pytest
 
 from aver.errors import BadInput
 from aver.serving.tokens import TOKEN_MAX, digest_token, find_bearer_token, is_same_token, read_token
+from support.parts import PATIENCE
 
 
 def test_the_token_is_its_owners_alone(tmp_path: Path) -> None:
@@ -33,7 +34,7 @@ def test_the_token_is_its_owners_alone(tmp_path: Path) -> None:
 
 
 def test_servers_that_start_together_agree_on_one_token(tmp_path: Path) -> None:
-    together = threading.Barrier(4)
+    together = threading.Barrier(4, timeout=PATIENCE)
 
     def read(path: Path, found: list[str]) -> None:
         together.wait()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from aver.serving.part_server import PartCall, ServerLimits
 from aver.serving.sockets import PartAddress
 from aver.serving.wire import HEAD_MAX, WireLimits
-from support.parts import client_of, exchange, head_of, read_all, serving_part, status_of
+from support.parts import PATIENCE, client_of, exchange, head_of, read_all, serving_part, status_of
 
 SHORT = 0.2
 
@@ -207,7 +207,7 @@ def test_a_connection_at_work_is_never_closed_for_another() -> None:
 
     def wait(call: PartCall) -> dict[str, Any]:
         began.release()
-        go.wait()
+        go.wait(PATIENCE)
         return {"n": call.document["n"]}
 
     routes = {("POST", "/wait"): wait}
@@ -216,7 +216,7 @@ def test_a_connection_at_work_is_never_closed_for_another() -> None:
         for number, connection in enumerate(working):
             body = b'{"n":%d}' % number
             connection.sendall(head_of(address, path="/wait", length=len(body)) + body)
-            began.acquire()
+            assert began.acquire(timeout=PATIENCE)
         for _ in range(10):
             assert status_of(exchange(address, head_of(address, "GET", "/health"))) in (503, 0)
         go.set()
@@ -262,7 +262,7 @@ def test_a_client_that_goes_away_takes_nothing_down() -> None:
                 connection.sendall(whole[:end])
         with address.connect(30) as connection:
             connection.sendall(whole)
-            done.wait()  # It is carried out, although nobody waits for the answer any more.
+            assert done.wait(PATIENCE)  # It is carried out, although nobody waits for the answer any more.
         assert_serves(address)
 
 

@@ -18,6 +18,9 @@ from aver.serving.sockets import Listener, PartAddress, UnixAddress, bind_loopba
 from aver.serving.tokens import digest_token
 
 TOKEN = "t" * 43
+
+PATIENCE = 60.0
+"""Seconds after which a thread of a test goes on by itself. Else a test that fails would hang all the others."""
 CLIENTS = ClientList([PermittedClient("gateway", token_sha256=digest_token(TOKEN))])
 
 
@@ -89,10 +92,12 @@ def answering(answer: Callable[[socket.socket], None]) -> Iterator[UnixAddress]:
         try:
             yield UnixAddress(path)
         finally:
-            for open_one in (listening, *current):
-                with suppress(OSError):
-                    open_one.shutdown(socket.SHUT_RDWR)
-            thread.join()
+            # More than once: the thread may have accepted a connection, and not noted it yet.
+            while thread.is_alive():
+                for open_one in (listening, *current):
+                    with suppress(OSError):
+                        open_one.shutdown(socket.SHUT_RDWR)
+                thread.join(0.05)
 
 
 def read_request(connection: socket.socket) -> bytes:

@@ -58,10 +58,14 @@ IDEMPOTENCY_KEY_MAX = 512
 """Longest idempotency key, in characters."""
 
 
+def build_draft_block(kind: str, refs: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Aver's entry in the environment of a draft: its kind, and the ids of the records that it refers to."""
+    return {BLOCK_KEY: {"kind": kind, **({"refs": dict(refs)} if refs else {})}}
+
+
 def of_kind(draft: Capsule, kind: str, refs: Mapping[str, str] | None = None) -> Capsule:
     """A copy of the draft with its kind, and the ids of the records that it refers to."""
-    block = {"kind": kind, **({"refs": dict(refs)} if refs else {})}
-    environment = {**draft.context.environment, BLOCK_KEY: block}
+    environment = {**draft.context.environment, **build_draft_block(kind, refs)}
     return replace(draft, context=replace(draft.context, environment=environment))
 
 

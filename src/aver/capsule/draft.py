@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from aver.capsule.aver_block import BLOCK_KEY, BLOCK_VERSION, check_draft_block, check_idempotency_key
-from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob, blob_references, move_large_texts
+from aver.capsule.blobs import CAPSULE_MAX, INLINE_MAX, Blob, move_large_texts, referenced_digests
 from aver.capsule.canonical import canonical_json, needs_exact_writer
 from aver.capsule.model import SECTIONS, TOP_LEVEL_KEYS, Capsule
 from aver.capsule.sealed import Sealed, Signer, content_hash
@@ -22,7 +22,6 @@ from aver.errors import InvalidCapsule, NotCanonical
 
 _GAP = b"\x00"
 """Marks in the written draft where its place is filled in. JSON escapes this byte, so it occurs nowhere else."""
-_BLOB_MARK = b'"blob":{'
 _FREE_DEPTH = 4
 """The deepest free-form field of a capsule is at this level: `execution.tool_calls[].arguments`."""
 
@@ -108,8 +107,6 @@ def prepare_draft(
                 f"the capsule has {size} bytes, more than {CAPSULE_MAX}",
                 advice="pass large values as aver.Blob(...).reference with blobs=[...]",
             )
-    # A search in the bytes first: to walk through every draft for references would cost more.
-    refers = blobs or any(_BLOB_MARK in part for part in parts)
     return PreparedDraft(
         id=content["id"],
         type=content["type"],
@@ -118,7 +115,7 @@ def prepare_draft(
         block=block,
         text=parts[:-1],
         blobs=tuple(blobs),
-        blob_digests=frozenset(digest for digest, _ in blob_references(content)) if refers else frozenset(),
+        blob_digests=referenced_digests(content, parts),
     )
 
 

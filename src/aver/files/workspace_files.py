@@ -18,7 +18,6 @@ import errno
 import hashlib
 import os
 import secrets
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -37,6 +36,13 @@ CONTENT_MAX = 8 * 1024 * 1024
 
 NEW_MODE = 0o644
 """Mode of a new file, before the process's own mask."""
+
+KEPT_MODE = 0o777
+"""Bits of a file's mode that outlive a write. The new file belongs to the user of the executor. With the set-user-ID
+bit of the old one, an agent of another user could write a program and run it as the executor."""
+
+
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 class FileBase(NamedTuple):
@@ -94,7 +100,7 @@ class WorkspaceFiles:
             _require_base(names[-1], parent, relpath, base)
             mode = NEW_MODE
             if base.sha256 is not None:
-                mode = stat.S_IMODE(os.stat(names[-1], dir_fd=parent, follow_symlinks=False).st_mode)
+                mode = os.stat(names[-1], dir_fd=parent, follow_symlinks=False).st_mode & KEPT_MODE
             temporary = f".{secrets.token_hex(8)}.aver-new"
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=parent)
             try:
@@ -106,7 +112,8 @@ class WorkspaceFiles:
                     os.fsync(file.fileno())
                 # Once more, because writing took time. A link at this name is replaced by the rename, not followed.
                 _require_base(names[-1], parent, relpath, base)
-                os.rename(temporary, names[-1], src_dir_fd=parent, dst_dir_fd=parent)
+                if base.sha256 is not None or not _link_new(temporary, names[-1], parent, relpath):
+                    os.rename(temporary, names[-1], src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
                 with suppress(OSError):
                     os.unlink(temporary, dir_fd=parent)
@@ -125,7 +132,8 @@ class WorkspaceFiles:
     def _open_parent(self, names: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
         """Open the directory that holds the last name, step by step, without following a link."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        at = os.open(self.workspace, flags)
+        # The workspace is a real path. A link in its place was put there later.
+        at = os.open(self.workspace, flags | os.O_NOFOLLOW)
         try:
             for name in names[:-1]:
                 if make:
@@ -152,6 +160,21 @@ def _read(name: str, parent: int, relpath: str) -> FileLook:
     return FileLook(FileBase(digest_file(data)), data)
 
 
+def _link_new(temporary: str, name: str, parent: int, relpath: str) -> bool:
+    """Give a new file its name, if no file has taken the name meanwhile. False where the file system has no links."""
+    try:
+        # A rename would replace a file that has appeared since the last look.
+        os.link(temporary, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+    except FileExistsError as error:
+        raise _changed_error(relpath) from error
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            return False
+        raise
+    os.unlink(temporary, dir_fd=parent)
+    return True
+
+
 def _require_base(name: str, parent: int, relpath: str, base: FileBase) -> None:
     """Raise `Refused` with `WORKSPACE_CHANGED` unless the file is in the state that was shown."""
     try:
@@ -159,11 +182,15 @@ def _require_base(name: str, parent: int, relpath: str, base: FileBase) -> None:
     except FileNotFoundError:
         now = NO_FILE.base
     if now != base:
-        raise Refused(
-            "WORKSPACE_CHANGED",
-            f"{relpath} is not as it was when the change was shown",
-            advice="ask for a new PREVIEW",
-        )
+        raise _changed_error(relpath)
+
+
+def _changed_error(relpath: str) -> Refused:
+    return Refused(
+        "WORKSPACE_CHANGED",
+        f"{relpath} is not as it was when the change was shown",
+        advice="ask for a new PREVIEW",
+    )
 
 
 def _blocked_error(relpath: str, why: str) -> Refused:

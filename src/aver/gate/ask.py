@@ -49,7 +49,7 @@ from aver.gate.facts.surroundings import gather_facts
 from aver.gate.own_tools import add_code_declaration
 from aver.gate.policy.bundle import ALLOWED_FILE, load_policy_bundle
 from aver.gate.risk.history.fixes import load_recent_fixes
-from aver.gate.risk.state import load_state
+from aver.gate.risk.state import find_workspace_root, load_state
 from aver.gate.settings import GateMode, read_gate_settings
 from aver.ledger import Ledger
 
@@ -300,17 +300,19 @@ def load_gate(config: Config, workspace: str, ledger: Ledger | None = None) -> G
     except AverError as error:
         return Gate(bundle=None, trouble=error.message)
     place = workspace or os.curdir
+    root = find_workspace_root(place)
+    fixes = load_recent_fixes(place, config.home, root=root)
     return Gate(
         bundle=bundle,
         rules_at=str(settings.policy or ""),
-        state=load_state(place, config.home),
+        state=load_state(place, config.home, root=root),
         thresholds=settings.thresholds,
         max_retries=settings.max_retries,
         caution=settings.caution,
         groups=settings.groups,
         trusted=settings.trusted,
         tools=settings.tools,
-        history=load_recent_fixes(place, config.home),
+        history=fixes if fixes.times.times else None,  # Without a fix, every answer would be 0.
     )
 
 

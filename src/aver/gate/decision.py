@@ -57,6 +57,9 @@ class Thresholds:
     skip_above: float | None = None
     """Denies when the lower end is above this; unset, risk denies nothing."""
 
+    def to_dict(self) -> dict[str, float | None]:
+        return {"pass_below": self.pass_below, "skip_above": self.skip_above}
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyAnswer:

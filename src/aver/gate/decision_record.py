@@ -49,11 +49,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aver.capsule.aver_block import chain_name, of_kind, read_block, read_kind
+from aver.capsule.aver_block import build_draft_block, chain_name, read_block, read_kind
 from aver.capsule.blobs import Blob
 from aver.capsule.canonical import ascii_json, canonical_bytes
 from aver.capsule.masking.mask import RULES_VERSION, mask
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     from aver.gate.action import Action, Facts
     from aver.gate.decide import Gate
     from aver.gate.decision import Decision, PolicyAnswer
+    from aver.gate.policy.bundle import PolicyBundle
     from aver.ledger import Entry, Head, Ledger
 
     Beside = Callable[[Decision, str], list[Entry]]
@@ -147,12 +147,13 @@ def seal_decision(
     """
     draft, blobs = build_decision_draft(action, facts, gate, decision, approval, mode=mode, answer=answer)
     chain, key = decision_chain(action.session), decision_key(decision.gate_id)
-    if beside is None:
-        return ledger.append(chain, draft, key=key, after=after, blobs=blobs)
-    from aver.ledger import Entry  # Not above: readers of decisions append nothing.
+    from aver.gate.own_records import keep_sealed  # Not above: readers of decisions append nothing.
+    from aver.ledger import Entry
 
     own = Entry(chain, draft, key=key, after=after, blobs=blobs)
-    return ledger.append_together([own, *beside(decision, draft.id)])[0]
+    sealed = ledger.append_together([own, *(() if beside is None else beside(decision, draft.id))])
+    keep_sealed(ledger, sealed)  # The session's next decision reads them.
+    return sealed[0]
 
 
 def decision_key(gate_id: str) -> str:
@@ -188,14 +189,13 @@ def build_decision_draft(
     diff, written = (None if text is None else mask(text) for text in (action.diff, facts.written))
     # What replay needs besides the record. Most decisions share the rules and the state: the ledger keeps each once.
     basis: dict[str, Blob | None] = {
-        "rules": None if bundle is None else Blob(canonical_bytes(bundle.to_dict()), "application/json"),
+        "rules": None if bundle is None else _build_rules_blob(bundle),
         "state": Blob(canonical_bytes(gate.state.to_dict()), "application/json"),
         "diff": None if diff is None else Blob(diff.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
         "written": None if written is None else Blob(written.value.encode("utf-8", "surrogatepass"), "text/x-diff"),
     }
     # The change that a command makes may be long, so it is a blob.
     known = {name: value for name, value in facts_to_dict(facts).items() if name != "written"}
-    # `asdict` keeps tuples, and JSON has only lists.
     policy_lists = {name: list(getattr(policy, name)) for name in ("rules", "reasons", "errors") if policy is not None}
     # All that quotes the action is masked together: a reason may repeat a secret that only the arguments show.
     masked = mask(
@@ -235,8 +235,8 @@ def build_decision_draft(
         "effects_version": gate.known.effects_version,
         "effects": None if decision.effects is None else sorted(decision.effects.classes),
         **({"git_moves": moves} if (moves := list_git_moves(decision)) else {}),
-        "policy": None if policy is None else {**_without_empty_annotations(policy), **told["policy"]},
-        "thresholds": asdict(decision.thresholds),
+        "policy": None if policy is None else {**_describe_answer(policy), **told["policy"]},
+        "thresholds": decision.thresholds.to_dict(),
         "max_retries": gate.max_retries,
         "caution": gate.caution,
         "groups": {group: sorted(members) for group, members in sorted(gate.groups.items())},
@@ -263,7 +263,11 @@ def build_decision_draft(
             request=summary,
             correlation_id=action.call_id or None,
         ),
-        context=Context(agent_id=named["caller"], session_id=named["session"] or None),
+        context=Context(
+            agent_id=named["caller"],
+            session_id=named["session"] or None,
+            environment=build_draft_block(DECISION_KIND, None if approval is None else {"approval": approval.id}),
+        ),
         reasoning=Reasoning(
             analysis="; ".join(told["reasons"]), selected_option=decision.decision, model=result["model"]
         ),
@@ -278,13 +282,31 @@ def build_decision_draft(
             result=result,
         ),
     )
-    refs = None if approval is None else {"approval": approval.id}
-    return of_kind(draft, DECISION_KIND, refs), [blob for blob in basis.values() if blob is not None]
+    return draft, [blob for blob in basis.values() if blob is not None]
 
 
-def _without_empty_annotations(policy: PolicyAnswer) -> dict[str, Any]:
-    """Return an answer of the rules without an empty `patch` and `code`, so that most records stay as they were."""
-    return {name: value for name, value in asdict(policy).items() if value or name not in ("patch", "code")}
+_last_rules: list[tuple[PolicyBundle, Blob]] = []
+"""The rules that were recorded last, and their blob. A process decides by the same rules again and again."""
+
+
+def _build_rules_blob(bundle: PolicyBundle) -> Blob:
+    """Return the rules as a blob. A bundle cannot change, so the blob of the same object is built once."""
+    for known, blob in _last_rules:
+        if known is bundle:
+            return blob
+    blob = Blob(canonical_bytes(bundle.to_dict()), "application/json")
+    _last_rules[:] = [(bundle, blob)]
+    return blob
+
+
+def _describe_answer(policy: PolicyAnswer) -> dict[str, Any]:
+    """Return an answer of the rules, but for its texts. An empty `patch` or `code` is left out, as in old records."""
+    annotations = {"patch": policy.patch, "code": policy.code}
+    return {
+        "outcome": policy.outcome,
+        "bundle": policy.bundle,
+        **{name: value for name, value in annotations.items() if value},
+    }
 
 
 def list_git_moves(decision: Decision) -> list[str]:

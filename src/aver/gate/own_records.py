@@ -16,14 +16,15 @@ there. A record counts only if all of this holds:
 
 A process verifies the same bytes once: it keeps the last records that counted, and the ring by which they did. A record
 that is read again is compared with them byte by byte, seal included. With any difference, or with another ring, it is
-verified as if it were new. Records that a retired key has sealed are not kept.
+verified as if it were new. Records that a retired key has sealed are not kept. `keep_sealed` keeps records that this
+process has sealed itself: it knows their bytes before any store had them.
 
 Hooks load this module, so it imports little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from aver.capsule.aver_block import read_block
@@ -44,8 +45,10 @@ KEPT_MAX = 256
 KEPT_SIZE_MAX = 64 * 1024
 """Largest record that is kept, in bytes: all of them together stay below 16 MiB."""
 
-_kept: dict[tuple[str, str, str, str], tuple[Ring, Sealed]] = {}
-"""The records that counted, and the ring by which they did, by ledger, tenant, chain and hash."""
+_kept: dict[tuple[str, str, str, str], tuple[Ring | None, Sealed]] = {}
+"""The records that counted, and the ring by which they did, by ledger, tenant, chain and hash.
+
+The ring is None for a record that this process sealed, until it is read for the first time."""
 
 _SIGNATURE_CHECKS = frozenset({"signature", "signature_pq"})
 
@@ -140,7 +143,16 @@ class OwnRecords:
     def _recall(self, record: Sealed, chain: str) -> Sealed | None:
         """Return the same record of this chain as it was when it counted; None if these bytes were not verified yet."""
         ring, known = _kept.get((self._ledger.id, self._ledger.tenant, chain, record.hash), (None, None))
-        return known if ring is self._ring and known == record else None
+        if known is None or known != record:
+            return None
+        if ring is None:
+            # This process has sealed it. It counts if the key that it names is still an active one that may seal.
+            entry = self._ring.entry(known.signed_by)
+            if entry is None or entry.purpose != SEAL_PURPOSE or entry.retired_at is not None:
+                return None
+            _keep(self._ledger, self._ring, known)
+            return known
+        return known if ring is self._ring else None
 
     def _build_judge(self, chain: str, start: int | None, previous: str | None = None) -> ChainJudge:
         identity = {"name": chain, "ledger": self._ledger.id, "tenant": self._ledger.tenant}
@@ -166,10 +178,8 @@ class OwnRecords:
                 self._heads_at_ends = heads_at_ends(history.ends)
             self._require_unchanged(str(record.chain))
             _judge(ChainJudge(self._strict_rules, chain=record.chain, start=None), record)
-        elif len(record.canonical) <= KEPT_SIZE_MAX:
-            if len(_kept) >= KEPT_MAX:
-                _kept.clear()
-            _kept[self._ledger.id, self._ledger.tenant, str(record.chain), record.hash] = self._ring, record
+        else:
+            _keep(self._ledger, self._ring, record)
 
     def _require_unchanged(self, chain: str) -> None:
         """Raise `IntegrityError` unless a chain has the head that it had when a key last ended."""
@@ -180,6 +190,22 @@ class OwnRecords:
         if count and (row is None or self._ledger.store.hash_at(row, count - 1) != digest):
             raise _build_error("ROLLBACK", chain, count - 1, "another record was here when the key was retired")
         self._unchanged.add(chain)
+
+
+def keep_sealed(ledger: Ledger, records: Iterable[Sealed]) -> None:
+    """Keep records that this process has just sealed and that are durable: a later look compares the stored bytes."""
+    for record in records:
+        if not record.existed:
+            _keep(ledger, None, record)
+
+
+def _keep(ledger: Ledger, ring: Ring | None, record: Sealed) -> None:
+    if len(record.canonical) > KEPT_SIZE_MAX:
+        return
+    if len(_kept) >= KEPT_MAX:
+        # The oldest one goes. `list` copies the names at once, whatever other threads do.
+        _kept.pop(list(_kept)[0], None)  # noqa: RUF015
+    _kept[ledger.id, ledger.tenant, str(record.chain), record.hash] = ring, record
 
 
 def _judge(judge: ChainJudge, record: Sealed) -> None:

@@ -17,7 +17,6 @@ The digest is SHA-256 over the canonical bytes of that object.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aver.capsule.canonical import canonical_bytes
@@ -69,7 +68,7 @@ def _require_bundle(gate: Gate) -> PolicyBundle:
 
 def _describe_settings(gate: Gate) -> dict[str, Any]:
     return {
-        "thresholds": asdict(gate.thresholds),
+        "thresholds": gate.thresholds.to_dict(),
         "max_retries": gate.max_retries,
         "groups": {group: sorted(members) for group, members in gate.groups.items()},
         "trusted": sorted(gate.trusted),

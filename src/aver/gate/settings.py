@@ -80,61 +80,66 @@ class GateSettings:
 
 
 def read_gate_settings(config: Config) -> GateSettings:
-    """Read the gate's settings. Raises `BadInput`, which names the setting that is wrong."""
-    table = config.gate
-    section = f"{config.file}: {SECTION}"
-    check_object(dict(table), section, frozenset(), _KEYS)
+    """Read the gate's settings. Raises `BadInput`, which names the file and the setting that is wrong."""
+    try:
+        return _read_settings(config.gate, config.home)
+    except BadInput as error:
+        raise BadInput(f"{config.file}: {error.message}", advice=error.advice) from error
+
+
+def _read_settings(table: Mapping[str, Any], home: Path) -> GateSettings:
+    check_object(dict(table), SECTION, frozenset(), _KEYS)
     mode = table.get("mode", "enforce")
     if mode not in MODES:
-        raise BadInput(f"{section} mode must be one of {', '.join(MODES)}")
+        raise BadInput(f"{SECTION} mode must be one of {', '.join(MODES)}")
     if table.get("confine", "off") not in CONFINEMENTS:
-        raise BadInput(f"{section} confine must be one of {', '.join(CONFINEMENTS)}")
+        raise BadInput(f"{SECTION} confine must be one of {', '.join(CONFINEMENTS)}")
     policy = table.get("policy")
     if policy is not None and (not isinstance(policy, str) or not policy or "\0" in policy):
-        raise BadInput(f"{section} policy must be the name of a directory")
+        raise BadInput(f"{SECTION} policy must be the name of a directory")
     limits: dict[str, float] = {}
     for name in ("pass_below", "skip_above"):
         value = table.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise BadInput(f"{section} {name} must be a probability: a number from 0 to 1")
+            raise BadInput(f"{SECTION} {name} must be a probability: a number from 0 to 1")
         if name in table:
             limits[name] = float(value)
     thresholds = Thresholds(**limits)
     # With overlapping limits, one interval could both pass and be denied.
     if thresholds.skip_above is not None and thresholds.skip_above <= thresholds.pass_below:
-        raise BadInput(f"{section} skip_above must be larger than pass_below")
+        raise BadInput(f"{SECTION} skip_above must be larger than pass_below")
     caution = table.get("caution", "balanced")
     if caution not in CAUTIONS:
-        raise BadInput(f"{section} caution must be one of: {', '.join(CAUTIONS)}")
+        raise BadInput(f"{SECTION} caution must be one of: {', '.join(CAUTIONS)}")
     groups = table.get("groups", {})
     if not isinstance(groups, dict) or len(groups) > NAMES_MAX:
-        raise BadInput(f"{section} groups must be a table of at most {NAMES_MAX} lists of names")
+        raise BadInput(f"{SECTION} groups must be a table of at most {NAMES_MAX} lists of names")
     # The servers and each group are lists of names.
     names: dict[str, frozenset[str]] = {}
     lists = {"trusted_servers": table.get("trusted_servers", []), **{f"groups.{key}": groups[key] for key in groups}}
     for name, value in lists.items():
         if not isinstance(value, list) or len(value) > NAMES_MAX or not all(isinstance(item, str) for item in value):
-            raise BadInput(f"{section} {name} must be a list of at most {NAMES_MAX} names")
+            raise BadInput(f"{SECTION} {name} must be a list of at most {NAMES_MAX} names")
         names[name] = frozenset(value)
     return GateSettings(
         mode=mode,
         confine=table.get("confine", "off"),
-        policy=None if policy is None else config.home / Path(policy).expanduser(),
+        policy=None if policy is None else home / Path(policy).expanduser(),
         thresholds=thresholds,
         caution=caution,
-        max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{section} max_retries", low=1, high=RETRIES_MAX),
+        max_retries=int_field(table.get("max_retries", MAX_RETRIES), f"{SECTION} max_retries", low=1, high=RETRIES_MAX),
         trusted=names["trusted_servers"],
         groups={group: names[f"groups.{group}"] for group in groups},
-        tools=_read_tools(table, section),
+        tools=_read_tools(table),
     )
 
 
-def _read_tools(table: Mapping[str, Any], section: str) -> Mapping[str, Mapping[str, Any]]:
+def _read_tools(table: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     if "tools" not in table:
         return {}
     from aver.gate.own_tools import read_tool_settings  # Not above: most homes declare no tools.
 
-    return read_tool_settings(table["tools"], f"{section} tools")
+    return read_tool_settings(table["tools"], f"{SECTION} tools")
 
 
 def read_gate_mode(config: Config) -> GateMode:

@@ -32,7 +32,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from aver.capsule.aver_block import chain_name, of_kind, read_block
+from aver.capsule.aver_block import build_draft_block, chain_name, read_block
 from aver.capsule.blobs import Blob, blob_references, restore_large_texts
 from aver.capsule.canonical import ascii_json
 from aver.capsule.json_document import parse_document
@@ -167,9 +167,12 @@ def build_preview_draft(
 ) -> tuple[Capsule, list[Blob]]:
     """Build the record of a PREVIEW, and its blobs. Secrets in its texts are masked; inputs with one are left out."""
     inputs = dict(preview.inputs or {})
-    told = mask({"detail": preview.detail[:DETAIL_MAX], "reasons": list(reasons)}).value
+    told: dict[str, Any] = {"detail": preview.detail[:DETAIL_MAX], "reasons": list(reasons)}
+    has_secrets = mask({**told, "inputs": inputs}).count > 0  # One search of all. Mostly there are none.
+    told = mask(told).value if has_secrets else told
     blobs = [Blob(ascii_json(dict(share)), "application/json") for share in preview.shares or ()]
-    named = {"inputs": inputs} if keeps_inputs and not mask(inputs).count else {"inputs_sha256": digest_inputs(inputs)}
+    is_kept = keeps_inputs and not (has_secrets and mask(inputs).count)
+    named = {"inputs": inputs} if is_kept else {"inputs_sha256": digest_inputs(inputs)}
     result = {
         "v": 1,
         "reason_code": preview.reason_code,
@@ -193,11 +196,12 @@ def build_preview_draft(
         "delegation": preview.delegation or None,
     }
     status = {"ALLOW": "success", "REQUIRE_CONFIRM": "pending"}.get(preview.reason_code, "blocked")
+    refs = {"decision": preview.decision_id} if preview.decision_id else None
     draft = Capsule(
         type="agent",
         domain=DOMAIN,
         trigger=_build_trigger(preview),
-        context=_build_context(preview, surroundings),
+        context=_build_context(preview, surroundings, PREVIEW_KIND, refs),
         reasoning=Reasoning(analysis="; ".join(told["reasons"]), selected_option=preview.reason_code),
         authority=Authority(
             type="policy",
@@ -211,7 +215,7 @@ def build_preview_draft(
             error=None if status != "blocked" else preview.reason_code,
         ),
     )
-    return of_kind(draft, PREVIEW_KIND, {"decision": preview.decision_id} if preview.decision_id else None), blobs
+    return draft, blobs
 
 
 class CommitBasis(NamedTuple):
@@ -239,12 +243,14 @@ def build_commit_draft(
     chain = (*basis.attestations, *basis.approvals, *preview.delegations)
     # Shares that were made after the PREVIEW may be of a newer program. Both servers attest the same one.
     program_id = str(basis.attestations[0].content["program_id"]) if basis.attestations else preview.program_id
-    draft = Capsule(
+    refs = {"decision": basis.decision_id, "approval": basis.approval_use}
+    named = {name: value for name, value in refs.items() if value}
+    return Capsule(
         type="tool",
         domain=DOMAIN,
         parent_id=preview.record_id or None,
         trigger=_build_trigger(preview),
-        context=_build_context(preview, surroundings),
+        context=_build_context(preview, surroundings, COMMIT_KIND, named),
         authority=Authority(
             type="human_approved" if basis.approval_use else "policy",
             approver=basis.approver or None,
@@ -269,8 +275,6 @@ def build_commit_draft(
             },
         ),
     )
-    refs = {"decision": basis.decision_id, "approval": basis.approval_use}
-    return of_kind(draft, COMMIT_KIND, {name: value for name, value in refs.items() if value})
 
 
 class ActReport(NamedTuple):
@@ -308,12 +312,12 @@ def build_outcome_draft(
             )
         ]
     )
-    draft = Capsule(
+    return Capsule(
         type="tool",
         domain=DOMAIN,
         parent_id=parent or None,
         trigger=_build_trigger(preview),
-        context=_build_context(preview, surroundings),
+        context=_build_context(preview, surroundings, OUTCOME_KIND),
         authority=Authority(type="policy", policy_reference=preview.program_id or None),
         execution=Execution(tool_calls=calls, duration_ms=report.duration_ms),
         outcome=Outcome(
@@ -330,7 +334,6 @@ def build_outcome_draft(
             error=None if report.is_done else report.reason_code,
         ),
     )
-    return of_kind(draft, OUTCOME_KIND)
 
 
 def _build_trigger(preview: Preview) -> Trigger:
@@ -342,8 +345,11 @@ def _build_trigger(preview: Preview) -> Trigger:
     )
 
 
-def _build_context(preview: Preview, surroundings: Surroundings) -> Context:
-    return Context(agent_id=preview.caller, session_id=preview.session, environment={DOMAIN: surroundings.to_dict()})
+def _build_context(
+    preview: Preview, surroundings: Surroundings, kind: str, refs: Mapping[str, str] | None = None
+) -> Context:
+    environment = {DOMAIN: surroundings.to_dict(), **build_draft_block(kind, refs)}
+    return Context(agent_id=preview.caller, session_id=preview.session, environment=environment)
 
 
 # --- reading
@@ -351,7 +357,7 @@ def _build_context(preview: Preview, surroundings: Surroundings) -> Context:
 
 def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
     """Read an `act.preview` back. `fetch` returns the bytes of a blob. Raises `BadInput` where it is none."""
-    content = record.to_dict()
+    content = record.content
     block = read_block(content) or {}
     if block.get("kind") != PREVIEW_KIND:
         raise BadInput(f"the record {record.id} is no PREVIEW")
@@ -359,7 +365,7 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
         result = content["outcome"]["result"]
         statements = tuple(
             Statement.from_dict(item, f"authority.chain[{index}]")
-            for index, item in enumerate(content["authority"]["chain"])
+            for index, item in enumerate(restore_large_texts(content["authority"]["chain"], fetch))
         )
         return Preview(
             reason_code=str(result["reason_code"]),

@@ -29,11 +29,14 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from aver import clock
-from aver.errors import AverError, Refused, Unavailable
+from aver.errors import AverError, InvalidCapsule, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.workspace_files import WorkspaceFiles
+from aver.gate.action import Action
 from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
+from aver.gate.decision_record import REFUSING_DECISIONS
+from aver.gate.effects.large_action import TEXT_MAX, bound_action
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
@@ -52,7 +55,7 @@ from aver.gateway.act_records import (
     read_preview,
     revocation_key,
 )
-from aver.gateway.codes import BAD_REQUEST, build_envelope, load_reason_codes
+from aver.gateway.codes import BAD_REQUEST, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
@@ -69,6 +72,9 @@ from aver.log import debug
 
 ACTION_ID_BYTES = 12
 """Random bytes of an act's id: 16 characters in base64url."""
+
+CLOCK_SLACK = 60.0
+"""Seconds by which a clock may be set back without ending the PREVIEWs that were made before. Time services do that."""
 
 PREVIEW_ALLOWED = "it may happen; send tx_id to commit it"
 
@@ -182,10 +188,15 @@ class Gateway:
                 external_principal=visit.principal,
                 delegation_jti=visit.jti,
             )
+            # 3. A path that cannot be used is refused before anybody decides.
+            shown = self._show(request, new_action_id())
+            preview, envelope, evidence = self._preview(request, shown, visit, uses_approval=not call.preview_only)
+        except InvalidCapsule as error:
+            refusal = Refused(BAD_REQUEST, f"the act cannot be recorded: {error.message}")
+            return self._refuse(refusal, intent_id, caller, door)
         except Refused as refusal:
             return self._refuse(refusal, intent_id, caller, door)
-        # 3. and 4.
-        preview, envelope, evidence = self._preview(request, visit, uses_approval=not call.preview_only)
+        # 4.
         if call.preview_only or evidence is None:
             return envelope
         return self._hand_over(preview, request, evidence, visit)
@@ -240,15 +251,26 @@ class Gateway:
 
     # --- PREVIEW
 
-    def _preview(
-        self, request: BoundRequest, visit: _Visit, *, uses_approval: bool
-    ) -> tuple[Preview, dict[str, Any], _Evidence | None]:
-        """Have both servers decide, seal it, and answer. The evidence is None where nothing can be committed now."""
-        action_id = new_action_id()
+    def _show(self, request: BoundRequest, action_id: str) -> _ShownAct:
+        """Return the action that is judged, and the file that it changes as it is now. Raises `Refused`."""
         base, diff = None, None
         if request.intent_id in CHANGING_INTENTS:
             look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
             base, diff = {"sha256": look.base.sha256}, build_change(request, self.workspace, look)
+        action = build_action(request, action_id=action_id, workspace=self.workspace, diff=diff)
+        # The gate would cut it. Then nobody could hold the decision to the request.
+        if bound_action(action) is not action:
+            words = (
+                f"inputs, or the change that they make, have more than {TEXT_MAX} characters, which nobody can judge"
+            )
+            raise Refused(BAD_REQUEST, words, advice="split the act")
+        return _ShownAct(action, base)
+
+    def _preview(
+        self, request: BoundRequest, shown: _ShownAct, visit: _Visit, *, uses_approval: bool
+    ) -> tuple[Preview, dict[str, Any], _Evidence | None]:
+        """Have both servers decide, seal it, and answer. The evidence is None where nothing can be committed now."""
+        action_id = shown.action.call_id
         begun = Preview(
             reason_code="POLICY_DENY",
             intent_id=request.intent_id,
@@ -259,16 +281,15 @@ class Gateway:
             action_id=action_id,
             request_sha256=request.sha256,
             patch=NOOP.to_dict(),
-            base=base,
+            base=shown.base,
             delegation=visit.jti or "",
             delegations=() if visit.delegation is None else (visit.delegation.statement,),
         )
         act = _PreviewedAct(self, begun, visit.surroundings)
-        action = build_action(request, action_id=action_id, workspace=self.workspace, diff=diff)
         panel = PolicyPanel(self._servers, request, action_id)
         answer = ask(
             self.ledger,
-            action,
+            shown.action,
             decide=panel.decide,
             beside=lambda decision, record_id: act.build_entries(panel.answer, decision, record_id),
             approvals="use" if uses_approval else "find",
@@ -302,7 +323,12 @@ class Gateway:
             raise Refused("TX_CALLER_MISMATCH", "the PREVIEW belongs to another caller")
         # Unset is not equal to set: leaving the principal out must not get around a delegation.
         known = {"external_principal": visit.principal, "delegation_jti": visit.jti}
-        if dict(preview.context or {}) != {name: value for name, value in known.items() if value is not None}:
+        given_tokens = () if visit.delegation is None else (visit.delegation.statement,)
+        # Two tokens can have one jti. The record of the COMMIT has the token of the PREVIEW, so it must be the same.
+        if (
+            dict(preview.context or {}) != {name: value for name, value in known.items() if value is not None}
+            or preview.delegations != given_tokens
+        ):
             raise Refused(
                 "TX_AUTH_CONTEXT_MISMATCH", "the PREVIEW was made on behalf of another principal or delegation"
             )
@@ -335,21 +361,16 @@ class Gateway:
         gate = load_gate(self.ledger.config, self.workspace, self.ledger)
         if gate.bundle is None or preview.program_id != name_program(gate):
             return True
-        return any(self._clock() - share["ts"] >= self.settings.mac_ttl - 1 for share in shares)
+        # In either direction: the clock may have been set back.
+        return any(abs(self._clock() - share["ts"]) >= self.settings.mac_ttl - 1 for share in shares)
 
     def _renew_and_hand_over(self, preview: Preview, request: BoundRequest, visit: _Visit) -> dict[str, Any]:
         """Decide once more about the same act: for fresh shares, or to use the approval that has come meanwhile."""
-        diff = None
-        if request.intent_id in CHANGING_INTENTS:
-            look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
-            if {"sha256": look.base.sha256} != preview.base:
-                return self._refuse_commit(
-                    preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW"
-                )
-            diff = build_change(request, self.workspace, look)
-        action = build_action(request, action_id=preview.action_id, workspace=self.workspace, diff=diff)
+        shown = self._show(request, preview.action_id)
+        if shown.base != preview.base:
+            return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
         panel = PolicyPanel(self._servers, request, preview.action_id)
-        answer = ask(self.ledger, action, decide=panel.decide)
+        answer = ask(self.ledger, shown.action, decide=panel.decide)
         evidence = _Evidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
         if evidence is None:
             code = panel.answer.reason_code
@@ -366,7 +387,7 @@ class Gateway:
             session=request.session,
             inputs=request.inputs,
             commit=evidence.commit,
-            attestations=tuple(statement.to_dict() for statement in evidence.attestations),
+            attestations=evidence.attestations,
             user_confirm=visit.user_confirm,
             approval=evidence.approval_use,
             decision=evidence.decision_id,
@@ -389,17 +410,23 @@ class Gateway:
         record_id = tx_id.removeprefix(TX_PREFIX)
         try:
             record = OwnRecords(self.ledger).get(record_id) if tx_id.startswith(TX_PREFIX) else None
-            if record is None:
+            preview = None if record is None else read_preview(record, self.ledger.blob)
+            # A hash or a key finds a record, too. A PREVIEW has one tx_id alone.
+            if preview is None or preview.tx_id != tx_id:
                 raise Refused("TX_INVALID", "no PREVIEW has this tx_id")
-            preview = read_preview(record, self.ledger.blob)
         except Refused:
             raise
         except AverError as error:
             raise Refused("TX_INVALID", f"the PREVIEW cannot be used: {error.message}") from error
         if preview.intent_id != call.intent.name:
             raise Refused("TX_INVALID", f"the PREVIEW was of {preview.intent_id}")
-        if not preview.expires or datetime.fromisoformat(preview.expires).timestamp() <= self._clock():
+        left = datetime.fromisoformat(preview.expires).timestamp() - self._clock() if preview.expires else 0.0
+        if left <= 0:
             raise Refused("TX_INVALID", "the PREVIEW has expired", advice="send the act again without tx_id")
+        # Otherwise a clock that was set back would make a PREVIEW last for as long as it was set back.
+        if left > self.settings.tx_ttl + CLOCK_SLACK:
+            words = "the clock was set back after the PREVIEW, or the settings let it last for a shorter time now"
+            raise Refused("TX_INVALID", words, advice="send the act again without tx_id")
         return preview
 
     def _refuse_commit(self, preview: Preview, visit: _Visit, code: str, detail: str) -> dict[str, Any]:
@@ -428,6 +455,13 @@ class _Visit(NamedTuple):
     @property
     def jti(self) -> str | None:
         return None if self.delegation is None else self.delegation.jti
+
+
+class _ShownAct(NamedTuple):
+    """The action of a request, and the state of the file that it changes: {sha256}, or None where it changes none."""
+
+    action: Action
+    base: Mapping[str, Any] | None
 
 
 class _Evidence(NamedTuple):
@@ -488,6 +522,10 @@ class _PreviewedAct:
     ) -> tuple[Preview, Entry]:
         gateway, asked = self._gateway, "" if answer is None or answer.request is None else answer.request.id
         expires = datetime.fromtimestamp(gateway._clock() + gateway.settings.tx_ttl, UTC).isoformat()
+        if decision.decision in REFUSING_DECISIONS and panel.shares is not None:
+            # Both servers allowed it, and the gate could not seal or use their word.
+            words = "; ".join(decision.shown_reasons)
+            panel = PanelAnswer(reason_code=POLICY_DENY, detail=words, program_id=panel.program_id)
         code = "ALLOW" if decision.decision == "human_approved" else panel.reason_code
         shares = panel.shares
         preview = replace(

@@ -16,6 +16,7 @@ The rules, in order:
    recipient. The agent leaves them out. If it sends one, it must be the value that Aver fills in.
 4. Host names are in lower case and ASCII, paths in a workspace have no `.` and no empty part. So one target has one
    spelling, and a rule about it cannot be passed by another one.
+5. All inputs fit into a record, and none has the form of a reference to a value that the ledger stores.
 
 Bound inputs bind to themselves: the executor runs the same function on what it receives and compares. `tx_id` and
 `artifacts` may stand beside the inputs and are not bound (`read_inputs`).
@@ -26,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from aver.capsule.blobs import INLINE_MAX, move_large_texts
 from aver.capsule.canonical import canonical_json
 from aver.errors import NotCanonical, Refused
 from aver.fast_dataclass import dataclass
@@ -35,6 +37,10 @@ from aver.log import debug
 
 INPUTS_MAX = 4 * 1024 * 1024
 """Largest inputs of one act, in canonical bytes. They hold at most one file; each part keeps a copy in memory."""
+
+SHORT_INPUTS_MAX = 64 * 1024
+"""Bytes of the inputs that a record holds itself. Those of the PREVIEW and of its decision have 256 KiB each, also for
+the facts about every path and word."""
 
 LINE_MAX = 256
 """Characters of a name: channel, server, tool, purpose, handle."""
@@ -402,7 +408,20 @@ def bind_inputs(intent: Intent, inputs: Mapping[str, Any]) -> dict[str, Any]:
         raise _refuse(f"inputs.{error.message}") from error
     if size > INPUTS_MAX:
         raise _refuse(f"inputs is larger than {INPUTS_MAX} bytes")
+    # Only long texts are stored apart from a record, and so have room.
+    if size > SHORT_INPUTS_MAX and len(canonical_json(move_large_texts({"arguments": bound})[0])) > SHORT_INPUTS_MAX:
+        raise _refuse(f"inputs has more than {SHORT_INPUTS_MAX} bytes in texts of at most {INLINE_MAX} bytes each")
+    # In a record it would stand for a value of the ledger, which the agent has never sent.
+    if _has_reference(bound):
+        raise _refuse("inputs holds an object that has the form of a reference to a stored value: {'blob': {...}}")
     return bound
+
+
+def _has_reference(value: Any) -> bool:
+    """Whether a value has an object whose only key is `blob`, with another object behind it."""
+    if isinstance(value, dict):
+        return (len(value) == 1 and isinstance(value.get("blob"), dict)) or any(map(_has_reference, value.values()))
+    return isinstance(value, list) and any(map(_has_reference, value))
 
 
 def read_inputs(call: IntentCall, inputs: Mapping[str, Any]) -> ActInputs:

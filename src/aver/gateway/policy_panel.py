@@ -13,8 +13,8 @@ A refusal of both is also the gate's own decision. So its record can be made aga
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -34,8 +34,8 @@ from aver.gateway.policy_server import (
     read_bits,
     read_patch,
 )
-from aver.gateway.proof.attestation import Attestation, PolicyKeys, check_attestation, read_attestation
-from aver.gateway.proof.evidence import PolicyBits, Share
+from aver.gateway.proof.attestation import Attestation, PolicyKeys, check_attestation, find_binding_problem
+from aver.gateway.proof.evidence import PolicyBits, Share, join_shares
 from aver.gateway.proof.patch import NOOP, SanitizePatch
 from aver.gateway.request import BoundRequest
 from aver.keys.statement import Statement
@@ -87,9 +87,10 @@ class RemotePolicyServer:
         answer = self._link.post("/evaluate", question.to_dict())
         if answer.keys() != {"share", "attestation"}:
             raise Unavailable(f"policy server {self._server_id} gave no answer that can be used")
-        check_attestation(answer["attestation"], self._server_id, self._keys.of(self._server_id))
+        statement = Statement.from_dict(answer["attestation"], f"the attestation of policy:{self._server_id}")
+        attested = check_attestation(statement, self._server_id, self._keys.of(self._server_id))
         share = None if answer["share"] is None else Share.parse(answer["share"])
-        return PolicyEvaluation(share, Statement.from_dict(answer["attestation"]))
+        return PolicyEvaluation(share, statement, attested)
 
 
 class PolicyPanel:
@@ -126,10 +127,10 @@ class PolicyPanel:
             attestations=tuple(answer.attestation for answer in answers if isinstance(answer, PolicyEvaluation)),
         )
         try:
-            first, second = (_require_answer(answer, question) for answer in answers)
+            first, second = (_require_answer(answer, question, server_id) for server_id, answer in enumerate(answers))
         except AverError as error:
             self.answer = replace(refusal, reason_code=POLICY_UNAVAILABLE, detail=error.message)
-            return build_refusal(action.digest, gate, gate_id or "", f"no policy decision: {error.message}")
+            return build_refusal(action.digest, gate, gate_id or "", f"no policy decision: {error}")
         own = answers[0].decision if isinstance(answers[0], PolicyEvaluation) else None
         decision = own or decide(action, facts, inputs.apply_to(gate), gate_id=gate_id, effects=effects)
         if gate_id and decision.gate_id != gate_id:
@@ -149,10 +150,16 @@ class PolicyPanel:
                 debug("gateway", "a policy server gave no answer: %s", error.message)
                 return error
 
-        if not any(isinstance(server, RemotePolicyServer) for server in self._servers):
-            return [ask(server) for server in self._servers]
-        with ThreadPoolExecutor(len(self._servers)) as pool:  # Both at once: each answer takes a round trip.
-            return list(pool.map(ask, self._servers))
+        first, second = self._servers
+        if not isinstance(second, RemotePolicyServer):
+            return [ask(first), ask(second)]
+        # Both at once: each answer takes a round trip. A pool that outlives the act would not outlive a fork.
+        answers: list[PolicyEvaluation | AverError] = []
+        thread = threading.Thread(target=lambda: answers.append(ask(second)), name="aver-policy", daemon=True)
+        thread.start()
+        own = ask(first)
+        thread.join()
+        return [own, *(answers or [Unavailable("asking a policy server failed", advice="look at the log")])]
 
     def _join(
         self,
@@ -164,7 +171,7 @@ class PolicyPanel:
     ) -> PanelAnswer:
         """Make one answer of two that can be used. `refusal` is the answer if they do not both allow the same."""
         shares = [answer.share for answer in answers if isinstance(answer, PolicyEvaluation)]
-        if first.bits != second.bits:
+        if (first.bits, first.rules) != (second.bits, second.rules):
             return replace(refusal, detail="servers_disagree: the two policy servers decided differently")
         bits = read_bits(decision, self._request.intent_id)
         if shares[0] is None or shares[1] is None or bits is None:
@@ -172,18 +179,23 @@ class PolicyPanel:
             code = wanted if wanted in load_reason_codes() else POLICY_DENY
             reasons = "; ".join(decision.shown_reasons) or "; ".join(first.reasons)
             return replace(refusal, reason_code=code, detail=reasons)
-        if bits != first.bits:
+        if bits != first.bits or first.rules != (() if decision.policy is None else decision.policy.rules):
             return replace(refusal, detail="servers_disagree: the gateway decided differently from both policy servers")
+        # The executor would refuse shares that say something else. So no PREVIEW promises that they can be committed.
+        joined, names = join_shares(shares[0], shares[1]), shares[0].outputs.keys() | shares[1].outputs.keys()
+        if joined.keys() != names or not bits.outputs.items() <= joined.items():
+            return replace(refusal, detail="servers_disagree: the two shares give another decision than both attest")
         code = "REQUIRE_CONFIRM" if bits.need_confirm else "ALLOW"
         return replace(refusal, reason_code=code, shares=(shares[0], shares[1]), bits=bits, patch=read_patch(decision))
 
 
-def _require_answer(answer: PolicyEvaluation | AverError, question: EvaluationQuestion) -> Attestation:
+def _require_answer(answer: PolicyEvaluation | AverError, question: EvaluationQuestion, server_id: int) -> Attestation:
     """Return the attestation in an answer that fits the question. Raises `Unavailable` or what the server raised."""
     if isinstance(answer, AverError):
         raise answer
-    statement_by = answer.attestation.content.get("server_id")
-    _, attestation = read_attestation(answer.attestation, statement_by if statement_by in (0, 1) else 0)
+    attestation = answer.attested
+    if attestation.server_id != server_id:
+        raise Unavailable(f"policy server {server_id} answered in the name of another")
     wanted = (question.action_id, question.request.sha256, question.inputs.digest)
     if (attestation.action_id, attestation.request_sha256, attestation.facts_sha256) != wanted:
         raise Unavailable(f"policy server {attestation.server_id} answered another question")
@@ -194,4 +206,6 @@ def _require_answer(answer: PolicyEvaluation | AverError, question: EvaluationQu
         )
     if (answer.share is None) != (attestation.allow_pre == 0):
         raise Unavailable(f"policy server {attestation.server_id} contradicts itself")
+    if answer.share is not None and (words := find_binding_problem(attestation, answer.share)):
+        raise Unavailable(f"policy server {attestation.server_id} contradicts itself: {words}")
     return attestation

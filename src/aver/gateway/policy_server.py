@@ -7,7 +7,8 @@ There are two of them, with keys of their own. The gateway gathers the facts onc
 A server answers {"share", "attestation"}. It refuses, with a signed refusal and no share, unless
 
 1. the question is about its own program: the same rules, settings and tables;
-2. the action is the one that follows from the request (`aver.gateway.gated_action`);
+2. the action is the one that follows from the request (`aver.gateway.gated_action`), and the facts declare of its tool
+   no other effects than this server's own program does;
 3. `gate.decide` lets it pass, or leaves it to a person;
 4. the patch that the rules want can be applied to this intent.
 
@@ -30,9 +31,15 @@ from aver.gate.decide import Gate, decide
 from aver.gate.decision import Decision
 from aver.gate.effects.effects import Effects
 from aver.gate.facts.decision_inputs import DecisionInputs
+from aver.gate.own_tools import find_declaration
 from aver.gate.program import program_digest
 from aver.gateway.gated_action import build_action
-from aver.gateway.proof.attestation import build_attestation, build_refusal_attestation, sign_attestation
+from aver.gateway.proof.attestation import (
+    Attestation,
+    build_attestation,
+    build_refusal_attestation,
+    sign_attestation,
+)
 from aver.gateway.proof.evidence import TAG_BYTES, PolicyBits, Share, build_share
 from aver.gateway.proof.patch import NOOP, SanitizePatch, is_applicable, parse_patch
 from aver.gateway.request import BoundRequest
@@ -99,6 +106,8 @@ class PolicyEvaluation:
 
     share: Share | None
     attestation: Statement
+    attested: Attestation
+    """The content of the attestation."""
     decision: Decision | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,6 +161,9 @@ class PolicyServer:
         if question.program_id != program_id:  # 1.
             words = f"the question is for the program {question.program_id[:80]}, and this server runs {program_id}"
             return self._refuse(question, program_id, facts_sha256, None, (words,))
+        if dict(question.inputs.facts.declared) != find_declaration(own.tools, question.action.tool, own.known):  # 2.
+            words = "the facts declare other effects of the tool than the program of this server"
+            return self._refuse(question, program_id, facts_sha256, None, (words,))
         # 3. With the state and the answers of the history in the question, so that both servers decide alike.
         decision = decide(question.action, question.inputs.facts, question.inputs.apply_to(own), effects=effects)
         reasons = _mask_reasons(question.action, decision)
@@ -173,7 +185,7 @@ class PolicyServer:
         )
         rules = () if decision.policy is None else decision.policy.rules
         attestation = build_attestation(share, bits, facts_sha256=facts_sha256, rules=rules, reasons=reasons)
-        return PolicyEvaluation(share, sign_attestation(attestation, self._signer), decision)
+        return PolicyEvaluation(share, sign_attestation(attestation, self._signer), attestation, decision)
 
     def _refuse(
         self,
@@ -195,7 +207,7 @@ class PolicyServer:
             reasons=reasons,
             ts=int(self._clock()),
         )
-        return PolicyEvaluation(None, sign_attestation(attestation, self._signer), decision)
+        return PolicyEvaluation(None, sign_attestation(attestation, self._signer), attestation, decision)
 
     def answer(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a question that came over a socket. Raises `BadInput` or `Refused` for one that is malformed."""

@@ -146,7 +146,8 @@ def choose_call(decision: Decision, action: Action, settings: HookSettings) -> C
     return ChosenAnswer(choose_answer(decision, settings), confined)
 
 
-_WORKSPACE_EFFECTS = frozenset({"read", "write"})
+_WORKSPACE_EFFECTS = frozenset({"read", "write", "create", "seen"})
+"""Reading and writing, and what is said beside `write` of a new file (`gate.effects.shown_changes`)."""
 
 
 def is_fully_understood(decision: Decision) -> bool:

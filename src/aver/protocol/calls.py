@@ -176,27 +176,24 @@ def begin_call(
     Raises `EventRefused` where the trace does not admit the start, and `Refused` with `APPROVAL_PENDING` where a person
     must approve first. Then nothing is sealed in the trace.
     """
-    session.catch_up()
-    fold = session.fold
-    intent = fold.find(fold.intents, intent_id, "intent")
-    masked = mask_call(intent.tool, arguments)
-    if digest_json({"tool": intent.tool, "arguments": masked.arguments}) != intent.input_sha256:
-        raise EventRefused("EVIDENCE_INVALID", "these are not the arguments of the intent", place="arguments")
     _check_time_budget(session)
     # 1. The fold judges a start that names no decision yet, so that the gate is not asked in vain.
-    approval = find_approval(fold, intent)
-    refs = {"intent": intent.id, **({"review": approval} if approval else {})}
-    probe = _build_start(session, intent.tool, masked, WorkspaceState())
-    fold.next_state(
-        Event(
+    with session.hold_fold() as fold:
+        intent = fold.find(fold.intents, intent_id, "intent")
+        masked = mask_call(intent.tool, arguments)
+        if digest_json({"tool": intent.tool, "arguments": masked.arguments}) != intent.input_sha256:
+            raise EventRefused("EVIDENCE_INVALID", "these are not the arguments of the intent", place="arguments")
+        approval = find_approval(fold, intent)
+        refs = {"intent": intent.id, **({"review": approval} if approval else {})}
+        probe = Event(
             trace=session.trace,
             name=_START,
             role="executor",
             agent=agent,
-            payload=probe,
+            payload=_build_start(session, intent.tool, masked, WorkspaceState()),
             refs={**refs, "decision": intent.id},
         )
-    )
+        fold.next_state(probe)
     # 2. The gate.
     answer = _ask_gate(session, agent, intent, call, wait)
     if not answer.allows:

@@ -136,8 +136,8 @@ class ExecutorHandle(RoleHandle):
         first and nobody waits, this raises `Refused` with `APPROVAL_PENDING`, and the intent can be run again.
         """
         runner, session = self._runner(), self.session
-        session.catch_up()
-        standing = session.fold.find(session.fold.intents, intent, "intent")
+        with session.hold_fold() as fold:
+            standing = fold.find(fold.intents, intent, "intent")
         arguments = session.find_arguments(standing)
         begun = begin_call(session, self.agent, intent, arguments, runner.describe(standing.tool, arguments))
         if isinstance(begun, Event):
@@ -182,8 +182,9 @@ class ExecutorHandle(RoleHandle):
 
     def conclude(self, text: str, *, unmet: Iterable[str] = ()) -> Event:
         """Sign the final statement: every claim with its standing, and what was not met."""
-        self.session.catch_up()
-        payload = {"text": text, "claims": self.session.fold.list_claims(), "unmet": list(unmet)}
+        with self.session.hold_fold() as fold:
+            claims = fold.list_claims()
+        payload = {"text": text, "claims": claims, "unmet": list(unmet)}
         return self._say("final_statement_signed", payload)
 
     def under(self, proposal: str) -> UnderProposal:
@@ -198,9 +199,10 @@ class ExecutorHandle(RoleHandle):
         return self.session.tools
 
     def _find_last_proposal(self) -> str:
-        for intent in reversed(self.session.fold.intents.values()):
-            if intent.end is not None:
-                return intent.proposal
+        with self.session.hold_fold() as fold:
+            for intent in reversed(fold.intents.values()):
+                if intent.end is not None:
+                    return intent.proposal
         raise EventRefused("STATE_VIOLATION", "no call of this trace has ended", place="proposal")
 
 

@@ -26,7 +26,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -170,11 +171,17 @@ class ProtocolSession:
         with self._lock:
             self._read_on()
 
-    def view(self, agent: str) -> View:
-        """Return what a participant sees now, and what it may say. Raises `NotFound` for anybody else."""
+    @contextmanager
+    def hold_fold(self) -> Iterator[ProtocolTrace]:
+        """Give the fold up to the present head. While the context lasts, no other thread of this session changes it."""
         with self._lock:
             self._read_on()
-            return build_view(self.fold, self.find_participant(agent))
+            yield self.fold
+
+    def view(self, agent: str) -> View:
+        """Return what a participant sees now, and what it may say. Raises `NotFound` for anybody else."""
+        with self.hold_fold() as fold:
+            return build_view(fold, self.find_participant(agent))
 
     def find_participant(self, agent: str) -> Participant:
         """Return the participant of this name. Raises `NotFound`."""

@@ -43,7 +43,7 @@ from aver.keys.statement import Statement
 from aver.protocol.bounds import Bounds
 from aver.protocol.events import FINAL_STATES, FORMS, OPERATOR, Event, check_refs
 from aver.protocol.rules import claims, end, participants, work
-from aver.protocol.rules.step import EventRefused, TraceStep
+from aver.protocol.rules.step import EventRefused, FoldStep
 from aver.protocol.standings import (
     ChallengeStanding,
     ClaimStanding,
@@ -96,7 +96,7 @@ _STATEMENTS: Mapping[str, tuple[str, ...]] = {
 }
 """The purposes of the statements that an event may have beside it, besides a contribution. Others have none."""
 
-_RULES: Mapping[str, Callable[[ProtocolTrace, Event], TraceStep]] = {
+_RULES: Mapping[str, Callable[[ProtocolTrace, Event], FoldStep]] = {
     "session_initialized": participants.judge_session_initialized,
     "participant_joined": participants.judge_participant_joined,
     "proposal_created": work.judge_proposal_created,
@@ -237,7 +237,7 @@ class ProtocolTrace:
         if self.is_over:
             self.ended = event.at
 
-    def _judge(self, event: Event) -> TraceStep:
+    def _judge(self, event: Event) -> FoldStep:
         if event.trace != self.trace:
             raise EventRefused("REPLAY", f"the event is of the trace {event.trace[:80]}", place="trace")
         if event.id in self._names:

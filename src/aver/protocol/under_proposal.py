@@ -135,8 +135,6 @@ class UnderProposal:
 
     def _find_open_intent(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """Return an own intent for the same call that was not begun yet; None if there is none."""
-        session = self._executor.session
-        session.catch_up()
         digest = _digest_call(tool, arguments)
 
         def is_same(intent: IntentStanding) -> bool:
@@ -144,9 +142,10 @@ class UnderProposal:
                 intent.input_sha256 == digest and intent.start is None and intent.end is None
             )
 
-        # Only those that may still start are looked at: the past of a trace may be long.
-        waiting = (session.fold.intents[found] for found in session.fold.open_intents)
-        return next((intent.id for intent in waiting if is_same(intent)), None)
+        with self._executor.session.hold_fold() as fold:
+            # Only those that may still start are looked at: the past of a trace may be long.
+            waiting = (fold.intents[found] for found in fold.open_intents)
+            return next((intent.id for intent in waiting if is_same(intent)), None)
 
 
 def _digest_call(tool: str, arguments: Mapping[str, Any]) -> str:

@@ -8,7 +8,8 @@ A request is judged in this order, and the first refusal is the answer:
 
 1. `Host` and `Origin` (421, 403), see `aver.serving.guard`; a header `Aver-…` that comes twice (400).
 2. Who makes it: `identify` (401).
-3. The route: 404, or 405 with the methods that the path has. `GET /health` is there always.
+3. The route: 404, or 405 with the methods that the path has. `GET /health` is there always. It checks no signature, so
+   a client that is known by nothing else gets 401 there.
 4. The body: too large (413), not JSON by Aver's strict reader (400).
 
 The route's function decides all else, and its answer is sent with the status 200. A `BadInput` that it raises becomes
@@ -129,8 +130,10 @@ class _Routes:
             raise BadRequest(NO_TOKEN)
         return Peer(uid, client, str(listener.address)), headers
 
-    def find_handler(self, head: RequestHead) -> Handler:
+    def find_handler(self, head: RequestHead, peer: Peer) -> Handler:
         """Step 3. Raises `BadRequest`."""
+        if (head.method, head.target) == HEALTH and not peer.client:
+            raise BadRequest(NO_TOKEN)
         handler = self._handlers.get((head.method, head.target))
         if handler is not None:
             return handler
@@ -332,8 +335,9 @@ class _PartConnection:
     def _serve_request(self, head: RequestHead, uid: int | None) -> bool:
         """Answer one request. Returns whether another one may follow."""
         peer, headers = self._routes.examine_head(head, uid, self._listener)
-        self.identified = True
-        handler = self._routes.find_handler(head)
+        # A client whose signature a route has still to check may be anybody.
+        self.identified = self.identified or bool(peer.client)
+        handler = self._routes.find_handler(head, peer)
         body = self._wire.read_body()
         # From here on the request is carried out: before, the server may close the connection at any time.
         with self._server._hold_place(self) as is_kept:

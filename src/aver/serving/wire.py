@@ -103,6 +103,9 @@ class ServerConnection:
         # h11 holds a head to the limit only as long as its end is missing.
         if len(event.target) + sum(len(name) + len(value) for name, value in headers) > HEAD_MAX:
             raise BadRequest(HttpRefusal(431, "the head is too large"))
+        # h11 obeys the second and drops the first. A forwarder that obeys the first would see other requests than we.
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:
+            raise BadRequest(HttpRefusal(400, "the body has two lengths"))
         return RequestHead(event.method.decode("ascii"), event.target.decode("ascii"), headers)
 
     def _wait_for_first_byte(self, seconds: float) -> bool:

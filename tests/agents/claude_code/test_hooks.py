@@ -72,8 +72,10 @@ def test_a_pass_is_allowed_only_where_that_was_chosen_and_all_of_it_is_understoo
     assert decision(fire("claude-code", "PreToolUse", inside))["permissionDecision"] == "allow"
     todo = asked(workspace, "TodoWrite", todos=[])
     assert decision(fire("claude-code", "PreToolUse", todo))["permissionDecision"] == "leave"
+    new = asked(workspace, "Write", file_path=f"{workspace}/new.txt", content="one\n")
+    assert decision(fire("claude-code", "PreToolUse", new))["permissionDecision"] == "allow"
     answers = [record["outcome"]["result"]["answer"] for record in sealed(f"gate.{SESSION}")]
-    assert answers == ["allow", "leave"]
+    assert answers == ["allow", "leave", "allow"]
 
 
 @pytest.mark.parametrize("is_listed", [True, False])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
@@ -394,6 +395,7 @@ def as_nobody(work: Callable[[], str]) -> str:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(60)  # A child that hangs must not hang the tests.
         said = "crashed"
         try:
             os.setgroups([])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ def at_once(*works: Callable[[Ledger], str]) -> list[str]:
     for work in works:
         reader, writer = os.pipe()
         if os.fork() == 0:
+            signal.alarm(60)  # A child that hangs must not hang the tests.
             said = "crashed"
             try:
                 os.close(go)

@@ -101,3 +101,86 @@ ORDINARY = (
 @for_each(ORDINARY)
 def test_ordinary_arithmetic_is_clear(command: str) -> None:
     assert in_shop(command).unclear == ()
+
+
+KEPT = (
+    "echo $((x))",
+    "echo $((x + 1))",
+    "((x))",
+    "((y = x))",
+    "((x++))",
+    "let y=x",
+    "let 'y = x + 1'",
+    "echo $((x)); x=1",
+    "(x=1); echo $((x))",
+    "x=1 | cat; echo $((x))",
+    "false && x=1; echo $((x))",
+    "if false; then x=1; fi; echo $((x))",
+    "f() { x=1; }; echo $((x))",
+    "x=1 true; echo $((x))",
+    "x+=1; echo $((x))",
+    "y=$x; echo $((y))",
+    "y=${x:-1}; echo $((y))",
+    "[[ $x -eq 1 ]]",
+    "[[ x -eq 1 ]]",
+    "a=(1 2); echo ${a[x]}",
+    "a=(1 2); echo ${a[$x]}",
+    "a[x]=1",
+    "s=abc; echo ${s:x:1}",
+    "for ((i = 0; i < x; i++)); do :; done",
+    "cat <<E\n$((x))\nE",
+    "for y in 1; do echo $((x)); done",
+)
+
+
+@for_each(KEPT)
+def test_a_variable_of_an_earlier_command_is_unclear(command: str) -> None:
+    """A shell that keeps its variables may hold a text in it that an earlier command has read."""
+    assert "dynamic-code" in {part.code for part in in_shop(command).unclear}
+
+
+@pytest.mark.parametrize("command", [case for case in KEPT if case != "s=abc; echo ${s:x:1}"])
+def test_a_real_shell_runs_what_the_variable_holds(command: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("a[$(>ran)]\n")
+    kept = f"x=$(cat notes.txt)\n{command}"
+    subprocess.run(["bash", "-c", kept], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert (tmp_path / "ran").exists()
+
+
+REPLACED = (
+    "RANDOM=$(cat notes.txt)",
+    "RANDOM='a[$(touch ran)]'",
+    "SECONDS=$x",
+    "unset RANDOM",
+    "read RANDOM < notes.txt",
+    "for RANDOM in a; do :; done",
+    "declare LINENO=x",
+    "printf -v RANDOM x",
+    "printf -vRANDOM x",
+    "command unset RANDOM",
+)
+
+
+@for_each(REPLACED)
+def test_the_numbers_of_the_shell_stay_its_own(command: str) -> None:
+    """`$((RANDOM % 10))` is ordinary. So no earlier command may give it another value."""
+    assert "dynamic-code" in {part.code for part in in_shop(command).unclear}
+
+
+SET_BEFORE = (
+    "x=1; echo $((x + 1))",
+    "cd src && n=$(wc -l < a.py) && echo $((n + 1))",
+    "if true; then n=1; else n=2; fi; echo $((n))",
+    "n=0; while read -r line; do n=$((n + 1)); done < notes.txt; echo $n",
+    "f() { local n=3; echo $((n)); }; f",
+    "declare -A m; m[foo]=1; echo ${m[foo]}",
+    "i=0; a[i]=1; a[$i]=2; ((i += 1))",
+    "SECONDS=0; sleep 1; echo $((SECONDS))",
+    "for n in 1 2; do ((m = n + 1)); echo $((m * 0xff + 16#ff)); done",
+    "echo $(( $(date +%s) % 7 ))",
+)
+
+
+@for_each(SET_BEFORE)
+def test_a_variable_that_the_script_sets_before_is_clear(command: str) -> None:
+    assert in_shop(command).unclear == ()

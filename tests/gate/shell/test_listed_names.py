@@ -64,7 +64,6 @@ def test_contents_and_secrets_ask() -> None:
         "find ~/.config/app -exec rm {} +",
         "ls ~/.config/app > ~/.config/app/x",
         "ls --frobnicate ~/.config/app",
-        "ls $X",
         "find $X -name a",
         'find "$X" -name a',
         "cat ~/.claude/projects/p/1.jsonl",

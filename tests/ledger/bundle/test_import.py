@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from contextlib import closing
 from hashlib import sha256
@@ -255,6 +256,7 @@ def test_an_import_that_dies_half_way_is_repeated(bundle: Path, other: Ledger) -
     """A real process, killed inside the second chain's transaction."""
     child = os.fork()
     if child == 0:
+        signal.alarm(60)  # A child that hangs must not hang the tests.
         try:
             with other.store.transaction() as transaction:
                 kind = type(transaction)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -330,6 +331,7 @@ def test_a_drop_that_dies_half_way_leaves_everything(other: Ledger, client: str)
     before = other.heads()
     child = os.fork()
     if child == 0:
+        signal.alarm(60)  # A child that hangs must not hang the tests.
         try:
             with other.store.transaction() as transaction:
                 kind = type(transaction)

@@ -34,7 +34,8 @@ for _number, (_programs, _needles, _source, _before) in enumerate(rules_table.CO
         _BY_NEEDLE.setdefault(_needle, {}).update(dict.fromkeys(_programs))
 
 _OPTIONS = tuple(needle for needle in _BY_NEEDLE if len(needle) == 2 and needle[0] == "-")
-_LITERALS = tuple(needle for needle in _BY_NEEDLE if needle not in _OPTIONS)
+_LITERALS = tuple(needle for needle in _BY_NEEDLE if needle not in _OPTIONS and "pass" not in needle)
+_PASS_LITERALS = tuple(needle for needle in _BY_NEEDLE if "pass" in needle)
 # An option begins a word. JSON may have written a quote or an escape before it. The hyphen comes first in the pattern,
 # because a pattern that begins with a character is searched fast.
 _OPTION = lazy_pattern(
@@ -57,7 +58,9 @@ _REST = lazy_pattern(
 def may_give_password(text: str) -> bool:
     """Whether a text, or a value written as JSON, may contain a command that is given a password. A fast test."""
     needles = set(_OPTION.findall(text))
-    needles.update(needle for needle in _LITERALS if needle in text)
+    needles.update([needle for needle in _LITERALS if needle in text])
+    if "pass" in text:
+        needles.update([needle for needle in _PASS_LITERALS if needle in text])
     return any(_has_program(text, program) for needle in needles for program in _BY_NEEDLE[needle])
 
 

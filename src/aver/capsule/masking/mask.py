@@ -128,7 +128,7 @@ def mask(value: Any) -> Masked:
 
 def mask_part(value: Any, found: set[str]) -> Masked:
     """Mask one part of a record. `found` receives its secrets, which other parts may repeat. Never store it."""
-    run, _ = _begin_run({"": value})
+    run = _MaskingRun(Counter(), set()).narrow_to([value])
     if not (run.forms or run.others):
         return Masked(value, {})  # No rule can apply to it.
     masked = _mask_value(value, run, 0)
@@ -154,15 +154,15 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = (), found: Iterable[st
     left_alone = {name: environment.pop(name) for name in (BLOCK_KEY, *opaque) if name in environment}
     content["context"]["environment"] = environment
     # The keys of a section are those of the model, and none of them sounds secret. So only its values are searched.
-    run, texts = _begin_run(
-        {
-            name: [value for key, value in content[name].items() if value and key not in _UNMASKED_FIELDS.get(name, ())]
-            for name in SECTIONS
-        }
-    )
+    searched = {
+        name: [value for key, value in content[name].items() if value and key not in _UNMASKED_FIELDS.get(name, ())]
+        for name in SECTIONS
+    }
+    run = _MaskingRun(Counter(), set()).narrow_to(list(searched.values()))
     run.found.update(found)
-    for name, text in texts.items():
-        part = run if text is None else run.narrow(text)
+    # Nearly every record ends here: the search of the whole has found that no rule can apply.
+    for name, values in searched.items() if run.forms or run.others else ():
+        part = run.narrow_to(values)
         if part.forms or part.others:
             left = {key: content[name][key] for key in _UNMASKED_FIELDS.get(name, ())}
             content[name] = {**_mask_value(content[name], part, 1), **left}
@@ -172,8 +172,9 @@ def mask_draft(draft: Capsule, *, opaque: Iterable[str] = (), found: Iterable[st
             content[name] = {**section, **left}
     # A draft that was masked before keeps the counts of its note.
     by_rule = before.get("by_rule") if isinstance(before, dict) else None
-    counted = by_rule.items() if isinstance(by_rule, dict) else ()
-    counts = run.counts + Counter({str(rule): count for rule, count in counted if type(count) is int})
+    counts = run.counts
+    if isinstance(by_rule, dict):
+        counts = counts + Counter({str(rule): count for rule, count in by_rule.items() if type(count) is int})
     environment = {**content["context"]["environment"], **left_alone, NOTE_KEY: masking_note(counts)}
     if not run.counts:
         return replace(draft, context=replace(draft.context, environment=environment))
@@ -208,10 +209,12 @@ class _MaskingRun(NamedTuple):
             self.found.add(secret)
         return f"{MASK_START}{rule}]"
 
-    def narrow(self, text: str) -> _MaskingRun:
-        """The same run, with only those of its rules that may apply to a value that is written as this JSON."""
-        if not (self.forms or self.others):
-            return self
+    def narrow_to(self, values: list[Any]) -> _MaskingRun:
+        """The same run, with only those of its rules that may apply to these values."""
+        try:
+            text = orjson.dumps(values).decode("utf-8")
+        except TypeError:
+            return self  # Values that are not JSON cannot be searched beforehand: every rule is tried.
         names = self.names and may_name_secret(text.lower())
         commands = self.commands and may_give_password(text)
         others = names or commands or (self.others and _may_hold_url_or_key(text))
@@ -224,23 +227,9 @@ class _MaskingRun(NamedTuple):
         return _MaskingRun(self.counts, self.found)
 
 
-def _begin_run(values: Mapping[str, Any]) -> tuple[_MaskingRun, dict[str, str | None]]:
-    """Start a run. Also returns each value as JSON, to be searched for needles, or None if it is not JSON."""
-    texts: dict[str, str | None] = {}
-    for name, value in values.items():
-        try:
-            texts[name] = orjson.dumps(value).decode("utf-8")
-        except TypeError:
-            texts[name] = None
-    run = _MaskingRun(Counter(), set())
-    written = [text for text in texts.values() if text is not None]
-    # A value that is not JSON cannot be searched beforehand: every rule is tried.
-    return (run if len(written) < len(texts) else run.narrow("\n".join(written))), texts
-
-
 def _may_hold_url_or_key(text: str) -> bool:
     """Whether JSON may hold the password of a URL or a private key."""
-    return ("://" in text and "@" in text) or '"kty"' in text or any(mark in text for mark in PRIVATE_KEY_MARKS)
+    return ("@" in text and "://" in text) or '"kty"' in text or any(mark in text for mark in PRIVATE_KEY_MARKS)
 
 
 def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:

@@ -52,7 +52,8 @@ _COUNTED_TOKEN_WORDS = _word_set(
 _NEEDLES = ("key", "secret", "auth", "cookie", "credential", "connection", "mnemonic", "phrase", "otp")
 _GUARDED_NEEDLES = (("wd", ("pwd", "pswd")), ("cv", ("cvv", "cvc")), ("j", ("jwt",)))
 """More needles. Those of a group are looked for only where their guard is, which all of them contain."""
-_ORDINARY_PASS = ("passed", "passes", "passing")
+_NOT_PASSED = lazy_pattern(r"pass(?!ed|es|ing)")
+_SINGLE_TOKEN = lazy_pattern(r"token(?!s(?!taging))")
 
 
 def may_name_secret(lower: str) -> bool:
@@ -64,12 +65,13 @@ def may_name_secret(lower: str) -> bool:
             return True
     if "seed" in lower and "words" in lower:
         return True
-    if "pass" in lower and lower.count("pass") > sum(lower.count(word) for word in _ORDINARY_PASS):
+    # The patterns are compiled only where a text has the word: a hook reads one record.
+    if "pass" in lower and _NOT_PASSED.search(lower) is not None:
         return True
     # Agents' records count `tokens` everywhere; a single `token` may be a secret. `tokenstaging` contains both.
     if "token" not in lower:
         return False
-    if lower.count("token") > lower.count("tokens") or "tokenstaging" in lower:
+    if _SINGLE_TOKEN.search(lower) is not None:
         return True
     at = lower.find("tokens")
     while at != -1:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   aver export --out bundle                         export all chains and the meta chain
   aver export --out bundle claude-code.5d2e        export one chain
+  aver export --html --out site                    the same, with a page that shows and verifies it in a browser
   aver export --out bundle protocol.5d2e           export a trace, with the gate's decisions about its calls
   aver keys export --out keys.json                 then send this file by another channel than the bundle
   aver verify bundle --key keys.json               the receiver checks the bundle with this
@@ -29,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with-meta", action="store_true", help="include the meta chain when only some chains are exported"
     )
     parser.add_argument("--no-blobs", action="store_true", help="leave out large values")
+    parser.add_argument(
+        "--html", action="store_true", help="add the Explorer's page: open index.html, or put DIR on any web server"
+    )
     add_force(parser)
     add_ledger(parser)
     add_tenant(parser)
@@ -38,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger import open_ledger
     from aver.ledger.bundle import export_bundle
+    from aver.ledger.bundle.site import PAGE_FILE
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         done = export_bundle(
@@ -46,6 +51,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             chains=_with_decisions(given.chains, set(ledger.chains())) or None,
             with_meta=given.with_meta,
             blobs=not given.no_blobs,
+            html=given.html,
             force=given.force,
         )
         ring = ledger.keys.ring()
@@ -55,6 +61,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         return 0
     blobs = f", {plural(done.blobs, 'blob')}" if done.blobs else ""
     screen.print_line(f"wrote {done.path}: {plural(done.capsules, 'record')} in {plural(done.chains, 'chain')}{blobs}")
+    if given.html:
+        screen.print_line(f"open {done.path / PAGE_FILE} in a browser, or put the directory on any web server")
     if done.head_signed:
         screen.print_line(f"head.json states where these chains end, signed by the ledger's key {done.fingerprint}")
         screen.print_line("Give the verifier your public key in a file, by another channel than the bundle:")

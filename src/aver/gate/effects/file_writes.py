@@ -223,7 +223,9 @@ def _apply_sed(text: str, script: str) -> str | None:
 
 # --- the diff
 
-_INERT_ENDINGS = frozenset(["txt", "md", "markdown", "rst", "log", "out", "diff", "patch", "bak", "backup", "orig"])
+_INERT_ENDINGS = frozenset(
+    ["txt", "md", "markdown", "rst", "log", "out", "diff", "patch", "bak", "backup", "orig", "csv", "tsv"]
+)
 _REQUIREMENTS = lazy_pattern(r"(?:^|/)(?:requirements|constraints|cmakelists)", re.IGNORECASE)
 
 

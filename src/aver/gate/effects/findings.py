@@ -35,8 +35,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Collection, Mapping
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Literal
@@ -462,8 +462,35 @@ _LISTING_PROGRAMS = frozenset(
 """Programs that show names, sizes, kinds and dates of files, never their contents. Options by which they read a file
 have the verb `contents`, under which they are quoted by another name."""
 
+_NAME_PROGRAMS = _LISTING_PROGRAMS - {"wc", "file"}
+"""Those of them that never open a file. `ls .env` reads no secret."""
+
 LISTED_FILES = (("{}",), ("the files listed",))
 """The word that stands for the files that another program lists."""
+
+
+def drop_listed_secrets(effects: Collection[Effect]) -> tuple[Effect, ...]:
+    """Return the effects of a clear command, in which showing the name of a secret reads no secret: `ls -l .env`.
+
+    Nothing may read the files that the command lists. At home the names of secrets are kept to their owner.
+    """
+    if any(effect.words[-1:] in LISTED_FILES for effect in effects):
+        return tuple(effects)
+    shown = [
+        effect
+        for effect in effects
+        if "secret" in effect.classes
+        and effect.name in ("read", "secret")
+        and effect.where in ("workspace", "temporary", "tree")
+        and effect.words[0].rpartition("/")[2] in _NAME_PROGRAMS
+    ]
+    kept = [
+        replace(effect, classes=effect.classes - {"secret"}) if effect in shown else effect
+        for effect in effects
+        if effect not in shown or effect.name == "read"
+    ]
+    return tuple(dict.fromkeys(kept))
+
 
 _ENDLESS_DEVICES = frozenset(("/dev/zero", "/dev/random", "/dev/urandom"))
 _STREAM_PROGRAMS = frozenset(

@@ -55,7 +55,8 @@ _OUTPUT_TOOLS = frozenset(
     (
         *("go build", "go test", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "ld", "ar", "nasm"),
         *("cargo build", "cargo test", "cargo doc", "javac", "tsc", "esbuild", "protoc", "pytest", "py.test"),
-        *("jest", "vitest", "vite", "next", "nuxt", "astro", "vitepress"),
+        *("jest", "vitest", "vite", "next", "nuxt", "astro", "vitepress", "mkdocs"),
+        *("coverage html", "coverage xml", "coverage json", "coverage lcov", "cmake"),
     )
 )
 """Tools whose only writes are those of their output options: programs, objects, reports."""
@@ -81,7 +82,8 @@ _BUILD_TOOLS = frozenset(
         *("cargo build", "cargo b", "cargo test", "cargo t", "cargo check", "cargo c", "cargo clippy", "cargo bench"),
         *("cargo doc", "cargo d", "cargo nextest", "cargo fmt", "go build", "go test", "go vet"),
         *("staticcheck", "revive", "gosec", "errcheck", "ineffassign", "mypy", "dmypy"),
-        *("pylint", "flake8", "prettier", "coverage report"),
+        *("pylint", "flake8", "prettier", "coverage report", "coverage html", "coverage xml", "coverage json"),
+        *("coverage lcov", "coverage combine"),
         *("dotnet build", "dotnet test", "dotnet format", "swift build", "swift test"),
         *("rspec", "rubocop", "minitest", "phpunit", "phpstan", "psalm", "phpcs", "pest"),
         *("sphinx-build", "rollup", "tsup", "uvu", "standard"),
@@ -94,9 +96,9 @@ _TASKS_BY_TOOL: Mapping[str, frozenset[str]] = {
     for name, tasks in {
         "playwright": "test",
         "next": "build lint",
-        "nuxt": "build typecheck",
-        "vite": "build",
-        "astro": "build check",
+        "nuxt": "build typecheck dev",
+        "vite": "build dev serve preview",
+        "astro": "build check dev preview",
         "ng": "build test lint",
         "nx": "build test lint typecheck",
         "biome": "check lint format ci",
@@ -107,7 +109,7 @@ _TASKS_BY_TOOL: Mapping[str, frozenset[str]] = {
         "gulp": "test lint build",
         "vitepress": "build",
         "docusaurus": "build",
-        "mkdocs": "build",
+        "mkdocs": "build serve",
         "parcel": "build",
         "webpack": "build b bundle",
     }.items()
@@ -120,8 +122,31 @@ _TASKS_BY_SUBCOMMAND: Mapping[str, frozenset[str]] = {
 }
 """Subcommands whose own first operand is the task."""
 
-_DEFAULT_TASKS = frozenset(("webpack",))
-"""Tools of `_TASKS_BY_TOOL` that build if they are given no task."""
+_DEFAULT_TASKS = frozenset(("webpack", "vite"))
+"""Tools of `_TASKS_BY_TOOL` that build, or serve this machine, if they are given no task."""
+
+_INSTALLING_RUNNERS = frozenset(("tox", "nox", "pre-commit"))
+"""Tools that test or check in an environment of their own, and install there what settings of the workspace name."""
+
+_RUN_WORDS = frozenset(
+    (
+        "run",
+        "r",
+        "p",
+        "run-parallel",
+        "-p",
+        "auto",
+        "-q",
+        "-v",
+        "-vv",
+        "--parallel",
+        "-R",
+        "--reuse-existing-virtualenvs",
+    )
+)
+_PRE_COMMIT_WORD = lazy_pattern(r"-a|-v|--all-files|--verbose|--show-diff-on-failure|--color=\w+|\w[\w-]*")
+_PYTHON_TASK = lazy_pattern(r"(?:py|pypy|python)[0-9.]*")
+_PYTHON_PART = lazy_pattern(r"\b(?:py|pypy|python)[0-9.]+\b|(?<=-)[0-9.]+\b")
 
 _SCRIPT_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 """Tools that run a script by name: `npm run build`."""
@@ -144,6 +169,7 @@ _TASKS = frozenset(
         *("spelling", "bench", "benchmark", "eslint", "prettier", "mypy", "ruff", "vet", "clippy", "tsc", "e2e"),
         *("unittest", "unittests", "doctest", "black", "isort", "flake8", "pylint", "pytest", "jest", "vitest"),
         *("stylelint", "golint", "codespell", "shellcheck", "typing", "bundle", "spec", "specs", "html"),
+        *("generate", "codegen", "proto", "protos"),
     )
 )
 _QUALIFIERS = frozenset(
@@ -155,6 +181,27 @@ _QUALIFIERS = frozenset(
     )
 )
 """Further parts of the name of a task, as in `test:fast` and `build-prod`."""
+
+_CMAKE_WORD = lazy_pattern(r"-[BSGD].*|-Wno-dev|-Wdev|--fresh|--preset=?|(?!-).*", re.DOTALL)
+_CTEST_WORD = lazy_pattern(
+    r"--test-dir(?:=.*)?|--output-on-failure|--progress|--verbose|--no-tests=\w+|--schedule-random|--parallel|-[VjCREL]\d*|-VV"
+    r"|--(?:timeout|build-config|tests-regex|label-regex)(?:=.*)?|(?!-).*",
+    re.DOTALL,
+)
+_MONOREPO_OPTION = lazy_pattern(
+    r"--(?:filter|scope|ignore|since|concurrency|output-logs|log-order)=[\w@/.*!^{}\[\]-]+"
+    r"|--(?:force|continue|no-cache|stream|parallel|no-bail|sort|no-sort)"
+)
+_COVERAGE_OPTION = lazy_pattern(
+    r"-[paL]+|--(?:branch|append|parallel-mode|timid)|--(?:source|source-pkg|omit|include|concurrency|context)=.*",
+    re.DOTALL,
+)
+_TEST_WORD = lazy_pattern(r"-[qvxslrfb]+|-ra|--tb=\w+|--maxfail=[0-9]+|discover|(?![-@])[\w./:\[\]-]+")
+"""Words that make the tools above do nothing but configure, test or measure the workspace."""
+
+_SERVER_TASKS = frozenset(("dev", "watch", "preview", "storybook"))
+"""Scripts of a package that build, and serve this machine or build again after each change. A goal of make with such a
+name mostly installs something."""
 
 _RISKY_OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("pytest", "py.test"), ("--past", "--tx", "--px", "--rsync", "--baset")),
@@ -285,8 +332,12 @@ def _name_effect(
     else:
         program = tool.partition(" ")[0]
         calls = [command for command in commands if command.program == program]
-        is_build = _are_calls_contained(tool, commands, roots, outputs) and (
+        is_contained = _are_calls_contained(tool, commands, roots, outputs)
+        if is_contained and tool in _INSTALLING_RUNNERS and all(map(_is_known_run, calls)):
+            return replace(effect, name="locked-install")
+        is_build = is_contained and (
             tool in _BUILD_TOOLS
+            or (tool == "coverage run" and all(_is_known_coverage_run(call) for call in calls))
             or _is_known_subcommand_task(tool, calls)
             or all(_is_known_task_call(call) for call in calls)
         )
@@ -340,6 +391,34 @@ def _are_calls_contained(
     return bool(calls)
 
 
+def _is_known_coverage_run(call: ResolvedCommand) -> bool:
+    """Whether a call of coverage runs the tests, with plain arguments: `coverage run -m pytest tests`."""
+    words = [word.value or "-?" for word in call.arguments]
+    if words[:1] != ["run"] or "-m" not in words:
+        return False
+    at = words.index("-m")
+    return (
+        all(map(_COVERAGE_OPTION.fullmatch, words[1:at]))
+        and words[at + 1 : at + 2] in (["pytest"], ["unittest"])
+        and all(map(_TEST_WORD.fullmatch, words[at + 2 :]))
+    )
+
+
+def _is_known_run(call: ResolvedCommand) -> bool:
+    """Whether a call of tox, nox or pre-commit names only known tasks, and no option that is not listed."""
+    words = [word.value or "?" for word in call.arguments]
+    if call.program == "pre-commit":
+        return words[:1] == ["run"] and all(_PRE_COMMIT_WORD.fullmatch(word) for word in words[1:])
+    names: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("-e", "-s", "--session", "--sessions"):
+            names += next(rest, "?").split(",")
+        elif word not in _RUN_WORDS:
+            return False
+    return all(_PYTHON_TASK.fullmatch(name) or is_task_name(_PYTHON_PART.sub("unit", name)) for name in names)
+
+
 def _is_known_subcommand_task(tool: str, calls: list[ResolvedCommand]) -> bool:
     """Whether each call names a known task right after the subcommand: `cargo hack test --each-feature`."""
     tasks = _TASKS_BY_SUBCOMMAND.get(tool, frozenset())
@@ -354,11 +433,20 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
     from aver.gate.shell.programs.tables import ROWS
 
     program = call.program or ""
+    arguments = [word.value or "" for word in call.arguments]
     if program == "cmake":
-        # Without a target, which could be `install`, and without options for the builder.
-        arguments = [word.value or "" for word in call.arguments]
-        options = ("-t", "--t")
-        return arguments[:1] == ["--build"] and not any(word == "--" or word.startswith(options) for word in arguments)
+        if arguments[:1] == ["--build"]:
+            # Without a target, which could be `install`, and without options for the builder.
+            return not any(word == "--" or word.startswith(("-t", "--t")) for word in arguments)
+        # `cmake -S . -B build` runs the workspace's own description of its build.
+        return any(word.startswith("-B") for word in arguments) and all(map(_CMAKE_WORD.fullmatch, arguments))
+    if program == "ctest":
+        return all(map(_CTEST_WORD.fullmatch, arguments))
+    if program in ("turbo", "lerna"):
+        tasks = [word for word in arguments if not word.startswith("-")]
+        options = [word for word in arguments if word.startswith("-")]
+        tasks = tasks[1:] if tasks[:1] == ["run"] else tasks if program == "turbo" else []
+        return bool(tasks) and all(map(is_script_name, tasks)) and all(map(_MONOREPO_OPTION.fullmatch, options))
     if program in _SCRIPT_LISTS:
         given = read_arguments(parse_spec(ROWS[program]), call.arguments)
         listed = [word.value or "?" for word in given.operands]
@@ -384,7 +472,14 @@ def _is_known_task_call(call: ResolvedCommand) -> bool:
         return names[0] in _TASKS_BY_TOOL[program] if names else program in _DEFAULT_TASKS
     if names[:1] in (["run"], ["run-script"]):
         names = names[1:]
-    return bool(names) and is_task_name(names[0])
+    return bool(names) and is_script_name(names[0])
+
+
+def is_script_name(name: str) -> bool:
+    """Whether the name of a package's script says that it builds, tests, checks or serves this machine: `dev:web`."""
+    parts = [part for part in re.split(r"[:_-]+", name.lower()) if part]
+    serves = not _SERVER_TASKS.isdisjoint(parts) and _SERVER_TASKS.union(_TASKS, _QUALIFIERS).issuperset(parts)
+    return serves or is_task_name(name)
 
 
 def is_task_name(name: str) -> bool:

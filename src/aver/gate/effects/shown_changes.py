@@ -5,7 +5,8 @@ as an edit is. And a file that was not there before has no user yet. Some change
 
     create       beside `write`: makes only new source or text files, and shows their content
     seen         beside `create`: all lines of the new files were looked at, and reach nowhere (`effects.code_scan`)
-    file-state   instead of `write`: copies or renames a file, and overwrites none
+    file-state   instead of `write`: copies or renames a file, and overwrites none; or edits a file that is not there,
+                 by a program that makes none; or sorts lines into a new text
     scratch      instead of `delete`: removes a file that the same command has made
 
 All of them depend on the disk, so the caller of the gate looks (`gather_change_facts`), and the facts of the decision
@@ -110,7 +111,9 @@ def gather_change_facts(effects: Effects, workspace: str, look: Callable[[str], 
     texts: Mapping[str, str | None] = {
         path: state.text for path, state in states.items() if state.text is not None or not state.is_there
     }
-    kept = [effect for effect in writes if effect not in _find_moves(effects, absent, workspace)]
+    idle = _find_idle_edits(effects, absent) | _find_moves(effects, absent, workspace)
+    idle |= _find_new_texts(effects, absent, workspace)
+    kept = [effect for effect in writes if effect not in idle]
     chosen = {effect.target for effect in kept}
     own = [write for write in effects.writes if write.path in chosen]
     # Each write must be one that the list has. A program such as `cp` may write the same file once more.
@@ -130,6 +133,8 @@ def mark_creations(effects: Effects, action: Action, facts: Facts) -> Effects:
     if not absent:
         return effects
     moves = _find_moves(effects, absent, action.workspace, facts.links)
+    moves |= _find_idle_edits(effects, absent, facts.links)
+    moves |= _find_new_texts(effects, absent, action.workspace, facts.links)
     removals = _find_own_removals(effects, absent)
     named = (
         replace(effect, name="file-state")
@@ -284,6 +289,72 @@ def _keeps_its_kind(write: FileWrite, absent: Collection[str], inside: str) -> b
         return False
     endings = {path.rpartition("/")[2].rpartition(".")[2].lower() for path in (source, target)}
     return is_inert(target) or len(endings) == 1
+
+
+_TEXT_MAKERS = frozenset(("sort", "uniq", "shuf", "iconv"))
+"""Programs that write lines of the files which they read."""
+
+
+def _find_new_texts(
+    effects: Effects, absent: Collection[str], workspace: str, links: Collection[str] = ()
+) -> frozenset[Effect]:
+    """Return the `write` effects that make a new text which nothing runs, from other files: `sort a.txt -o b.txt`."""
+    inside = workspace.rstrip("/") + "/"
+    return frozenset(
+        effect
+        for effect in effects.effects
+        if effect.name == "write"
+        and effect.where == "workspace"
+        and not effect.classes
+        and effect.words[0] in _TEXT_MAKERS
+        and effect.target in absent
+        and effect.target not in links
+        and is_inert(effect.target)
+        and is_unused_when_new(effect.target.removeprefix(inside))
+    )
+
+
+_EDITORS = frozenset(("sed", "misspell", "codespell", "typos", "dos2unix", "unix2dos", "chmod", "chown", "chgrp"))
+"""Programs that change files which are there, and make none. A script of sed can, so only files that it edits count."""
+
+_MAKING_EFFECTS = frozenset({"write", "scratch", "arrange", "file-state", "git-state", "unknown"})
+
+
+def _find_idle_edits(effects: Effects, absent: Collection[str], links: Collection[str] = ()) -> frozenset[Effect]:
+    """Return the `write` effects on files that are not there, by programs that make none: `sed -i s/a/b/ missing.py`.
+
+    Nothing else of the action may make the file first: no other program, and not git. A build may, but its code could
+    write anything itself.
+    """
+    if effects.git_moves or any(effect.name in ("execute", "install") for effect in effects.effects):
+        return frozenset()
+    in_place = {write.path for write in effects.writes if write.how == "sed"}
+    edits = [
+        effect
+        for effect in effects.effects
+        if effect.name == "write"
+        and effect.words
+        and effect.words[0] in _EDITORS
+        and (effect.words[0] != "sed" or effect.target in in_place)
+    ]
+    others = [
+        effect for effect in effects.effects if effect.name in _MAKING_EFFECTS and effect.where and effect not in edits
+    ]
+
+    def may_appear(path: str) -> bool:
+        targets = [effect.target.rstrip("/") for effect in others]
+        return any(target in ("", path) or path.startswith(f"{target}/") or has_glob(target) for target in targets)
+
+    return frozenset(
+        effect
+        for effect in edits
+        if effect.where in ("workspace", "temporary")
+        and not effect.classes
+        and effect.target in absent
+        and effect.target not in links
+        and not has_glob(effect.target)
+        and not may_appear(effect.target)
+    )
 
 
 _REMOVED_BY = frozenset(("rm", "unlink", "rmdir"))

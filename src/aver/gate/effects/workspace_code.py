@@ -19,8 +19,11 @@ nothing if the same command may change it before it runs.
 `found` says where the text reaches out (`code_scan`). An empty list means that it reaches nowhere. A file that is not
 there has no digest. A script that is not there is not known, so it is asked about.
 
-The keys of the facts are `<path>` for a file that was changed unseen, `<language> <path>` for a script, and
-`<language> sha256:<digest>` for code in the arguments.
+The keys of the facts are `<path>` for a file that was changed unseen, `<language> <path> in <directory>` for a script,
+and `<language> sha256:<digest> in <directory>` for code in the arguments. The directory counts: a relative path in the
+code leads to another file elsewhere.
+
+A request to a server on this machine runs code, too: a development server loads a new route when it is asked for it.
 """
 
 from __future__ import annotations
@@ -61,7 +64,7 @@ CODE_TOTAL_MAX = 8 * 1024 * 1024
 NAMED_MAX = 3
 """Files that a reason names."""
 
-RUNNING_EFFECTS = frozenset({"build", "execute", "locked-install"})
+RUNNING_EFFECTS = frozenset({"build", "execute", "locked-install", "loopback"})
 """Effects that may run code of the workspace."""
 
 _ROUTINE_EFFECTS = RUNNING_EFFECTS - {"execute"}
@@ -80,6 +83,9 @@ _INTERPRETERS: Mapping[str, ProgramLanguage] = {
     **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh", "source", "."), "shell"),
     **dict.fromkeys(("node", "nodejs", "tsx", "ts-node"), "javascript"),
 }
+_INSTALLED_MODULES = frozenset(("json.tool", "pip"))
+"""Modules that `python -m` runs from its installation, unless the current directory has one of that name. The tables
+judge what they do."""
 _PYTHON = lazy_pattern(r"python[0-9.]*|pypy[0-9.]*")
 _BARE_NAME = lazy_pattern(r"[\w:.@/-]*")
 _SHEBANG = lazy_pattern(r"#![ \t]*/(?:usr/(?:local/)?)?bin/(?:env[ \t]+)?(\w[\w.]*)[ \t]*\r?\n")
@@ -92,9 +98,9 @@ class CodeQuestion(NamedTuple):
     """Its key in the facts."""
     path: str
     """The file that holds it; empty for code in the arguments."""
-    program: ProgramLanguage | Literal["", "file"]
-    """The language of a program that the command starts, or `file` if the file itself says it; empty for a file that
-    was changed unseen."""
+    program: ProgramLanguage | Literal["", "file", "module"]
+    """The language of a program that the command starts, or `file` if the file itself says it; `module` for a module of
+    Python that `text` names; empty for a file that was changed unseen."""
     text: str = ""
     cwd: str = ""
     beside: str = ""
@@ -150,6 +156,9 @@ def _list_program(part: UnclearPart, effects: tuple[Effect, ...], texts: Mapping
         yield _ask_about_text(language, part.text, part.cwd)
     if part.code != "script":
         return
+    if language == "python" and len(part.words) == 2 and part.words[1] in _INSTALLED_MODULES and part.cwd:
+        name = part.words[1].partition(".")[0]
+        yield CodeQuestion(f"module {name} in {part.cwd}", "", "module", name, part.cwd)
     for effect in effects:
         if effect.name == "execute" and effect.words == part.words and effect.where in ("workspace", "temporary"):
             # A file that is started by its own name says itself what it is written in.
@@ -159,12 +168,14 @@ def _list_program(part: UnclearPart, effects: tuple[Effect, ...], texts: Mapping
                 directory = effect.target.rpartition("/")[0]
                 yield _ask_about_text(language, texts[effect.target], part.cwd, directory)
             elif language or len(part.words) == 1:
-                yield CodeQuestion(f"{program} {effect.target}", effect.target, program, "", part.cwd)
+                key = f"{program} {effect.target} in {part.cwd}"
+                yield CodeQuestion(key, effect.target, program, "", part.cwd)
 
 
 def _ask_about_text(language: ProgramLanguage, text: str, cwd: str, beside: str = "") -> CodeQuestion:
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return CodeQuestion(f"{language} sha256:{digest}", "", language, text, cwd, beside)
+    place = f"{cwd} beside {beside}" if beside else cwd
+    return CodeQuestion(f"{language} sha256:{digest} in {place}", "", language, text, cwd, beside)
 
 
 def _find_interpreter(word: str) -> ProgramLanguage | Literal[""]:
@@ -209,6 +220,10 @@ def look_into(question: CodeQuestion, raw: bytes, workspace: CodeSurroundings) -
 def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings) -> Iterator[str]:
     from aver.gate.effects.code_scan import scan_javascript_program, scan_text
 
+    if question.program == "module":
+        if workspace.has_module(text, question.cwd):
+            yield f"the directory that it runs in has a module {text} of its own"
+        return
     language: CodeLanguage | str = question.program or find_language(question.path)
     if language == "file" or (not question.program and language == "unknown"):
         # A file that starts other programs by its first line, as `./run.sh` does.
@@ -421,12 +436,15 @@ def _accept_programs(
         targets = [effect for effect in effects.effects if effect.name == "execute" and effect.words == part.words]
         questions = list(_list_program(part, effects.effects, texts))
         # A link may lead to a file elsewhere, which was not looked into.
-        whole = part.code == "code" or len(questions) == len(targets)
+        is_module = any(question.program == "module" for question in questions)
+        whole = part.code == "code" or is_module or len(questions) == len(targets)
         for question in questions:
             why = _find_refusal(question, facts.get(question.key))
             # The file was looked at before the command. What the command then makes of it was not.
             if question.path and (restores or any(may_change(effect, question.path) for effect in effects.effects)):
                 why = "this may change it before it runs"
+            if question.program == "module" and (restores or _may_make_module(question, effects.effects)):
+                why = "this may put a module of this name into the directory that it runs in"
             if why:
                 name = _show(question.path, workspace) if question.path else "its code"
                 reasons.append(f"{name}: {why}")
@@ -444,6 +462,17 @@ def _accept_programs(
         for effect in effects.effects
     )
     return replace(effects, effects=tuple(dict.fromkeys(named)), unclear=kept), reasons
+
+
+def _may_make_module(question: CodeQuestion, effects: tuple[Effect, ...]) -> bool:
+    """Whether an effect may put a module of Python beside the one that a question is about."""
+    start = f"{question.cwd}/{question.text}"
+    return any(
+        effect.name in ("write", "scratch", "file-state", "arrange", "unknown")
+        and effect.where != ""
+        and (effect.target.startswith(start) or may_change(replace(effect, name="write"), f"{start}.py"))
+        for effect in effects
+    )
 
 
 def _find_refusal(question: CodeQuestion, fact: Mapping[str, Any] | None) -> str:

@@ -143,7 +143,7 @@ class SessionMemory:
     calls: tuple[PastCall, ...] = ()
 
 
-class _KeptMemory(NamedTuple):
+class KeptMemory(NamedTuple):
     """A memory that this process keeps, and the file that it wrote last for that session."""
 
     ring: Ring
@@ -157,7 +157,7 @@ class _KeptMemory(NamedTuple):
     memory: SessionMemory
 
 
-_kept: dict[tuple[Path, str, str, str, str], _KeptMemory] = {}
+_kept: dict[tuple[Path, str, str, str, str], KeptMemory] = {}
 """By home, ledger, its address, tenant and chain."""
 
 
@@ -171,7 +171,8 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
     at = datetime.fromisoformat(now)
     since, calls_since = (at - MINUTE).isoformat(), (at - USES_SPAN).isoformat()
     # The memory saves time and is no evidence: the records since then are read and verified, and win.
-    memory = load_memory(ledger, head)
+    kept = _find_kept(ledger, head.chain)
+    memory = load_memory(ledger, head, kept)
     newer: list[tuple[int, Sealed]] = []
     if action.tool:
         newer = ledger.find_newer(memory.row, session=action.session, since=calls_since, limit=USES_MAX)
@@ -185,7 +186,7 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
     except (AttributeError, BadInput, KeyError, TypeError, ValueError) as error:
         words = f"the session's past cannot be understood: a decision in {head.chain} has not the form of one"
         raise IntegrityError("SCHEMA_INVALID", words, advice="run: aver verify") from error
-    save_memory(ledger, head.chain, memory)
+    save_memory(ledger, head.chain, memory, kept)
     digest = action.digest if memory.decisions else ""  # An action without a digest is for `decide` to refuse.
     # Rules limit rates by `recent`, which counts the last minute.
     late = [past for past in memory.decisions if past.now >= since]
@@ -198,9 +199,9 @@ def load_session_facts(ledger: Ledger, head: Head, action: Action, now: str) -> 
         unseen=tuple(state.get("unseen") or ()),
         asked=tuple(state.get("asked") or ()),
         git=state.get("git") or {},
-        denials=sum(past.digest == digest and past.refused for past in memory.decisions),
-        recent=dict(Counter(effect for past in late for effect in past.effects)),
-        failures=sum(call.failed for call in uses),
+        denials=sum([past.digest == digest and past.refused for past in memory.decisions]),
+        recent=dict(Counter([effect for past in late for effect in past.effects])),
+        failures=sum([call.failed for call in uses]),
         uses=len(uses),
     )
 
@@ -223,8 +224,9 @@ def list_open_calls(ledger: Ledger, session: str) -> tuple[str, ...]:
 
 def read_session_state(ledger: Ledger, head: Head) -> Mapping[str, Any]:
     """Return the state of the session whose decisions end at `head`. Raises `IntegrityError` if one is damaged."""
-    memory, state = _read_new_decisions(OwnRecords(ledger), head, load_memory(ledger, head))
-    save_memory(ledger, head.chain, memory)
+    kept = _find_kept(ledger, head.chain)
+    memory, state = _read_new_decisions(OwnRecords(ledger), head, load_memory(ledger, head, kept))
+    save_memory(ledger, head.chain, memory, kept)
     return state
 
 
@@ -253,7 +255,7 @@ def _add_new_calls(
             calls += [PastCall(record.signed_at, str(call["tool"]), call["success"] is False) for call in made]
         except (AverError, KeyError, TypeError):
             continue  # Not a record of tool calls.
-    return replace(memory, row=row, calls=tuple(call for call in calls if call.at >= since)[-USES_MAX:])
+    return replace(memory, row=row, calls=tuple([call for call in calls if call.at >= since])[-USES_MAX:])
 
 
 def _read_new_decisions(own: OwnRecords, head: Head, memory: SessionMemory) -> tuple[SessionMemory, Mapping[str, Any]]:
@@ -311,9 +313,11 @@ def _forget_decisions(memory: SessionMemory, chain: str) -> SessionMemory:
 # --- the memory between two decisions
 
 
-def load_memory(ledger: Ledger, head: Head) -> SessionMemory:
-    """Return what is remembered of the session whose decisions end at `head`. An empty memory where nothing fits."""
-    kept = _find_kept(ledger, head.chain)
+def load_memory(ledger: Ledger, head: Head, kept: KeptMemory | None = None) -> SessionMemory:
+    """Return what is remembered of the session whose decisions end at `head`. An empty memory where nothing fits.
+
+    `kept` is the memory that this process keeps of the session, if it does.
+    """
     if kept is not None:
         return kept.memory if kept.memory.count <= head.count else SessionMemory()
     try:
@@ -348,9 +352,12 @@ def load_memory(ledger: Ledger, head: Head) -> SessionMemory:
     return memory if memory.count <= head.count else SessionMemory()
 
 
-def save_memory(ledger: Ledger, chain: str, memory: SessionMemory) -> None:
-    """Keep the memory of a session, and write it now and then. Where that fails, another process reads the records."""
-    kept, key = _find_kept(ledger, chain), _name_memory(ledger, chain)
+def save_memory(ledger: Ledger, chain: str, memory: SessionMemory, kept: KeptMemory | None = None) -> None:
+    """Keep the memory of a session, and write it now and then. Where that fails, another process reads the records.
+
+    `kept` is the memory that this process kept of the session before.
+    """
+    key = _name_memory(ledger, chain)
     # A hook decides once and ends. So the first memory of a process is always written.
     if kept is not None and kept.saved <= memory.count < kept.saved + UNSAVED_MAX:
         _kept[key] = kept._replace(memory=memory)
@@ -360,14 +367,14 @@ def save_memory(ledger: Ledger, chain: str, memory: SessionMemory) -> None:
     _write_memory(path, origin, memory)
     if len(_kept) >= KEPT_MAX:
         _kept.clear()
-    _kept[key] = _KeptMemory(ring, place, _read_stamp(path), memory.count, memory)
+    _kept[key] = KeptMemory(ring, place, _read_stamp(path), memory.count, memory)
 
 
 def _name_memory(ledger: Ledger, chain: str) -> tuple[Path, str, str, str, str]:
     return ledger.config.home, ledger.id, ledger.config.ledger, ledger.tenant, chain
 
 
-def _find_kept(ledger: Ledger, chain: str) -> _KeptMemory | None:
+def _find_kept(ledger: Ledger, chain: str) -> KeptMemory | None:
     """Return the memory that this process keeps of a session; None where the file or the ring is another by now."""
     kept = _kept.get(_name_memory(ledger, chain))
     if kept is None or kept.stamp is None or kept.ring is not ledger.keys.ring():

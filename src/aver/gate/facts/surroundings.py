@@ -83,7 +83,8 @@ def gather_facts(
 ) -> KnownFacts:
     """Gather what the gate knows besides the action. The session's past is read up to `head`, or up to now."""
     past = load_session_facts(ledger, head or ledger.head(decision_chain(action.session)), action, clock.now())
-    return look_around(replace(past, annotations=annotations), action, gate, ledger.config.home)
+    past = replace(past, annotations=annotations) if annotations else past
+    return look_around(past, action, gate, ledger.config.home)
 
 
 def look_around(past: Facts, action: Action, gate: Gate, home: Path) -> KnownFacts:
@@ -117,7 +118,8 @@ def look_around(past: Facts, action: Action, gate: Gate, home: Path) -> KnownFac
 
     # Links are followed while effects are found: so a command is parsed once, and not again to know its paths.
     effects = find_effects(action, facts, trusted=gate.trusted, known=gate.known, follow=follow)
-    return gather_disk_facts(action, replace(facts, links=links), effects, gate, partial(look_at_file, roots=roots))
+    facts = replace(facts, links=links) if links else facts
+    return gather_disk_facts(action, facts, effects, gate, partial(look_at_file, roots=roots))
 
 
 def gather_disk_facts(
@@ -151,15 +153,16 @@ def find_workspace_names(workspace: str) -> dict[str, str]:
         if real != os.path.normpath(workspace):
             names[WORKSPACE_ENV] = real
         # Up to the first directory with a `.git`. A work tree may also have a file of that name.
-        tree = Path(real)
+        tree = real
         for _ in range(TREE_LEVELS_MAX):
-            if os.path.lexists(tree / ".git"):
-                if str(tree) not in (real, "/"):
-                    names[TREE_ENV] = str(tree)
+            if os.path.lexists(os.path.join(tree, ".git")):
+                if tree not in (real, "/"):
+                    names[TREE_ENV] = tree
                 break
-            if tree == tree.parent:
+            above = os.path.dirname(tree)
+            if tree == above:
                 break  # The root: there is nothing above it.
-            tree = tree.parent
+            tree = above
     except (OSError, ValueError):
         pass
     return names
@@ -222,7 +225,9 @@ def look_into_code(
 
     def has_module(name: str, directory: str) -> bool:
         # A directory without `__init__.py` loses against a package of this name that is installed.
-        files = (f"{directory}/{name}.py", f"{directory}/{name}/__init__.py")
+        from importlib.machinery import all_suffixes
+
+        files = (f"{directory}/{start}{ending}" for start in (name, f"{name}/__init__") for ending in all_suffixes())
         return name.isidentifier() and any(map(os.path.isfile, files))
 
     workspace = CodeSurroundings(roots, judge_script, has_module, reads_outside=gate.caution == "balanced")
@@ -247,9 +252,8 @@ def _resolve_path(path: str, workspace: str) -> str:
     leads_to, real = os.path.realpath(path), os.path.realpath(workspace)
     if leads_to == real:
         return workspace
-    if Path(leads_to).is_relative_to(real):
-        return os.path.join(workspace, os.path.relpath(leads_to, real))
-    return leads_to
+    inside = real.rstrip("/") + "/"  # Both are real paths: none has a dot, a link, or a slash too many in it.
+    return os.path.join(workspace, leads_to.removeprefix(inside)) if leads_to.startswith(inside) else leads_to
 
 
 def _resolve_glob(pattern: str, roots: PathRoots) -> str | None:

@@ -321,7 +321,11 @@ _ROUTINE_EFFECTS = frozenset(
         *("git-fetch", "service-read", "loopback", "locked-install"),
     )
 )
-_OFTEN_ALLOWED_EFFECTS = {"low": _ROUTINE_EFFECTS | {"write"}, "unsure": _ROUTINE_EFFECTS, "high": frozenset[str]()}
+_OFTEN_ALLOWED_EFFECTS = {
+    "low": _ROUTINE_EFFECTS | {"write", "create", "seen"},
+    "unsure": _ROUTINE_EFFECTS,
+    "high": frozenset[str](),
+}
 """Effects that most rules allow, by risk. This only decides which question is asked first."""
 
 

@@ -91,10 +91,12 @@ def estimate(
 def find_fixes(action: Action, facts: Facts, history: FixHistory | None) -> tuple[int, ...]:
     """Return the answers of a history that `estimate` asks for about this action, in its order."""
     diff = _find_diff(action, facts)
+    if history is None:  # Every answer is 0, whatever the files are: only the number of questions counts.
+        own = None if diff is None else MeasuredChange(Features(), ())
+        return (0,) * len(_list_changes(own, action, facts))
     # Not `measure_diff`: the names of the files are enough, so no line is looked into.
     own = None if diff is None else measure_parts(read_diff(diff), workspace=action.workspace)
-    changes = _list_changes(own, action, facts)
-    return tuple(0 if history is None else history.fixes_before(change.sources, facts.now) for change in changes)
+    return tuple(history.fixes_before(change.sources, facts.now) for change in _list_changes(own, action, facts))
 
 
 def _find_diff(action: Action, facts: Facts) -> str | None:

@@ -49,9 +49,12 @@ PARENTS_MAX = 256
 """Directories above a workspace that are searched for a repository."""
 
 
-def load_state(workspace: str | Path, home: Path | None = None) -> RiskState:
-    """Load the state of a workspace. Returns the prior if nothing was learned, with a `note` if the file is refused."""
-    path = state_path(workspace, home)
+def load_state(workspace: str | Path, home: Path | None = None, *, root: Path | None = None) -> RiskState:
+    """Load the state of a workspace. Returns the prior if nothing was learned, with a `note` if the file is refused.
+
+    `root` is the workspace's root, if the caller has found it.
+    """
+    path = state_path(workspace, home, root=root)
     try:
         document = read_document(path, FORMAT, VERSION, workspace, limit=STATE_MAX)
         return RiskState() if document is None else state_from_dict(document)
@@ -77,19 +80,24 @@ def update_state(
         lock.close()
 
 
-def state_path(workspace: str | Path, home: Path | None = None) -> Path:
-    """Return the path of a workspace's state file, whether or not it exists."""
-    return (home or home_dir()) / DIRECTORY / f"{_workspace_digest(workspace)[:32]}.json"
+def state_path(workspace: str | Path, home: Path | None = None, *, root: Path | None = None) -> Path:
+    """Return the path of a workspace's state file, whether or not it exists. `root` is its root, if it is known."""
+    digest = _digest_root(root or find_workspace_root(workspace))
+    return (home or home_dir()) / DIRECTORY / f"{digest[:32]}.json"
 
 
 def find_workspace_root(workspace: str | Path) -> Path:
     """Return the nearest directory at or above a workspace that has a `.git`; the workspace if none has."""
-    start = Path(os.path.realpath(workspace))
-    for directory in (start, *start.parents[:PARENTS_MAX]):
+    start = directory = os.path.realpath(workspace)
+    for _ in range(PARENTS_MAX + 1):
         # `.git` is a directory, or a file in a further working tree or a submodule.
-        if os.path.lexists(directory / ".git"):
-            return directory
-    return start
+        if os.path.lexists(os.path.join(directory, ".git")):
+            return Path(directory)
+        above = os.path.dirname(directory)
+        if above == directory:
+            break  # The root of the file system: there is nothing above it.
+        directory = above
+    return Path(start)
 
 
 def read_document(path: Path, form: str, version: int, workspace: str | Path, *, limit: int) -> dict[str, Any] | None:
@@ -107,7 +115,7 @@ def read_document(path: Path, form: str, version: int, workspace: str | Path, *,
     claimed = document.pop("sha256")
     if (document["format"], document["version"]) != (form, version) or type(document["version"]) is not int:
         raise BadInput(f"{path} is of another version")
-    if document["workspace"] != _workspace_digest(workspace):
+    if document["workspace"] != _digest_root(find_workspace_root(workspace)):
         raise BadInput(f"{path} belongs to another workspace")
     if claimed != _checksum(document):
         raise BadInput(f"{path} does not have its checksum")
@@ -119,7 +127,8 @@ def read_document(path: Path, form: str, version: int, workspace: str | Path, *,
 def write_document(path: Path, form: str, version: int, workspace: str | Path, state: dict[str, Any]) -> None:
     """Write a document atomically."""
     _make_directory(path.parent)
-    document = {"format": form, "version": version, "workspace": _workspace_digest(workspace), "state": state}
+    digest = _digest_root(find_workspace_root(workspace))
+    document = {"format": form, "version": version, "workspace": digest, "state": state}
     document["sha256"] = _checksum(document)
     replace_file(path, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
 
@@ -155,8 +164,8 @@ def state_from_dict(document: Any) -> RiskState:
     return RiskState(levels, until)
 
 
-def _workspace_digest(workspace: str | Path) -> str:
-    return hashlib.sha256(os.fsencode(find_workspace_root(workspace))).hexdigest()
+def _digest_root(root: Path) -> str:
+    return hashlib.sha256(os.fsencode(root)).hexdigest()
 
 
 def _checksum(document: dict[str, Any]) -> str:

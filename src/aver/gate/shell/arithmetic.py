@@ -11,9 +11,12 @@ that prints contents, or what `read` reads. Plain literal values, results of ari
 print numbers (`wc -l`, `date +%s`) are harmless. Arithmetic is `$((…))`, `((…))`, `let`, comparisons such as `-eq` in
 `[[ … ]]`, subscripts, and the offset in `${name:offset}`.
 
-The search is one over the script as a whole, whatever order its commands run in. It goes by names in the text, so it
-also finds names in quoted text. This error makes Aver ask more often, not less. A variable that the script does not set
-counts as harmless: a shell that keeps variables from one command to the next may have got it from an earlier one.
+That search is one over the script as a whole, whatever order its commands run in. It goes by names in the text, so it
+also finds names in quoted text. This error makes Aver ask more often, not less.
+
+A shell may keep variables from one command to the next. So a second search follows the order of the commands: a script
+must set each variable before it computes with it, in a command that surely runs. Otherwise the value may be a text that
+an earlier command has read. Numbers that the shell itself keeps (`RANDOM`, `SECONDS`) count as set.
 """
 
 from __future__ import annotations
@@ -23,10 +26,26 @@ from collections.abc import Iterator
 
 from aver.gate.effects.findings import has_glob
 from aver.gate.shell.expand import iterate_nodes
-from aver.gate.shell.parser.syntax import Loop, Pipeline, RawWord, Script, SimpleCommand, TestCommand, WordPart
+from aver.gate.shell.parser.syntax import (
+    AndOr,
+    Branches,
+    CommandNode,
+    FunctionDefinition,
+    Group,
+    Loop,
+    Pipeline,
+    RawWord,
+    Redirect,
+    Script,
+    SimpleCommand,
+    TestCommand,
+    WordPart,
+)
 from aver.lazy_pattern import lazy_pattern
 
-_MAY_COMPUTE = lazy_pattern(r"\(\(|\[\[|\$\{[^}]*[\[:]|\blet\b|\w\[[^\]]*\]\+?=|\s-[A-Za-z]*[iv]|OPTIND")
+_MAY_COMPUTE = lazy_pattern(
+    r"\(\(|\[\[|\$\{[^}]*[\[:]|\blet\b|\w\[[^\]]*\]\+?=|\s-[A-Za-z]*[iv]|OPTIND|RANDOM|SECONDS|LINENO|BASHPID"
+)
 """Found in every script that computes. Most scripts do not, and are not searched."""
 _NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXPANSION = lazy_pattern(r"\$\{[A-Za-z_!#][A-Za-z0-9_]*(\[[^\]]*\]|:(?![-=?+])[^}]*)")
@@ -50,7 +69,9 @@ def find_risky_arithmetic(script: Script, text: str) -> str | None:
         return None
     tainted = _find_tainted(script)
     found = next((f"${name}" for name in _list_computed(script, text) if name in tainted), None)
-    return found or next((word.source for word in _list_computed_outputs(script)), None)
+    found = found or next((word.source for word in _list_computed_outputs(script)), None)
+    found = found or next((f"${name}" for name in _list_replaced_numbers(script)), None)
+    return found or next((f"${name}" for name in _list_unset(script, set(_SHELL_NUMBERS))), None)
 
 
 # --- which variables may hold a text of somebody else
@@ -75,6 +96,14 @@ def _find_tainted(script: Script) -> frozenset[str]:
                 copies += [(_read_text(word).partition("=")[0], word) for word in node.words[1:]]
             elif "printf" in words and any(word.startswith("-v") for word in words):
                 tainted.update(names)
+    # A variable that the script does not set may come from an earlier command, with any text.
+    own = {*_SHELL_NUMBERS, *tainted, *(name for name, _ in copies)}
+    tainted.update(
+        part.text
+        for _, value in copies
+        for part in value.parts
+        if part.kind in ("variable", "unknown") and _NAME.fullmatch(part.text) and part.text not in own
+    )
     # A variable that gets the value of another one: go round until nothing is added.
     before = -1
     while len(tainted) != before:
@@ -213,3 +242,131 @@ def _list_tested_names(words: tuple[RawWord, ...]) -> Iterator[str]:
     for index, word in enumerate(words[:-1]):
         if word.source == "-v":
             yield from _list_names(words[index + 1].source)
+
+
+# --- variables that an earlier command may have set
+
+_SHELL_NUMBERS = frozenset(
+    (
+        *("RANDOM", "SRANDOM", "SECONDS", "EPOCHSECONDS", "LINENO", "BASHPID", "BASH_SUBSHELL"),
+        *("UID", "EUID", "PPID"),
+    )
+)
+"""Variables for which a shell always has a number, unless a script replaces them."""
+
+_ARITHMETIC_NAME = lazy_pattern(r"(?<![\w#])([A-Za-z_]\w*)\s*(=(?!=))?", re.ASCII)
+"""A name in arithmetic, and the sign that sets it. `16#ff` and `0xff` are numbers."""
+
+
+def _list_replaced_numbers(script: Script) -> Iterator[str]:
+    """Yield the numbers of the shell itself that a script replaces. A later command would compute with them."""
+    for node in iterate_nodes(script):
+        if isinstance(node, Loop) and node.variable in _SHELL_NUMBERS:
+            yield node.variable
+        elif isinstance(node, SimpleCommand):
+            for given in node.assignments:
+                if given.name in _SHELL_NUMBERS and not _read_text(given.value).isdecimal():
+                    yield given.name
+            words = [_read_text(word) for word in node.words]
+            if words[:1] and (
+                words[0] in _DECLARERS | _SETTERS or words[0] in ("unset", "printf", "command", "builtin")
+            ):
+                yield from _SHELL_NUMBERS & {word.partition("=")[0].removeprefix("-v") for word in words[1:]}
+
+
+def _list_unset(script: Script, known: set[str]) -> Iterator[str]:
+    """Yield names that a script computes with before it surely sets them. Adds the names that it sets to `known`."""
+    for index, node in enumerate(script.items):
+        yield from _list_unset_of(node, set(known) if index in script.background else known)
+
+
+def _list_unset_of(node: CommandNode, known: set[str]) -> Iterator[str]:
+    redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
+    words = [raw for redirect in redirects for raw in (redirect.target, redirect.body) if raw is not None]
+    match node:
+        case SimpleCommand():
+            words += (*node.words, *(given.value for given in node.assignments))
+            yield from _list_unset_in(words, known)
+            if node.words and _read_text(node.words[0]) == "let":
+                for word in node.words[1:]:
+                    yield from _list_unset_names(word.source, known)
+            for given in node.assignments:
+                if f"{given.name}[" not in known:
+                    yield from _list_unset_names(given.computed, known)
+            known |= _list_set_names(node)
+        case TestCommand():
+            yield from _list_unset_in([*node.words, *words], known)
+            yield from (name for name in _list_compared_names(node) if name not in known)
+        case Pipeline():
+            for stage in node.stages:
+                yield from _list_unset_of(stage, set(known))
+        case AndOr():
+            yield from _list_unset_of(node.first, known)
+            chain = set(known)
+            for operator, item in node.rest:
+                # After `||` it is not known which of the commands before have run.
+                chain = chain if operator == "&&" else set(known)
+                yield from _list_unset_of(item, chain)
+        case Group():
+            yield from _list_unset(node.body, known if node.kind == "braces" else set(known))
+            yield from _list_unset_in(words, known)
+        case Branches():
+            yield from _list_unset_in([*node.words, *words], known)
+            ends: list[set[str]] = []
+            for index, inner in enumerate(node.conditions):  # Those after the first may not run.
+                yield from _list_unset(inner, set(known) if index else known)
+            for inner in node.bodies:
+                ends.append(set(known))
+                yield from _list_unset(inner, ends[-1])
+            if len(node.bodies) > len(node.conditions) and node.conditions:  # There is an `else`: one body runs.
+                known |= set.intersection(*ends)
+        case Loop():
+            yield from _list_unset_in([*(node.words or ()), *words], known)
+            yield from _list_unset_names(node.computed, known)
+            if node.condition is not None:
+                yield from _list_unset(node.condition, known)
+            yield from _list_unset(node.body, known | {node.variable})
+        case FunctionDefinition():
+            yield from _list_unset_of(node.body, set(known))
+
+
+def _list_unset_in(words: list[RawWord], known: set[str]) -> Iterator[str]:
+    for word in words:
+        for part in word.parts:
+            for script in (*((part.script,) if part.script is not None else ()), *part.scripts):
+                yield from _list_unset(script, set(known))
+            # The subscript of an associative array is a text.
+            if f"{part.text}[" not in known:
+                yield from _list_unset_names(part.computed, known)
+
+
+def _list_unset_names(computed: str, known: set[str]) -> Iterator[str]:
+    """Yield the names in arithmetic that are not known. The names that it sets are known from then on."""
+    # The scripts in a subscript were looked at as parts of the word.
+    for name, sets in _ARITHMETIC_NAME.findall(re.sub(r"\$\([^()]*\)", "0", computed)) if computed else ():
+        if sets:
+            known.add(name)
+        elif name not in known:
+            yield name
+
+
+def _list_compared_names(node: TestCommand) -> Iterator[str]:
+    """Yield the names on both sides of a comparison of numbers in `[[ … ]]`."""
+    for index, word in enumerate(node.words):
+        if word.source in _COMPARISONS:
+            for side in node.words[max(index - 1, 0) : index + 2]:
+                yield from (part.text for part in side.parts if part.kind == "variable")
+                if _NAME.fullmatch(side.source):
+                    yield side.source
+
+
+def _list_set_names(node: SimpleCommand) -> set[str]:
+    """Return the variables that a command sets for the commands after it, associative arrays as `name[`."""
+    words = [_read_text(word) for word in node.words]
+    if not words:
+        return {given.name for given in node.assignments if given.is_whole}
+    if words[0] in _DECLARERS:
+        names = {word.partition("=")[0] for word in words[1:]}
+        is_associative = any(re.match(r"-[A-Za-z]*A", word) for word in words[1:])
+        return {f"{name}[" for name in names} if is_associative else names - set(words)
+    return {word for word in words[1:] if _NAME.fullmatch(word)} if words[0] in _SETTERS else set()

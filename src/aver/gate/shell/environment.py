@@ -56,6 +56,29 @@ _HARMLESS_BEFORE_BUILDS = r"""
     |UPDATE_(?:SNAPSHOTS?|GOLDEN|EXPECT)|INSTA_UPDATE|TEST_(?:TIMEOUT|THREADS|VERBOSE)|PORT|JOBS|NINJA_STATUS|MYPY_FORCE_COLOR
     """
 """Names that mean nothing to most programs, and steer no build: colours, language, time zone, how much is told."""
+_PLAIN_NAME_WORDS = frozenset(
+    (
+        *("TEST", "TESTS", "CI", "BUILD", "DEBUG", "LEVEL", "VERBOSE", "COLOR", "PULL", "REQUEST", "WORKER", "WORKERS"),
+        *(
+            "MODE",
+            "MINIFY",
+            "STRICT",
+            "FAST",
+            "SLOW",
+            "SEED",
+            "TIMEOUT",
+            "RETRIES",
+            "SHARD",
+            "SHARDS",
+            "THREADS",
+            "JOBS",
+        ),
+        *("HEADLESS", "BENCH", "ITERATIONS", "COUNT", "NUM", "MAX", "MIN", "SIZE", "PARALLEL", "SERIAL", "WARNINGS"),
+    )
+)
+"""Words of names that say how much a build does or tells. A name of these words alone is plain: `WORKER_MODE`."""
+_PLAIN_VALUE = r"[0-9]{0,9}(?:\.[0-9]{1,9})?|true|false|yes|no|on|off|auto|none|all|test|inline|strict|debug|fast|dev"
+"""A switch, a number or a mode: no path, no host, no command."""
 _HOOK_SWITCHES = (
     r"HUSKY(?:_SKIP_HOOKS|_SKIP_INSTALL)?|SKIP|LEFTHOOK(?:_\w+)?|OVERCOMMIT_\w+|PRE_COMMIT_\w+|SKIP_\w*HOOKS?"
 )
@@ -90,7 +113,8 @@ def judge_assignment(call: Invocation, name: str, value: Word) -> bool:
     if _matches(_HARMLESS_NAMES, name) or (_matches(_HARMLESS_BEFORE_BUILDS, name) and not steers_agent):
         return True
     if not steers_agent and not _matches(_RISKY_NAMES, name):
-        return False
+        is_plain = _PLAIN_NAME_WORDS.issuperset(name.split("_"))
+        return is_plain and value.is_known and all(re.fullmatch(_PLAIN_VALUE, text) for text in value.values)
     if _is_harmless_value(call, name, value):
         return True
     # `value` may be the whole word `NAME=VALUE`; then the name is not repeated.

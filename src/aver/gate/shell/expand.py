@@ -93,9 +93,25 @@ def _join_parts(source: str, parts: tuple[WordPart, ...], state: ShellState, hom
             if index == 0 and part.kind not in ("text", "bare") and known.listing:
                 return _join_listing(source, known, parts[1:], state, home)
             # Unknown from here on. The parts so far still give the prefix.
-            return Word(source, prefix=commonprefix(values), is_pattern=is_pattern)
+            numbered = _number_parts(parts, state, home)
+            return Word(source, prefix=commonprefix(values), is_pattern=is_pattern, numbered=numbered)
         values = [before + after for before, after in product(values, addition)] if addition != ("",) else values
     return Word(source, tuple(values), commonprefix(values), is_pattern, from_input)
+
+
+def _number_parts(parts: tuple[WordPart, ...], state: ShellState, home: str) -> str:
+    """Return the text of parts, with a 0 for the result of arithmetic; empty if another part is not known."""
+    texts: list[str] = []
+    for part in parts:
+        if part.kind == "unknown" and part.computed and not part.text:
+            texts.append("0")
+        elif part.kind in ("text", "bare"):
+            texts.append(part.text)
+        elif len(values := _expansion_value(part, state, home).values) == 1:
+            texts.append(values[0])
+        else:
+            return ""
+    return "".join(texts)
 
 
 def _join_listing(source: str, first: Word, parts: tuple[WordPart, ...], state: ShellState, home: str) -> Word:

@@ -56,6 +56,8 @@ class StandardInput:
     roots: tuple[Word, ...] = ()
     names: tuple[str, ...] = ("*",)
     """Patterns for the names in a listing. Each name matches at least one."""
+    has_roots: bool = False
+    """Each name in the listing begins with its root, so none begins with a hyphen."""
 
 
 @dataclass(slots=True)
@@ -119,6 +121,10 @@ class Invocation:
                         self.report_unclear("unknown-target", f"where {pattern[:80]!r} lies is not known", word)
             return
         if not word.is_known:
+            if effect == "read" and self.program in _SHOWS_ANY_NAME and not because:
+                # Whatever the word becomes, names are shown and nothing else.
+                self.report.add_path(effect, PathLocation("", "outside"), cited)
+                return
             # An unknown path may be any path.
             self.report.add_path(effect, UNKNOWN_LOCATION, cited)
             why = "comes from what another program prints" if word.from_input else "depends on what cannot be seen"
@@ -151,7 +157,9 @@ class Invocation:
     def report_current_directory(self, effect: str) -> None:
         """Report that the current directory is read or changed."""
         for cwd in self.state.cwds:
-            if cwd is None:
+            if cwd is None and effect == "read" and self.program in _SHOWS_ANY_NAME:
+                self.report.add_path(effect, PathLocation("", "outside"), self.quote_words())
+            elif cwd is None:
                 self.report.add_path(effect, UNKNOWN_LOCATION, self.quote_words())
                 self.report_unclear("unknown-target", "the current directory is not known")
             else:
@@ -235,6 +243,12 @@ class Invocation:
         else:
             self.report_unclear("dynamic-program", "which program runs depends on what cannot be seen", *because, word)
 
+    def report_module(self, module: Word, name: str) -> None:
+        """Report that Python runs one of its own modules. A file of that name in the current directory hides it."""
+        self.report_effect("execute", module, target=name)
+        why = f"a file {name.partition('.')[0]}.py here would run instead of the module"
+        self.report.add_unclear("script", why, self.quote_words(module), cwd=self._only_directory())
+
     def report_code(self, text: str | None, *words: Word) -> None:
         """Report code in another language that this program runs. `text` is all of it; None if it is not known."""
         why = f"code that {self.program} runs was not looked into"
@@ -297,6 +311,9 @@ def parse_host(text: str) -> str | None:
     return found[0].strip("[]").lower() if found else None
 
 
+_SHOWS_ANY_NAME = frozenset(("ls", "dir", "stat", "readlink", "realpath"))
+"""Programs that show names, sizes and dates of files, whatever options and paths they are given."""
+
 _FILTERS = frozenset(("grep", "egrep", "fgrep", "head", "tail", "sort", "uniq", "tac", "cat", "tee"))
 _DECODERS = frozenset(
     (
@@ -344,11 +361,29 @@ def predict_output(words: Sequence[Word], stdin: StandardInput | None) -> Standa
     if program in _FETCHERS:
         return StandardInput("network")
     roots = _find_listing_roots(program, arguments)
+    if program == "find" and roots is not None:
+        arguments = _drop_name_printers(arguments)
     # With a format of its own, a program may print any text instead of the names.
     if roots is None or any(_OWN_FORMAT.match(value) for word in arguments for value in word.values):
         return _OTHER_INPUT
     names = find_name_patterns(arguments) if program == "find" else ("*",)
-    return StandardInput("listing", roots=roots, names=names)
+    return StandardInput("listing", roots=roots, names=names, has_roots=program == "find")
+
+
+def _drop_name_printers(arguments: Sequence[Word]) -> Sequence[Word]:
+    """Return the words of find without `-exec grep -l … {} +`, which prints names of the files that find chooses."""
+    values = [word.value for word in arguments]
+    if values.count("-exec") != 1:
+        return arguments
+    start = values.index("-exec")
+    end = next((at for at in range(start, len(values)) if values[at] in (";", "+")), len(values))
+    inner = values[start + 1 : end]
+    is_plain = inner[:1] in (["grep"], ["egrep"], ["fgrep"]) and inner[-1:] == ["{}"] and None not in inner
+    if not is_plain or not any(_LISTS_NAMES.fullmatch(value or "") for value in inner[1:-1]):
+        return arguments
+    # Only options of one letter, and a pattern: no option names another file.
+    others = [value or "" for value in inner[1:-1] if not re.fullmatch(r"-[EFGPilLnqswxvhHZ]+|--|-e", value or "")]
+    return [*arguments[:start], *arguments[end + 1 :]] if len(others) == 1 else arguments
 
 
 def _find_listing_roots(program: str, arguments: Sequence[Word]) -> tuple[Word, ...] | None:
@@ -362,8 +397,11 @@ def _find_listing_roots(program: str, arguments: Sequence[Word]) -> tuple[Word, 
     if program == "ls" or (
         program == "git" and (values[:1] == ["ls-files"] or (values[:1] == ["diff"] and "--name-only" in values))
     ):
-        # These print names relative to the current directory, unless an operand is an absolute path.
-        return (_CURRENT_DIRECTORY, *(word for word in operands if word.prefix.startswith(("/", "~", ".."))))
+        # These print names relative to the current directory, unless an operand is an absolute path, or not known.
+        return (
+            _CURRENT_DIRECTORY,
+            *(word for word in operands if not word.is_known or word.prefix.startswith(("/", "~", ".."))),
+        )
     if program in ("fd", "fdfind") or (
         program in ("rg", "grep") and any(value is not None and _LISTS_NAMES.fullmatch(value) for value in values)
     ):

@@ -12,7 +12,14 @@ from typing import Any
 
 from aver.fast_dataclass import dataclass
 from aver.gate.effects.file_writes import FileWrite
-from aver.gate.effects.findings import Effect, EffectReport, PathRoots, UnclearPart, locate_path
+from aver.gate.effects.findings import (
+    Effect,
+    EffectReport,
+    PathRoots,
+    UnclearPart,
+    drop_listed_secrets,
+    locate_path,
+)
 
 COMMAND_MAX = 1024 * 1024
 """Characters of a command. Longer commands are reported as unclear without parsing."""
@@ -51,6 +58,8 @@ class Word:
     """The word comes from the output of another program, as with `xargs`."""
     listing: tuple[str, ...] = ()
     """Patterns for an unknown word that names files which another program lists: `$(git ls-files)`."""
+    numbered: str = ""
+    """The text of an unknown word in which only the results of arithmetic are not known: each of them is a 0 here."""
 
     @property
     def value(self) -> str | None:
@@ -162,7 +171,10 @@ class CommandReport(EffectReport):
         writes = tuple(self.writes) if self.redirected == self.noted else ()
         commands, unclear = tuple(self._commands), tuple(self.unclear)
         is_fully_listed = bool(commands) and not unclear and not self.has_open_parts
-        return CommandAnalysis(commands, tuple(self.effects), unclear, writes, is_fully_listed)
+        # A word that is not known may be a name that the command lists: `git add $(ls .env)`.
+        is_known = all(word.is_known for command in commands for word in command.arguments)
+        effects = drop_listed_secrets(self.effects) if is_known and not unclear else tuple(self.effects)
+        return CommandAnalysis(commands, effects, unclear, writes, is_fully_listed)
 
 
 CWDS_MAX = 8

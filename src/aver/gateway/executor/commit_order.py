@@ -17,6 +17,7 @@ from aver.errors import BadInput, Refused
 from aver.fast_dataclass import dataclass
 from aver.gateway.act_records import IngressNote
 from aver.gateway.codes import BAD_REQUEST
+from aver.keys.statement import Statement
 
 _ORDER_FIELDS = frozenset({"tx_id", "action_id", "caller", "session", "inputs", "commit"})
 _OPTIONAL_FIELDS = frozenset(
@@ -36,6 +37,7 @@ class CommitOrder:
     inputs: Mapping[str, Any]
     commit: Mapping[str, Any] | None
     attestations: tuple[Any, ...] = ()
+    """Statements, or whatever JSON came over the wire in their place: the executor reads and checks it."""
     user_confirm: bool = False
     approval: str = ""
     """The id of the record by which an approval was used."""
@@ -54,7 +56,7 @@ class CommitOrder:
             "session": self.session,
             "inputs": dict(self.inputs),
             "commit": None if self.commit is None else dict(self.commit),
-            "attestations": list(self.attestations),
+            "attestations": [each.to_dict() if isinstance(each, Statement) else each for each in self.attestations],
             "user_confirm": self.user_confirm,
             "approval": self.approval,
             "decision": self.decision,

@@ -11,6 +11,8 @@ If the executor dies between the mark and the outcome, nobody knows whether the 
 this machine closes the act as `OUTCOME_UNKNOWN` and does not try again. To know which executors have died, each holds
 the lock on a file of its own, as long as it lives.
 
+An outcome that the ledger cannot take, because its disk is full, is kept and sealed with the next act.
+
 A refused COMMIT leaves an `act.outcome` without a key, and burns nothing.
 """
 
@@ -18,13 +20,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
+from aver.capsule.model import Capsule
 from aver.capsule.sealed import Sealed
-from aver.errors import AverError, Exists, Refused
+from aver.errors import AverError, BadInput, Exists, IntegrityError, NotFound, Refused, Unavailable
 from aver.gate.decision_record import RecordedDecision
-from aver.gate.own_records import OwnRecords
+from aver.gate.own_records import OwnRecords, keep_sealed
 from aver.gateway.act_records import (
     TX_PREFIX,
     ActReport,
@@ -44,15 +47,16 @@ from aver.gateway.codes import (
     ALLOW_INSECURE,
     BAD_COMMIT_PROOF,
     REPLAY_DENY,
+    REQUIRE_CONFIRM,
     build_envelope,
 )
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.executor.confirmation import Confirmation, check_confirmation
 from aver.gateway.executor.executor_life import ExecutorLife
-from aver.gateway.proof.patch import NOOP, PatchedInputs, SanitizePatch, apply_patch
+from aver.gateway.proof.patch import NOOP, PatchedInputs, SanitizePatch, apply_patch, parse_patch
 from aver.gateway.proof.predicate import EvidenceTrust, KnownCommit, judge_commit
 from aver.gateway.request import BoundRequest
-from aver.gateway.settings import GatewaySettings
+from aver.gateway.settings import Confirm, GatewaySettings
 from aver.keys.statement import Statement
 from aver.ledger import Ledger
 from aver.log import debug
@@ -112,6 +116,8 @@ class Executor:
         self._deployment = deployment
         self._clock = clock
         self._life = ExecutorLife(ledger)
+        self._unsealed: dict[str, tuple[str, Capsule]] = {}
+        """Outcomes that the ledger could not take, with their chains, by the ids of their acts."""
 
     def __enter__(self) -> Executor:
         return self
@@ -120,8 +126,9 @@ class Executor:
         self.close()
 
     def close(self) -> None:
-        """End this executor. All its acts have an outcome by now."""
-        self._life.end()
+        """End this executor. The next one closes the acts whose outcome the ledger could not take."""
+        self._seal_left()
+        self._life.end(is_done=not self._unsealed)
 
     def recover(self) -> int:
         """Close the acts that executors on this machine left without an outcome when they died. Returns how many."""
@@ -134,7 +141,12 @@ class Executor:
     def _close_act(self, mark: Sealed) -> bool:
         """Record that the outcome of an act is not known, unless it has one."""
         result = mark.to_dict()["outcome"]["result"]
-        preview = self._load_preview(str(result["tx_id"]), str(result["action_id"]))
+        try:
+            preview = self._load_preview(OwnRecords(self._ledger), str(result["tx_id"]), str(result["action_id"]))
+        except (BadInput, IntegrityError, NotFound, Refused) as error:
+            # A damaged record must not keep every later executor from starting. The verdict reports the open act.
+            debug("gateway", "cannot close the act %s: %s", result["action_id"], error.message)
+            return False
         report = ActReport(OUTCOME_UNKNOWN, "the executor ended between the mark and the outcome")
         surroundings = Surroundings(IngressNote("recovery"), self._deployment, self._settings.is_insecure)
         draft = build_outcome_draft(preview, surroundings, report, parent=mark.id, sent=None)
@@ -148,6 +160,7 @@ class Executor:
     def execute(self, order: CommitOrder) -> dict[str, Any]:
         """Carry out a COMMIT, or refuse it. Returns the envelope; raises only where a defect of Aver is at work."""
         try:
+            self._seal_left()
             return self._execute(order)
         except Refused as refusal:
             return build_envelope(refusal.code, str(refusal), data={"action_id": order.action_id})
@@ -164,14 +177,15 @@ class Executor:
             external_principal=order.external_principal,
             delegation_jti=order.delegation_jti,
         )
-        preview = self._load_preview(order.tx_id, order.action_id)
+        own = OwnRecords(self._ledger)
+        preview = self._load_preview(own, order.tx_id, order.action_id)
         surroundings = Surroundings(order.ingress, self._deployment, self._settings.is_insecure)
         try:
             basis, patch = self._accept(order, request, preview)
             effect = self._effects.get(request.intent_id)
             if effect is None:
                 raise Refused(EXECUTOR_UNAVAILABLE, f"this executor cannot carry out {request.intent_id}")
-            decision = self._load_decision(basis.decision_id, request)
+            decision = self._load_decision(own, basis, request, patch)
             # Applied before the mark: a patch that cannot be applied must not burn the act.
             sent = apply_patch(patch, request.intent_id, request.inputs)
         except _Rejected as rejected:
@@ -186,12 +200,15 @@ class Executor:
         except Exists:
             return self._refuse(preview, surroundings, _Rejected(REPLAY_DENY, "", "this act was carried out before"))
         order_ = EffectOrder(request, sent.inputs, preview, str(decision.action.get("workspace", "")), order.action_id)
-        return self._act(effect, order_, sent, mark, surroundings)
+        envelope, outcome = self._act(effect, order_, sent, draft.id, surroundings)
+        # The session's next decision reads both.
+        keep_sealed(self._ledger, (mark,) if outcome is None else (mark, outcome))
+        return envelope
 
     def _act(
-        self, effect: ActEffect, order: EffectOrder, sent: PatchedInputs, mark: Sealed, surroundings: Surroundings
-    ) -> dict[str, Any]:
-        """Steps 2 and 3: cause the effect, and record what became of it."""
+        self, effect: ActEffect, order: EffectOrder, sent: PatchedInputs, mark_id: str, surroundings: Surroundings
+    ) -> tuple[dict[str, Any], Sealed | None]:
+        """Steps 2 and 3: cause the effect, and record what became of it. The record is None if it cannot be sealed."""
         began, data, summary = time.monotonic(), dict[str, Any](), ""
         try:
             done = effect(order)
@@ -205,18 +222,32 @@ class Executor:
             words = str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
             report = ActReport(EFFECT_FAILED, words, sent.sha256)
         report = report._replace(duration_ms=int((time.monotonic() - began) * 1000))
-        draft = build_outcome_draft(order.preview, surroundings, report, parent=mark.id, sent=sent.inputs)
+        draft = build_outcome_draft(order.preview, surroundings, report, parent=mark_id, sent=sent.inputs)
         known = {"tx_id": order.preview.tx_id, "action_id": order.action_id, "request_sha256": order.request.sha256}
+        chain = act_chain(order.request.session)
         try:
-            self._ledger.append(act_chain(order.request.session), draft, key=outcome_key(order.action_id))
+            outcome = self._ledger.append(chain, draft, key=outcome_key(order.action_id))
         except AverError as error:
+            if not isinstance(error, Exists):
+                self._unsealed[order.action_id] = chain, draft
             words = (
                 f"the effect is done, and its outcome could not be sealed: {error.message}"
                 if report.is_done
                 else (f"{report.reason_code}, which could not be sealed: {error.message}")
             )
-            return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known)
-        return build_envelope(report.reason_code, summary or report.detail, data={**known, **data})
+            return build_envelope(EXECUTOR_UNAVAILABLE, words, data=known), None
+        return build_envelope(report.reason_code, summary or report.detail, data={**known, **data}), outcome
+
+    def _seal_left(self) -> None:
+        """Seal the outcomes that the ledger could not take before, as far as it takes them now."""
+        for action_id, (chain, draft) in list(self._unsealed.items()):
+            with suppress(Exists):  # Another thread was first, or the failed commit has kept it.
+                try:
+                    self._ledger.append(chain, draft, key=outcome_key(action_id))
+                except Unavailable as error:
+                    debug("gateway", "the outcome of %s is still not sealed: %s", action_id, error.message)
+                    return
+            self._unsealed.pop(action_id, None)
 
     def _accept(self, order: CommitOrder, request: BoundRequest, preview: Preview) -> tuple[CommitBasis, SanitizePatch]:
         """Check the evidence. Returns the basis of the mark and the patch to apply, or raises `_Rejected`."""
@@ -226,10 +257,11 @@ class Executor:
             if seen:
                 raise _Rejected(REPLAY_DENY, "", "this act was carried out before")
             return CommitBasis(preview, order.commit, decision_id=order.decision), patch
-        confirmation = self._confirm(order, request)
+        confirmation, problem = self._confirm(order, request)
+        statements = _read_statements(order.attestations)
         acceptance = judge_commit(
             order.commit,
-            list(order.attestations) or None,
+            statements or order.attestations or None,
             KnownCommit(
                 action_id=order.action_id,
                 request_sha256=request.sha256,
@@ -240,8 +272,11 @@ class Executor:
                 intent_id=request.intent_id,
                 patch=patch,
             ),
-            replace(self._trust(), mac_ttl=self._settings.mac_ttl),
+            self._trust(),
         )
+        # Whatever is wrong with an approval is told in its turn: evidence that does not hold comes first.
+        if problem and acceptance.reason_code in (ALLOW, REQUIRE_CONFIRM):
+            raise _Rejected(REQUIRE_CONFIRM, "", problem)
         if not acceptance.accepted:
             raise _Rejected(acceptance.reason_code, acceptance.detail, acceptance.words)
         if preview.request_sha256 != request.sha256:
@@ -250,7 +285,7 @@ class Executor:
             CommitBasis(
                 preview,
                 order.commit,
-                attestations=tuple(Statement.from_dict(item) for item in order.attestations),
+                attestations=statements,
                 approvals=() if confirmation is None else confirmation.statements,
                 approval_use="" if confirmation is None else confirmation.use_id,
                 approver="" if confirmation is None else confirmation.approver,
@@ -260,34 +295,36 @@ class Executor:
             patch,
         )
 
-    def _confirm(self, order: CommitOrder, request: BoundRequest) -> Confirmation | None:
+    def _confirm(self, order: CommitOrder, request: BoundRequest) -> tuple[Confirmation | None, str]:
+        """Return a person's confirmation, or words on why there is none. Both are empty where none is claimed."""
         if not order.approval:
-            return None
+            return None, ""
         try:
-            return check_confirmation(self._ledger, order.approval, request, order.action_id)
+            return check_confirmation(self._ledger, order.approval, request, order.action_id), ""
         except Refused as refusal:
-            raise _Rejected(refusal.code, "", str(refusal)) from refusal
+            return None, str(refusal)
 
-    def _load_preview(self, tx_id: str, action_id: str) -> Preview:
+    def _load_preview(self, own: OwnRecords, tx_id: str, action_id: str) -> Preview:
         """Load the PREVIEW of a tx, verified and sealed by this ledger's own ring."""
-        record = OwnRecords(self._ledger).get(tx_id.removeprefix(TX_PREFIX)) if tx_id.startswith(TX_PREFIX) else None
-        if record is None:
+        record = own.get(tx_id.removeprefix(TX_PREFIX)) if tx_id.startswith(TX_PREFIX) else None
+        preview = None if record is None else read_preview(record, self._ledger.blob)
+        if preview is None or preview.tx_id != tx_id:
             raise Refused(TX_INVALID, "no PREVIEW has this tx_id")
-        preview = read_preview(record, self._ledger.blob)
         if preview.action_id != action_id:
             raise Refused(TX_INVALID, "the PREVIEW is of another act")
         return preview
 
-    def _load_decision(self, decision_id: str, request: BoundRequest) -> RecordedDecision:
-        """Load the gate's decision that the evidence belongs to. It must be about this request, and allow it."""
-        record = OwnRecords(self._ledger).get(decision_id) if decision_id else None
+    def _load_decision(
+        self, own: OwnRecords, basis: CommitBasis, request: BoundRequest, patch: SanitizePatch
+    ) -> RecordedDecision:
+        """Load the gate's decision that the evidence belongs to. It must be about this act, and allow it as it is."""
+        record = own.get(basis.decision_id) if basis.decision_id else None
         if record is None:
             raise Refused("MISSING_EVIDENCE", "the gate's decision about this act is not in the ledger")
         decision = RecordedDecision.from_record(record, record.content)
-        if decision.action.get("request_sha256") != request.sha256 or not decision.allows:
-            if self._settings.is_insecure or (self._settings.confirm == "flag" and decision.decision == "human_review"):
-                return decision
-            raise Refused("POLICY_DENY", "the gate's decision does not allow this request")
+        words = _find_decision_problem(decision, basis, request, patch, confirm=self._settings.confirm)
+        if words and not self._settings.is_insecure:
+            raise Refused("POLICY_DENY", words, advice="ask for a new PREVIEW")
         return decision
 
     def _refuse(self, preview: Preview, surroundings: Surroundings, rejected: _Rejected) -> dict[str, Any]:
@@ -302,6 +339,33 @@ class Executor:
         if rejected.detail:
             data["detail"] = rejected.detail
         return build_envelope(rejected.code, rejected.words, data=data)
+
+
+def _find_decision_problem(
+    decision: RecordedDecision, basis: CommitBasis, request: BoundRequest, patch: SanitizePatch, *, confirm: Confirm
+) -> str:
+    """Say why a COMMIT does not follow from the gate's decision. A verifier compares the same later."""
+    if decision.call_id != basis.preview.action_id or decision.action.get("request_sha256") != request.sha256:
+        return "the gate's decision is about another act"
+    if not decision.allows and not (confirm == "flag" and decision.decision == "human_review"):
+        return f"the gate's decision is {decision.decision}"
+    if decision.approval != basis.approval_use:
+        return "the gate's decision is by another approval"
+    # Shares say which patch it is, and not its parameter. The rules may have changed since the PREVIEW.
+    wanted = str((decision.result.get("policy") or {}).get("patch") or "")
+    if patch != (parse_patch(wanted) if wanted else NOOP):
+        return "the rules want another patch than the PREVIEW has shown"
+    if any(tuple(each.content["rules"]) != decision.rules for each in basis.attestations):
+        return "a policy server attests other rules than the gate's decision has"
+    return ""
+
+
+def _read_statements(attestations: tuple[Any, ...]) -> tuple[Statement, ...]:
+    """Read the statements of an order, each once; none if one cannot be read: the predicate says which."""
+    try:
+        return tuple(item if isinstance(item, Statement) else Statement.from_dict(item) for item in attestations)
+    except AverError:
+        return ()
 
 
 class _Rejected(Exception):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,13 +18,14 @@ from aver import clock
 from aver.capsule.json_document import check_object, parse_document
 from aver.capsule.sealed import Sealed
 from aver.config import ensure_home
-from aver.errors import AverError, Unavailable
+from aver.errors import AverError, IntegrityError, Unavailable
 from aver.files.atomic import make_directory
-from aver.files.locks import is_same_file, open_lock_file, try_lock
+from aver.files.locks import is_same_file, lock, open_lock_file, try_lock
 from aver.files.regular import read_private_file
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import COMMIT_KIND, outcome_key
 from aver.ledger import Ledger
+from aver.log import debug
 
 LOCK_SUFFIX = ".lock"
 SOCKET_LOCK_SUFFIX = ".sock.lock"
@@ -30,6 +33,11 @@ SOCKET_LOCK_SUFFIX = ".sock.lock"
 
 LOCK_FILE_MAX = 4096
 """Largest file of an executor's lock, in bytes. It holds four short texts."""
+
+
+BEGIN_SECONDS = 10.0
+"""How long an executor waits for the lock on its own new file. Another one that starts just then looks at the file, and
+holds the lock for a moment."""
 
 
 class ExecutorLife:
@@ -40,6 +48,7 @@ class ExecutorLife:
         self._ledger = ledger
         self._instance = clock.new_id()
         self._handle: int | None = None
+        self._beginning = threading.Lock()
         self._path = self._directory / f"{self._instance}{LOCK_SUFFIX}"
 
     def describe(self) -> dict[str, str]:
@@ -47,28 +56,39 @@ class ExecutorLife:
 
     def begin(self) -> None:
         """Take the lock, unless it is held. Raises `Unavailable`: without it, a crash could not be told."""
-        if self._handle is not None:
-            return
+        with self._beginning:  # The first marks may come from several threads.
+            if self._handle is None:
+                self._handle = self._take_lock()
+
+    def _take_lock(self) -> int:
+        content = {
+            "instance": self._instance,
+            "started": clock.now(),
+            "ledger": self._ledger.id,
+            "tenant": self._ledger.tenant,
+        }
         ensure_home(self._ledger.config.home)
-        make_directory(self._directory)
+        handle = None
         try:
+            make_directory(self._directory)
             handle = open_lock_file(self._path)
-            try_lock(handle)
-            content = {
-                "instance": self._instance,
-                "started": clock.now(),
-                "ledger": self._ledger.id,
-                "tenant": self._ledger.tenant,
-            }
+            # Without the lock, the next executor would take this one for dead and close its acts.
+            lock(handle, timeout=BEGIN_SECONDS)
             os.write(handle, json.dumps(content).encode())
             os.fsync(handle)
         except OSError as error:
+            if handle is not None:
+                with suppress(OSError):
+                    self._path.unlink()
+                os.close(handle)
             raise Unavailable(f"cannot hold {self._path}: {error.strerror}") from error
-        self._handle = handle
+        return handle
 
-    def end(self) -> None:
+    def end(self, *, is_done: bool = True) -> None:
+        """Let go of the lock. The file goes, too, unless an act is left open: then the next executor finds it."""
         if self._handle is not None:
-            self._path.unlink(missing_ok=True)
+            if is_done:
+                self._path.unlink(missing_ok=True)
             os.close(self._handle)
             self._handle = None
 
@@ -103,9 +123,14 @@ class DeadExecutor(NamedTuple):
 
     def open_marks(self, ledger: Ledger) -> list[Sealed]:
         """Return its marks without an outcome."""
-        found = []
+        found, own = [], OwnRecords(ledger)
         for record in ledger.find(kind=COMMIT_KIND, since=self.started):
-            result = OwnRecords(ledger).require(record).to_dict()["outcome"]["result"]
+            try:
+                result = own.require(record).to_dict()["outcome"]["result"]
+            except IntegrityError as error:
+                # Imported, or not by our keys: it is no mark of an executor here. The verdict judges it.
+                debug("gateway", "a COMMIT is no mark of ours: %s", error.message)
+                continue
             if result["executor"]["instance"] != self.instance:
                 continue
             if ledger.get(outcome_key(str(result["action_id"]))) is None:

@@ -66,9 +66,12 @@ class ActTrust:
     policy_keys: PolicyKeys | None = None
     """None where a key of one of the servers is missing; `keys_problem` then says why."""
     keys_problem: str = ""
+    are_told: tuple[bool, bool] = (False, False)
+    """Whether the verifier was told keys of each server, beside those of its own ring."""
     retired: Mapping[str, float] = field(default_factory=dict)
     """When keys of policy servers were retired, by fingerprint, as Unix time."""
-    mac_keys: tuple[MacKeys, MacKeys] | None = None
+    mac_keys: Mapping[str, tuple[MacKeys, MacKeys]] = field(default_factory=dict)
+    """The MAC keyrings of both servers by deployment, as far as they are at hand: a home may have run both."""
     principals: Mapping[str, PublicKey] = field(default_factory=dict)
     """The keys of principals by name."""
 
@@ -84,7 +87,32 @@ def load_trust(examination: Examination) -> ActTrust:
         return ActTrust(keys_problem=error.message, mac_keys=mac_keys, principals=principals)
     if not keys.server0 or not keys.server1:
         return ActTrust(keys_problem=KEYS_UNKNOWN, mac_keys=mac_keys, principals=principals)
-    return ActTrust(policy_keys=keys, retired=_find_retirements(ring, keys), mac_keys=mac_keys, principals=principals)
+    told = {entry.identity for entry in ring.published}
+    return ActTrust(
+        policy_keys=keys,
+        are_told=("policy:0" in told, "policy:1" in told),
+        retired=_find_retirements(ring, keys),
+        mac_keys=mac_keys,
+        principals=principals,
+    )
+
+
+def are_signers_unknown(statements: list[Any], trust: ActTrust) -> bool:
+    """Whether attestations of another ledger are by keys about which the verifier knows nothing.
+
+    The keys of the verifier's own policy servers say nothing about those of another ledger.
+    """
+    if trust.policy_keys is None:
+        return False
+    for server_id, document in zip(SERVERS, statements, strict=False):
+        try:
+            by = document["signatures"][0]["by"]
+        except (IndexError, KeyError, TypeError):
+            return False  # It does not hold, whatever its key.
+        known = {key.fingerprint for key in trust.policy_keys.of(server_id)}
+        if by not in known and not trust.are_told[server_id]:
+            return True
+    return False
 
 
 def _find_retirements(ring: Ring, keys: PolicyKeys) -> dict[str, float]:
@@ -93,17 +121,23 @@ def _find_retirements(ring: Ring, keys: PolicyKeys) -> dict[str, float]:
     return {key.fingerprint: parse_time(times[key.ed25519]) for key in known if key.ed25519 in times}
 
 
-def _load_mac_keys(home: Path | None) -> tuple[MacKeys, MacKeys] | None:
-    """Load both MAC keyrings, from the environment or from the home of our own ledger; None without them."""
-    try:
-        first, second = (
-            verifier_mac_source(server_id, None if home is None else mac_key_path(home, server_id)).load()
-            for server_id in SERVERS
-        )
-    except AverError as error:
-        debug("gateway", "there are no MAC keys to check with: %s", error.message)
-        return None
-    return first, second
+def _load_mac_keys(home: Path | None) -> dict[str, tuple[MacKeys, MacKeys]]:
+    """Load the MAC keyrings, from the environment or from the home of our own ledger.
+
+    Servers in one process and those that run apart have keys of their own, and these can have the same names.
+    """
+    places = {"embedded": home, "apart": None if home is None else home / "gateway" / "executor"}
+    found: dict[str, tuple[MacKeys, MacKeys]] = {}
+    for deployment, place in places.items():
+        try:
+            first, second = (
+                verifier_mac_source(server_id, None if place is None else mac_key_path(place, server_id)).load()
+                for server_id in SERVERS
+            )
+            found[deployment] = first, second
+        except AverError as error:
+            debug("gateway", "there are no MAC keys of %s servers to check with: %s", deployment, error.message)
+    return found
 
 
 def _load_principals(home: Path) -> Mapping[str, PublicKey]:
@@ -232,7 +266,7 @@ def judge_evidence(
     one that does not hold.
     """
     is_judged = tuple(map(digest_statement, statements)) == preview.attested
-    mac_keys = _select_mac_keys(commit.commit, trust)
+    mac_keys = _select_mac_keys(commit, trust)
     return judge_commit(
         commit.commit,
         statements,
@@ -267,16 +301,17 @@ def find_signer_problem(acceptance: Acceptance, statements: list[Any], trust: Ac
     return ""
 
 
-def _select_mac_keys(commit: Any, trust: ActTrust) -> tuple[MacKeys | None, MacKeys | None]:
+def _select_mac_keys(commit: RecordedCommit, trust: ActTrust) -> tuple[MacKeys | None, MacKeys | None]:
     """Return the MAC keys, if they have the keys of this evidence. A key that is gone since then proves nothing."""
-    if trust.mac_keys is None or type(commit) is not dict:
+    known = trust.mac_keys.get(commit.header.deployment)
+    if known is None or type(commit.commit) is not dict:
         return None, None
-    for server_id, keys in zip(SERVERS, trust.mac_keys, strict=True):
-        share = commit.get(f"policy{server_id}")
+    for server_id, keys in zip(SERVERS, known, strict=True):
+        share = commit.commit.get(f"policy{server_id}")
         kid = share.get("kid") if type(share) is dict else None
         if type(kid) is not str or keys.find(kid) is None:
             return None, None
-    return trust.mac_keys
+    return known
 
 
 def find_decision_problem(

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from aver.capsule.aver_block import read_kind
@@ -38,7 +39,10 @@ from aver.gateway.act_records import COMMIT_KIND, OUTCOME_KIND, PREVIEW_KIND
 from aver.gateway.delegation import DELEGATION_PURPOSE
 from aver.gateway.delegation_records import ISSUE_KIND, REVOKE_KIND, delegations_chain, read_issue, read_revocation
 from aver.gateway.judgement.act_rules import (
+    KEYS_UNKNOWN,
     OUTCOME_UNKNOWN,
+    ActTrust,
+    are_signers_unknown,
     find_attestation_problem,
     find_commit_problems,
     find_confirmation_problem,
@@ -128,6 +132,8 @@ class _ActExaminer:
             COMMIT_KIND: self._examine_commit,
             OUTCOME_KIND: self._examine_outcome,
         }
+        self._is_ours = False
+        """Whether a key of the verifier's own ring has sealed the record at hand."""
         self._past_from = 0
         """Records of the chain before this place have not been read."""
         self._has_forgotten = False
@@ -176,6 +182,7 @@ class _ActExaminer:
         check = EFFECTS_CHECK if kind == OUTCOME_KIND else EVIDENCE_CHECK
         if not self._counts_here(record, check, place):
             return
+        self._is_ours = self._examination.is_own or self._examination.rules.ring.entry(record.signed_by) is not None
         with self._judge(check, place):
             header = read_header(place, content)
             if header.correlation_id != header.action_id or header.session != self._session:
@@ -217,7 +224,7 @@ class _ActExaminer:
         words = find_preview_problem(preview)
         if preview.has_shares and not words:
             statements = select_statements(content, POLICY_PURPOSE)
-            words = find_attestation_problem(preview, statements, self._trust)
+            words = find_attestation_problem(preview, statements, self._select_trust(statements))
         if words:
             self._fail(EVIDENCE_CHECK, words, place)
         decision = self._decisions.find(preview.decision_id)
@@ -250,14 +257,22 @@ class _ActExaminer:
         if header.is_insecure:
             return  # Nothing more was demanded of it, and the warning says so.
         statements = select_statements(content, POLICY_PURPOSE)
-        acceptance = judge_evidence(commit, preview, statements, self._trust, replay_seen=is_second)
+        trust = self._select_trust(statements)
+        acceptance = judge_evidence(commit, preview, statements, trust, replay_seen=is_second)
         for problem in acceptance.problems:
             detail = f" ({problem.detail})" if problem.detail else ""
             self._fail(EVIDENCE_CHECK, f"{problem.reason_code}{detail}: {problem.words}", place)
-        if words := find_signer_problem(acceptance, statements, self._trust):
+        if words := find_signer_problem(acceptance, statements, trust):
             self._fail(EVIDENCE_CHECK, words, place)
         self._counts["MACs not checked"] += "mac" in acceptance.not_checked
         self._examine_basis(commit, preview, content, acceptance)
+
+    def _select_trust(self, statements: list[Any]) -> ActTrust:
+        """Return the keys by which attestations are judged. Keys of another ledger's servers may be unknown here."""
+        if self._is_ours or not are_signers_unknown(statements, self._trust):
+            return self._trust
+        self._skip(EVIDENCE_CHECK, KEYS_UNKNOWN)
+        return replace(self._trust, policy_keys=None)
 
     def _examine_basis(
         self, commit: RecordedCommit, preview: RecordedPreview, content: Mapping[str, Any], acceptance: Acceptance

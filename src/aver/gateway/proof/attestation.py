@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from aver.capsule.canonical import canonical_json, has_surrogate
@@ -47,6 +48,9 @@ REASONS_MAX = 32
 
 REASON_MAX = 500
 """Characters of one reason; a longer one is cut."""
+
+PINNED_MAX = 32
+"""Rings of policy servers' keys that are kept. A process trusts one pair of servers, a verifier a few."""
 
 _FIELDS = frozenset(
     {"v", "server_id", "action_id", "request_sha256", "program_id", "share_sha256", "allow_pre", "need_confirm"}
@@ -264,13 +268,19 @@ def read_attestation(document: Any, server_id: int) -> tuple[Statement, Attestat
 def check_attestation(document: Any, server_id: int, keys: Sequence[PublicKey]) -> Attestation:
     """Return the attestation if a key of that server signed it; `BadAttestation` otherwise."""
     statement, attestation = read_attestation(document, server_id)
-    (result,) = check_statement(statement, Ring.pin(keys))
+    (result,) = check_statement(statement, _pin_keys(tuple(keys)))
     if result.outcome != "valid" or result.key is None:
         raise BadAttestation(f"the attestation of policy:{server_id} is not signed by its key")
     if statement.signatures[0].ml_dsa_65 and not result.key.ml_dsa_65:
         # Nothing would check this part, so anyone could change it.
         raise BadAttestation(f"the attestation of policy:{server_id} has a signature that its key cannot make")
     return attestation
+
+
+@lru_cache(maxsize=PINNED_MAX)
+def _pin_keys(keys: tuple[PublicKey, ...]) -> Ring:
+    """Return a ring of these keys. It depends on the values of the keys alone, so it can be kept."""
+    return Ring.pin(keys)
 
 
 def find_binding_problem(attestation: Attestation, share: Share) -> str:

@@ -6,7 +6,8 @@ An export does these steps, in this order:
 2. write the chains and their blobs;
 3. sign the heads of these chains, if the ledger's key is at hand, and write `head.json`;
 4. remove the files of an interrupted export that are no longer needed;
-5. replace the index by the complete one.
+5. replace the index by the complete one;
+6. for a site, put the Explorer's page beside it (see `site`).
 
 A crash at any moment leaves a directory that does not pass as a bundle, and the next export replaces it. A complete
 bundle is never changed. With `force`, a new bundle is written beside it and then takes its place, so an export that
@@ -47,6 +48,7 @@ from aver.files.new_file import path_exists_error
 from aver.keys import LEDGER, PublicKey, SeedSigner, Statement
 from aver.ledger.bundle.head_file import dump_head, read_recorded_keys
 from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, SUFFIX, BundleIndex, read_index
+from aver.ledger.bundle.site import SITE_NAMES, list_site_files, page_directory, write_site
 from aver.ledger.bundle.summary import ChainFacts, build_summary
 from aver.ledger.checkpoint import make_bundle_head
 from aver.ledger.head import Head
@@ -99,27 +101,42 @@ def export_bundle(
     chains: Iterable[str] | None = None,
     with_meta: bool = False,
     blobs: bool = True,
+    html: bool = False,
     force: bool = False,
 ) -> ExportResult:
     """Write chains as a bundle into the directory `out`, which must be new or empty.
 
     Without `chains` this exports the whole ledger with its meta chain. With `chains`, the chain `keys` is added, and
-    the meta chain only if `with_meta`. Without `blobs` the large values are left out. With `force`, the bundle replaces
-    an earlier one of this ledger in `out`. Raises `NotFound` if the ledger has no such chain, and `BadInput` if `out`
-    contains anything else.
+    the meta chain only if `with_meta`. Without `blobs` the large values are left out. With `html` the bundle is also a
+    site. With `force`, the bundle replaces an earlier one of this ledger in `out`. Raises `NotFound` if the ledger has
+    no such chain, and `BadInput` if `out` contains anything else.
     """
     rows = _select_chains(ledger, chains, with_meta)
     for row in rows:
         check_chain_name(row.name)  # It becomes a file name, and a tampered ledger could contain any name.
+    if html:
+        page_directory()  # Before anything is written: without the page there is no site.
     out, part = Path(out), chains is not None
     place = Path(os.path.realpath(out))  # The directory itself: a link to it is not replaced.
     restore_directory(place)
     before = _prepare_directory(out, ledger, force=force)
     if before is None or before.unfinished:
-        return _write_bundle(ledger, out, rows, before, part=part, blobs=blobs)
+        done = _write_bundle(ledger, out, rows, before, part=part, blobs=blobs)
+        if html:
+            _add_page(out)
+        return done
     with replacement_directory(place) as beside:
         done = _write_bundle(ledger, beside, rows, None, part=part, blobs=blobs)
+        if html:
+            _add_page(beside)
     return replace(done, path=out)
+
+
+def _add_page(out: Path) -> None:
+    """Step 6: the page, and the twins of the files that are there."""
+    blobs = os.listdir(out / BLOBS) if (out / BLOBS).is_dir() else []
+    files = list_site_files(read_index(out), blobs)
+    write_site(out, [name for name in files if (out / name).is_file()])
 
 
 def _write_bundle(
@@ -219,7 +236,7 @@ def _prepare_directory(out: Path, ledger: Ledger, *, force: bool) -> BundleIndex
     if not force:
         raise path_exists_error(out)
     # The whole directory is replaced. A file that is not the bundle's own would be lost with it.
-    own = {INDEX, HEAD, META, BLOBS, *(claim.file for claim in index.chains)}
+    own = {INDEX, HEAD, META, BLOBS, *SITE_NAMES, *(claim.file for claim in index.chains)}
     other = sorted(name for name in os.listdir(out) if name not in own)
     if other:
         words = f"{out} also contains {to_one_line(other[0])}, which is not part of the bundle"

@@ -27,6 +27,7 @@ from aver.fast_dataclass import dataclass
 from aver.keys import Ring
 from aver.ledger.bundle.head_file import RecordedKey
 from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, BundleIndex, ChainClaim
+from aver.ledger.bundle.site import SITE_NAMES, is_site
 from aver.ledger.bundle.summary import SIGNERS_MAX, TITLE_MAX, ChainFacts
 from aver.ledger.checkpoint import Checkpoint
 from aver.verdict import Finding, Place, Tally
@@ -167,6 +168,8 @@ def check_unlisted_files(directory: Path, index: BundleIndex, blobs: Collection[
     listed = {INDEX, HEAD, *(claim.file for claim in index.chains)}
     if index.meta is not None:
         listed.add(META)
+    if is_site(directory):
+        listed |= SITE_NAMES  # Compared by the check `page`.
     for name in _list_names(directory):
         if name == BLOBS and (directory / BLOBS).is_dir() and not (directory / BLOBS).is_symlink():
             for blob in _list_names(directory / BLOBS):

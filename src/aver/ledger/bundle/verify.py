@@ -7,7 +7,7 @@
 4. Every blob that a record refers to must have the bytes of its digest.
 5. The chains are compared with the signed heads in `head.json` (check `head`, see `head_file`). A bundle of an Aver
    ledger without it may lack chains and records, so the verdict on it is at most qualified.
-6. Files that nobody lists are a warning.
+6. Files that nobody lists are a warning. In a site, the twins of the files are compared with them (check `page`).
 7. Examiners check the records of other rooms, as they do in a ledger: see `aver.verdict.examiner`.
 
 The index alone excuses nothing. A chain that the meta chain knows and that is not here is `CHAIN_MISSING`; if the
@@ -62,6 +62,7 @@ from aver.ledger.bundle.layout import (
     read_index,
 )
 from aver.ledger.bundle.reader import BundleReader, RecordsDigest, read_blob
+from aver.ledger.bundle.site import check_site, is_site, list_site_files
 from aver.ledger.bundle.summary import ChainFacts
 from aver.ledger.checkpoint import Checkpoint
 from aver.ledger.foreign.seal_checks import unreadable_code
@@ -316,6 +317,9 @@ class BundleJudge:
             words = f"the index counts {index.blobs} blobs; records refer to {here} that are here"
             tally.add(Finding("index", "failed", "INDEX_MISMATCH", words, Place(source=INDEX)))
         check_unlisted_files(self.directory, index, self._blobs, tally)
+        if is_site(self.directory):
+            blobs = (digest for digest, size in self._blobs.items() if size is not None)
+            check_site(self.directory, list_site_files(index, blobs), tally)
 
     def _examine(self, *, is_whole: bool) -> None:
         """Run the examiners on the chains, one examination for each ledger that the chains name."""

@@ -5,7 +5,8 @@ callers. Later requests wait; the first of them leads the next commit. So a lone
 and there is no background thread.
 
 A signal may end any of these threads at any line. The others then learn what is known about their requests, and the
-next of them leads.
+next of them leads. If the signal strikes in the very line that would tell them, they notice it by themselves: a waiting
+caller looks now and then whether anybody leads.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from aver.errors import AverError, OutcomeUnknown, Unavailable
+from aver.errors import AverError, OutcomeUnknown
 from aver.ledger.stores.forks import register_for_forks
 from aver.log import debug
 
@@ -23,6 +24,9 @@ GROUP_MAX = 256
 
 SIGNALS_MAX = 100
 """Signals in a row during which a caller still tries to wake the others."""
+
+LOOK_SECONDS = 1.0
+"""How long a caller waits before it looks whether anybody leads. Only after a signal may there be nobody."""
 
 Result = TypeVar("Result")
 
@@ -40,9 +44,9 @@ class WakeUp:
         self._lock = threading.Lock()
         self._lock.acquire()
 
-    def wait(self) -> None:
-        """Return after `set` was called. Only one thread may wait, and only once."""
-        self._lock.acquire()
+    def wait(self, seconds: float) -> bool:
+        """Wait until `set` is called, at most so long. Returns whether it was. Only one thread may wait."""
+        return self._lock.acquire(timeout=seconds)
 
     def set(self) -> None:
         """Wake the thread that waits. It may be called any number of times."""
@@ -62,6 +66,10 @@ class WriteRequest(Generic[Result]):
         self.failure: BaseException | None = None
         self.woken = WakeUp()
 
+    @property
+    def is_done(self) -> bool:
+        return self.result is not None or self.failure is not None
+
 
 class GroupCommit(Generic[Result]):
     """`write` gets a batch, writes it durably and sets each request's result or failure; or raises for all."""
@@ -72,6 +80,7 @@ class GroupCommit(Generic[Result]):
         register_for_forks(self)
 
     def _reset(self) -> None:
+        self._turn = threading.Lock()  # Held by the leader while it writes.
         self._guard = threading.Lock()  # Guards the two below; never taken while writing.
         self._waiting: list[WriteRequest[Result]] = []
         self._leader: WriteRequest[Result] | None = None
@@ -92,18 +101,25 @@ class GroupCommit(Generic[Result]):
         what is known about theirs, and the next of them leads.
         """
         batch: list[WriteRequest[Result]] = []
+        turns = range(SIGNALS_MAX)  # Made here: a signal may strike after any call, also in the `finally` below.
         try:
             with self._guard:
                 self._waiting.append(request)
                 self._leader = self._leader or request
-            if self._leader is not request:
+            while not request.is_done:
+                if self._leader is request:
+                    with self._turn:
+                        self._commit_batch(batch)
+                    break
                 # A leader wakes us either because our request is written, or to make us the next leader.
-                request.woken.wait()
-            if self._leader is request:
-                self._commit_batch(batch)
+                if not request.woken.wait(LOOK_SECONDS) and not self._turn.locked():
+                    # A signal ended the leader before it could wake us. If the next one has just been named, two of
+                    # us lead: they take turns, and each request is in the batch of one.
+                    with self._guard:
+                        self._leader = request
         finally:
             interrupt: BaseException | None = None
-            for _ in range(SIGNALS_MAX):
+            for _ in turns:
                 try:
                     self._hand_on(request, batch)
                     break
@@ -114,7 +130,8 @@ class GroupCommit(Generic[Result]):
         if request.failure is not None:
             raise request.failure
         if request.result is None:
-            raise Unavailable("the record was not written")
+            # A leader took the request along, and ended without a word.
+            raise OutcomeUnknown("the commit was interrupted")
         return request.result
 
     def _commit_batch(self, batch: list[WriteRequest[Result]]) -> None:
@@ -123,7 +140,8 @@ class GroupCommit(Generic[Result]):
             batch += self._waiting[:GROUP_MAX]
             del self._waiting[:GROUP_MAX]
         try:
-            self._write(batch)
+            if batch:
+                self._write(batch)
         except AverError as failure:
             debug("ledger", "a commit of %d requests failed: %s", len(batch), failure)
             for request in batch:
@@ -142,7 +160,7 @@ class GroupCommit(Generic[Result]):
                 self._leader = self._waiting[0] if self._waiting else None
             leader = self._leader
         for each in batch:
-            if each.result is None and each.failure is None:
+            if not each.is_done:
                 # A signal or a defect has ended the commit. This thread gets its exception, the others learn of it.
                 each.failure = OutcomeUnknown("the commit was interrupted")
             each.woken.set()

@@ -27,8 +27,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from aver.capsule.json_reader import Unreadable, read_json
+from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, NotFound
+from aver.gate.approvals.request_records import approvals_chain
 from aver.log import debug
+from aver.protocol.dispute import find_ruling_problem
 from aver.protocol.events import OPERATOR, Event
 from aver.protocol.judgement.gate_words import GateWords
 from aver.protocol.judgement.report import (
@@ -94,6 +97,7 @@ class _TraceExaminer:
             self._skip_all(words)
             return
         judge = self._judge
+        rulings: dict[str, Event] = {}
         for record in self._reader.read(self._chain.origin, 0, self._chain.count):
             event = judge.read(record)
             if event is None:
@@ -102,6 +106,8 @@ class _TraceExaminer:
                 self._examine_audit(event)
             if not judge.admit(event):
                 break
+            if event.name == "challenge_resolved" and event.role == OPERATOR:
+                rulings[event.refs["approval"]] = event
         if judge.broken is None and judge.count < self._chain.count:
             words = f"record {judge.count} is missing, or does not hold"
             judge.broken, judge.words = ReportFinding("append_only", "failed", "SEQUENCE_GAP", judge.count), words
@@ -116,6 +122,22 @@ class _TraceExaminer:
             self.tally.vouched = {f"{key} {self._chain.name}" for key in joined}
             if judge.audit is None:
                 self._report_open(judge.trace)
+            self._examine_rulings(rulings)
+
+    def _examine_rulings(self, rulings: Mapping[str, Event]) -> None:
+        """Hold each ruling to the record of the person's answer: its operator could have sealed any vote."""
+        found: dict[str, Sealed] = {}
+        try:
+            for record in self._reader.read(approvals_chain(self._place.tenant)) if rulings else ():
+                if record.id in rulings:
+                    found[record.id] = record
+        except NotFound:
+            self._skip("claims", "a person has ruled on a dispute, and the records of the answer are not here")
+            return
+        for approval, ruling in rulings.items():
+            if problem := find_ruling_problem(ruling, found.get(approval)):
+                place = Place(self._chain.name, ruling.sequence)
+                self.tally.add(Finding("claims", "failed", "EVIDENCE_INVALID", problem, place))
 
     # --- the report
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aver.gate.action import Action
 from aver.keys.statement import Statement
 from aver.protocol.events import OPERATOR, Event
-from aver.protocol.rules.step import EventRefused, TraceStep
+from aver.protocol.rules.step import EventRefused, FoldStep
 from aver.protocol.standings import (
     ARTIFACT_COMPLETED,
     ARTIFACT_FAILED,
@@ -60,7 +60,7 @@ def check_evidence(trace: ProtocolTrace, evidence: Iterable[Mapping[str, Any]], 
         raise EventRefused("CLAIM_UNPROVEN", words, place="evidence")
 
 
-def judge_claim_issued(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_claim_issued(trace: ProtocolTrace, event: Event) -> FoldStep:
     payload, proposal = event.payload, trace.find(trace.proposals, event.refs["proposal"], "proposal")
     if not proposal.ends:
         raise EventRefused("STATE_VIOLATION", "no call of this proposal has ended", place="proposal")
@@ -78,10 +78,10 @@ def judge_claim_issued(trace: ProtocolTrace, event: Event) -> TraceStep:
             worded_by=event.id,
         )
 
-    return TraceStep(trace.state, apply)
+    return FoldStep(trace.state, apply)
 
 
-def judge_claim_challenged(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_claim_challenged(trace: ProtocolTrace, event: Event) -> FoldStep:
     payload, claim = event.payload, trace.find(trace.claims, event.refs["claim"], "claim")
     if claim.standing == "retracted":
         raise EventRefused("STATE_VIOLATION", "the claim was taken back", place="claim")
@@ -96,10 +96,10 @@ def judge_claim_challenged(trace: ProtocolTrace, event: Event) -> TraceStep:
         claim.standing = "disputed"
         trace.disputes += 1
 
-    return TraceStep(trace.state, apply)
+    return FoldStep(trace.state, apply)
 
 
-def judge_claim_revised(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_claim_revised(trace: ProtocolTrace, event: Event) -> FoldStep:
     payload, claim = event.payload, trace.find(trace.claims, event.refs["claim"], "claim")
     if claim.standing == "retracted":
         raise EventRefused("STATE_VIOLATION", "the claim was taken back", place="claim")
@@ -121,7 +121,7 @@ def judge_claim_revised(trace: ProtocolTrace, event: Event) -> TraceStep:
                 trace.disputes -= 1
         claim.open_challenges = 0
 
-    return TraceStep(trace.state, apply)
+    return FoldStep(trace.state, apply)
 
 
 def dispute_action(trace: ProtocolTrace, challenge: ChallengeStanding) -> Action:
@@ -148,7 +148,7 @@ def dispute_action(trace: ProtocolTrace, challenge: ChallengeStanding) -> Action
     )
 
 
-def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> FoldStep:
     challenge = trace.find(trace.challenges, event.refs["challenge"], "challenge")
     outcome = event.payload["outcome"]
     if challenge.standing != "open":
@@ -169,7 +169,7 @@ def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> TraceStep:
         elif claim.standing != "refuted":
             claim.standing = "disputed" if claim.open_challenges else "settled"
 
-    return TraceStep(trace.state, apply)
+    return FoldStep(trace.state, apply)
 
 
 def _check_ruling(trace: ProtocolTrace, event: Event, challenge: ChallengeStanding, outcome: str) -> None:

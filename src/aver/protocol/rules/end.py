@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aver.protocol.events import Event
-from aver.protocol.rules.step import EventRefused, TraceStep
+from aver.protocol.rules.step import EventRefused, FoldStep
 from aver.protocol.statements import REPORT_PURPOSE, SeenHead, check_signed_by, find_statements, read_report_statement
 
 if TYPE_CHECKING:
     from aver.protocol.trace import ProtocolTrace
 
 
-def judge_final_statement_signed(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_final_statement_signed(trace: ProtocolTrace, event: Event) -> FoldStep:
     if not trace.claims:
         words = "a final statement needs at least one claim; a claim of failure counts"
         raise EventRefused("STATE_VIOLATION", words, place="claims")
@@ -29,10 +29,10 @@ def judge_final_statement_signed(trace: ProtocolTrace, event: Event) -> TraceSte
     def apply() -> None:
         trace.final_statement = event
 
-    return TraceStep("auditing", apply)
+    return FoldStep("auditing", apply)
 
 
-def judge_verification_run_started(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_verification_run_started(trace: ProtocolTrace, event: Event) -> FoldStep:
     if event.payload["profile"] != trace.profile:
         words = f"the trace is audited by its own profile, {trace.profile}"
         raise EventRefused("STATE_VIOLATION", words, place="profile")
@@ -40,10 +40,10 @@ def judge_verification_run_started(trace: ProtocolTrace, event: Event) -> TraceS
     def apply() -> None:
         trace.runs[event.id] = (event.sequence, event.agent)
 
-    return TraceStep(trace.state, apply)
+    return FoldStep(trace.state, apply)
 
 
-def judge_verification_run_completed(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_verification_run_completed(trace: ProtocolTrace, event: Event) -> FoldStep:
     payload, run = event.payload, trace.runs.get(event.refs["start"])
     if run is None or run[1] != event.agent:
         raise EventRefused("STATE_VIOLATION", "it is no run that this auditor has started", place="start")
@@ -63,15 +63,15 @@ def judge_verification_run_completed(trace: ProtocolTrace, event: Event) -> Trac
     def apply() -> None:
         trace.audit = event
 
-    return TraceStep("failed" if payload["status"] == "fail" else "completed", apply)
+    return FoldStep("failed" if payload["status"] == "fail" else "completed", apply)
 
 
-def judge_session_aborted(trace: ProtocolTrace, event: Event) -> TraceStep:
-    return TraceStep("aborted", _do_nothing)
+def judge_session_aborted(trace: ProtocolTrace, event: Event) -> FoldStep:
+    return FoldStep("aborted", _do_nothing)
 
 
-def judge_session_failed(trace: ProtocolTrace, event: Event) -> TraceStep:
-    return TraceStep("failed", _do_nothing)
+def judge_session_failed(trace: ProtocolTrace, event: Event) -> FoldStep:
+    return FoldStep("failed", _do_nothing)
 
 
 def _do_nothing() -> None:

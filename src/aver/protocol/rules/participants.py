@@ -9,7 +9,7 @@ from aver.keys.public_key import PublicKey
 from aver.keys.ring import ROTATION_PURPOSE, read_rotation
 from aver.protocol.bounds import Bounds
 from aver.protocol.events import OPERATOR, Event, trace_chain
-from aver.protocol.rules.step import EventRefused, TraceStep
+from aver.protocol.rules.step import EventRefused, FoldStep
 from aver.protocol.standings import ARTIFACT_INPUT, Participant
 from aver.protocol.statements import JOIN_PURPOSE, Join, digest_json, find_statements, read_join
 
@@ -20,7 +20,7 @@ REQUIRED_ROLES = ("planner", "executor", "critic")
 """The roles without which no trace begins. Without an auditor, none completes."""
 
 
-def judge_session_initialized(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_session_initialized(trace: ProtocolTrace, event: Event) -> FoldStep:
     payload = event.payload
     if event.agent != OPERATOR or event.trace != trace.trace or trace_chain(trace.trace) != trace.place.chain:
         raise EventRefused("ROLE_POLICY_VIOLATION", "the operator opens a trace, in its own chain")
@@ -57,7 +57,7 @@ def judge_session_initialized(trace: ProtocolTrace, event: Event) -> TraceStep:
         for digest in payload["task"].get("input_artifacts", ()):
             trace.add_artifact(digest, ARTIFACT_INPUT)
 
-    return TraceStep("planning", apply)
+    return FoldStep("planning", apply)
 
 
 def _check_join(
@@ -78,7 +78,7 @@ def _check_join(
     return Participant(join.agent, join.role, key, item["held"], event.id)
 
 
-def judge_participant_joined(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_participant_joined(trace: ProtocolTrace, event: Event) -> FoldStep:
     joins = find_statements(event.statements, JOIN_PURPOSE)
     if len(joins) != 1:
         raise EventRefused("ROLE_POLICY_VIOLATION", "a participant joins by one statement of its own")
@@ -102,7 +102,7 @@ def judge_participant_joined(trace: ProtocolTrace, event: Event) -> TraceStep:
         if before is None and new.role == "critic":
             trace.executable = 0
 
-    return TraceStep(after, apply)
+    return FoldStep(after, apply)
 
 
 def _check_succession(event: Event, before: Participant, new: Participant) -> None:

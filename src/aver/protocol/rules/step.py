@@ -16,7 +16,7 @@ class EventRefused(Refused):
         self.place = place
 
 
-class TraceStep(NamedTuple):
+class FoldStep(NamedTuple):
     """What an event leads to: the next state, and the change of the trace."""
 
     after: str

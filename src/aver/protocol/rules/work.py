@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aver.capsule.blobs import blob_references
 from aver.protocol.bounds import is_risk_from, worst_risk
 from aver.protocol.events import Event
-from aver.protocol.rules.step import EventRefused, TraceStep
+from aver.protocol.rules.step import EventRefused, FoldStep
 from aver.protocol.standings import (
     ARTIFACT_COMPLETED,
     ARTIFACT_FAILED,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aver.protocol.trace import ProtocolTrace
 
 
-def judge_proposal_created(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_proposal_created(trace: ProtocolTrace, event: Event) -> FoldStep:
     if len(trace.proposals) >= trace.bounds.proposals:
         words = f"the trace has {len(trace.proposals)} proposals, as many as its bounds allow"
         raise EventRefused("STATE_VIOLATION", words)
@@ -42,10 +42,10 @@ def judge_proposal_created(trace: ProtocolTrace, event: Event) -> TraceStep:
         trace.proposals[event.id] = ProposalStanding(event.id, event.agent, event.payload, event.refs.get("revises"))
         trace.executable, trace.live = executable, live
 
-    return TraceStep(trace.early_state(executable=executable, live=live), apply)
+    return FoldStep(trace.early_state(executable=executable, live=live), apply)
 
 
-def judge_proposal_reviewed(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_proposal_reviewed(trace: ProtocolTrace, event: Event) -> FoldStep:
     proposal = trace.find(trace.proposals, event.refs["proposal"], "proposal")
     if proposal.revised_by is not None:
         raise EventRefused("STATE_VIOLATION", "the proposal was revised", place="proposal")
@@ -61,13 +61,13 @@ def judge_proposal_reviewed(trace: ProtocolTrace, event: Event) -> TraceStep:
         proposal.conditions[event.agent] = tuple(event.payload["conditions"])
         trace.executable, trace.live = executable, live
 
-    return TraceStep(trace.early_state(executable=executable, live=live), apply)
+    return FoldStep(trace.early_state(executable=executable, live=live), apply)
 
 
 # --- intents and executions
 
 
-def judge_tool_intent_signed(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_tool_intent_signed(trace: ProtocolTrace, event: Event) -> FoldStep:
     payload, proposal = event.payload, trace.find(trace.proposals, event.refs["proposal"], "proposal")
     if not proposal.is_executable(trace.critics):
         words = f"the proposal is {'revised' if proposal.revised_by else proposal.standing(trace.critics)}"
@@ -107,10 +107,10 @@ def judge_tool_intent_signed(trace: ProtocolTrace, event: Event) -> TraceStep:
         )
         trace.open_intents[event.id] = None
 
-    return TraceStep("executing", apply)
+    return FoldStep("executing", apply)
 
 
-def judge_intent_reviewed(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_intent_reviewed(trace: ProtocolTrace, event: Event) -> FoldStep:
     intent = trace.find(trace.intents, event.refs["intent"], "intent")
     if intent.start is not None or intent.end is not None:
         raise EventRefused("STATE_VIOLATION", "the call has begun: it is too late to review it", place="intent")
@@ -127,7 +127,7 @@ def judge_intent_reviewed(trace: ProtocolTrace, event: Event) -> TraceStep:
         else:
             trace.open_intents[intent.id] = None
 
-    return TraceStep(after, apply)
+    return FoldStep(after, apply)
 
 
 def needs_review(trace: ProtocolTrace, intent: IntentStanding, risk: str | None = None) -> bool:
@@ -142,7 +142,7 @@ def find_approval(trace: ProtocolTrace, intent: IntentStanding) -> str | None:
     return [intent.reviews[agent][1] for agent in trace.critics][-1]
 
 
-def judge_tool_execution_started(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_tool_execution_started(trace: ProtocolTrace, event: Event) -> FoldStep:
     intent = trace.find(trace.intents, event.refs["intent"], "intent")
     proposal = trace.proposals[intent.proposal]
     if intent.agent != event.agent:
@@ -176,7 +176,7 @@ def judge_tool_execution_started(trace: ProtocolTrace, event: Event) -> TraceSte
         for digest, _ in blob_references(event.payload["input"]):
             trace.add_artifact(digest, ARTIFACT_INPUT)
 
-    return TraceStep(trace.state, apply)
+    return FoldStep(trace.state, apply)
 
 
 def _find_running(trace: ProtocolTrace, event: Event, intent: IntentStanding) -> ExecutionStanding:
@@ -186,7 +186,7 @@ def _find_running(trace: ProtocolTrace, event: Event, intent: IntentStanding) ->
     return execution
 
 
-def judge_tool_execution_completed(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_tool_execution_completed(trace: ProtocolTrace, event: Event) -> FoldStep:
     intent = trace.find(trace.intents, event.refs["intent"], "intent")
     execution = _find_running(trace, event, intent)
     if execution.agent != event.agent:
@@ -197,10 +197,10 @@ def judge_tool_execution_completed(trace: ProtocolTrace, event: Event) -> TraceS
         trace.may_claim = True
         _end(trace, event, intent, execution, "COMPLETED", ARTIFACT_COMPLETED)
 
-    return TraceStep("claiming", apply)
+    return FoldStep("claiming", apply)
 
 
-def judge_tool_execution_failed(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_tool_execution_failed(trace: ProtocolTrace, event: Event) -> FoldStep:
     intent = trace.find(trace.intents, event.refs["intent"], "intent")
     code = event.payload["code"]
     execution = None
@@ -231,7 +231,7 @@ def judge_tool_execution_failed(trace: ProtocolTrace, event: Event) -> TraceStep
         trace.may_claim = trace.may_claim or intent.attempt >= trace.bounds.attempts
         _end(trace, event, intent, execution, code, ARTIFACT_FAILED)
 
-    return TraceStep(after, apply)
+    return FoldStep(after, apply)
 
 
 def _end(
@@ -249,7 +249,7 @@ def _end(
         trace.add_artifact(digest, how)
 
 
-def judge_artifact_recorded(trace: ProtocolTrace, event: Event) -> TraceStep:
+def judge_artifact_recorded(trace: ProtocolTrace, event: Event) -> FoldStep:
     execution = None
     if "execution" in event.refs:
         execution = trace.find(trace.executions, event.refs["execution"], "execution")
@@ -260,4 +260,4 @@ def judge_artifact_recorded(trace: ProtocolTrace, event: Event) -> TraceStep:
             trace.add_artifact(digest, ARTIFACT_FAILED if is_failed else ARTIFACT_RECORDED)
             trace.recorded[digest] = event.payload["name"]
 
-    return TraceStep(trace.state, apply)
+    return FoldStep(trace.state, apply)

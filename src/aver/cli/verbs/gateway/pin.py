@@ -45,4 +45,6 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         screen.print_line(f"not pinned: {new.program_id}")
     else:
         screen.print_line(f"pinned: {new.program_id}")
+        if {**old.description, "files": None} != {**new.description, "files": None}:
+            screen.print_line("Settings have changed: start the doors again (up, serve, mcp), which read them at start")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from aver.cli.options import add_json, add_ledger, add_tenant
+from aver.cli.options import add_json
 from aver.cli.terminal import Screen, print_json
 from aver.errors import AverError
 
@@ -20,24 +20,22 @@ HEALTH_SECONDS = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_ledger(parser)
-    add_tenant(parser)
     add_json(parser)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.check import open_ledger
+    from aver.config import load_config
     from aver.gateway.parts.entrance import is_apart
     from aver.gateway.parts.part_directories import PARTS, PartDirectories
     from aver.gateway.parts.pinned_program import PinnedProgram
     from aver.gateway.settings import read_gateway_settings
 
-    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
-        settings = read_gateway_settings(ledger.config)
-        directories = PartDirectories(ledger.config.home)
-        apart = is_apart(ledger.config.home, settings)
-        pinned = PinnedProgram.read(directories.program_path) if apart else None
-        parts = [_ask_part(directories, settings, part) for part in PARTS] if apart else []
+    config = load_config()  # Without the ledger: a new home has none yet, and parts of their own users none at all.
+    settings = read_gateway_settings(config)
+    directories = PartDirectories(config.home)
+    apart = is_apart(config.home, settings)
+    pinned = PinnedProgram.read(directories.program_path) if apart else None
+    parts = [_ask_part(directories, settings, part) for part in PARTS] if apart else []
     is_well = all(part["ok"] and pinned and part["program_id"] == pinned.program_id for part in parts)
     if given.json:
         print_json(

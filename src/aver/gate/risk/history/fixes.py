@@ -161,10 +161,13 @@ class RecentFixes:
         return self.times.count(names, seconds)
 
 
-def load_recent_fixes(workspace: str | Path, home: Path | None = None) -> RecentFixes:
-    """Load the recent fixes of a workspace's repository. Returns none, with a note, if it cannot be read."""
+def load_recent_fixes(workspace: str | Path, home: Path | None = None, *, root: Path | None = None) -> RecentFixes:
+    """Load the recent fixes of a workspace's repository. Returns none, with a note, if it cannot be read.
+
+    `root` is the workspace's root, if the caller has found it.
+    """
     try:
-        repository = open_repository(workspace)
+        repository = open_repository(workspace, root=root)
         times = _load_fix_times(repository, home)
     except NotFound:
         return RecentFixes()

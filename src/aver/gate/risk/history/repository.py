@@ -41,9 +41,12 @@ class Repository:
     shallow: tuple[str, ...] = ()
 
 
-def open_repository(path: str | Path) -> Repository:
-    """Open the repository at or above `path`. Raises NotFound if there is none, BadInput if it cannot be read."""
-    root = find_workspace_root(path)
+def open_repository(path: str | Path, *, root: Path | None = None) -> Repository:
+    """Open the repository at or above `path`. Raises NotFound if there is none, BadInput if it cannot be read.
+
+    `root` is `find_workspace_root(path)`, if the caller has found it.
+    """
+    root = root or find_workspace_root(path)
     git = root / ".git"
     if git.is_file():
         # A further working tree or a submodule: the file names the directory.

@@ -155,8 +155,8 @@ class ScriptReader(SimpleCommandReader):
                 # `((…))` is a test whose result is unknown.
                 start = self.at
                 self.at += 2
-                scripts = self.read_arithmetic()
-                word = RawWord("((…))", (WordPart("unknown", scripts=scripts),))
+                scripts, computed = self.read_arithmetic()
+                word = RawWord("((…))", (WordPart("unknown", scripts=scripts, computed=computed),))
                 openings = tuple(_OPENING_WORD.findall(self.text[start : self.at]))
                 return TestCommand((word,), self.read_redirects(), openings)
             self.at += 1
@@ -215,10 +215,11 @@ class ScriptReader(SimpleCommandReader):
             close = self.text.find("))", self.at)
             if close == -1 or re.search(r"[$`\"'\\(){}\n]", self.text[self.at + 2 : close]):
                 raise UnreadableCommand("syntax", "a counting loop that is not plainly one")
+            header = self.text[self.at + 2 : close]
             self.at = close + 2
             self._skip_separator()
             self._expect("do")
-            return Loop(None, self._read_list_past("done"), redirects=self.read_redirects())
+            return Loop(None, self._read_list_past("done"), redirects=self.read_redirects(), computed=header)
         variable = _VARIABLE.match(self.text, self.at)
         if variable is None:
             raise UnreadableCommand("syntax", "a loop without a variable")

@@ -77,7 +77,8 @@ class SimpleCommandReader(WordReader):
                 value = self.read_word() if self.peek() not in _ENDS_ASSIGNMENT else None
                 # `a+=…` and `a[0]=…` set only a part of the variable.
                 whole = assignment[0] == f"{name}="
-                assignments.append(Assignment(name, value or RawWord("", (WordPart("text", ""),)), whole))
+                subscript = assignment[0].removeprefix(name).rstrip("+=")
+                assignments.append(Assignment(name, value or RawWord("", (WordPart("text", ""),)), whole, subscript))
             else:
                 if not words:
                     self.starts.append(self.at)  # the first word is the program

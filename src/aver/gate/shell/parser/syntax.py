@@ -34,6 +34,8 @@ class WordPart:
     script: Script | None = None
     scripts: tuple[Script, ...] = ()
     """Scripts that run while an unknown part is expanded: `${x:-$(id)}`."""
+    computed: str = ""
+    """The arithmetic in an unknown part, without the scripts in it: `x + 1` for `$((x + $(id -u) 1))`."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -54,6 +56,8 @@ class Assignment:
     name: str
     value: RawWord
     is_whole: bool
+    computed: str = ""
+    """The subscript of an element, with its brackets: `[i]` for `a[i]=1`."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -136,6 +140,8 @@ class Loop:
     variable: str = ""
     words: tuple[RawWord, ...] | None = ()
     redirects: tuple[Redirect, ...] = ()
+    computed: str = ""
+    """The header of a counting loop: `i = 0; i < 5; i++`."""
 
 
 @dataclass(slots=True, eq=False, repr=False)

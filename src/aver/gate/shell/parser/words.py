@@ -29,6 +29,8 @@ _NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECIAL_PARAMETERS = frozenset("0123456789@*#?$!-")
 _PARAMETER = lazy_pattern(r"[!#]?(?P<name>[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[[\w@*$-]+\])?", re.ASCII)
 _ARITHMETIC_RUN = lazy_pattern(r"[\w\s+\-*/%<>=!&|^~?:,.\[\]@#]+", re.ASCII)
+_COMPUTED_PART = lazy_pattern(r"\$\{[!#]?\w+(\[[^\]]*\]|:(?![-=?+])[^}]*)", re.ASCII)
+"""The subscript or the offset in `${name[i]}` and `${name:i}`."""
 _EXPANSION_RUN = lazy_pattern(r"[^}\\'\"$`{<>\n]+")
 _BACKTICK_RUN = lazy_pattern(r"[^`\\]+")
 _ANSI_RUN = lazy_pattern(r"[^'\\]+")
@@ -268,7 +270,8 @@ class WordReader:
         if following == "(":
             if text.startswith("(", at + 2):
                 self.at = at + 3
-                return [WordPart("unknown", quoted=quoted, scripts=self.read_arithmetic())]
+                scripts, computed = self.read_arithmetic()
+                return [WordPart("unknown", quoted=quoted, scripts=scripts, computed=computed)]
             self.at = at + 2
             return [WordPart("command", quoted=quoted, script=self.read_substitution())]
         if following == "{":
@@ -290,6 +293,7 @@ class WordReader:
     def _read_braced_expansion(self, quoted: bool) -> WordPart:
         """Read `${…}` from its dollar sign. Only `${name}` is a known variable; every other form is unknown."""
         self.enter_level()
+        start = self.at
         self.at += 2
         parameter = _PARAMETER.match(self.text, self.at)
         if parameter is None:
@@ -299,10 +303,12 @@ class WordReader:
         self.at = parameter.end()
         if parameter[0] == f"!{parameter['name']}" and not self.text.startswith(("@", "*"), self.at):
             raise UnreadableCommand("dynamic-code", "${!name} is a variable that another one names")
+        found = _COMPUTED_PART.match(self.text, start)
+        computed = found[1] if found else ""
         if self.text.startswith("}", self.at):
             self.at += 1
             self.depth -= 1
-            return WordPart("variable" if whole_name else "unknown", parameter["name"], quoted)
+            return WordPart("variable" if whole_name else "unknown", parameter["name"], quoted, computed=computed)
         if self.text.startswith("@", self.at):
             raise UnreadableCommand("dynamic-code", "${name@…} may run what the variable holds")
         scripts: list[Script] = []
@@ -329,14 +335,15 @@ class WordReader:
             raise UnreadableCommand("syntax", "an expansion ${…} is not closed")
         self.at += 1
         self.depth -= 1
-        return WordPart("unknown", parameter["name"], quoted, scripts=tuple(scripts))
+        return WordPart("unknown", parameter["name"], quoted, scripts=tuple(scripts), computed=computed)
 
-    def read_arithmetic(self) -> tuple[Script, ...]:
-        """Read from after `((` up to and including `))`. Returns the scripts in its substitutions.
+    def read_arithmetic(self) -> tuple[tuple[Script, ...], str]:
+        """Read from after `((` up to and including `))`. Returns the scripts in its substitutions, and the rest of it.
 
         Refuses everything that is not plainly arithmetic: `((` may also begin a subshell in a subshell.
         """
         scripts: list[Script] = []
+        rest: list[str] = []
         opened = 0
         self.enter_level()
         while self.at < self.end:
@@ -347,16 +354,19 @@ class WordReader:
                         break
                     self.at += 2
                     self.depth -= 1
-                    return tuple(scripts)
+                    return tuple(scripts), "".join(rest)
                 opened -= 1
                 self.at += 1
             elif char == "(":
                 opened += 1
                 self.at += 1
             elif char == "$":
-                scripts += _scripts_in_parts(self._read_dollar(quoted=True))
+                parts = self._read_dollar(quoted=True)
+                scripts += _scripts_in_parts(parts)
+                rest += [f" {part.text or '0'} {part.computed}" for part in parts]
             elif run := _ARITHMETIC_RUN.match(self.text, self.at):
                 self.at = run.end()
+                rest.append(run[0])
             else:
                 break
         raise UnreadableCommand("syntax", "something after (( that is not plainly arithmetic")

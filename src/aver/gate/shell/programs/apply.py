@@ -14,7 +14,7 @@ import re
 from dataclasses import replace
 
 from aver.gate.effects.findings import EFFECTS, UNKNOWN_LOCATION, PathLocation, PathRoots, locate_path
-from aver.gate.effects.routine_commands import is_task_name
+from aver.gate.effects.routine_commands import is_script_name
 from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word, merge_states
 from aver.gate.shell.parser.grammar import RESERVED_WORDS
@@ -60,6 +60,8 @@ _HELP_BELOW_PROGRAMS = frozenset(
 )
 """Programs that answer `--help` after any subcommand. Others hand it on to what they run (`yarn start --help`)."""
 
+_TOOLCHAIN = lazy_pattern(r"\+(?:stable|beta|nightly(?:-[0-9-]+)?|[0-9]+\.[0-9]+(?:\.[0-9]+)?)")
+"""A toolchain of Rust that is installed: `cargo +nightly fmt`."""
 _EDITABLE = lazy_pattern(r"\.(?:/)?(?:\[[\w, -]*\])?")
 """The workspace itself as a package: `.` and `.[dev]`."""
 _INSTALLS_PACKAGES = frozenset(("pip install", "uv pip install"))
@@ -200,6 +202,8 @@ def is_version_or_help(call: Invocation) -> bool:
 
 def judge_subcommand(call: Invocation) -> None:
     """Judge by the line of the longest subcommand name that fits. If none fits, the program's own line counts."""
+    if call.program == "cargo" and call.words and _TOOLCHAIN.fullmatch(call.words[0].value or ""):
+        call = replace(call, words=call.words[1:])
     # The program's own line describes the options before the subcommand.
     spec = parse_spec(f"posix {ROWS.get(call.program, '')}")
     given = read_arguments(spec, call.words)
@@ -222,7 +226,7 @@ def judge_subcommand(call: Invocation) -> None:
                 apply_spec(inner, parse_spec(ROWS[name]))
             return
     # No line fits. `yarn lint:js` is `yarn run lint:js`, where the name says that it is a script of the project.
-    if call.program in ("yarn", "pnpm") and given.operands and is_task_name(given.operands[0].value or ""):
+    if call.program in ("yarn", "pnpm") and given.operands and is_script_name(given.operands[0].value or ""):
         name = f"{call.program} run"
         apply_arguments(call, replace(spec, always=(), here="", nothing=""), given.without_operands())
         apply_spec(replace(call, program=name, words=tuple(given.operands), name=Word(name)), parse_spec(ROWS[name]))

@@ -509,7 +509,7 @@ def _test_operand(call: Invocation, word: Word) -> None:
 
 
 _OUTPUT_OPTION = lazy_pattern(
-    r"-o|--?(?:out|output|report|log|trace|debug|profile|cov|coverage|junit|json|html|config|exec|require|import|loader"
+    r"-[oH]|--?(?:inspect|host|address|bind|listen|public|expose|share|tunnel|open|out|output|report|log|trace|debug|profile|cov|coverage|junit|json|html|config|exec|require|import|loader"
     r"|plugin|reporter|setup|global|env|runner|transform|resolver|preset|write|dump|save|cache|dir|file)[\w.-]*(?:=.*)?",
     re.IGNORECASE | re.DOTALL,
 )

@@ -51,6 +51,9 @@ CHAINS_MAX = 200_000
 TENANTS_MAX = 10_000
 """Most tenants of a ledger in a file."""
 
+SMALL_BLOB = 64 * 1024
+"""Blobs up to this size, in bytes, are read by one statement. That keeps them in memory twice for a moment."""
+
 Result = TypeVar("Result")
 
 
@@ -303,6 +306,16 @@ class SqliteStore:
         return 0 if row is None else int(row[0])
 
     def blob(self, tenant: str, digest: str) -> Blob | None:
+        with self._reading_once() as connection:
+            row = connection.execute(
+                "SELECT media, CASE WHEN typeof(data) = 'blob' AND length(data) <= ? THEN data END FROM blobs"
+                " WHERE tenant = ? AND digest = ?",
+                (SMALL_BLOB, tenant, digest),
+            ).fetchone()
+        if row is None:
+            return None
+        if row[1] is not None:
+            return Blob(row[1], str(row[0]))
         with self._reading() as connection:
             row = connection.execute(
                 "SELECT rowid, typeof(data), media FROM blobs WHERE tenant = ? AND digest = ?", (tenant, digest)

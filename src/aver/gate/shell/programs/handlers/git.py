@@ -81,8 +81,7 @@ def git(call: Invocation) -> None:
     if not given.operands:
         return
     # Outside the work tree that holds the workspace, git obeys the settings of another repository.
-    own = ("workspace", "tree")
-    if any(cwd is None or locate_path(cwd, None, call.path_roots).where not in own for cwd in call.state.cwds):
+    if any(cwd is None or not _is_around_workspace(call, cwd) for cwd in call.state.cwds):
         call.report_unclear("environment", "the settings of another repository count, and may run programs")
     elif any(
         _BARE_REPOSITORY.search(cwd[len(call.path_roots.workspace) :]) for cwd in call.state.cwds if cwd is not None
@@ -99,6 +98,17 @@ def git(call: Invocation) -> None:
         _judge_fetch(replace(call, program="git fetch", words=tuple(given.operands[1:]), name=Word("git fetch")))
     else:
         judge_subcommand(call)
+
+
+def _is_around_workspace(call: Invocation, cwd: str) -> bool:
+    """Whether a directory lies in the workspace or its work tree, or holds the workspace.
+
+    A directory above the workspace is its owner's, as the work tree is. In a temporary directory anybody may put a
+    repository, and whole homes are nobody's project.
+    """
+    place = locate_path(cwd, None, call.path_roots)
+    holds = place.where == "outside" and call.path_roots.workspace.startswith(f"{place.path.rstrip('/')}/")
+    return place.where in ("workspace", "tree") or holds
 
 
 def _is_own_directory(call: Invocation, value: Word, below: str) -> bool:

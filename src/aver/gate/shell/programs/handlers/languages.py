@@ -171,10 +171,7 @@ def _judge_module(call: Invocation, module: Word, rest: tuple[Word, ...], *, is_
             if cwd is not None and "execute" not in parse_spec(ROWS.get(program, "+execute")).always:
                 call.report_effect("execute", module, target=f"{cwd}/{program}")
     else:
-        call.report_effect("execute", module, target=name)
-        call.report_unclear(
-            "script", f"a file {name.partition('.')[0]}.py here would run instead of the module", module
-        )
+        call.report_module(module, name)
 
 
 def _split_at_module(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word, tuple[Word, ...]] | None:

@@ -30,6 +30,8 @@ _AWK = (
 
 def sed(call: Invocation) -> None:
     given = read_arguments(parse_spec(_SED), call.words)
+    # A number at the beginning may be negative. No option of sed is a digit, so that is an error.
+    given.doubtful[:] = [word for word in given.doubtful if not word.numbered]
     if given.has_option("-i", "-I") and given.operands[:1] and given.operands[0].value == "":
         given.operands.pop(0)  # BSD writes `-i ''`
     scripts = list(given.option_values("-e", "--expression"))
@@ -38,10 +40,12 @@ def sed(call: Invocation) -> None:
     apply_arguments(call, parse_spec(_SED), given)
     # `-f FILE` runs a script that Aver does not see; the verb `program` reports it.
     for script in scripts:
-        if script.value is None:
+        # Whichever numbers arithmetic gives, the script has the same commands.
+        texts = script.values or ((script.numbered,) if script.numbered else ())
+        if not texts:
             call.report_unclear("dynamic-code", "a script of sed that depends on what cannot be seen", script)
-        else:
-            _judge_sed_script(call, script, script.value)
+        for text in texts:
+            _judge_sed_script(call, script, text)
 
 
 _SED_ADDRESS = re.compile(
@@ -181,7 +185,7 @@ _AWK_REACHES_OUT = re.compile(r"\b(?:system|getline|ARGV|ARGC|close|fflush)\b|@|
 
 def _judge_awk_program(call: Invocation, word: Word) -> None:
     """Judge an awk program: whether it pipes, runs or writes anything."""
-    if word.value is None:
+    if word.value is None or word.is_pattern:  # A pattern becomes the name of a file.
         call.report_effect("execute", word)
         call.report_unclear("dynamic-code", "a program of awk that depends on what cannot be seen", word)
         return

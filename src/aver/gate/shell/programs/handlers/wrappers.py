@@ -23,6 +23,8 @@ _XARGS = (
     " -0 --null -a=read -d= -E= -e? -I= -i? -J= -L= -l? -n= -P= -R= -S= -s= --arg-file=read --delimiter= --eof?"
     " --replace? --max-lines? --max-args= --max-procs= --max-chars= --process-slot-var="
 )
+_AWKS = frozenset(("awk", "gawk", "mawk"))
+"""Programs that take nothing after their first operand for an option."""
 _PLAIN_LIST = re.compile(r"[^\"'\\]*")
 
 
@@ -211,8 +213,13 @@ def _incoming_words(call: Invocation, given: ParsedArguments, words: Sequence[Wo
     is_split_at_space = not delimiters and not given.has_option("-0", "--null")
     if stdin is not None and stdin.kind == "text" and is_split_at_space and _PLAIN_LIST.fullmatch(stdin.text):
         return [Word(text, (text,), text) for text in stdin.text.split()]
-    # Names from a listing may begin with `-`. That is harmless only for a program that reads in any case.
-    if stdin is not None and stdin.kind == "listing" and _is_read_only_program(words[0]):
+    # Names from a listing may begin with `-`. That is harmless only for a program that reads in any case. A name with
+    # blanks becomes several words, unless xargs separates names by NUL.
+    is_safe = _is_read_only_program(words[0])
+    if stdin is not None and stdin.has_roots:
+        is_whole = given.has_option("-0", "--null")
+        is_safe = is_safe or words[0].value in _AWKS or (is_whole and words[0].value in ("sed", "gsed"))
+    if stdin is not None and stdin.kind == "listing" and is_safe:
         roots = tuple(value for root in stdin.roots for value in root.values)
         if roots and all(root.is_known for root in stdin.roots) and len(roots) * len(stdin.names) <= CHOICES_MAX:
             below = tuple(f"{value.rstrip('/')}/{name}" for value in roots for name in stdin.names)
@@ -237,6 +244,8 @@ def _fill_placeholder(word: Word, mark: str, incoming: Sequence[Word]) -> Word:
         return word
     if len(incoming) == 1 and incoming[0].is_known and word.value is not None:
         values = tuple(word.value.replace(mark, value) for value in incoming[0].values)
-        return Word(word.text, values, is_pattern=incoming[0].is_pattern)
+        # The files of a listing keep the text by which they are known as such.
+        text = incoming[0].text if incoming[0].is_pattern else word.text
+        return Word(text, values, is_pattern=incoming[0].is_pattern)
     prefix = word.value.partition(mark)[0] if word.value is not None else ""
     return Word(word.text, prefix=prefix, from_input=True)

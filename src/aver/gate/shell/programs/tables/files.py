@@ -113,7 +113,7 @@ ack :: -[iISwvQlLohHcsnrRxakfg1] -A? -B? -C? -m= -g= --ignore-case --smart-case 
   --noheading --nocolor --color --group --nogroup --follow --nofollow --noenv --type= --ignore-dir= --ignore-file= \
   --python --js --ts --go --java --ruby --perl --cc --cpp --html --css --json --yaml --sql --shell --rust \
   --files-from=!?unknown-target --ackrc=program --pager=run --output=code 1skip *read .read
-ls, dir, vdir :: -[aAbBcCdDfgGhHiklLmnNopqQrRsStuUvxXZ1FOeWy] -I= -w= -T? --all --almost-all --author --escape \
+ls, dir, vdir :: -[aAbBcCdDeEfFgGhHiklLmnNoOpqQrRsStuUvWxXyZ1] -I= -w= -T? --all --almost-all --author --escape \
   --ignore-backups --directory --dired --classify? --file-type --full-time --group-directories-first --no-group \
   --human-readable --si --dereference-command-line --dereference-command-line-symlink-to-dir --hyperlink? --inode \
   --kibibytes --dereference --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name \
@@ -125,6 +125,10 @@ exa, eza, lsd :: -[1lGRTxFaAdDrShHimUubBgnNSOXoZ] -s= -t= -L= -I= -w= -A --oneli
   --no-permissions --no-filesize --no-user --no-time --octal-permissions --extended --blocks --numeric --sort= \
   --time= --level= --ignore-glob= --color? --colour? --color-scale? --time-style= --group-directories-first \
   --hyperlink --depth= --date= --icon= --size= --permission= --total-size --width= *read .read
+# Its operands are patterns for names, which it looks up in a list of all files.
+locate, mlocate, plocate :: -[AbcepiLHPqSsw0] -d=contents -l= -n= -r= --all --basename --count --existing --follow \
+  --nofollow --ignore-case --limit= --null --quiet --regexp= --regex --statistics --wholename \
+  --database=contents gnu *skip
 tree :: -[adflxqNpugshDFivtcUrJXSnCAQ] -L= -P= -I= -o=write -H= -T= -R --charset= --filelimit= --timefmt= \
   --gitfile=contents --infofile=contents --gitignore --info --fromfile:contents --fromtabfile:contents --noreport \
   --dirsfirst --filesfirst --sort= --inodes --device --si --du --matchdirs --ignore-case --prune --nolinks \

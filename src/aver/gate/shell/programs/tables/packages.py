@@ -172,6 +172,11 @@ cargo fetch :: --locked --frozen | -[qv] --locked --frozen --offline --quiet --v
 bundle install :: --frozen --deployment | --frozen --deployment --quiet --local --jobs= -j= --retry= --without= \
   --with= --no-color --verbose
 go mod download :: | -json -x onedash
+# They build the workspace's own package, as `pip install -e .` does.
+hatch build :: | -[qvc] --clean -t= --target=
+uv build :: | -[qv] --sdist --wheel --offline --no-progress --quiet --verbose --all-packages --package=
+poetry build :: | -[nqv] -f= --format= --no-interaction --no-ansi --quiet --verbose --clean
+pdm build :: | -[qv] --no-sdist --no-wheel --no-clean --quiet --verbose
 composer install :: | -[noqv] --no-interaction --no-progress --no-dev --no-scripts --no-plugins --prefer-dist \
   --prefer-source --optimize-autoloader --ignore-platform-reqs --quiet --verbose --no-ansi --ansi --dry-run \
   --classmap-authoritative --no-autoloader

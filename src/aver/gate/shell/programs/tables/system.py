@@ -15,8 +15,10 @@ mkfs, mke2fs, mkswap, fdisk, sfdisk, cfdisk, gdisk, sgdisk, parted, partprobe, w
   badblocks, fsck, e2fsck, tune2fs, resize2fs, xfs_growfs, btrfs, zfs, zpool, lvm, lvremove, lvcreate, vgremove, \
   pvcreate, mdadm, diskutil, mkfs.ext2, mkfs.ext3, mkfs.ext4, mkfs.xfs, mkfs.vfat, mkfs.btrfs, newfs, asr :: lax \
   +system
+# Without an operand it lists what is mounted.
+mount :: -[l] -t= --show-labels --types= *system
 # Their operands are devices and directories; a rule asks.
-mount, umount, fusermount, sshfs, pivot_root, switch_root :: lax +system *skip
+umount, fusermount, sshfs, pivot_root, switch_root :: lax +system *skip
 # A rule asks in any case, so its options need no list.
 sysctl, modprobe, insmod, rmmod, depmod, kexec, dracut, update-grub, grub-install, update-initramfs, efibootmgr, \
   nvram :: lax +system

@@ -135,10 +135,10 @@ pycodestyle, pydocstyle, pyflakes, bandit, vulture, radon, xenon, yamllint, shel
 coverage report :: -[im] --rcfile=project --include= --omit= --show-missing --skip-covered --no-skip-covered \
   --skip-empty --fail-under= --precision= --sort= --format= --contexts= --data-file=read --ignore-errors --quiet \
   +execute *skip @read
-# Their operands are names of data files to join.
+# Their operands are names of data files to join. Without an option they write `.coverage`, `coverage.xml` or `htmlcov`.
 coverage {html xml json combine lcov} :: -[iqa] -o=write -d=write --directory=write --rcfile=project --include= \
   --omit= --title= --show-contexts --skip-covered --no-skip-covered --skip-empty --fail-under= --precision= \
-  --pretty-print --append --keep --data-file=edit --contexts= --ignore-errors --quiet +execute @write *skip
+  --pretty-print --append --keep --data-file=edit --contexts= --ignore-errors --quiet +execute *skip
 coverage erase :: --rcfile=program --data-file=delete .delete
 # The program that it runs, and its arguments; a rule asks unless the tests know it.
 coverage run :: -[paLq] -m= --source= --omit= --include= --rcfile=project --append --branch --parallel-mode \
@@ -151,8 +151,11 @@ sphinx-build :: -[aEnvqQTNWCh] -b=sphinx -M=sphinx -d=pages -j= -t= -c=project -
   --color --pdb!?dynamic-code +execute 1project 2pages *project
 golint :: -min_confidence= -set_exit_status onedash *read .read
 misspell :: -w:edit -error -locale= -i= -j= -q -source= -debug -legal -f= -o=write onedash *read
+# Its first operand is the task: `effects.routine_commands` says which ones build.
+mkdocs :: -[qvsch] -f=project -d=write -t= --config-file=project --site-dir=write --strict --no-strict --clean --dirty \
+  --quiet --verbose --theme= --use-directory-urls --no-directory-urls +execute
 # Unclear in any case: servers, notebooks, builders and shells.
-mkdocs, pdoc, jupyter, jupyter-nbconvert, nbstripout, papermill, pip-audit, safety, twine, flit, \
+pdoc, jupyter, jupyter-nbconvert, nbstripout, papermill, pip-audit, safety, twine, flit, \
   build, cibuildwheel, maturin, scons, waf, invoke, doit, fabric, alembic, django-admin, flask, uvicorn, gunicorn, \
   hypercorn, celery, streamlit, gradio, airflow, dbt, dvc, mlflow, wandb, huggingface-cli, cookiecutter, copier, \
   pyinstaller, nuitka, cython, f2py, py-spy, memray, scalene, kernprof, snakeviz, ipython, bpython, ptpython, pdb, \

@@ -1,0 +1,13332 @@
+import { lstat, open, readdir, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { constants } from "node:fs";
+// src/verify/json.ts
+/**
+* Read JSON from outside strictly, in bounded time and memory. The twin of `aver.capsule.json_reader`.
+*
+* These are refused as `Unreadable`:
+*
+* 1. Bytes that are not UTF-8, or not JSON.
+* 2. Duplicate keys in one object, because two readers could see two different records (`DuplicateKey`).
+* 3. NaN, Infinity, and numbers too large for a float or with absurdly many digits.
+* 4. Nesting deeper than `DEPTH_MAX`.
+* 5. A document or element larger than `ELEMENT_MAX`, or with more values than `TOKENS_MAX`.
+*
+* A number keeps its text: JavaScript would round an integer beyond 2^53, and would forget that `1.0` is no integer.
+* An object is a `Map`, so that no key such as `__proto__` has a meaning.
+*/
+var ELEMENT_MAX = 16777216;
+/** Most commas, colons and opening brackets outside strings in one element. It bounds the memory of the result. */
+var TOKENS_MAX = 1e6;
+/** Most digits of an integer. Python's reader has the same limit, and the two must agree. */
+var INTEGER_DIGITS_MAX = 4300;
+/** Something from outside that cannot be read. `code` is the code of the finding that it becomes. */
+var BadInput = class extends Error {
+	get code() {
+		return "SCHEMA_INVALID";
+	}
+};
+/** There is no such file or record. */
+var NotFound = class extends BadInput {};
+/** The bytes are not JSON that can be read safely. */
+var Unreadable = class extends BadInput {};
+/** One object has the same key twice, so two readers can see two different records. */
+var DuplicateKey = class extends Unreadable {
+	get code() {
+		return "DUPLICATE_KEY";
+	}
+};
+/** A value without a canonical form. */
+var NotCanonical = class extends BadInput {};
+/** A number, as it is written. */
+var JsonNumber = class {
+	text;
+	isInteger;
+	constructor(text) {
+		this.text = text;
+		this.isInteger = INTEGER.test(text);
+	}
+	/** Its value as JavaScript has it: exact only for integers up to 2^53. */
+	get value() {
+		return Number(this.text);
+	}
+};
+var INTEGER = /^-?[0-9]+$/;
+var SPACE = /[ \t\r\n]*/y;
+var PLAIN = /[^"\\\u0000-\u001f]*/y;
+var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
+var ESCAPES = {
+	"\"": "\"",
+	"\\": "\\",
+	"/": "/",
+	b: "\b",
+	f: "\f",
+	n: "\n",
+	r: "\r",
+	t: "	"
+};
+var decoder = new TextDecoder("utf-8", {
+	fatal: true,
+	ignoreBOM: true
+});
+var encoder = new TextEncoder();
+/** Decode bytes. Raises `Unreadable` if they are not UTF-8. */
+function decodeUtf8(data) {
+	try {
+		return decoder.decode(data);
+	} catch {
+		throw new Unreadable("not UTF-8");
+	}
+}
+/** Parse one JSON document strictly. Raises `Unreadable`. */
+function readJson(data) {
+	return new Parser(decodeBounded(data)).document();
+}
+/** Parse a text that is known to be within the bounds. */
+function parseBounded(text) {
+	return new Parser(text).document();
+}
+/** Decode a text and check rules 1, 4 and 5. */
+function decodeBounded(data) {
+	if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
+	const text = typeof data === "string" ? data : decodeUtf8(data);
+	checkTokenCount(text);
+	if (countOf(text, "[") + countOf(text, "{") > 200) {
+		const start = skipSpace(text, 0);
+		if (start < text.length) findValueEnd(text, start);
+	}
+	return text;
+}
+/** Whether it has more than `ELEMENT_MAX` bytes. */
+function isTooLarge(data) {
+	if (data.length > 16777216) return true;
+	if (typeof data !== "string" || 3 * data.length <= 16777216) return false;
+	return byteLength(data) > ELEMENT_MAX;
+}
+/** How many bytes a text has as UTF-8; a lone surrogate counts as three. */
+function byteLength(text) {
+	let size = text.length;
+	for (let at = 0; at < text.length; at++) {
+		const unit = text.charCodeAt(at);
+		if (unit >= 2048) size += unit >= 55296 && unit < 57344 && isPair(text, at) ? 1 : 2;
+		else if (unit >= 128) size += 1;
+	}
+	return size;
+}
+function isPair(text, at) {
+	const unit = text.charCodeAt(at);
+	const other = unit < 56320 ? text.charCodeAt(at + 1) : text.charCodeAt(at - 1);
+	return unit < 56320 ? other >= 56320 && other < 57344 : other >= 55296 && other < 56320;
+}
+function countOf(text, character) {
+	let count = 0;
+	for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
+	return count;
+}
+/** Refuse a text with more tokens than `TOKENS_MAX`. */
+function checkTokenCount(text) {
+	if (text.length > 1e6 && countTokens(text) > 1e6) throw tooManyValues();
+}
+function tooManyValues() {
+	return new Unreadable(`holds more than ${TOKENS_MAX} values`);
+}
+/** Count the tokens outside strings, no further than the limit. */
+function countTokens(text) {
+	let count = 0;
+	for (let at = 0; at < text.length && count <= 1e6; at++) {
+		const unit = text.charCodeAt(at);
+		if (unit === 34) {
+			const end = findStringEnd(text, at);
+			if (end === null) break;
+			at = end - 1;
+		} else if (unit === 44 || unit === 58 || unit === 91 || unit === 123) count++;
+	}
+	return count;
+}
+function skipSpace(text, at) {
+	SPACE.lastIndex = at;
+	SPACE.test(text);
+	return SPACE.lastIndex;
+}
+function findStringEnd(text, at) {
+	let end = at + 1;
+	for (;;) {
+		const quote = text.indexOf("\"", end);
+		if (quote < 0) return null;
+		const escape = text.indexOf("\\", end);
+		if (escape < 0 || escape > quote) return quote + 1;
+		end = escape + 2;
+		if (end > text.length) return null;
+	}
+}
+/** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
+function findValueEnd(text, at) {
+	const first = text.charCodeAt(at);
+	if (first === 34) return findStringEnd(text, at);
+	if (first !== 91 && first !== 123) {
+		let end = at;
+		while (end < text.length && !" 	\r\n\"[]{},:".includes(text[end])) end++;
+		return end < text.length ? end : null;
+	}
+	let depth = 0;
+	let opened = 0;
+	for (let here = at; here < text.length; here++) {
+		const unit = text.charCodeAt(here);
+		if (unit === 34) {
+			const end = findStringEnd(text, here);
+			if (end === null) return null;
+			here = end - 1;
+		} else if (unit === 91 || unit === 123) {
+			depth++;
+			opened++;
+			if (depth > 200) throw new Unreadable(`nested deeper than 200 levels`);
+			if (opened > 1e6) throw tooManyValues();
+		} else if (unit === 93 || unit === 125) {
+			depth--;
+			if (depth === 0) return here + 1;
+		}
+	}
+	return null;
+}
+var Parser = class {
+	text;
+	at = 0;
+	constructor(text) {
+		this.text = text;
+	}
+	document() {
+		this.space();
+		const value = this.value();
+		this.space();
+		if (this.at !== this.text.length) throw this.error("something follows the end of the document");
+		return value;
+	}
+	space() {
+		const unit = this.text.charCodeAt(this.at);
+		if (unit === 32 || unit >= 9 && unit <= 13) this.at = skipSpace(this.text, this.at);
+	}
+	error(words) {
+		return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
+	}
+	value() {
+		switch (this.text.charCodeAt(this.at)) {
+			case 34: return this.string();
+			case 123: return this.object();
+			case 91: return this.array();
+			case 116: return this.word("true", true);
+			case 102: return this.word("false", false);
+			case 110: return this.word("null", null);
+			default: return this.number();
+		}
+	}
+	word(word, value) {
+		if (!this.text.startsWith(word, this.at)) throw this.error("expected a value");
+		this.at += word.length;
+		return value;
+	}
+	number() {
+		NUMBER.lastIndex = this.at;
+		const match = NUMBER.exec(this.text);
+		if (match === null) throw this.error("expected a value");
+		this.at = NUMBER.lastIndex;
+		const number = new JsonNumber(match[0]);
+		if (number.isInteger) {
+			if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) throw this.error("an integer with too many digits");
+		} else if (!Number.isFinite(number.value)) throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
+		return number;
+	}
+	string() {
+		const text = this.text;
+		let from = ++this.at;
+		let out = "";
+		for (;;) {
+			PLAIN.lastIndex = this.at;
+			PLAIN.test(text);
+			this.at = PLAIN.lastIndex;
+			const unit = text.charCodeAt(this.at);
+			if (unit === 34) {
+				out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
+				this.at++;
+				return out;
+			}
+			if (unit !== 92) throw this.error("a string has no end, or holds a control character");
+			out += text.slice(from, this.at);
+			const escape = text[this.at + 1] ?? "";
+			if (escape === "u") {
+				const digits = text.slice(this.at + 2, this.at + 6);
+				if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
+				out += String.fromCharCode(Number.parseInt(digits, 16));
+				this.at += 6;
+			} else {
+				const plain = ESCAPES[escape];
+				if (plain === void 0) throw this.error("a bad escape");
+				out += plain;
+				this.at += 2;
+			}
+			from = this.at;
+		}
+	}
+	array() {
+		const items = [];
+		this.at++;
+		this.space();
+		if (this.text.charCodeAt(this.at) === 93) {
+			this.at++;
+			return items;
+		}
+		for (;;) {
+			items.push(this.value());
+			this.space();
+			const unit = this.text.charCodeAt(this.at);
+			if (unit === 93) {
+				this.at++;
+				return items;
+			}
+			if (unit !== 44) throw this.error("expected a comma or the end of an array");
+			this.at++;
+			this.space();
+		}
+	}
+	object() {
+		const members = /* @__PURE__ */ new Map();
+		let count = 0;
+		let twice = null;
+		this.at++;
+		this.space();
+		if (this.text.charCodeAt(this.at) === 125) {
+			this.at++;
+			return members;
+		}
+		for (;;) {
+			if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
+			const key = this.string();
+			this.space();
+			if (this.text.charCodeAt(this.at) !== 58) throw this.error("expected a colon");
+			this.at++;
+			this.space();
+			const value = this.value();
+			count++;
+			members.set(key, value);
+			if (members.size !== count && twice === null) twice = key;
+			this.space();
+			const unit = this.text.charCodeAt(this.at);
+			if (unit === 125) {
+				this.at++;
+				if (twice !== null) throw new DuplicateKey(`the key ${JSON.stringify(twice.slice(0, 80))} occurs twice in one object`);
+				return members;
+			}
+			if (unit !== 44) throw this.error("expected a comma or the end of an object");
+			this.at++;
+			this.space();
+		}
+	}
+};
+function isObject(value) {
+	return value instanceof Map;
+}
+function isInteger(value) {
+	return value instanceof JsonNumber && value.isInteger;
+}
+function isFloat(value) {
+	return value instanceof JsonNumber && !value.isInteger;
+}
+/** Whether an integer is at least 0 and below 2^63, the range of sequence numbers. */
+function isPlace(value) {
+	if (!isInteger(value)) return false;
+	if (value.text.startsWith("-")) return value.text === "-0";
+	return value.text.length < 19 || value.text.length === 19 && value.text < "9223372036854775808";
+}
+/** Whether two values are equal as Python compares them: by value, with `true` as 1. */
+function equalJson(one, other) {
+	if (one === other) return true;
+	const left = asNumber(one);
+	const right = asNumber(other);
+	if (left !== null && right !== null) return equalNumbers(left, right);
+	if (Array.isArray(one) && Array.isArray(other)) return one.length === other.length && one.every((item, at) => equalJson(item, other[at]));
+	if (isObject(one) && isObject(other)) {
+		if (one.size !== other.size) return false;
+		for (const [key, value] of one) if (!other.has(key) || !equalJson(value, other.get(key))) return false;
+		return true;
+	}
+	return false;
+}
+function asNumber(value) {
+	if (value instanceof JsonNumber) return value;
+	return typeof value === "boolean" ? new JsonNumber(value ? "1" : "0") : null;
+}
+function equalNumbers(one, other) {
+	if (one.text === other.text) return true;
+	if (one.isInteger && other.isInteger) return BigInt(one.text) === BigInt(other.text);
+	if (!one.isInteger && !other.isInteger) return one.value === other.value;
+	const [whole, real] = one.isInteger ? [one, other] : [other, one];
+	return Number.isInteger(real.value) && BigInt(real.value) === BigInt(whole.text);
+}
+// src/verify/options.ts
+/** The reader has stopped the verification. There is no verdict. */
+var Stopped = class extends Error {};
+/** The thing is too large or of a sort that this verifier does not judge. There is no verdict. */
+var NotJudged = class extends Error {};
+/** Counts what was read, tells the caller, and stops when the caller wants it. */
+var ProgressMeter = class {
+	options;
+	totalBytes;
+	bytes = 0;
+	records = 0;
+	constructor(options, totalBytes) {
+		this.options = options;
+		this.totalBytes = totalBytes;
+	}
+	/** Note that so many records, of so many bytes, were judged. Raises `Stopped`. */
+	add(records, bytes) {
+		this.records += records;
+		this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
+		if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
+		this.options.progress?.({
+			records: this.records,
+			bytes: this.bytes,
+			totalBytes: this.totalBytes
+		});
+	}
+};
+// src/verify/canonical.ts
+/**
+* Canonical bytes: the one form of a JSON value that Aver hashes and signs. The twin of `aver.capsule.canonical`.
+*
+*     canonicalJson({"b": [1, 2.5, null], "a": "é\n"})  is  {"a":"é\n","b":[1,2.5,null]}
+*
+* Keys are sorted by code point. Integers are written exactly, other numbers as Python's `repr` writes a float. A text
+* with a lone surrogate has no canonical form.
+*/
+/** The canonical text of a value. Raises `NotCanonical`. */
+function canonicalJson(value) {
+	return write(value, WELL_FORMED, canonicalNumber, true, 0);
+}
+/** The canonical text of a capsule's content, or of any value: its float-typed fields are floats. */
+function canonicalContent(value) {
+	if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
+	const coerced = coerceFloatFields(value, (number) => {
+		return Number.isFinite(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+	});
+	if (coerced === null) throw new NotCanonical("is too large for a float");
+	return canonicalJson(coerced);
+}
+/** Sorted compact JSON in pure ASCII, as receipts and request hashes use it. */
+function asciiJson(value) {
+	return write(value, asciiString, canonicalNumber, true, 0);
+}
+/** The number as Python writes it. */
+function canonicalNumber(number) {
+	if (number.isInteger) return number.text === "-0" ? "0" : number.text;
+	return pythonRepr(number.value);
+}
+/** A float as Python's `repr` writes it: the shortest digits, an exponent below 1e-4 and from 1e16 on. */
+function pythonRepr(value) {
+	if (Object.is(value, -0)) return "-0.0";
+	if (value === 0) return "0.0";
+	const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
+	const exponent = Number(exponentText);
+	const digits = mantissa.replace(".", "");
+	const sign = value < 0 ? "-" : "";
+	if (exponent < -4 || exponent >= 16) {
+		const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
+		const power = String(Math.abs(exponent)).padStart(2, "0");
+		return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
+	}
+	if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+	if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
+	return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+}
+function write(value, string, number, sorted, depth) {
+	if (typeof value === "string") return string(value);
+	if (value === null) return "null";
+	if (typeof value === "boolean") return value ? "true" : "false";
+	if (value instanceof JsonNumber) return number(value);
+	if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
+	if (Array.isArray(value)) {
+		let out = "[";
+		for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
+		return `${out}]`;
+	}
+	let out = "{";
+	for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
+	return `${out}}`;
+}
+var WELL_FORMED = (text) => {
+	if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
+	return JSON.stringify(text);
+};
+/** A string in pure ASCII. A lone surrogate is written as its escape. */
+function asciiString(text) {
+	return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+/** The keys of an object by code point. JavaScript's own order is that of UTF-16 units. */
+function sortedKeys(value) {
+	const keys = [...value.keys()].sort();
+	return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
+}
+/** Compare two texts by their code points. */
+function compareCodePoints(one, other) {
+	const length = Math.min(one.length, other.length);
+	for (let at = 0; at < length; at++) {
+		const left = one.charCodeAt(at);
+		const right = other.charCodeAt(at);
+		if (left === right) continue;
+		const isLeftHigh = left >= 55296 && left < 57344;
+		return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
+	}
+	return one.length - other.length;
+}
+/** Sort texts as Python does. */
+function sortTexts(texts) {
+	return [...texts].sort(compareCodePoints);
+}
+/**
+* The values of some top-level keys, and every text in which the rest may have been hashed; the likeliest first.
+*
+* 1. The canonical form. 2. The same with the float-typed fields as floats: a JavaScript writer stores `1` and hashes
+* `1.0`. 3. and 4. The same two with each number as it is written. No form changes the value of a number.
+*/
+function splitOffKeys(data, keys) {
+	const document = parseDocument(data);
+	if (!isObject(document)) throw new Unreadable("a capsule must be a JSON object");
+	const numbers = new NumberSurvey();
+	numbers.look(document);
+	const parted = /* @__PURE__ */ new Map();
+	for (const key of keys) {
+		const value = document.get(key);
+		if (value !== void 0) parted.set(key, value);
+		document.delete(key);
+	}
+	return {
+		parted,
+		forms: () => iterateForms(document, numbers)
+	};
+}
+/** Parse a document. White space around it that only Python's `strip` knows is accepted where the rest is compact. */
+function parseDocument(data) {
+	if (typeof data !== "string") {
+		if ([data[0], data[data.length - 1]].some((byte) => byte === 11 || byte === 12 || isSpace(byte)) && (data.includes(11) || data.includes(12))) {
+			let start = 0;
+			let end = data.length;
+			while (start < end && isStripped$1(data[start])) start++;
+			while (end > start && isStripped$1(data[end - 1])) end--;
+			try {
+				const text = decodeUtf8(data.subarray(start, end));
+				const document = parseBounded(decodeBounded(text));
+				if (isObject(document) && write(document, WELL_FORMED, canonicalNumber, false, 0) === text) return document;
+			} catch {}
+		}
+	}
+	return parseBounded(decodeBounded(data));
+}
+function isSpace(byte) {
+	return byte === 32 || byte === 9 || byte === 10 || byte === 13;
+}
+function isStripped$1(byte) {
+	return isSpace(byte) || byte === 11 || byte === 12;
+}
+/** How the numbers of a document are written. */
+var NumberSurvey = class {
+	/** Whether each is written as canonical JSON writes it. */
+	isCanonical = true;
+	/** Whether each has, to the last digit, the value that is written. */
+	isExact = true;
+	look(value) {
+		if (value instanceof JsonNumber) {
+			if (canonicalNumber(value) === value.text) return;
+			this.isCanonical = false;
+			if (!value.isInteger) this.isExact = this.isExact && isSameDecimal(value.text, pythonRepr(value.value));
+		} else if (Array.isArray(value)) for (const item of value) this.look(item);
+		else if (isObject(value)) for (const item of value.values()) this.look(item);
+	}
+};
+/** Whether two texts of numbers mean the same decimal number. */
+function isSameDecimal(one, other) {
+	const left = readDecimal(one);
+	const right = readDecimal(other);
+	return left !== null && right !== null && left === right;
+}
+function readDecimal(text) {
+	const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/.exec(text);
+	if (match === null) return null;
+	const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+	const digits = (whole + fraction).replace(/^0+/, "");
+	const trimmed = digits.replace(/0+$/, "");
+	if (trimmed === "") return "0";
+	if (power.length > 18) return null;
+	return `${sign}${trimmed}e${BigInt(power) - BigInt(fraction.length) + BigInt(digits.length - trimmed.length)}`;
+}
+function* iterateForms(document, numbers) {
+	if (numbers.isExact) {
+		yield canonicalJson(document);
+		const coerced = coerceFloatFields(document, (number) => {
+			return Number.isFinite(number.value) && BigInt(number.text) === BigInt(number.value) ? new JsonNumber(pythonRepr(number.value)) : null;
+		});
+		if (coerced !== null && coerced !== document) yield canonicalJson(coerced);
+	}
+	if (numbers.isCanonical) return;
+	const asWritten = (value) => {
+		try {
+			return write(value, WELL_FORMED, (number) => number.text, true, 0);
+		} catch {
+			throw new Unreadable("a string holds a lone surrogate");
+		}
+	};
+	yield asWritten(document);
+	const coerced = coerceFloatFields(document, (number) => new JsonNumber(`${number.text}.0`));
+	if (coerced !== null && coerced !== document) yield asWritten(coerced);
+}
+/**
+* A copy of a capsule's content with `reasoning.confidence` and `reasoning.options[].feasibility` as floats.
+*
+* The same object if there is nothing to change; null if `toFloat` refuses one of the numbers.
+*/
+function coerceFloatFields(content, toFloat) {
+	const reasoning = content.get("reasoning");
+	if (!isObject(reasoning)) return content;
+	const changed = new Map(reasoning);
+	let isChanged = false;
+	const confidence = reasoning.get("confidence");
+	if (isInteger(confidence)) {
+		const float = toFloat(confidence);
+		if (float === null) return null;
+		changed.set("confidence", float);
+		isChanged = true;
+	}
+	const options = reasoning.get("options");
+	if (Array.isArray(options)) {
+		const copies = [];
+		for (const option of options) {
+			const score = isObject(option) ? option.get("feasibility") : void 0;
+			if (isObject(option) && isInteger(score)) {
+				const float = toFloat(score);
+				if (float === null) return null;
+				copies.push(new Map(option).set("feasibility", float));
+				isChanged = true;
+			} else copies.push(option);
+		}
+		changed.set("options", copies);
+	}
+	return isChanged ? new Map(content).set("reasoning", changed) : content;
+}
+// node_modules/@noble/hashes/utils.js
+/**
+* Checks if something is Uint8Array. Be careful: nodejs Buffer will return true.
+* @param a - value to test
+* @returns `true` when the value is a Uint8Array-compatible view.
+* @example
+* Check whether a value is a Uint8Array-compatible view.
+* ```ts
+* isBytes(new Uint8Array([1, 2, 3]));
+* ```
+*/
+function isBytes$1(a) {
+	return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
+}
+var atitle$1 = (title) => title ? `"${title}" ` : "";
+/**
+* Asserts something is a non-negative integer.
+* @param n - number to validate
+* @param title - label included in thrown errors
+* @returns The validated number.
+* @throws On wrong argument types. {@link TypeError}
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Validate a non-negative integer option.
+* ```ts
+* anumber(32, 'length');
+* ```
+*/
+function anumber$1(n, title = "") {
+	if (typeof n !== "number") throw new TypeError(atitle$1(title) + "expected number, got " + typeof n);
+	if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(atitle$1(title) + "expected integer >= 0, got " + n);
+	return n;
+}
+/**
+* Asserts something is a boolean.
+* @param value - value to validate
+* @param title - label included in thrown errors
+* @returns The validated boolean.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Validate a boolean option.
+* ```ts
+* abool(true, 'enableXOF');
+* ```
+*/
+function abool$1(value, title = "") {
+	if (typeof value !== "boolean") throw new TypeError(atitle$1(title) + "expected boolean, got type=" + typeof value);
+	return value;
+}
+/**
+* Asserts something is Uint8Array.
+* @param value - value to validate
+* @param length - optional exact length constraint
+* @param title - label included in thrown errors
+* @returns The validated byte array.
+* @throws On wrong argument types. {@link TypeError}
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Validate that a value is a byte array.
+* ```ts
+* abytes(new Uint8Array([1, 2, 3]));
+* ```
+*/
+function abytes$1(value, length, title = "") {
+	if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;
+	if (length !== void 0) anumber$1(length, "length");
+	const bytes = isBytes$1(value);
+	const ofLen = length !== void 0 ? ` of length ${length}` : "";
+	const got = bytes ? `length=${value.length}` : `type=${typeof value}`;
+	const message = atitle$1(title) + "expected Uint8Array" + ofLen + ", got " + got;
+	if (!bytes) throw new TypeError(message);
+	throw new RangeError(message);
+}
+/**
+* Asserts something is a wrapped hash constructor.
+* @param h - hash constructor to validate
+* @throws On wrong argument types or invalid hash wrapper shape. {@link TypeError}
+* @throws On invalid hash metadata ranges or values. {@link RangeError}
+* @throws If the hash metadata allows empty outputs or block sizes. {@link Error}
+* @example
+* Validate a callable hash wrapper.
+* ```ts
+* import { ahash } from '@noble/hashes/utils.js';
+* import { sha256 } from '@noble/hashes/sha2.js';
+* ahash(sha256);
+* ```
+*/
+function ahash(h) {
+	if (typeof h !== "function" || typeof h.create !== "function") throw new TypeError("expected hash wrapped by utils.createHasher");
+	anumber$1(h.outputLen);
+	anumber$1(h.blockLen);
+	if (h.outputLen < 1 || h.blockLen < 1) throw new Error("hash blockLen / outputLen must be >= 1");
+}
+var aobject$2 = (value, label) => {
+	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError((label === "object" ? "" : `"${label}" `) + "expected object, got type=" + typeof value);
+};
+var aopts = (value, label) => {
+	aobject$2(value, label);
+	const proto = Object.getPrototypeOf(value);
+	if (proto !== Object.prototype && proto !== null) throw new TypeError(`"${label}" expected plain object`);
+	if (Object.hasOwn(value, "__proto__")) throw new TypeError(`"${label}.__proto__" is not allowed`);
+};
+/**
+* Asserts a hash instance has not been destroyed or finished.
+* @param instance - hash instance to validate
+* @param checkFinished - whether to reject finalized instances
+* @throws If the hash instance has already been destroyed or finalized. {@link Error}
+* @example
+* Validate that a hash instance is still usable.
+* ```ts
+* import { aexists } from '@noble/hashes/utils.js';
+* import { sha256 } from '@noble/hashes/sha2.js';
+* const hash = sha256.create();
+* aexists(hash);
+* ```
+*/
+function aexists(instance, checkFinished = true) {
+	if (instance.destroyed) throw new Error("hash was destroyed");
+	if (checkFinished && instance.finished) throw new Error("digest() was already called");
+}
+/**
+* Asserts output is a sufficiently-sized byte array.
+* @param out - destination buffer
+* @param instance - hash instance providing output length
+* Oversized buffers are allowed; downstream code only promises to fill the first `outputLen` bytes.
+* @throws On wrong argument types. {@link TypeError}
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Validate a caller-provided digest buffer.
+* ```ts
+* import { aoutput } from '@noble/hashes/utils.js';
+* import { sha256 } from '@noble/hashes/sha2.js';
+* const hash = sha256.create();
+* aoutput(new Uint8Array(hash.outputLen), hash);
+* ```
+*/
+function aoutput(out, instance) {
+	abytes$1(out, void 0, "output");
+	const min = instance.outputLen;
+	if (!(out.length >= min)) throw new RangeError("\"output\" expected length >= " + min);
+}
+/**
+* Casts a typed array view to Uint32Array.
+* `arr.byteOffset` must already be 4-byte aligned or the platform
+* Uint32Array constructor will throw.
+* @param arr - source typed array
+* @returns Uint32Array view over the same buffer.
+* @example
+* Reinterpret a byte array as 32-bit words.
+* ```ts
+* u32(new Uint8Array(8));
+* ```
+*/
+function u32(arr) {
+	return new Uint32Array(arr.buffer, arr.byteOffset, Math.floor(arr.byteLength / 4));
+}
+/**
+* Zeroizes typed arrays in place. Warning: JS provides no guarantees.
+* @param arrays - arrays to overwrite with zeros
+* @example
+* Zeroize sensitive buffers in place.
+* ```ts
+* clean(new Uint8Array([1, 2, 3]));
+* ```
+*/
+function clean(...arrays) {
+	for (let i = 0; i < arrays.length; i++) arrays[i].fill(0);
+}
+/**
+* Creates a DataView for byte-level manipulation.
+* @param arr - source typed array
+* @returns DataView over the same buffer region.
+* @example
+* Create a DataView over an existing buffer.
+* ```ts
+* createView(new Uint8Array(4));
+* ```
+*/
+function createView(arr) {
+	return new DataView(arr.buffer, arr.byteOffset, arr.byteLength);
+}
+/**
+* Rotate-right operation for uint32 values.
+* @param word - source word
+* @param shift - shift amount in bits
+* @returns Rotated word.
+* @example
+* Rotate a 32-bit word to the right.
+* ```ts
+* rotr(0x12345678, 8);
+* ```
+*/
+function rotr(word, shift) {
+	return word << 32 - shift | word >>> shift;
+}
+/** Whether the current platform is little-endian. */
+var isLE = /* @__PURE__ */ (() => new Uint8Array(new Uint32Array([287454020]).buffer)[0] === 68)();
+/**
+* Byte-swap operation for uint32 values.
+* @param word - source word
+* @returns Word with reversed byte order.
+* @example
+* Reverse the byte order of a 32-bit word.
+* ```ts
+* byteSwap(0x11223344);
+* ```
+*/
+function byteSwap(word) {
+	return word << 24 & 4278190080 | word << 8 & 16711680 | word >>> 8 & 65280 | word >>> 24 & 255;
+}
+/**
+* Byte-swaps every word of a Uint32Array in place.
+* @param arr - array to mutate
+* @returns The same array after mutation; callers pass live state arrays here.
+* @example
+* Reverse the byte order of every word in place.
+* ```ts
+* byteSwap32(new Uint32Array([0x11223344]));
+* ```
+*/
+function byteSwap32(arr) {
+	for (let i = 0; i < arr.length; i++) arr[i] = byteSwap(arr[i]);
+	return arr;
+}
+/**
+* Conditionally byte-swaps a Uint32Array on big-endian platforms.
+* @param u - array to normalize for host endianness
+* @returns Original or byte-swapped array depending on platform endianness.
+*   On big-endian runtimes this mutates `u` in place via `byteSwap32(...)`.
+* @example
+* Normalize a word array for host endianness.
+* ```ts
+* swap32IfBE(new Uint32Array([0x11223344]));
+* ```
+*/
+var swap32IfBE = isLE ? (u) => u : byteSwap32;
+var hasHexBuiltin = /* @__PURE__ */ (() => typeof Uint8Array.from([]).toHex === "function" && typeof Uint8Array.fromHex === "function")();
+var hexes = /* @__PURE__ */ Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"));
+/**
+* Convert byte array to hex string.
+* Uses the built-in function when available and assumes it matches the tested
+* fallback semantics.
+* @param bytes - bytes to encode
+* @returns Lowercase hexadecimal string.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Convert bytes to lowercase hexadecimal.
+* ```ts
+* bytesToHex(Uint8Array.from([0xca, 0xfe, 0x01, 0x23])); // 'cafe0123'
+* ```
+*/
+function bytesToHex$1(bytes) {
+	abytes$1(bytes);
+	if (hasHexBuiltin) return bytes.toHex();
+	let hex = "";
+	for (let i = 0; i < bytes.length; i++) hex += hexes[bytes[i]];
+	return hex;
+}
+function asciiToBase16(ch) {
+	return ch >= 48 && ch <= 57 ? ch - 48 : ch >= 65 && ch <= 70 ? ch - 55 : ch >= 97 && ch <= 102 ? ch - 87 : void 0;
+}
+/**
+* Convert hex string to byte array. Uses built-in function, when available.
+* @param hex - hexadecimal string to decode
+* @returns Decoded bytes.
+* @throws On wrong argument types. {@link TypeError}
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Decode lowercase hexadecimal into bytes.
+* ```ts
+* hexToBytes('cafe0123'); // Uint8Array.from([0xca, 0xfe, 0x01, 0x23])
+* ```
+*/
+function hexToBytes$1(hex) {
+	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
+	if (hasHexBuiltin) try {
+		return Uint8Array.fromHex(hex);
+	} catch (error) {
+		if (error instanceof SyntaxError) throw new RangeError(error.message);
+		throw error;
+	}
+	const hl = hex.length;
+	const al = hl / 2;
+	if (hl % 2) throw new RangeError("hex string expected, got unpadded hex of length " + hl);
+	const array = new Uint8Array(al);
+	for (let ai = 0, hi = 0; ai < al; ai++, hi += 2) {
+		const n1 = asciiToBase16(hex.charCodeAt(hi));
+		const n2 = asciiToBase16(hex.charCodeAt(hi + 1));
+		if (n1 === void 0 || n2 === void 0) {
+			const char = hex[hi] + hex[hi + 1];
+			throw new RangeError("hex string expected, got non-hex character \"" + char + "\" at index " + hi);
+		}
+		array[ai] = n1 * 16 + n2;
+	}
+	return array;
+}
+/**
+* Copies several Uint8Arrays into one.
+* @param arrays - arrays to concatenate
+* @returns Concatenated byte array.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Concatenate multiple byte arrays.
+* ```ts
+* concatBytes(new Uint8Array([1]), new Uint8Array([2]));
+* ```
+*/
+function concatBytes$1(...arrays) {
+	let sum = 0;
+	for (let i = 0; i < arrays.length; i++) {
+		const a = arrays[i];
+		abytes$1(a);
+		sum += a.length;
+	}
+	const res = new Uint8Array(sum);
+	for (let i = 0, pad = 0; i < arrays.length; i++) {
+		const a = arrays[i];
+		res.set(a, pad);
+		pad += a.length;
+	}
+	return res;
+}
+/**
+* Merges default options and passed options.
+* @param defaults - base option object
+* @param opts - user overrides
+* @param title - label included in thrown override errors
+* @returns Fresh merged option object with a null prototype.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Merge user overrides onto default options.
+* ```ts
+* checkOpts({ dkLen: 32 }, { asyncTick: 10 });
+* ```
+*/
+function checkOpts(defaults, opts, title = "opts") {
+	aopts(defaults, "defaults");
+	if (opts !== void 0) aopts(opts, title);
+	return Object.assign(Object.create(null), defaults, opts);
+}
+/**
+* Creates a callable hash function from a stateful class constructor.
+* @param hashCons - hash constructor or factory
+* @param info - optional metadata such as DER OID
+* @returns Frozen callable hash wrapper with `.create()`.
+*   Wrapper construction eagerly calls `hashCons(undefined)` once to read
+*   `outputLen` / `blockLen`, so constructor side effects happen at module
+*   init time.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Wrap a stateful hash constructor into a callable helper.
+* ```ts
+* import { createHasher } from '@noble/hashes/utils.js';
+* import { sha256 } from '@noble/hashes/sha2.js';
+* const wrapped = createHasher(sha256.create, { oid: sha256.oid });
+* wrapped(new Uint8Array([1]));
+* ```
+*/
+function createHasher(hashCons, info = {}) {
+	if (typeof hashCons !== "function") throw new TypeError("\"hashCons\" expected function, got type=" + typeof hashCons);
+	info = checkOpts({}, info, "info");
+	const hashC = (msg, opts) => hashCons(opts).update(msg).digest();
+	const tmp = hashCons(void 0);
+	hashC.outputLen = tmp.outputLen;
+	hashC.blockLen = tmp.blockLen;
+	hashC.canXOF = tmp.canXOF;
+	hashC.create = (opts) => hashCons(opts);
+	Object.assign(hashC, info);
+	return Object.freeze(hashC);
+}
+/**
+* Cryptographically secure PRNG backed by `crypto.getRandomValues`.
+* @param bytesLength - number of random bytes to generate
+* @returns Random bytes.
+* The platform `getRandomValues()` implementation still defines any
+* single-call length cap, and this helper rejects oversize requests
+* with a stable library `RangeError` instead of host-specific errors.
+* @throws On wrong argument types. {@link TypeError}
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @throws If the current runtime does not provide `crypto.getRandomValues`. {@link Error}
+* @example
+* Generate a fresh random key or nonce.
+* ```ts
+* const key = randomBytes(16);
+* ```
+*/
+function randomBytes$2(bytesLength = 32) {
+	anumber$1(bytesLength, "bytesLength");
+	const cr = typeof globalThis === "object" ? globalThis.crypto : null;
+	if (typeof cr?.getRandomValues !== "function") throw new Error("crypto.getRandomValues must be defined");
+	if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, got ${bytesLength}`);
+	return cr.getRandomValues(new Uint8Array(bytesLength));
+}
+/**
+* Creates OID metadata for NIST hashes with prefix `06 09 60 86 48 01 65 03 04 02`.
+* @param suffix - final OID byte for the selected hash.
+*   The helper accepts any byte even though only the documented NIST hash
+*   suffixes are meaningful downstream.
+* @returns Object containing the DER-encoded OID.
+* @example
+* Build OID metadata for a NIST hash.
+* ```ts
+* oidNist(0x01);
+* ```
+*/
+var oidNist = (suffix) => ({ oid: Uint8Array.from([
+	6,
+	9,
+	96,
+	134,
+	72,
+	1,
+	101,
+	3,
+	4,
+	2,
+	suffix
+]) });
+// node_modules/@noble/curves/utils.js
+/**
+* Hex, bytes and number utilities.
+* @module
+*/
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+/**
+* Validates that a value is an array, optionally validating each element.
+* @param item - Value to validate.
+* @param title - Label included in thrown errors.
+* @param inner - Optional per-element validator, called with the element and its label.
+* @returns The validated array.
+* @example
+* Validate an array of points before batch processing.
+*
+* ```ts
+* aarray([1n, 2n], 'scalars');
+* ```
+*/
+function aarray$1(item, title, inner = () => {}) {
+	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
+	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
+	return item;
+}
+/**
+* Validates that a value is a byte array.
+* @param value - Value to validate.
+* @param length - Optional exact byte length.
+* @param title - Optional field name.
+* @returns Original byte array.
+* @example
+* Reject non-byte input before passing data into curve code.
+*
+* ```ts
+* abytes(new Uint8Array(1));
+* ```
+*/
+var abytes = (value, length, title) => abytes$1(value, length, title);
+/**
+* Validates that a value is a non-negative safe integer.
+* @param n - Value to validate.
+* @param title - Optional field name.
+* @returns The validated number.
+* @example
+* Validate a numeric length before allocating buffers.
+*
+* ```ts
+* anumber(1);
+* ```
+*/
+var anumber = anumber$1;
+/**
+* Asserts something is a plain object-ish value, not null or array.
+* @param value - Value to validate.
+* @param title - Label included in thrown errors.
+* @returns The validated object.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Validate an options object before checking fields.
+*
+* ```ts
+* aobject({ flag: true });
+* ```
+*/
+function aobject$1(value, title = "object") {
+	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
+	return value;
+}
+/**
+* Asserts something is a function.
+* @param value - Value to validate.
+* @param title - Label included in thrown errors.
+* @returns The validated function.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Validate a required method before calling it.
+*
+* ```ts
+* afunction(() => true, 'predicate');
+* ```
+*/
+function afunction(value, title) {
+	if (typeof value !== "function") throw new TypeError(`"${title}" is invalid: expected function, got ${typeof value}`);
+	return value;
+}
+/**
+* Encodes bytes as lowercase hex.
+* @param bytes - Bytes to encode.
+* @returns Lowercase hex string.
+* @example
+* Serialize bytes as hex for logging or fixtures.
+*
+* ```ts
+* bytesToHex(Uint8Array.of(1, 2, 3));
+* ```
+*/
+var bytesToHex = bytesToHex$1;
+/**
+* Concatenates byte arrays.
+* @param arrays - Byte arrays to join.
+* @returns Concatenated bytes.
+* @example
+* Join domain-separated chunks into one buffer.
+*
+* ```ts
+* concatBytes(Uint8Array.of(1), Uint8Array.of(2));
+* ```
+*/
+var concatBytes = (...arrays) => concatBytes$1(...arrays);
+/**
+* Decodes lowercase or uppercase hex into bytes.
+* @param hex - Hex string to decode.
+* @returns Decoded bytes.
+* @example
+* Parse fixture hex into bytes before hashing.
+*
+* ```ts
+* hexToBytes('0102');
+* ```
+*/
+var hexToBytes = (hex) => hexToBytes$1(hex);
+/**
+* Checks whether a value is a Uint8Array.
+* @param a - Value to inspect.
+* @returns `true` when `a` is a Uint8Array.
+* @example
+* Branch on byte input before decoding it.
+*
+* ```ts
+* isBytes(new Uint8Array(1));
+* ```
+*/
+var isBytes = isBytes$1;
+/**
+* Reads random bytes from the platform CSPRNG.
+* @param bytesLength - Number of random bytes to read.
+* @returns Fresh random bytes.
+* @example
+* Generate a random seed for a keypair.
+*
+* ```ts
+* randomBytes(2);
+* ```
+*/
+var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
+var _0n$4 = /* @__PURE__ */ BigInt(0);
+var _1n$5 = /* @__PURE__ */ BigInt(1);
+var atitle = (title) => title ? `"${title}" ` : "";
+/**
+* Validates that a flag is boolean.
+* @param value - Value to validate.
+* @param title - Optional field name.
+* @returns Original value.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Reject non-boolean option flags early.
+*
+* ```ts
+* abool(true);
+* ```
+*/
+function abool(value, title = "") {
+	if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
+	return value;
+}
+/**
+* Validates that a value is a non-negative bigint or safe integer.
+* @param n - Value to validate.
+* @returns The same validated value.
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Validate one integer-like value before serializing it.
+*
+* ```ts
+* abignumber(1n);
+* ```
+*/
+function abignumber(n) {
+	if (typeof n === "bigint") {
+		if (!isPosBig(n)) throw new RangeError("positive bigint expected, got " + n);
+	} else anumber(n);
+	return n;
+}
+/**
+* Validates that a value is a safe integer.
+* @param value - Integer to validate.
+* @param title - Optional field name.
+* @throws On wrong argument types. {@link TypeError}
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Validate a window size before scalar arithmetic uses it.
+*
+* ```ts
+* asafenumber(1);
+* ```
+*/
+function asafenumber(value, title = "") {
+	if (typeof value !== "number") {
+		const prefix = title && `"${title}" `;
+		throw new TypeError(prefix + "expected number, got type=" + typeof value);
+	}
+	if (!Number.isSafeInteger(value)) {
+		const prefix = title && `"${title}" `;
+		throw new RangeError(prefix + "expected safe integer, got " + value);
+	}
+}
+/**
+* Parses a big-endian hex string into bigint.
+* Accepts odd-length hex through the native `BigInt('0x' + hex)` parser and currently surfaces the
+* same native `SyntaxError` for malformed hex instead of wrapping it in a library-specific error.
+* @param hex - Hex string without `0x`.
+* @returns Parsed bigint value.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Parse a scalar from fixture hex.
+*
+* ```ts
+* hexToNumber('ff');
+* ```
+*/
+function hexToNumber(hex) {
+	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
+	return hex === "" ? _0n$4 : BigInt("0x" + hex);
+}
+/**
+* Parses big-endian bytes into bigint.
+* @param bytes - Bytes in big-endian order.
+* @returns Parsed bigint value.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Read a scalar encoded in network byte order.
+*
+* ```ts
+* bytesToNumberBE(Uint8Array.of(1, 0));
+* ```
+*/
+function bytesToNumberBE(bytes) {
+	return hexToNumber(bytesToHex$1(bytes));
+}
+/**
+* Parses little-endian bytes into bigint.
+* @param bytes - Bytes in little-endian order.
+* @returns Parsed bigint value.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Read a scalar encoded in little-endian form.
+*
+* ```ts
+* bytesToNumberLE(Uint8Array.of(1, 0));
+* ```
+*/
+function bytesToNumberLE(bytes) {
+	return hexToNumber(bytesToHex$1(copyBytes(abytes$1(bytes)).reverse()));
+}
+/**
+* Encodes a bigint into fixed-length big-endian bytes.
+* @param n - Number to encode.
+* @param len - Output length in bytes. Must be greater than zero.
+* @returns Big-endian byte array.
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @throws If a documented runtime validation or state check fails. {@link Error}
+* @example
+* Serialize a scalar into a 32-byte field element.
+*
+* ```ts
+* numberToBytesBE(255n, 2);
+* ```
+*/
+function numberToBytesBE(n, len) {
+	anumber$1(len);
+	if (len === 0) throw new Error("zero output length is invalid");
+	n = abignumber(n);
+	const expectedLen = len * 2;
+	const hex = n.toString(16);
+	if (hex.length > expectedLen) throw new RangeError("number is too large");
+	return hexToBytes$1(hex.padStart(expectedLen, "0"));
+}
+/**
+* Encodes a bigint into fixed-length little-endian bytes.
+* @param n - Number to encode.
+* @param len - Output length in bytes.
+* @returns Little-endian byte array.
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @throws If a documented runtime validation or state check fails. {@link Error}
+* @example
+* Serialize a scalar for little-endian protocols.
+*
+* ```ts
+* numberToBytesLE(255n, 2);
+* ```
+*/
+function numberToBytesLE(n, len) {
+	return numberToBytesBE(n, len).reverse();
+}
+/**
+* Copies Uint8Array. We can't use u8a.slice(), because u8a can be Buffer,
+* and Buffer#slice creates mutable copy. Never use Buffers!
+* @param bytes - Bytes to copy.
+* @returns Detached copy.
+* @example
+* Make an isolated copy before mutating serialized bytes.
+*
+* ```ts
+* copyBytes(Uint8Array.of(1, 2, 3));
+* ```
+*/
+function copyBytes(bytes) {
+	return Uint8Array.from(abytes(bytes));
+}
+/**
+* Checks whether n is non-negative bigint. Historical name.
+* @param n - candidate value
+* @returns `true` when the value is bigint and 0 or larger
+* @example
+* Check a candidate scalar before range validation.
+*
+* ```ts
+* isPosBig(2n);
+* ```
+*/
+function isPosBig(n) {
+	return typeof n === "bigint" && _0n$4 <= n;
+}
+/**
+* Checks whether a bigint lies inside a half-open range.
+* @param n - Candidate value.
+* @param min - Inclusive lower bound.
+* @param max - Exclusive upper bound.
+* @returns `true` when the value is inside the range.
+* @example
+* Check whether a candidate scalar fits the field order.
+*
+* ```ts
+* inRange(2n, 1n, 3n);
+* ```
+*/
+function inRange(n, min, max) {
+	return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
+}
+/**
+* Asserts `min <= n < max`. NOTE: upper bound is exclusive.
+* @param title - Value label for error messages.
+* @param n - Candidate value.
+* @param min - Inclusive lower bound.
+* @param max - Exclusive upper bound.
+* Wrong-type inputs are not separated from out-of-range values here: they still flow through the
+* shared `RangeError` path because this is only a throwing wrapper around `inRange(...)`.
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Assert that a bigint stays within one half-open range.
+*
+* ```ts
+* aInRange('x', 2n, 1n, 256n);
+* ```
+*/
+function aInRange(title, n, min, max) {
+	if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
+}
+/**
+* Calculates amount of bits in a bigint.
+* Same as `n.toString(2).length`
+* TODO: merge with nLength in modular
+* @param n - Value to inspect.
+* @returns Bit length.
+* @throws If the value is negative. {@link Error}
+* @example
+* Measure the bit length of a scalar before serialization.
+*
+* ```ts
+* bitLen(8n);
+* ```
+*/
+function bitLen(n) {
+	if (n < _0n$4) throw new Error("expected non-negative bigint, got " + n);
+	return n === _0n$4 ? 0 : n.toString(2).length;
+}
+/**
+* Calculate mask for N bits. Not using ** operator with bigints because of old engines.
+* Same as BigInt(`0b${Array(i).fill('1').join('')}`)
+* @param n - Number of bits. Negative widths are currently passed through to raw bigint shift
+*   semantics and therefore produce `-1n`.
+* @returns Bitmask value.
+* @example
+* Calculate mask for N bits.
+*
+* ```ts
+* bitMask(4);
+* ```
+*/
+var bitMask = (n) => {
+	asafenumber(n, "n");
+	return (_1n$5 << BigInt(n)) - _1n$5;
+};
+/**
+* Validates declared required and optional field types on a plain object.
+* Extra keys are intentionally ignored because many callers validate only the subset they use from
+* richer option bags or runtime objects.
+* This walks field schemas and formats detailed errors, so avoid it on hot paths; use direct
+* one-line guards such as `aobject()`, `afunction()`, `abool()`, or `asafenumber()` instead.
+* @param object - Object to validate.
+* @param fields - Required field types.
+* @param optFields - Optional field types.
+* @param title - Object label included in thrown errors.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Check user options before building a curve helper.
+*
+* ```ts
+* validateObject({ flag: true }, { flag: 'boolean' });
+* ```
+*/
+function validateObject(object, fields = {}, optFields = {}, title = "object") {
+	aobject$1(object, title);
+	aobject$1(fields, "fields");
+	aobject$1(optFields, "optFields");
+	function checkField(fieldName, expectedType, isOpt) {
+		const label = title === "object" ? `param "${String(fieldName)}"` : `"${title}.${String(fieldName)}"`;
+		const val = object[fieldName];
+		if (!Object.hasOwn(object, fieldName) && (isOpt ? val !== void 0 : expectedType !== "function")) throw new TypeError(`${label} is invalid: expected own property`);
+		if (isOpt && val === void 0) return;
+		const current = typeof val;
+		if (current !== expectedType || val === null) throw new TypeError(`${label} is invalid: expected ${expectedType}, got ${current}`);
+	}
+	const iter = (f, isOpt) => Object.entries(f).forEach(([k, v]) => checkField(k, v, isOpt));
+	iter(fields, false);
+	iter(optFields, true);
+}
+// node_modules/@noble/hashes/_u64.js
+var U32_MASK64 = /* @__PURE__ */ (() => BigInt(2 ** 32 - 1))();
+var _32n = /* @__PURE__ */ BigInt(32);
+function fromBig(n, le = false) {
+	if (le) return {
+		h: Number(n & U32_MASK64),
+		l: Number(n >> _32n & U32_MASK64)
+	};
+	return {
+		h: Number(n >> _32n & U32_MASK64) | 0,
+		l: Number(n & U32_MASK64) | 0
+	};
+}
+function split(lst, le = false) {
+	const len = lst.length;
+	let Ah = new Uint32Array(len);
+	let Al = new Uint32Array(len);
+	for (let i = 0; i < len; i++) {
+		const { h, l } = fromBig(lst[i], le);
+		[Ah[i], Al[i]] = [h, l];
+	}
+	return [Ah, Al];
+}
+var fromNumH = (n) => n / 2 ** 32 | 0;
+var fromNumL = (n) => n >>> 0;
+function setU64FromNum(view, byteOffset, n, isLE) {
+	const h = fromNumH(n);
+	const l = fromNumL(n);
+	view.setUint32(byteOffset, isLE ? l : h, isLE);
+	view.setUint32(byteOffset + 4, isLE ? h : l, isLE);
+}
+var shrSH = (h, _l, s) => h >>> s;
+var shrSL = (h, l, s) => h << 32 - s | l >>> s;
+var rotrSH = (h, l, s) => h >>> s | l << 32 - s;
+var rotrSL = (h, l, s) => h << 32 - s | l >>> s;
+var rotrBH = (h, l, s) => h << 64 - s | l >>> s - 32;
+var rotrBL = (h, l, s) => h >>> s - 32 | l << 64 - s;
+function add(Ah, Al, Bh, Bl) {
+	const l = (Al >>> 0) + (Bl >>> 0);
+	return {
+		h: Ah + Bh + (l / 2 ** 32 | 0) | 0,
+		l: l | 0
+	};
+}
+var add3L = (Al, Bl, Cl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0);
+var add3H = (low, Ah, Bh, Ch) => Ah + Bh + Ch + (low / 2 ** 32 | 0) | 0;
+var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0);
+var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
+var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
+var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
+// node_modules/@noble/hashes/sha3.js
+/**
+* SHA3 (keccak) hash function, based on a new "Sponge function" design.
+* Different from older hashes, the internal state is bigger than output size.
+*
+* Check out
+* {@link https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.202.pdf | FIPS-202},
+* {@link https://keccak.team/keccak.html | Website}, and
+* {@link https://crypto.stackexchange.com/q/15727 | the differences between
+* SHA-3 and Keccak}.
+*
+* Check out `sha3-addons` module for cSHAKE, k12, and others.
+* @module
+*/
+var _0n$3 = BigInt(0);
+var _1n$4 = BigInt(1);
+var _2n$3 = BigInt(2);
+var _7n$1 = BigInt(7);
+var _256n = BigInt(256);
+var _0x71n = BigInt(113);
+var SHA3_PI = [];
+var SHA3_ROTL = [];
+var _SHA3_IOTA = [];
+for (let round = 0, R = _1n$4, x = 1, y = 0; round < 24; round++) {
+	[x, y] = [y, (2 * x + 3 * y) % 5];
+	SHA3_PI.push(2 * (5 * y + x));
+	SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
+	let t = _0n$3;
+	for (let j = 0; j < 7; j++) {
+		R = (R << _1n$4 ^ (R >> _7n$1) * _0x71n) % _256n;
+		if (R & _2n$3) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
+	}
+	_SHA3_IOTA.push(t);
+}
+var IOTAS = split(_SHA3_IOTA, true);
+var SHA3_IOTA_H = IOTAS[0];
+var SHA3_IOTA_L = IOTAS[1];
+var rotlSH = (h, l, s) => h << s | l >>> 32 - s;
+var rotlSL = (h, l, s) => l << s | h >>> 32 - s;
+var rotlBH = (h, l, s) => l << s - 32 | h >>> 64 - s;
+var rotlBL = (h, l, s) => h << s - 32 | l >>> 64 - s;
+var rotlH = (h, l, s) => s > 32 ? rotlBH(h, l, s) : rotlSH(h, l, s);
+var rotlL = (h, l, s) => s > 32 ? rotlBL(h, l, s) : rotlSL(h, l, s);
+var B = /* @__PURE__ */ new Uint32Array(10);
+/**
+* `keccakf1600` internal permutation, additionally allows adjusting the round count.
+* @param s - 5x5 Keccak state encoded as 25 lanes split into 50 uint32 words
+*   in this file's local little-endian lane-word order
+* @param rounds - number of rounds to execute
+* @throws On wrong argument types. {@link TypeError}
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @throws If `rounds` is outside the supported `1..24` range. {@link Error}
+* @example
+* Permute a Keccak state with the default 24 rounds.
+* ```ts
+* keccakP(new Uint32Array(50));
+* ```
+*/
+function keccakP(s, rounds = 24) {
+	if (!(s instanceof Uint32Array)) throw new TypeError("\"s\" expected Uint32Array(50), got type=" + typeof s);
+	if (s.length !== 50) throw new RangeError("\"s\" expected Uint32Array(50), got length=" + s.length);
+	anumber$1(rounds, "rounds");
+	if (rounds < 1 || rounds > 24) throw new Error("\"rounds\" expected integer 1..24");
+	for (let round = 24 - rounds; round < 24; round++) {
+		for (let x = 0; x < 10; x++) B[x] = s[x] ^ s[x + 10] ^ s[x + 20] ^ s[x + 30] ^ s[x + 40];
+		for (let x = 0; x < 10; x += 2) {
+			const idx1 = (x + 8) % 10;
+			const idx0 = (x + 2) % 10;
+			const B0 = B[idx0];
+			const B1 = B[idx0 + 1];
+			const Th = rotlH(B0, B1, 1) ^ B[idx1];
+			const Tl = rotlL(B0, B1, 1) ^ B[idx1 + 1];
+			for (let y = 0; y < 50; y += 10) {
+				s[x + y] ^= Th;
+				s[x + y + 1] ^= Tl;
+			}
+		}
+		let curH = s[2];
+		let curL = s[3];
+		for (let t = 0; t < 24; t++) {
+			const shift = SHA3_ROTL[t];
+			const Th = rotlH(curH, curL, shift);
+			const Tl = rotlL(curH, curL, shift);
+			const PI = SHA3_PI[t];
+			curH = s[PI];
+			curL = s[PI + 1];
+			s[PI] = Th;
+			s[PI + 1] = Tl;
+		}
+		for (let y = 0; y < 50; y += 10) {
+			const b0 = s[y], b1 = s[y + 1], b2 = s[y + 2], b3 = s[y + 3];
+			s[y] ^= ~s[y + 2] & s[y + 4];
+			s[y + 1] ^= ~s[y + 3] & s[y + 5];
+			s[y + 2] ^= ~s[y + 4] & s[y + 6];
+			s[y + 3] ^= ~s[y + 5] & s[y + 7];
+			s[y + 4] ^= ~s[y + 6] & s[y + 8];
+			s[y + 5] ^= ~s[y + 7] & s[y + 9];
+			s[y + 6] ^= ~s[y + 8] & b0;
+			s[y + 7] ^= ~s[y + 9] & b1;
+			s[y + 8] ^= ~b0 & b2;
+			s[y + 9] ^= ~b1 & b3;
+		}
+		s[0] ^= SHA3_IOTA_H[round];
+		s[1] ^= SHA3_IOTA_L[round];
+	}
+	clean(B);
+}
+/**
+* Keccak sponge function.
+* @param blockLen - absorb/squeeze rate in bytes
+* @param suffix - domain separation suffix byte
+* @param outputLen - default digest length in bytes. This base sponge only
+*   requires a non-negative integer; wrappers that need positive output
+*   lengths must enforce that themselves.
+* @param enableXOF - whether XOF output is allowed
+* @param rounds - number of Keccak-f rounds
+* @example
+* Build a sponge state, absorb bytes, then finalize a digest.
+* ```ts
+* const hash = new Keccak(136, 0x06, 32);
+* hash.update(new Uint8Array([1, 2, 3]));
+* hash.digest();
+* ```
+*/
+var Keccak = class Keccak {
+	state;
+	pos = 0;
+	posOut = 0;
+	finished = false;
+	state32;
+	destroyed = false;
+	blockLen;
+	suffix;
+	outputLen;
+	canXOF;
+	enableXOF = false;
+	rounds;
+	constructor(blockLen, suffix, outputLen, enableXOF = false, rounds = 24) {
+		anumber$1(blockLen, "blockLen");
+		anumber$1(suffix, "suffix");
+		anumber$1(rounds, "rounds");
+		abool$1(enableXOF, "enableXOF");
+		this.blockLen = blockLen;
+		this.suffix = suffix;
+		this.outputLen = outputLen;
+		this.enableXOF = enableXOF;
+		this.canXOF = enableXOF;
+		this.rounds = rounds;
+		anumber$1(outputLen, "outputLen");
+		if (!(0 < blockLen && blockLen < 200)) throw new Error("\"blockLen\" must be 1..199");
+		this.state = /* @__PURE__ */ new Uint8Array(200);
+		this.state32 = u32(this.state);
+	}
+	clone() {
+		return this._cloneInto();
+	}
+	keccak() {
+		swap32IfBE(this.state32);
+		keccakP(this.state32, this.rounds);
+		swap32IfBE(this.state32);
+		this.posOut = 0;
+		this.pos = 0;
+	}
+	update(data) {
+		aexists(this);
+		abytes$1(data);
+		const { blockLen, state, state32 } = this;
+		const len = data.length;
+		const canUseU32 = blockLen % 4 === 0 && data.byteOffset % 4 === 0;
+		const blockLen32 = blockLen / 4;
+		const data32 = canUseU32 && len >= blockLen ? u32(data) : void 0;
+		for (let pos = 0; pos < len;) {
+			if (data32 !== void 0 && this.pos === 0 && pos % 4 === 0 && len - pos >= blockLen) {
+				for (let i = 0, o = pos / 4; i < blockLen32; i++) state32[i] ^= data32[o + i];
+				pos += blockLen;
+				this.pos = blockLen;
+				this.keccak();
+				continue;
+			}
+			const take = Math.min(blockLen - this.pos, len - pos);
+			for (let i = 0; i < take; i++) state[this.pos++] ^= data[pos++];
+			if (this.pos === blockLen) this.keccak();
+		}
+		return this;
+	}
+	finish() {
+		if (this.finished) return;
+		this.finished = true;
+		const { state, suffix, pos, blockLen } = this;
+		state[pos] ^= suffix;
+		if ((suffix & 128) !== 0 && pos === blockLen - 1) this.keccak();
+		state[blockLen - 1] ^= 128;
+		this.keccak();
+	}
+	writeInto(out) {
+		aexists(this, false);
+		abytes$1(out);
+		this.finish();
+		const bufferOut = this.state;
+		const { blockLen } = this;
+		for (let pos = 0, len = out.length; pos < len;) {
+			if (this.posOut >= blockLen) this.keccak();
+			const take = Math.min(blockLen - this.posOut, len - pos);
+			out.set(bufferOut.subarray(this.posOut, this.posOut + take), pos);
+			this.posOut += take;
+			pos += take;
+		}
+		return out;
+	}
+	xofInto(out) {
+		if (!this.enableXOF) throw new Error("XOF is not enabled");
+		return this.writeInto(out);
+	}
+	xof(bytes) {
+		anumber$1(bytes);
+		return this.xofInto(new Uint8Array(bytes));
+	}
+	digestInto(out) {
+		aoutput(out, this);
+		if (this.finished) throw new Error("digest() was already called");
+		this.writeInto(out.length === this.outputLen ? out : out.subarray(0, this.outputLen));
+		this.destroy();
+	}
+	digest() {
+		const out = new Uint8Array(this.outputLen);
+		this.digestInto(out);
+		return out;
+	}
+	destroy() {
+		this.destroyed = true;
+		clean(this.state);
+	}
+	_cloneInto(to) {
+		const { blockLen, suffix, outputLen, rounds, enableXOF } = this;
+		to ||= new Keccak(blockLen, suffix, outputLen, enableXOF, rounds);
+		to.blockLen = blockLen;
+		to.state32.set(this.state32);
+		to.pos = this.pos;
+		to.posOut = this.posOut;
+		to.finished = this.finished;
+		to.rounds = rounds;
+		to.suffix = suffix;
+		to.outputLen = outputLen;
+		to.enableXOF = enableXOF;
+		to.canXOF = this.canXOF;
+		to.destroyed = this.destroyed;
+		return to;
+	}
+};
+var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
+/**
+* SHA3-256 hash function. Different from keccak-256.
+* @param msg - message bytes to hash
+* @param opts - Reserved hash options.
+* @returns Digest bytes.
+* @example
+* Hash a message with SHA3-256.
+* ```ts
+* sha3_256(new Uint8Array([97, 98, 99]));
+* ```
+*/
+var sha3_256 = /* @__PURE__ */ genKeccak(6, 136, 32, /* @__PURE__ */ oidNist(8));
+var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = {}) => {
+	opts = checkOpts({}, opts);
+	return new Keccak(blockLen, suffix, opts.dkLen === void 0 ? outputLen : opts.dkLen, true);
+}, info);
+/**
+* SHAKE128 XOF with 128-bit security and a 16-byte default output.
+* @param msg - message bytes to hash
+* @param opts - Optional output-length override. See {@link ShakeOpts}.
+* @returns Digest bytes.
+* @example
+* Hash a message with SHAKE128.
+* ```ts
+* shake128(new Uint8Array([97, 98, 99]), { dkLen: 32 });
+* ```
+*/
+var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11));
+/**
+* SHAKE256 XOF with 256-bit security and a 32-byte default output.
+* @param msg - message bytes to hash
+* @param opts - Optional output-length override. See {@link ShakeOpts}.
+* @returns Digest bytes.
+* @example
+* Hash a message with SHAKE256.
+* ```ts
+* shake256(new Uint8Array([97, 98, 99]), { dkLen: 64 });
+* ```
+*/
+var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));
+// node_modules/@noble/curves/abstract/modular.js
+/**
+* Utils for modular division and fields.
+* Field over 11 is a finite (Galois) field is integer number operations `mod 11`.
+* There is no division: it is replaced by modular multiplicative inverse.
+* @module
+*/
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+var _0n$2 = /* @__PURE__ */ BigInt(0);
+var _1n$3 = /* @__PURE__ */ BigInt(1);
+var _2n$2 = /* @__PURE__ */ BigInt(2);
+var _3n = /* @__PURE__ */ BigInt(3);
+var _4n$2 = /* @__PURE__ */ BigInt(4);
+var _5n$1 = /* @__PURE__ */ BigInt(5);
+var _7n = /* @__PURE__ */ BigInt(7);
+var _8n$2 = /* @__PURE__ */ BigInt(8);
+var _9n = /* @__PURE__ */ BigInt(9);
+var _15n = /* @__PURE__ */ BigInt(15);
+var _16n = /* @__PURE__ */ BigInt(16);
+var POW_WINDOWED_MIN = /* @__PURE__ */ BigInt("0x10000000000000000");
+/**
+* @param a - Dividend value.
+* @param b - Positive modulus.
+* @returns Reduced value in `[0, b)` only when `b` is positive.
+* @throws If the modulus is not positive. {@link Error}
+* @example
+* Normalize a bigint into one field residue.
+*
+* ```ts
+* mod(-1n, 5n);
+* ```
+*/
+function mod(a, b) {
+	if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
+	const result = a % b;
+	return result >= _0n$2 ? result : b + result;
+}
+/**
+* Efficiently raise num to a power with modular reduction.
+* Unsafe in some contexts: uses ladder, so can expose bigint bits.
+* Low-level helper: callers that need canonical residues must pass a valid `num` for the chosen
+* modulus instead of relying on the `power===0/1` fast paths to normalize it.
+* @param num - Base value.
+* @param power - Exponent value.
+* @param modulo - Reduction modulus.
+* @returns Modular exponentiation result.
+* @throws If the modulus or exponent is invalid. {@link Error}
+* @example
+* Raise one bigint to a modular power.
+*
+* ```ts
+* pow(2n, 6n, 11n) // 64n % 11n == 9n
+* ```
+*/
+function pow(num, power, modulo) {
+	if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
+	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
+	if (power < _0n$2) throw new Error("invalid exponent, negatives unsupported");
+	if (power === _0n$2) return _1n$3;
+	if (power === _1n$3) return num;
+	let d = num % modulo;
+	if (d < _0n$2) d += modulo;
+	if (power < POW_WINDOWED_MIN) {
+		let p = _1n$3;
+		while (power > _0n$2) {
+			if (power & _1n$3) p = p * d % modulo;
+			d = d * d % modulo;
+			power >>= _1n$3;
+		}
+		return p;
+	}
+	const digits = [];
+	while (power > _0n$2) {
+		digits.push(Number(power & _15n));
+		power >>= _4n$2;
+	}
+	const table = new Array(16);
+	table[0] = _1n$3;
+	table[1] = d;
+	for (let i = 2; i < 16; i++) table[i] = table[i - 1] * d % modulo;
+	let p = table[digits[digits.length - 1]];
+	for (let w = digits.length - 2; w >= 0; w--) {
+		p = p * p % modulo;
+		p = p * p % modulo;
+		p = p * p % modulo;
+		p = p * p % modulo;
+		const digit = digits[w];
+		if (digit !== 0) p = p * table[digit] % modulo;
+	}
+	return p;
+}
+/**
+* Does `x^(2^power)` mod p. `pow2(30, 4)` == `30^(2^4)`.
+* Low-level helper: callers that need canonical residues must pass a valid `x` for the chosen
+* modulus; the `power===0` fast path intentionally returns the input unchanged.
+* @param x - Base value.
+* @param power - Number of squarings.
+* @param modulo - Reduction modulus.
+* @returns Repeated-squaring result.
+* @throws If the exponent is negative. {@link Error}
+* @example
+* Apply repeated squaring inside one field.
+*
+* ```ts
+* pow2(3n, 2n, 11n);
+* ```
+*/
+function pow2(x, power, modulo) {
+	if (modulo <= _1n$3) throw new Error("pow2: expected modulus > 1, got " + modulo);
+	if (power < _0n$2) throw new Error("pow2: expected non-negative exponent, got " + power);
+	let res = x;
+	while (power-- > _0n$2) {
+		res *= res;
+		res %= modulo;
+	}
+	return res;
+}
+/**
+* Inverses number over modulo.
+* Implemented using the {@link https://brilliant.org/wiki/extended-euclidean-algorithm/ | extended Euclidean algorithm}.
+* @param number - Value to invert.
+* @param modulo - Modulus greater than 1.
+* @returns Multiplicative inverse.
+* @throws If the modulus is invalid or the inverse does not exist. {@link Error}
+* @example
+* Compute one modular inverse with the extended Euclidean algorithm.
+*
+* ```ts
+* invert(3n, 11n);
+* ```
+*/
+function invert(number, modulo) {
+	if (number === _0n$2) throw new Error("invert: expected non-zero number");
+	if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
+	let a = mod(number, modulo);
+	let b = modulo;
+	let x = _0n$2, u = _1n$3;
+	while (a !== _0n$2) {
+		const q = b / a;
+		const r = b - a * q;
+		const m = x - u * q;
+		b = a, a = r, x = u, u = m;
+	}
+	if (b !== _1n$3) throw new Error("invert: does not exist");
+	return mod(x, modulo);
+}
+function assertIsSquare(Fp, root, n) {
+	const F = Fp;
+	if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
+}
+function aoddModulus(order, fnName) {
+	if ((order & _1n$3) === _0n$2) throw new Error(fnName + ": expected odd modulus, got " + order);
+}
+function sqrt3mod4(Fp, n) {
+	const F = Fp;
+	const p1div4 = (F.ORDER + _1n$3) / _4n$2;
+	const root = F.pow(n, p1div4);
+	assertIsSquare(F, root, n);
+	return root;
+}
+function sqrt5mod8(Fp, n) {
+	const F = Fp;
+	const p5div8 = (F.ORDER - _5n$1) / _8n$2;
+	const n2 = F.mul(n, _2n$2);
+	const v = F.pow(n2, p5div8);
+	const nv = F.mul(n, v);
+	const i = F.mul(F.mul(nv, _2n$2), v);
+	const root = F.mul(nv, F.sub(i, F.ONE));
+	assertIsSquare(F, root, n);
+	return root;
+}
+function sqrt9mod16(P) {
+	const Fp_ = Field(P);
+	const tn = tonelliShanks(P);
+	const c1 = tn(Fp_, Fp_.neg(Fp_.ONE));
+	const c2 = tn(Fp_, c1);
+	const c3 = tn(Fp_, Fp_.neg(c1));
+	const c4 = (P + _7n) / _16n;
+	return ((Fp, n) => {
+		const F = Fp;
+		let tv1 = F.pow(n, c4);
+		let tv2 = F.mul(tv1, c1);
+		const tv3 = F.mul(tv1, c2);
+		const tv4 = F.mul(tv1, c3);
+		const e1 = F.eql(F.sqr(tv2), n);
+		const e2 = F.eql(F.sqr(tv3), n);
+		tv1 = F.cmov(tv1, tv2, e1);
+		tv2 = F.cmov(tv4, tv3, e2);
+		const e3 = F.eql(F.sqr(tv2), n);
+		const root = F.cmov(tv1, tv2, e3);
+		assertIsSquare(F, root, n);
+		return root;
+	});
+}
+/**
+* Tonelli-Shanks square root search algorithm.
+* This implementation is variable-time: it searches data-dependently for the first non-residue `Z`
+* and for the smallest `i` in the main loop, unlike RFC 9380 Appendix I.4's constant-time shape.
+* 1. {@link https://eprint.iacr.org/2012/685.pdf | eprint 2012/685}, page 12
+* 2. Square Roots from 1; 24, 51, 10 to Dan Shanks
+* @param P - field order
+* @returns function that takes field Fp (created from P) and number n
+* @throws If the field is too small, non-prime, or the square root does not exist. {@link Error}
+* @example
+* Construct a square-root helper for primes that need Tonelli-Shanks.
+*
+* ```ts
+* import { Field, tonelliShanks } from '@noble/curves/abstract/modular.js';
+* const Fp = Field(17n);
+* const sqrt = tonelliShanks(17n)(Fp, 4n);
+* ```
+*/
+function tonelliShanks(P) {
+	if (P < _3n) throw new Error("sqrt is not defined for small field");
+	aoddModulus(P, "tonelliShanks");
+	let Q = P - _1n$3;
+	let S = 0;
+	while (Q % _2n$2 === _0n$2) {
+		Q /= _2n$2;
+		S++;
+	}
+	let Z = _2n$2;
+	const _Fp = Field(P);
+	while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
+	if (S === 1) return sqrt3mod4;
+	let cc = _Fp.pow(Z, Q);
+	const Q1div2 = (Q + _1n$3) / _2n$2;
+	return function tonelliSlow(Fp, n) {
+		const F = Fp;
+		if (F.is0(n)) return n;
+		if (FpLegendre(F, n) !== 1) throw new Error("Cannot find square root");
+		let M = S;
+		let c = F.mul(F.ONE, cc);
+		let t = F.pow(n, Q);
+		let R = F.pow(n, Q1div2);
+		while (!F.eql(t, F.ONE)) {
+			if (F.is0(t)) throw new Error("Cannot find square root: probably non-prime P");
+			let i = 1;
+			let t_tmp = F.sqr(t);
+			while (!F.eql(t_tmp, F.ONE)) {
+				i++;
+				t_tmp = F.sqr(t_tmp);
+				if (i === M) throw new Error("Cannot find square root");
+			}
+			const exponent = _1n$3 << BigInt(M - i - 1);
+			const b = F.pow(c, exponent);
+			M = i;
+			c = F.sqr(b);
+			t = F.mul(t, c);
+			R = F.mul(R, b);
+		}
+		return R;
+	};
+}
+/**
+* Square root for a finite field. Will try optimized versions first:
+*
+* 1. P ≡ 3 (mod 4)
+* 2. P ≡ 5 (mod 8)
+* 3. P ≡ 9 (mod 16)
+* 4. Tonelli-Shanks algorithm
+*
+* Different algorithms can give different roots, it is up to user to decide which one they want.
+* For example there is FpSqrtOdd/FpSqrtEven to choose a root by oddness
+* (used for hash-to-curve).
+* @param P - Field order.
+* @returns Square-root helper. The generic fallback inherits Tonelli-Shanks' variable-time
+*   behavior and this selector assumes prime-field-style integer moduli.
+* @throws If the field is unsupported or the square root does not exist. {@link Error}
+* @example
+* Choose the square-root helper appropriate for one field modulus.
+*
+* ```ts
+* import { Field, FpSqrt } from '@noble/curves/abstract/modular.js';
+* const Fp = Field(17n);
+* const sqrt = FpSqrt(17n)(Fp, 4n);
+* ```
+*/
+function FpSqrt(P) {
+	aoddModulus(P, "Fp.sqrt");
+	if (P % _4n$2 === _3n) return sqrt3mod4;
+	if (P % _8n$2 === _5n$1) return sqrt5mod8;
+	if (P % _16n === _9n) return sqrt9mod16(P);
+	return tonelliShanks(P);
+}
+/**
+* @param num - Value to inspect.
+* @param modulo - Field modulus.
+* @returns `true` when the least-significant little-endian bit is set.
+* @throws If the modulus is invalid for `mod(...)`. {@link Error}
+* @example
+* Inspect the low bit used by little-endian sign conventions.
+*
+* ```ts
+* isNegativeLE(3n, 11n);
+* ```
+*/
+var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$3) === _1n$3;
+var FIELD_FIELDS = [
+	"create",
+	"isValid",
+	"is0",
+	"neg",
+	"inv",
+	"sqrt",
+	"sqr",
+	"eql",
+	"add",
+	"sub",
+	"mul",
+	"pow",
+	"div",
+	"addN",
+	"subN",
+	"mulN",
+	"sqrN"
+];
+/**
+* @param field - Field implementation.
+* @returns Validated field. This only checks the arithmetic subset needed by generic helpers; it
+*   does not guarantee full runtime-method coverage for serialization, batching, `cmov`, or
+*   field-specific extras beyond positive `BYTES` / `BITS`.
+* @throws If the field shape or numeric metadata are invalid. {@link Error}
+* @example
+* Check that a field implementation exposes the operations curve code expects.
+*
+* ```ts
+* import { Field, validateField } from '@noble/curves/abstract/modular.js';
+* const Fp = validateField(Field(17n));
+* ```
+*/
+function validateField(field) {
+	aobject$1(field, "field");
+	if (typeof field.ORDER !== "bigint") throw new TypeError("param \"ORDER\" is invalid: expected bigint, got " + typeof field.ORDER);
+	asafenumber(field.BYTES, "BYTES");
+	asafenumber(field.BITS, "BITS");
+	for (const name of FIELD_FIELDS) afunction(field[name], "field." + name);
+	if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected BYTES/BITS > 0");
+	if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
+	return field;
+}
+function FpInvertBatch(Fp, nums, passZero = false) {
+	validateField(Fp);
+	aarray$1(nums, "nums");
+	abool(passZero, "passZero");
+	const F = Fp;
+	const inverted = new Array(nums.length).fill(passZero ? F.ZERO : void 0);
+	const multipliedAcc = nums.reduce((acc, num, i) => {
+		if (F.is0(num)) return acc;
+		inverted[i] = acc;
+		return F.mul(acc, num);
+	}, F.ONE);
+	const invertedAcc = F.inv(multipliedAcc);
+	nums.reduceRight((acc, num, i) => {
+		if (F.is0(num)) return acc;
+		inverted[i] = F.mul(acc, inverted[i]);
+		return F.mul(acc, num);
+	}, invertedAcc);
+	return inverted;
+}
+/**
+* Legendre symbol.
+* Legendre constant is used to calculate Legendre symbol (a | p)
+* which denotes the value of a^((p-1)/2) (mod p).
+*
+* * (a | p) ≡ 1    if a is a square (mod p), quadratic residue
+* * (a | p) ≡ -1   if a is not a square (mod p), quadratic non residue
+* * (a | p) ≡ 0    if a ≡ 0 (mod p)
+* @param Fp - Field implementation.
+* @param n - Value to inspect.
+* @returns Legendre symbol.
+* @throws If the powered value does not match a valid Legendre symbol. {@link Error}
+* @example
+* Compute the Legendre symbol of one field element.
+*
+* ```ts
+* import { Field, FpLegendre } from '@noble/curves/abstract/modular.js';
+* const Fp = Field(17n);
+* const symbol = FpLegendre(Fp, 4n);
+* ```
+*/
+function FpLegendre(Fp, n) {
+	validateField(Fp);
+	const F = Fp;
+	aoddModulus(F.ORDER, "FpLegendre");
+	const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
+	const powered = F.pow(n, p1mod2);
+	const yes = F.eql(powered, F.ONE);
+	const zero = F.eql(powered, F.ZERO);
+	const no = F.eql(powered, F.neg(F.ONE));
+	if (!yes && !zero && !no) throw new Error("invalid Legendre symbol result");
+	return yes ? 1 : zero ? 0 : -1;
+}
+/**
+* @param n - Curve order. Callers are expected to pass a positive order.
+* @param nBitLength - Optional cached bit length. Callers are expected to pass a positive cached
+*   value when overriding the derived bit length.
+* @returns Byte and bit lengths.
+* @throws If the order or cached bit length is invalid. {@link Error}
+* @example
+* Measure the encoding sizes needed for one modulus.
+*
+* ```ts
+* nLength(255n);
+* ```
+*/
+function nLength(n, nBitLength) {
+	if (nBitLength !== void 0) anumber(nBitLength);
+	if (n <= _0n$2) throw new Error("invalid n length: expected positive n, got " + n);
+	if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
+	const bits = bitLen(n);
+	if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
+	const _nBitLength = nBitLength !== void 0 ? nBitLength : bits;
+	return {
+		nBitLength: _nBitLength,
+		nByteLength: Math.ceil(_nBitLength / 8)
+	};
+}
+var FIELD_SQRT = /* @__PURE__ */ new WeakMap();
+var _Field = class {
+	ORDER;
+	BITS;
+	BYTES;
+	isLE;
+	ZERO = _0n$2;
+	ONE = _1n$3;
+	_lengths;
+	_mod;
+	constructor(ORDER, opts = {}) {
+		if (ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
+		let _nbitLength = void 0;
+		this.isLE = false;
+		if (opts != null && typeof opts === "object") {
+			if (typeof opts.BITS === "number") _nbitLength = opts.BITS;
+			if (typeof opts.sqrt === "function") Object.defineProperty(this, "sqrt", {
+				value: opts.sqrt,
+				enumerable: true
+			});
+			if (typeof opts.isLE === "boolean") this.isLE = opts.isLE;
+			if (opts.allowedLengths) this._lengths = Object.freeze(opts.allowedLengths.slice());
+			if (typeof opts.modFromBytes === "boolean") this._mod = opts.modFromBytes;
+		}
+		const { nBitLength, nByteLength } = nLength(ORDER, _nbitLength);
+		if (nByteLength > 2048) throw new Error("invalid field: expected ORDER of <= 2048 bytes");
+		this.ORDER = ORDER;
+		this.BITS = nBitLength;
+		this.BYTES = nByteLength;
+		Object.freeze(this);
+	}
+	create(num) {
+		return mod(num, this.ORDER);
+	}
+	isValid(num) {
+		if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
+		return _0n$2 <= num && num < this.ORDER;
+	}
+	is0(num) {
+		return num === _0n$2;
+	}
+	isValidNot0(num) {
+		return !this.is0(num) && this.isValid(num);
+	}
+	isOdd(num) {
+		return (num & _1n$3) === _1n$3;
+	}
+	neg(num) {
+		return mod(-num, this.ORDER);
+	}
+	eql(lhs, rhs) {
+		return lhs === rhs;
+	}
+	sqr(num) {
+		return mod(num * num, this.ORDER);
+	}
+	add(lhs, rhs) {
+		return mod(lhs + rhs, this.ORDER);
+	}
+	sub(lhs, rhs) {
+		return mod(lhs - rhs, this.ORDER);
+	}
+	mul(lhs, rhs) {
+		return mod(lhs * rhs, this.ORDER);
+	}
+	pow(num, power) {
+		return pow(num, power, this.ORDER);
+	}
+	div(lhs, rhs) {
+		return mod(lhs * invert(rhs, this.ORDER), this.ORDER);
+	}
+	sqrN(num) {
+		return num * num;
+	}
+	addN(lhs, rhs) {
+		return lhs + rhs;
+	}
+	subN(lhs, rhs) {
+		return lhs - rhs;
+	}
+	mulN(lhs, rhs) {
+		return lhs * rhs;
+	}
+	inv(num) {
+		return invert(num, this.ORDER);
+	}
+	sqrt(num) {
+		let sqrt = FIELD_SQRT.get(this);
+		if (!sqrt) FIELD_SQRT.set(this, sqrt = FpSqrt(this.ORDER));
+		return sqrt(this, num);
+	}
+	toBytes(num) {
+		return this.isLE ? numberToBytesLE(num, this.BYTES) : numberToBytesBE(num, this.BYTES);
+	}
+	fromBytes(bytes, skipValidation = false) {
+		abytes(bytes);
+		const { _lengths: allowedLengths, BYTES, isLE, ORDER, _mod: modFromBytes } = this;
+		if (allowedLengths) {
+			if (bytes.length < 1 || !allowedLengths.includes(bytes.length) || bytes.length > BYTES) throw new Error("Field.fromBytes: expected " + allowedLengths + " bytes, got " + bytes.length);
+			const padded = new Uint8Array(BYTES);
+			padded.set(bytes, isLE ? 0 : padded.length - bytes.length);
+			bytes = padded;
+		}
+		if (bytes.length !== BYTES) throw new Error("Field.fromBytes: expected " + BYTES + " bytes, got " + bytes.length);
+		let scalar = isLE ? bytesToNumberLE(bytes) : bytesToNumberBE(bytes);
+		if (modFromBytes) scalar = mod(scalar, ORDER);
+		if (!skipValidation) {
+			if (!this.isValid(scalar)) throw new Error("invalid field element: outside of range 0..ORDER");
+		}
+		return scalar;
+	}
+	invertBatch(lst) {
+		return FpInvertBatch(this, lst, true);
+	}
+	cmov(a, b, condition) {
+		abool(condition, "condition");
+		return condition ? b : a;
+	}
+};
+/**
+* Creates a finite field. Major performance optimizations:
+* * 1. Denormalized operations like mulN instead of mul.
+* * 2. Identical object shape: never add or remove keys.
+* * 3. Frozen stable object shape; the lazy sqrt cache lives in a module-level `WeakMap`.
+* Fragile: always run a benchmark on a change.
+* Security note: operations and low-level serializers like `toBytes` don't check `isValid` for
+* all elements for performance and protocol-flexibility reasons; callers are responsible for
+* supplying valid elements when they need canonical field behavior.
+* This is low-level code, please make sure you know what you're doing.
+*
+* Note about field properties:
+* * CHARACTERISTIC p = prime number, number of elements in main subgroup.
+* * ORDER q = similar to cofactor in curves, may be composite `q = p^m`.
+*
+* @param ORDER - field order, probably prime, or could be composite
+* @param opts - Field options such as bit length or endianness. See {@link FieldOpts}.
+* @returns Frozen field instance with a stable object shape. This wrapper forwards `opts` straight
+*   into `_Field`, so it inherits `_Field`'s assumptions about cached sizes and `allowedLengths`.
+* @example
+* Construct one prime field with optional overrides.
+*
+* ```ts
+* Field(11n);
+* ```
+*/
+function Field(ORDER, opts = {}) {
+	Object.freeze(_Field.prototype);
+	return new _Field(ORDER, opts);
+}
+// node_modules/@noble/curves/abstract/fft.js
+/**
+* Experimental implementation of NTT / FFT (Fast Fourier Transform) over finite fields.
+* API may change at any time. The code has not been audited. Feature requests are welcome.
+* @module
+*/
+function checkU32(n, title = "n") {
+	if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
+	if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
+	return n;
+}
+/**
+* Checks if integer is in form of `1 << X`.
+* @param x - Integer to inspect.
+* @returns `true` when the value is a power of two.
+* @example
+* Validate that an FFT size is a power of two.
+*
+* ```ts
+* isPowerOfTwo(8);
+* ```
+*/
+function isPowerOfTwo(x) {
+	checkU32(x, "x");
+	return (x & x - 1) === 0 && x !== 0;
+}
+/**
+* @param n - Value to reverse.
+* @param bits - Number of bits to use.
+* @returns Bit-reversed integer.
+* @throws If `n` is not a valid unsigned 32-bit integer. {@link Error}
+* @example
+* Reverse the low `bits` bits of one index.
+*
+* ```ts
+* reverseBits(3, 3);
+* ```
+*/
+function reverseBits(n, bits) {
+	checkU32(n);
+	if (typeof bits !== "number") throw new TypeError("\"bits\" expected number, got type=" + typeof bits);
+	if (!Number.isSafeInteger(bits) || bits < 0 || bits > 32) throw new Error(`expected integer 0 <= bits <= 32, got ${bits}`);
+	let reversed = 0;
+	for (let i = 0; i < bits; i++, n >>>= 1) reversed = reversed << 1 | n & 1;
+	return reversed >>> 0;
+}
+/**
+* Similar to `bitLen(x)-1` but much faster for small integers, like indices.
+* @param n - Input value.
+* @returns Base-2 logarithm. For `n = 0`, the current implementation returns `-1`.
+* @example
+* Compute the radix-2 stage count for one transform size.
+*
+* ```ts
+* log2(8);
+* ```
+*/
+function log2(n) {
+	checkU32(n);
+	return 31 - Math.clz32(n);
+}
+/**
+* Moves lowest bit to highest position, which at first step splits
+* array on even and odd indices, then it applied again to each part,
+* which is core of fft
+* @param values - Mutable coefficient array.
+* @returns Mutated input array.
+* @throws If the array length is not a positive power of two. {@link Error}
+* @example
+* Reorder coefficients into bit-reversed order in place.
+*
+* ```ts
+* const values = Uint8Array.from([0, 1, 2, 3]);
+* bitReversalInplace(values);
+* ```
+*/
+function bitReversalInplace(values) {
+	if (!values || typeof values !== "object" || typeof values.length !== "number") throw new TypeError("\"values\" expected array-like, got type=" + typeof values);
+	const n = values.length;
+	if (!isPowerOfTwo(n)) throw new Error("expected positive power-of-two length, got " + n);
+	const bits = log2(n);
+	for (let i = 0; i < n; i++) {
+		const j = reverseBits(i, bits);
+		if (i < j) {
+			const tmp = values[i];
+			values[i] = values[j];
+			values[j] = tmp;
+		}
+	}
+	return values;
+}
+/**
+* Constructs different flavors of FFT. radix2 implementation of low level mutating API. Flavors:
+*
+* - DIT (Decimation-in-Time): Bottom-Up (leaves to root), Cooley-Tukey
+* - DIF (Decimation-in-Frequency): Top-Down (root to leaves), Gentleman-Sande
+*
+* DIT takes brp input, returns natural output.
+* DIF takes natural input, returns brp output.
+*
+* The output is actually identical. Time / frequence distinction is not meaningful
+* for Polynomial multiplication in fields.
+* Which means if protocol supports/needs brp output/inputs, then we can skip this step.
+*
+* Cyclic NTT: Rq = Zq[x]/(x^n-1). butterfly_DIT+loop_DIT OR butterfly_DIF+loop_DIT, roots are omega
+* Negacyclic NTT: Rq = Zq[x]/(x^n+1). butterfly_DIT+loop_DIF, at least for mlkem / mldsa
+*
+* `invertButterflies` indexes roots by a per-butterfly-group counter (`grp`): forward
+* (`dit: false`) reads `roots[grp]` with grp = 1..; inverse (`dit: true`) reads `roots[N - grp]`
+* with grp restarting at 1. With `skipStages: 0` one table serves both directions (ωᴺ = 1 makes
+* the reversed walk self-inverse). With `skipStages > 0` the inverse walk starts at `N - 1`
+* instead of continuing where the skipped stages would have left off, so the caller must supply
+* a table shaped for that (ML-KEM: `ζ^BitRev7(i)` over all N=256 indices, whose aliased upper
+* half is exactly the FIPS 203 inverse walk).
+* @param F - Field operations.
+* @param coreOpts - FFT configuration. See {@link FFTCoreOpts}:
+*   - `N`: Transform size. Must be a power of two.
+*   - `roots`: Stage roots for the selected transform size.
+*   - `dit`: Whether to run the DIT variant instead of DIF.
+*   - `invertButterflies` (optional): Whether to invert butterfly placement.
+*   - `skipStages` (optional): Number of initial stages to skip.
+*   - `brp` (optional): Whether to apply bit-reversal permutation at the boundary.
+* @returns Low-level FFT loop.
+* @throws If the FFT options or cached roots are invalid for the requested size. {@link Error}
+* @example
+* Constructs different flavors of FFT.
+*
+* ```ts
+* import { FFTCore, rootsOfUnity } from '@noble/curves/abstract/fft.js';
+* import { Field } from '@noble/curves/abstract/modular.js';
+* const Fp = Field(17n);
+* const roots = rootsOfUnity(Fp).roots(2);
+* const loop = FFTCore(Fp, { N: 4, roots, dit: true });
+* const values = loop([1n, 2n, 3n, 4n]);
+* ```
+*/
+var FFTCore = (F, coreOpts) => {
+	validateObject(coreOpts, {
+		N: "number",
+		roots: "object",
+		dit: "boolean"
+	}, {
+		invertButterflies: "boolean",
+		skipStages: "number",
+		brp: "boolean"
+	}, "coreOpts");
+	const { N, roots, dit, invertButterflies = false, skipStages = 0, brp = true } = coreOpts;
+	checkU32(N, "coreOpts.N");
+	const bits = log2(N);
+	if (!isPowerOfTwo(N)) throw new Error("FFT: Polynomial size should be power of two");
+	checkU32(skipStages, "coreOpts.skipStages");
+	const maxSkipStages = bits === 0 ? 0 : bits - 1;
+	if (skipStages > maxSkipStages) throw new Error(`FFT: wrong skipStages: expected 0 <= skipStages <= ${maxSkipStages}`);
+	if (roots.length !== N) throw new Error(`FFT: wrong roots length: expected ${N}, got ${roots.length}`);
+	const isDit = dit !== invertButterflies;
+	return (values) => {
+		if (values.length !== N) throw new Error("FFT: wrong Polynomial length");
+		if (dit && brp) bitReversalInplace(values);
+		for (let i = 0, g = 1; i < bits - skipStages; i++) {
+			const s = dit ? i + 1 + skipStages : bits - i;
+			const m = 1 << s;
+			const m2 = m >> 1;
+			const stride = N >> s;
+			for (let k = 0; k < N; k += m) for (let j = 0, grp = g++; j < m2; j++) {
+				const rootPos = invertButterflies ? dit ? N - grp : grp : j * stride;
+				const i0 = k + j;
+				const i1 = k + j + m2;
+				const omega = roots[rootPos];
+				const b = values[i1];
+				const a = values[i0];
+				if (isDit) {
+					const t = F.mul(b, omega);
+					values[i0] = F.add(a, t);
+					values[i1] = F.sub(a, t);
+				} else if (invertButterflies) {
+					values[i0] = F.add(b, a);
+					values[i1] = F.mul(F.sub(b, a), omega);
+				} else {
+					values[i0] = F.add(a, b);
+					values[i1] = F.mul(F.sub(a, b), omega);
+				}
+			}
+		}
+		if (!dit && brp) bitReversalInplace(values);
+		return values;
+	};
+};
+// node_modules/@noble/post-quantum/utils.js
+/**
+* Utilities for hex, bytearray and number handling.
+* @module
+*/
+/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
+/**
+* Asserts that a value is a byte array and optionally checks its length.
+* Returns the original reference unchanged on success, and currently also accepts Node `Buffer`
+* values through the upstream validator.
+* This helper throws on malformed input, so APIs that must return `false` need to guard lengths
+* before decoding or before calling it.
+* @example
+* Validate that a value is a byte array with the expected length.
+* ```ts
+* abytes(new Uint8Array([1]), 1);
+* ```
+*/
+var abytesDoc = abytes$1;
+/**
+* Returns cryptographically secure random bytes.
+* Requires `globalThis.crypto.getRandomValues` and throws if that API is unavailable.
+* `bytesLength` is validated by the upstream helper as a non-negative integer before allocation,
+* so negative and fractional values both throw instead of truncating through JS `ToIndex`.
+* @param bytesLength - Number of random bytes to generate.
+* @returns Fresh random bytes.
+* @example
+* Generate a fresh random seed.
+* ```ts
+* const seed = randomBytes(4);
+* ```
+*/
+var randomBytes = randomBytes$2;
+function aarray(item, title, inner = () => {}) {
+	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
+	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
+	return item;
+}
+function aobject(value, title = "object") {
+	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
+	return value;
+}
+/**
+* Compares two byte arrays in a length-constant way for equal lengths.
+* Inputs are validated as byte arrays; unequal lengths return `false` immediately.
+* @param a - First byte array.
+* @param b - Second byte array.
+* @returns Whether both arrays contain the same bytes.
+* @example
+* Compare two byte arrays for equality.
+* ```ts
+* equalBytes(new Uint8Array([1]), new Uint8Array([1]));
+* ```
+*/
+function equalBytes(a, b) {
+	a = abytes$1(a);
+	b = abytes$1(b);
+	if (a.length !== b.length) return false;
+	let diff = 0;
+	for (let i = 0; i < a.length; i++) diff |= a[i] ^ b[i];
+	return diff === 0;
+}
+/**
+* Validates that an options bag is a plain object.
+* @param opts - Options object to validate.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Validate that an options bag is a plain object.
+* ```ts
+* validateOpts({});
+* ```
+*/
+function validateOpts(opts) {
+	if (isBytes$1(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
+	aobject(opts, "opts");
+	const proto = Object.getPrototypeOf(opts);
+	if (proto !== null && proto !== Object.prototype) throw new TypeError("\"opts\" expected a plain object");
+}
+/** Keys accepted by `verify`. */
+var VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["context"]);
+/** Keys accepted by `sign`. */
+var SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["context", "extraEntropy"]);
+/**
+* Rejects option keys the caller did not mean to set.
+*
+* Validating the types of known keys while ignoring unknown ones makes a typo
+* indistinguishable from an omission, and for these options an omission is a
+* security downgrade rather than a no-op: `{ ctx }` instead of `{ context }` signs
+* with no domain separation, succeeds, and verifies for anyone who also supplies
+* none. Nothing at any layer reports it. TypeScript catches this through excess
+* property checks, so the exposure is JavaScript callers specifically.
+*
+* @param opts - Options object to check.
+* @param allowed - The keys this call site accepts.
+* Returns a frozen null-prototype snapshot so later reads cannot fall through to a polluted
+* prototype. Like `checkOpts()` in noble-hashes, only enumerable own properties are copied.
+* @throws If any other copied key is present or the bag has a custom prototype. {@link TypeError}
+* @returns Sanitized snapshot of the enumerable own options.
+* @example
+* Accept a known option key. A key the list does not name, such as `ctx`, throws instead.
+* ```ts
+* import { checkOptKeys } from '@noble/post-quantum/utils.js';
+* checkOptKeys({ context: new Uint8Array() }, ['context']);
+* ```
+*/
+function checkOptKeys(opts, allowed) {
+	validateOpts(opts);
+	const normalized = Object.assign(Object.create(null), opts);
+	for (const [k, v] of Object.entries(normalized)) {
+		if (v === void 0) continue;
+		if (!allowed.includes(k)) throw new TypeError("unexpected option \"" + String(k) + "\"; expected one of: " + allowed.join(", "));
+	}
+	return Object.freeze(normalized);
+}
+/**
+* Validates common verification options.
+* `context` itself is validated with `abytes(...)`, and individual algorithms may narrow support
+* further after this shared plain-object gate.
+* @param opts - Verification options. See {@link VerOpts}.
+* @param allowed - Keys this call site accepts. Defaults to {@link VER_OPT_KEYS}; surfaces that
+* take extra keys, or take fewer, pass their own list.
+* @throws On wrong argument types. {@link TypeError}
+* @returns Frozen null-prototype snapshot of the validated options.
+* @example
+* Validate common verification options.
+* ```ts
+* validateVerOpts({ context: new Uint8Array([1]) });
+* ```
+*/
+function validateVerOpts(opts, allowed = VER_OPT_KEYS) {
+	const normalized = checkOptKeys(opts, allowed);
+	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
+	return normalized;
+}
+/**
+* Validates common signing options.
+* `extraEntropy` is validated with `abytes(...)`; exact lengths and extra algorithm-specific
+* restrictions are enforced later by callers.
+* @param opts - Signing options. See {@link SigOpts}.
+* @param allowed - Keys this call site accepts. Defaults to {@link SIG_OPT_KEYS}; surfaces that
+* take extra keys, or take fewer, pass their own list.
+* @throws On wrong argument types. {@link TypeError}
+* @returns Frozen null-prototype snapshot of the validated options.
+* @example
+* Validate common signing options.
+* ```ts
+* validateSigOpts({ extraEntropy: new Uint8Array([1]) });
+* ```
+*/
+function validateSigOpts(opts, allowed = SIG_OPT_KEYS) {
+	const normalized = checkOptKeys(opts, allowed);
+	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
+	if (normalized.extraEntropy !== false && normalized.extraEntropy !== void 0) abytes$1(normalized.extraEntropy, void 0, "opts.extraEntropy");
+	return normalized;
+}
+/**
+* Builds a fixed-layout coder from byte lengths and nested coders.
+* Raw-length fields decode as zero-copy `subarray(...)` views, and nested coders may preserve that
+* aliasing too. Nested coder `encode(...)` results are treated as owned scratch: `splitCoder`
+* copies them into the output and then zeroizes them with `fill(0)`. If a nested encoder forwards
+* caller-owned bytes, it must do so only after detaching them into a disposable copy.
+* @param label - Label used in validation errors.
+* @param lengths - Field lengths or nested coders.
+* @returns Composite fixed-length coder.
+* @example
+* Build a fixed-layout coder from byte lengths and nested coders.
+* ```ts
+* splitCoder('demo', 1, 2).encode([new Uint8Array([1]), new Uint8Array([2, 3])]);
+* ```
+*/
+function splitCoder(label, ...lengths) {
+	const getLength = (c) => typeof c === "number" ? c : c.bytesLen;
+	const bytesLen = lengths.reduce((sum, a) => sum + getLength(a), 0);
+	return {
+		bytesLen,
+		encode: (bufs) => {
+			const res = new Uint8Array(bytesLen);
+			for (let i = 0, pos = 0; i < lengths.length; i++) {
+				const c = lengths[i];
+				const l = getLength(c);
+				const b = typeof c === "number" ? bufs[i] : c.encode(bufs[i]);
+				abytes$1(b, l, label);
+				res.set(b, pos);
+				if (typeof c !== "number") b.fill(0);
+				pos += l;
+			}
+			return res;
+		},
+		decode: (buf) => {
+			abytes$1(buf, bytesLen, label);
+			const res = [];
+			for (const c of lengths) {
+				const l = getLength(c);
+				const b = buf.subarray(0, l);
+				res.push(typeof c === "number" ? b : c.decode(b));
+				buf = buf.subarray(l);
+			}
+			return res;
+		}
+	};
+}
+/**
+* Builds a fixed-length vector coder from another fixed-length coder.
+* Element decoding receives `subarray(...)` views, so aliasing depends on the element coder.
+* Element coder `encode(...)` results are treated as owned scratch: `vecCoder` copies them into
+* the output and then zeroizes them with `fill(0)`. If an element encoder forwards caller-owned
+* bytes, it must do so only after detaching them into a disposable copy. `vecCoder` also trusts
+* the `BytesCoderLen` contract: each encoded element must already be exactly `c.bytesLen` bytes.
+* @param c - Element coder.
+* @param vecLen - Number of elements in the vector.
+* @returns Fixed-length vector coder.
+* @example
+* Build a fixed-length vector coder from another fixed-length coder.
+* ```ts
+* vecCoder(
+*   { bytesLen: 1, encode: (n: number) => Uint8Array.of(n), decode: (b: Uint8Array) => b[0] || 0 },
+*   2
+* ).encode([1, 2]);
+* ```
+*/
+function vecCoder(c, vecLen) {
+	const coder = c;
+	const bytesLen = vecLen * coder.bytesLen;
+	return {
+		bytesLen,
+		encode: (u) => {
+			const uArr = aarray(u, "u");
+			if (uArr.length !== vecLen) throw new RangeError(`vecCoder.encode: wrong length=${uArr.length}. Expected: ${vecLen}`);
+			const res = new Uint8Array(bytesLen);
+			for (let i = 0, pos = 0; i < uArr.length; i++) {
+				const b = coder.encode(uArr[i]);
+				res.set(b, pos);
+				b.fill(0);
+				pos += b.length;
+			}
+			return res;
+		},
+		decode: (a) => {
+			abytes$1(a, bytesLen);
+			const r = [];
+			for (let i = 0; i < a.length; i += coder.bytesLen) r.push(coder.decode(a.subarray(i, i + coder.bytesLen)));
+			return r;
+		}
+	};
+}
+/**
+* Overwrites supported typed-array inputs with zeroes in place.
+* Accepts direct typed arrays and one-level arrays of them.
+* @param list - Typed arrays or one-level lists of typed arrays to clear.
+* @example
+* Overwrite typed arrays with zeroes.
+* ```ts
+* const buf = Uint8Array.of(1, 2, 3);
+* cleanBytes(buf);
+* ```
+*/
+function cleanBytes(...list) {
+	for (const t of list) if (Array.isArray(t)) for (const b of t) b.fill(0);
+	else t.fill(0);
+}
+/**
+* Creates a 32-bit mask with the lowest `bits` bits set.
+* @param bits - Number of low bits to keep.
+* @returns Bit mask with `bits` ones.
+* @throws On wrong argument types. {@link TypeError}
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Create a low-bit mask for packed-field operations.
+* ```ts
+* const mask = getMask(4);
+* ```
+*/
+function getMask(bits) {
+	anumber$1(bits, "bits");
+	if (bits > 32) throw new RangeError("\"bits\" expected <= 32, got " + bits);
+	return bits === 32 ? 4294967295 : ~(-1 << bits) >>> 0;
+}
+/** Shared empty byte array used as the default context. */
+var EMPTY = /* @__PURE__ */ Uint8Array.of();
+/**
+* Builds the domain-separated message payload for the pure sign/verify paths.
+* Context length `255` is valid; only `ctx.length > 255` is rejected.
+* @param msg - Message bytes.
+* @param ctx - Optional context bytes.
+* @returns Domain-separated message payload.
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Build the domain-separated payload before direct signing.
+* ```ts
+* const payload = getMessage(new Uint8Array([1, 2]));
+* ```
+*/
+function getMessage(msg, ctx = EMPTY) {
+	abytes$1(msg, void 0, "msg");
+	abytes$1(ctx, void 0, "ctx");
+	if (ctx.length > 255) throw new RangeError("context should be 255 bytes or less");
+	return concatBytes$1(new Uint8Array([0, ctx.length]), ctx, msg);
+}
+var oidNistP = /* @__PURE__ */ Uint8Array.from([
+	6,
+	9,
+	96,
+	134,
+	72,
+	1,
+	101,
+	3,
+	4,
+	2
+]);
+/**
+* Output length, in bytes, that each XOF OID under this arc denotes.
+*
+* Unlike a fixed hash, an XOF's OID is a promise about the digest length: RFC 8702
+* defines id-shake128 as SHAKE128 with 256-bit output and id-shake256 as SHAKE256 with
+* 512-bit output, and FIPS 204 / FIPS 205 use exactly those pairings for pre-hash. Both
+* bare noble-hashes defaults are half these values, so neither can be signed under its
+* own OID.
+*/
+var XOF_OID_OUTPUT_LEN = /* @__PURE__ */ (() => ({
+	"060960864801650304020b": 32,
+	"060960864801650304020c": 64
+}))();
+/**
+* Validates that a hash exposes a NIST hash OID and enough collision resistance.
+* Current accepted surface is broader than the FIPS algorithm tables: any hash/XOF under the NIST
+* `2.16.840.1.101.3.4.2.*` subtree is accepted if its effective `outputLen` is strong enough.
+* XOF callers must pass a callable whose `outputLen` matches the digest length they actually intend
+* to sign; bare `shake128` / `shake256` defaults are too short for the stronger prehash modes.
+* @param hash - Hash function to validate.
+* @param requiredStrength - Minimum required collision-resistance strength in bits.
+* @throws If the hash metadata or collision resistance is insufficient. {@link Error}
+* @example
+* Validate that a hash exposes a NIST hash OID and enough collision resistance.
+* ```ts
+* import { sha256 } from '@noble/hashes/sha2.js';
+* import { checkHash } from '@noble/post-quantum/utils.js';
+* checkHash(sha256, 128);
+* ```
+*/
+function checkHash(hash, requiredStrength = 0) {
+	if (typeof hash !== "function" || typeof hash.create !== "function") throw new TypeError("\"hash\" expected hash function, got type=" + typeof hash);
+	ahash(hash);
+	anumber$1(requiredStrength, "requiredStrength");
+	const oid = hash.oid;
+	abytes$1(oid, void 0, "hash.oid");
+	if (!equalBytes(oid.subarray(0, 10), oidNistP)) throw new Error("\"hash.oid\" is invalid: expected NIST hash");
+	const xofLen = XOF_OID_OUTPUT_LEN[bytesToHex$1(oid)];
+	if (xofLen !== void 0 && hash.outputLen !== xofLen) throw new Error("Pre-hash XOF output length must be " + xofLen + " bytes for this OID, got: " + hash.outputLen);
+	const collisionResistance = hash.outputLen * 8 / 2;
+	if (requiredStrength > collisionResistance) throw new Error("Pre-hash security strength too low: " + collisionResistance + ", required: " + requiredStrength);
+}
+/**
+* Builds the domain-separated prehash payload for the prehash sign/verify paths.
+* Callers are expected to vet `hash.oid` first, e.g. via `checkHash(...)`; calling this helper
+* directly with a hash object that lacks `oid` currently throws later inside `concatBytes(...)`.
+* Context length `255` is valid; only `ctx.length > 255` is rejected.
+* @param hash - Prehash function.
+* @param msg - Message bytes.
+* @param ctx - Optional context bytes.
+* @returns Domain-separated prehash payload.
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Build the domain-separated prehash payload for external hashing.
+* ```ts
+* import { sha256 } from '@noble/hashes/sha2.js';
+* import { getMessagePrehash } from '@noble/post-quantum/utils.js';
+* getMessagePrehash(sha256, new Uint8Array([1, 2]));
+* ```
+*/
+function getMessagePrehash(hash, msg, ctx = EMPTY) {
+	checkHash(hash);
+	abytes$1(msg, void 0, "msg");
+	abytes$1(ctx, void 0, "ctx");
+	if (ctx.length > 255) throw new RangeError("context should be 255 bytes or less");
+	const hashed = hash(msg);
+	return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
+}
+// node_modules/@noble/post-quantum/_crystals.js
+/**
+* Internal methods for lattice-based ML-KEM and ML-DSA.
+* @module
+*/
+/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
+/**
+* Creates shared modular arithmetic, NTT, and packing helpers for CRYSTALS schemes.
+* @param opts - Polynomial and transform parameters. See {@link CrystalOpts}.
+* @returns CRYSTALS arithmetic and encoding helpers.
+* @example
+* Create shared modular arithmetic and NTT helpers for a CRYSTALS parameter set.
+* ```ts
+* const crystals = genCrystals({
+*   newPoly: (n) => new Uint16Array(n),
+*   N: 256,
+*   Q: 3329,
+*   F: 3303,
+*   ROOT_OF_UNITY: 17,
+*   brvBits: 7,
+*   isKyber: true,
+* });
+* const reduced = crystals.mod(-1);
+* ```
+*/
+var genCrystals = (opts) => {
+	const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
+	const mod = (a, modulo = Q) => {
+		const result = a % modulo | 0;
+		return (result >= 0 ? result | 0 : modulo + result | 0) | 0;
+	};
+	const smod = (a, modulo = Q) => {
+		const r = mod(a, modulo) | 0;
+		return (r > modulo >> 1 ? r - modulo | 0 : r) | 0;
+	};
+	function getZettas() {
+		const out = newPoly(N);
+		for (let i = 0; i < N; i++) {
+			const b = reverseBits(i, brvBits);
+			const p = BigInt(ROOT_OF_UNITY) ** BigInt(b) % BigInt(Q);
+			out[i] = Number(p) | 0;
+		}
+		return out;
+	}
+	const nttZetas = getZettas();
+	const inv = (_a) => {
+		throw new Error("not implemented");
+	};
+	const field = isKyber ? {
+		add: (a, b) => {
+			const r = a + b | 0;
+			return r >= Q ? r - Q | 0 : r;
+		},
+		sub: (a, b) => {
+			const r = a - b | 0;
+			return r < 0 ? r + Q | 0 : r;
+		},
+		mul: (a, b) => mod((a | 0) * (b | 0)) | 0,
+		inv
+	} : {
+		add: (a, b) => mod((a | 0) + (b | 0)) | 0,
+		sub: (a, b) => mod((a | 0) - (b | 0)) | 0,
+		mul: (a, b) => mod((a | 0) * (b | 0)) | 0,
+		inv
+	};
+	const nttOpts = {
+		N,
+		roots: nttZetas,
+		invertButterflies: true,
+		skipStages: isKyber ? 1 : 0,
+		brp: false
+	};
+	const dif = FFTCore(field, {
+		dit: false,
+		...nttOpts
+	});
+	const dit = FFTCore(field, {
+		dit: true,
+		...nttOpts
+	});
+	const NTT = {
+		encode: (r) => {
+			return dif(r);
+		},
+		decode: (r) => {
+			dit(r);
+			for (let i = 0; i < r.length; i++) r[i] = mod(F * r[i]);
+			return r;
+		}
+	};
+	const bitsCoder = (d, c) => {
+		for (let i = 0, bufLen = 0; i < N; i++) {
+			bufLen += d;
+			if (bufLen > 32) getMask(bufLen);
+			bufLen %= 8;
+		}
+		const mask = getMask(d);
+		const bytesLen = d * (N / 8);
+		return {
+			bytesLen,
+			encode: (poly_) => {
+				const poly = poly_;
+				const r = new Uint8Array(bytesLen);
+				for (let i = 0, buf = 0, bufLen = 0, pos = 0; i < poly.length; i++) {
+					buf |= (c.encode(poly[i]) & mask) << bufLen;
+					bufLen += d;
+					for (; bufLen >= 8; bufLen -= 8, buf >>= 8) r[pos++] = buf & 255;
+				}
+				return r;
+			},
+			decode: (bytes) => {
+				const r = newPoly(N);
+				for (let i = 0, buf = 0, bufLen = 0, pos = 0; i < bytes.length; i++) {
+					buf |= bytes[i] << bufLen;
+					bufLen += 8;
+					for (; bufLen >= d; bufLen -= d, buf >>= d) r[pos++] = c.decode(buf & mask);
+				}
+				return r;
+			}
+		};
+	};
+	return {
+		mod,
+		smod,
+		nttZetas,
+		NTT: {
+			encode: (r) => NTT.encode(r),
+			decode: (r) => NTT.decode(r)
+		},
+		bitsCoder
+	};
+};
+var createXofShake = (shake) => (seed, blockLen) => {
+	if (!blockLen) blockLen = shake.blockLen;
+	const _seed = new Uint8Array(seed.length + 2);
+	_seed.set(seed);
+	const seedLen = seed.length;
+	const buf = new Uint8Array(blockLen);
+	let h = shake.create({});
+	let calls = 0;
+	let xofs = 0;
+	return {
+		stats: () => ({
+			calls,
+			xofs
+		}),
+		get: (x, y) => {
+			_seed[seedLen + 0] = x;
+			_seed[seedLen + 1] = y;
+			h.destroy();
+			h = shake.create({}).update(_seed);
+			calls++;
+			return () => {
+				xofs++;
+				return h.xofInto(buf);
+			};
+		},
+		clean: () => {
+			h.destroy();
+			cleanBytes(buf, _seed);
+		}
+	};
+};
+/**
+* SHAKE128-based extendable-output reader factory used by ML-KEM.
+* `get(x, y)` selects one coordinate pair at a time; calling it again invalidates previously
+* returned readers, and each squeeze reuses one mutable internal output buffer.
+* @param seed - Seed bytes for the reader.
+* @param blockLen - Optional output block length.
+* @returns Stateful XOF reader.
+* @example
+* Build the ML-KEM SHAKE128 matrix expander and read one block.
+* ```ts
+* import { randomBytes } from '@noble/post-quantum/utils.js';
+* import { XOF128 } from '@noble/post-quantum/_crystals.js';
+* const reader = XOF128(randomBytes(32));
+* const block = reader.get(0, 0)();
+* ```
+*/
+var XOF128 = /* @__PURE__ */ createXofShake(shake128);
+/**
+* SHAKE256-based extendable-output reader factory used by ML-DSA.
+* `get(x, y)` appends raw one-byte coordinates to the seed, invalidates previously returned
+* readers, and reuses one mutable internal output buffer for each squeeze.
+* @param seed - Seed bytes for the reader.
+* @param blockLen - Optional output block length.
+* @returns Stateful XOF reader.
+* @example
+* Build the ML-DSA SHAKE256 coefficient expander and read one block.
+* ```ts
+* import { randomBytes } from '@noble/post-quantum/utils.js';
+* import { XOF256 } from '@noble/post-quantum/_crystals.js';
+* const reader = XOF256(randomBytes(32));
+* const block = reader.get(0, 0)();
+* ```
+*/
+var XOF256 = /* @__PURE__ */ createXofShake(shake256);
+// node_modules/@noble/post-quantum/ml-dsa.js
+/**
+* ML-DSA: Module Lattice-based Digital Signature Algorithm from
+* [FIPS-204](https://csrc.nist.gov/pubs/fips/204/ipd). A.k.a. CRYSTALS-Dilithium.
+*
+* Has similar internals to ML-KEM, but their keys and params are different.
+* Check out [official site](https://www.pq-crystals.org/dilithium/index.shtml),
+* [repo](https://github.com/pq-crystals/dilithium).
+* @module
+*/
+/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
+/**
+* Keys each internal surface accepts.
+*
+* `context` is deliberately absent from both. The internal functions never read it: the
+* public wrappers consume it when they format `M'` and must not pass it down, because a
+* key that is accepted and then not acted on is the same silent downgrade this validation
+* exists to prevent. `externalMu` is the mirror case, existing here and rejected above.
+* `extraEntropy` is signing-only, so verification does not take it either.
+*/
+var INTERNAL_SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["extraEntropy", "externalMu"]);
+var INTERNAL_VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["externalMu"]);
+function validateInternalOpts(opts, allowed) {
+	const normalized = checkOptKeys(opts, allowed);
+	if (normalized.externalMu !== void 0) abool(normalized.externalMu, "opts.externalMu");
+	return normalized;
+}
+var N = 256;
+var Q = 8380417;
+var ROOT_OF_UNITY = 1753;
+var F = 8347681;
+var D = 13;
+var GAMMA2_1 = Math.floor(95232) | 0;
+var GAMMA2_2 = Math.floor(261888) | 0;
+/** Internal params for different versions of ML-DSA  */
+/** Built-in ML-DSA parameter presets keyed by security categories `2/3/5`
+* for `ml_dsa44` / `ml_dsa65` / `ml_dsa87`.
+* This is only the Table 1 subset used directly here: `BETA = TAU * ETA` is derived later,
+* while `C_TILDE_BYTES`, `TR_BYTES`, `CRH_BYTES`, and `securityLevel` live in the preset wrappers.
+*/
+var PARAMS = /* @__PURE__ */ (() => Object.freeze({
+	2: Object.freeze({
+		K: 4,
+		L: 4,
+		D,
+		GAMMA1: 2 ** 17,
+		GAMMA2: GAMMA2_1,
+		TAU: 39,
+		ETA: 2,
+		OMEGA: 80
+	}),
+	3: Object.freeze({
+		K: 6,
+		L: 5,
+		D,
+		GAMMA1: 2 ** 19,
+		GAMMA2: GAMMA2_2,
+		TAU: 49,
+		ETA: 4,
+		OMEGA: 55
+	}),
+	5: Object.freeze({
+		K: 8,
+		L: 7,
+		D,
+		GAMMA1: 2 ** 19,
+		GAMMA2: GAMMA2_2,
+		TAU: 60,
+		ETA: 2,
+		OMEGA: 75
+	})
+}))();
+var newPoly = (n) => new Int32Array(n);
+var crystals = /* @__PURE__ */ genCrystals({
+	N,
+	Q,
+	F,
+	ROOT_OF_UNITY,
+	newPoly,
+	isKyber: false,
+	brvBits: 8
+});
+var id = (n) => n;
+var polyCoder = (d, compress = id, verify = id) => crystals.bitsCoder(d, {
+	encode: (i) => compress(verify(i)),
+	decode: (i) => verify(compress(i))
+});
+var polyAdd = (a_, b_) => {
+	const a = a_;
+	const b = b_;
+	for (let i = 0; i < a.length; i++) a[i] = crystals.mod(a[i] + b[i]);
+	return a;
+};
+var polySub = (a_, b_) => {
+	const a = a_;
+	const b = b_;
+	for (let i = 0; i < a.length; i++) a[i] = crystals.mod(a[i] - b[i]);
+	return a;
+};
+var polyShiftl = (p_) => {
+	const p = p_;
+	for (let i = 0; i < N; i++) p[i] <<= D;
+	return p;
+};
+var polyChknorm = (p_, B) => {
+	const p = p_;
+	for (let i = 0; i < N; i++) if (Math.abs(crystals.smod(p[i])) >= B) return true;
+	return false;
+};
+var MultiplyNTTs = (a_, b_) => {
+	const a = a_;
+	const b = b_;
+	const c = newPoly(N);
+	for (let i = 0; i < a.length; i++) c[i] = crystals.mod(a[i] * b[i]);
+	return c;
+};
+function RejNTTPoly(xof_) {
+	const xof = xof_;
+	const r = newPoly(N);
+	for (let j = 0; j < N;) {
+		const b = xof();
+		if (b.length % 3) throw new Error("RejNTTPoly: unaligned block");
+		for (let i = 0; j < N && i <= b.length - 3; i += 3) {
+			const t = (b[i + 0] | b[i + 1] << 8 | b[i + 2] << 16) & 8388607;
+			if (t < Q) r[j++] = t;
+		}
+	}
+	return r;
+}
+function getDilithium(opts_) {
+	const opts = opts_;
+	const { K, L, GAMMA1, GAMMA2, TAU, ETA, OMEGA } = opts;
+	const { CRH_BYTES, TR_BYTES, C_TILDE_BYTES, XOF128, XOF256, securityLevel } = opts;
+	if (![2, 4].includes(ETA)) throw new Error("Wrong ETA");
+	if (![1 << 17, 1 << 19].includes(GAMMA1)) throw new Error("Wrong GAMMA1");
+	if (![GAMMA2_1, GAMMA2_2].includes(GAMMA2)) throw new Error("Wrong GAMMA2");
+	const BETA = TAU * ETA;
+	const decompose = (r) => {
+		const rPlus = crystals.mod(r);
+		const r0 = crystals.smod(rPlus, 2 * GAMMA2) | 0;
+		if (rPlus - r0 === 8380416) return {
+			r1: 0,
+			r0: r0 - 1 | 0
+		};
+		return {
+			r1: Math.floor((rPlus - r0) / (2 * GAMMA2)) | 0,
+			r0
+		};
+	};
+	const HighBits = (r) => decompose(r).r1;
+	const LowBits = (r) => decompose(r).r0;
+	const MakeHint = (z, r) => {
+		return z <= GAMMA2 || z > Q - GAMMA2 || z === Q - GAMMA2 && r === 0 ? 0 : 1;
+	};
+	const HINT_M = Math.floor(8380416 / (2 * GAMMA2));
+	const UseHint = (h, r) => {
+		const { r1, r0 } = decompose(r);
+		if (h === 1) return r0 > 0 ? crystals.mod(r1 + 1, HINT_M) | 0 : crystals.mod(r1 - 1, HINT_M) | 0;
+		return r1 | 0;
+	};
+	const Power2Round = (r) => {
+		const rPlus = crystals.mod(r);
+		const r0 = crystals.smod(rPlus, 2 ** D) | 0;
+		return {
+			r1: Math.floor((rPlus - r0) / 2 ** D) | 0,
+			r0
+		};
+	};
+	const hintCoder = {
+		bytesLen: OMEGA + K,
+		encode: (h_) => {
+			const h = h_;
+			if (h === false) throw new Error("hint.encode: hint is false");
+			const res = new Uint8Array(OMEGA + K);
+			for (let i = 0, k = 0; i < K; i++) {
+				for (let j = 0; j < N; j++) if (h[i][j] !== 0) res[k++] = j;
+				res[OMEGA + i] = k;
+			}
+			return res;
+		},
+		decode: (buf) => {
+			const h = [];
+			let k = 0;
+			for (let i = 0; i < K; i++) {
+				const hi = newPoly(N);
+				if (buf[OMEGA + i] < k || buf[OMEGA + i] > OMEGA) return false;
+				for (let j = k; j < buf[OMEGA + i]; j++) {
+					if (j > k && buf[j] <= buf[j - 1]) return false;
+					hi[buf[j]] = 1;
+				}
+				k = buf[OMEGA + i];
+				h.push(hi);
+			}
+			for (let j = k; j < OMEGA; j++) if (buf[j] !== 0) return false;
+			return h;
+		}
+	};
+	const ETACoder = polyCoder(ETA === 2 ? 3 : 4, (i) => ETA - i, (i) => {
+		if (!(-ETA <= i && i <= ETA)) throw new Error(`malformed key s1/s3 ${i} outside of ETA range [${-ETA}, ${ETA}]`);
+		return i;
+	});
+	const T0Coder = polyCoder(13, (i) => 4096 - i);
+	const T1Coder = polyCoder(10);
+	const ZCoder = polyCoder(GAMMA1 === 1 << 17 ? 18 : 20, (i) => crystals.smod(GAMMA1 - i));
+	const W1Vec = vecCoder(polyCoder(GAMMA2 === GAMMA2_1 ? 6 : 4), K);
+	const publicCoder = splitCoder("publicKey", 32, vecCoder(T1Coder, K));
+	const secretCoder = splitCoder("secretKey", 32, 32, TR_BYTES, vecCoder(ETACoder, L), vecCoder(ETACoder, K), vecCoder(T0Coder, K));
+	const sigCoder = splitCoder("signature", C_TILDE_BYTES, vecCoder(ZCoder, L), hintCoder);
+	const CoefFromHalfByte = ETA === 2 ? (n) => n < 15 ? 2 - n % 5 : false : (n) => n < 9 ? 4 - n : false;
+	function RejBoundedPoly(xof_) {
+		const xof = xof_;
+		const r = newPoly(N);
+		for (let j = 0; j < N;) {
+			const b = xof();
+			for (let i = 0; j < N && i < b.length; i += 1) {
+				const d1 = CoefFromHalfByte(b[i] & 15);
+				const d2 = CoefFromHalfByte(b[i] >> 4 & 15);
+				if (d1 !== false) r[j++] = d1;
+				if (j < N && d2 !== false) r[j++] = d2;
+			}
+		}
+		return r;
+	}
+	const SampleInBall = (seed) => {
+		const pre = newPoly(N);
+		const s = shake256.create({}).update(seed);
+		const buf = new Uint8Array(shake256.blockLen);
+		s.xofInto(buf);
+		const masks = buf.slice(0, 8);
+		for (let i = N - TAU, pos = 8, maskPos = 0, maskBit = 0; i < N; i++) {
+			let b = i + 1;
+			for (; b > i;) {
+				b = buf[pos++];
+				if (pos < shake256.blockLen) continue;
+				s.xofInto(buf);
+				pos = 0;
+			}
+			pre[i] = pre[b];
+			pre[b] = 1 - ((masks[maskPos] >> maskBit++ & 1) << 1);
+			if (maskBit >= 8) {
+				maskPos++;
+				maskBit = 0;
+			}
+		}
+		return pre;
+	};
+	const polyPowerRound = (p_) => {
+		const p = p_;
+		const res0 = newPoly(N);
+		const res1 = newPoly(N);
+		for (let i = 0; i < p.length; i++) {
+			const { r0, r1 } = Power2Round(p[i]);
+			res0[i] = r0;
+			res1[i] = r1;
+		}
+		return {
+			r0: res0,
+			r1: res1
+		};
+	};
+	const polyUseHint = (u_, h_) => {
+		const u = u_;
+		const h = h_;
+		for (let i = 0; i < N; i++) u[i] = UseHint(h[i], u[i]);
+		return u;
+	};
+	const polyMakeHint = (a_, b_) => {
+		const a = a_;
+		const b = b_;
+		const v = newPoly(N);
+		let cnt = 0;
+		for (let i = 0; i < N; i++) {
+			const h = MakeHint(a[i], b[i]);
+			v[i] = h;
+			cnt += h;
+		}
+		return {
+			v,
+			cnt
+		};
+	};
+	const signRandBytes = 32;
+	const seedCoder = splitCoder("seed", 32, 64, 32);
+	const internal = Object.freeze({
+		info: Object.freeze({ type: "internal-ml-dsa" }),
+		lengths: Object.freeze({
+			secretKey: secretCoder.bytesLen,
+			publicKey: publicCoder.bytesLen,
+			seed: 32,
+			signature: sigCoder.bytesLen,
+			signRand: signRandBytes
+		}),
+		keygen: (seed) => {
+			const seedDst = /* @__PURE__ */ new Uint8Array(34);
+			const randSeed = seed === void 0;
+			if (randSeed) seed = randomBytes(32);
+			abytesDoc(seed, 32, "seed");
+			seedDst.set(seed);
+			if (randSeed) cleanBytes(seed);
+			seedDst[32] = K;
+			seedDst[33] = L;
+			const [rho, rhoPrime, K_] = seedCoder.decode(shake256(seedDst, { dkLen: seedCoder.bytesLen }));
+			const xofPrime = XOF256(rhoPrime);
+			const s1 = [];
+			for (let i = 0; i < L; i++) s1.push(RejBoundedPoly(xofPrime.get(i & 255, i >> 8 & 255)));
+			const s2 = [];
+			for (let i = L; i < L + K; i++) s2.push(RejBoundedPoly(xofPrime.get(i & 255, i >> 8 & 255)));
+			const s1Hat = s1.map((i) => crystals.NTT.encode(i.slice()));
+			const t0 = [];
+			const t1 = [];
+			const xof = XOF128(rho);
+			const t = newPoly(N);
+			for (let i = 0; i < K; i++) {
+				cleanBytes(t);
+				for (let j = 0; j < L; j++) polyAdd(t, MultiplyNTTs(RejNTTPoly(xof.get(j, i)), s1Hat[j]));
+				crystals.NTT.decode(t);
+				const { r0, r1 } = polyPowerRound(polyAdd(t, s2[i]));
+				t0.push(r0);
+				t1.push(r1);
+			}
+			const publicKey = publicCoder.encode([rho, t1]);
+			const tr = shake256(publicKey, { dkLen: TR_BYTES });
+			const secretKey = secretCoder.encode([
+				rho,
+				K_,
+				tr,
+				s1,
+				s2,
+				t0
+			]);
+			xof.clean();
+			xofPrime.clean();
+			cleanBytes(rho, rhoPrime, K_, s1, s2, s1Hat, t, t0, t1, tr, seedDst);
+			return {
+				publicKey,
+				secretKey
+			};
+		},
+		getPublicKey: (secretKey) => {
+			const [rho, _K, _tr, s1, s2, _t0] = secretCoder.decode(secretKey);
+			const xof = XOF128(rho);
+			const s1Hat = s1.map((p) => crystals.NTT.encode(p.slice()));
+			const t1 = [];
+			const tmp = newPoly(N);
+			for (let i = 0; i < K; i++) {
+				tmp.fill(0);
+				for (let j = 0; j < L; j++) polyAdd(tmp, MultiplyNTTs(RejNTTPoly(xof.get(j, i)), s1Hat[j]));
+				crystals.NTT.decode(tmp);
+				polyAdd(tmp, s2[i]);
+				const { r1 } = polyPowerRound(tmp);
+				t1.push(r1);
+			}
+			xof.clean();
+			cleanBytes(tmp, s1Hat, _t0, s1, s2);
+			return publicCoder.encode([rho, t1]);
+		},
+		sign: (msg, secretKey, opts = {}) => {
+			opts = validateSigOpts(opts, INTERNAL_SIG_OPT_KEYS);
+			opts = validateInternalOpts(opts, INTERNAL_SIG_OPT_KEYS);
+			const { extraEntropy: random, externalMu = false } = opts;
+			if (externalMu) abytesDoc(msg, CRH_BYTES, "mu");
+			const ownRnd = random === false || random === void 0;
+			const rnd = random === false ? /* @__PURE__ */ new Uint8Array(32) : random === void 0 ? randomBytes(signRandBytes) : random;
+			abytesDoc(rnd, 32, "extraEntropy");
+			const [rho, _K, tr, s1, s2, t0] = (() => {
+				try {
+					return secretCoder.decode(secretKey);
+				} catch (error) {
+					if (ownRnd) cleanBytes(rnd);
+					throw error;
+				}
+			})();
+			const A = [];
+			const xof = XOF128(rho);
+			for (let i = 0; i < K; i++) {
+				const pv = [];
+				for (let j = 0; j < L; j++) pv.push(RejNTTPoly(xof.get(j, i)));
+				A.push(pv);
+			}
+			xof.clean();
+			for (let i = 0; i < L; i++) crystals.NTT.encode(s1[i]);
+			for (let i = 0; i < K; i++) {
+				crystals.NTT.encode(s2[i]);
+				crystals.NTT.encode(t0[i]);
+			}
+			const mu = externalMu ? msg : shake256.create({ dkLen: CRH_BYTES }).update(tr).update(msg).digest();
+			const rhoprime = shake256.create({ dkLen: CRH_BYTES }).update(_K).update(rnd).update(mu).digest();
+			if (ownRnd) cleanBytes(rnd);
+			abytesDoc(rhoprime, CRH_BYTES);
+			const x256 = XOF256(rhoprime, ZCoder.bytesLen);
+			main_loop: for (let kappa = 0;;) {
+				const y = [];
+				for (let i = 0; i < L; i++, kappa++) y.push(ZCoder.decode(x256.get(kappa & 255, kappa >> 8)()));
+				const z = y.map((i) => crystals.NTT.encode(i.slice()));
+				const w = [];
+				for (let i = 0; i < K; i++) {
+					const wi = newPoly(N);
+					for (let j = 0; j < L; j++) polyAdd(wi, MultiplyNTTs(A[i][j], z[j]));
+					crystals.NTT.decode(wi);
+					w.push(wi);
+				}
+				const w1 = w.map((j) => j.map(HighBits));
+				const cTilde = shake256.create({ dkLen: C_TILDE_BYTES }).update(mu).update(W1Vec.encode(w1)).digest();
+				const cHat = crystals.NTT.encode(SampleInBall(cTilde));
+				const cs1 = s1.map((i) => MultiplyNTTs(i, cHat));
+				for (let i = 0; i < L; i++) {
+					polyAdd(crystals.NTT.decode(cs1[i]), y[i]);
+					if (polyChknorm(cs1[i], GAMMA1 - BETA)) {
+						cleanBytes(cTilde, cs1, cHat, w1, w, z, y);
+						continue main_loop;
+					}
+				}
+				let cnt = 0;
+				const h = [];
+				for (let i = 0; i < K; i++) {
+					const cs2 = crystals.NTT.decode(MultiplyNTTs(s2[i], cHat));
+					const r0 = polySub(w[i], cs2).map(LowBits);
+					if (polyChknorm(r0, GAMMA2 - BETA)) {
+						cleanBytes(cTilde, cs1, cHat, w1, w, z, y, h, cs2, r0);
+						continue main_loop;
+					}
+					const ct0 = crystals.NTT.decode(MultiplyNTTs(t0[i], cHat));
+					if (polyChknorm(ct0, GAMMA2)) {
+						cleanBytes(cTilde, cs1, cHat, w1, w, z, y, h, cs2, r0, ct0);
+						continue main_loop;
+					}
+					polyAdd(r0, ct0);
+					const hint = polyMakeHint(r0, w1[i]);
+					h.push(hint.v);
+					cnt += hint.cnt;
+				}
+				if (cnt > OMEGA) {
+					cleanBytes(cTilde, cs1, cHat, w1, w, z, y, h);
+					continue;
+				}
+				x256.clean();
+				const res = sigCoder.encode([
+					cTilde,
+					cs1,
+					h
+				]);
+				cleanBytes(cTilde, cs1, h, cHat, w1, w, z, y, rhoprime, s1, s2, t0, ...A);
+				if (!externalMu) cleanBytes(mu);
+				return res;
+			}
+			throw new Error("Unreachable code path reached, report this error");
+		},
+		verify: (sig, msg, publicKey, opts = {}) => {
+			opts = validateInternalOpts(opts, INTERNAL_VER_OPT_KEYS);
+			const { externalMu = false } = opts;
+			if (externalMu) abytesDoc(msg, CRH_BYTES, "mu");
+			const [rho, t1] = publicCoder.decode(publicKey);
+			const tr = shake256(publicKey, { dkLen: TR_BYTES });
+			if (sig.length !== sigCoder.bytesLen) return false;
+			const [cTilde, z, h] = sigCoder.decode(sig);
+			if (h === false) return false;
+			for (let i = 0; i < L; i++) if (polyChknorm(z[i], GAMMA1 - BETA)) return false;
+			const mu = externalMu ? msg : shake256.create({ dkLen: CRH_BYTES }).update(tr).update(msg).digest();
+			const c = crystals.NTT.encode(SampleInBall(cTilde));
+			const zNtt = z.map((i) => i.slice());
+			for (let i = 0; i < L; i++) crystals.NTT.encode(zNtt[i]);
+			const wTick1 = [];
+			const xof = XOF128(rho);
+			for (let i = 0; i < K; i++) {
+				const ct12d = MultiplyNTTs(crystals.NTT.encode(polyShiftl(t1[i])), c);
+				const Az = newPoly(N);
+				for (let j = 0; j < L; j++) polyAdd(Az, MultiplyNTTs(RejNTTPoly(xof.get(j, i)), zNtt[j]));
+				const wApprox = crystals.NTT.decode(polySub(Az, ct12d));
+				wTick1.push(polyUseHint(wApprox, h[i]));
+			}
+			xof.clean();
+			const c2 = shake256.create({ dkLen: C_TILDE_BYTES }).update(mu).update(W1Vec.encode(wTick1)).digest();
+			for (const t of h) if (!(t.reduce((acc, i) => acc + i, 0) <= OMEGA)) return false;
+			for (const t of z) if (polyChknorm(t, GAMMA1 - BETA)) return false;
+			return equalBytes(cTilde, c2);
+		}
+	});
+	return Object.freeze({
+		info: Object.freeze({ type: "ml-dsa" }),
+		internal,
+		securityLevel,
+		keygen: internal.keygen,
+		lengths: internal.lengths,
+		getPublicKey: internal.getPublicKey,
+		sign: (msg, secretKey, opts = {}) => {
+			opts = validateSigOpts(opts);
+			const M = getMessage(msg, opts.context);
+			const res = internal.sign(M, secretKey, {
+				extraEntropy: opts.extraEntropy,
+				externalMu: false
+			});
+			cleanBytes(M);
+			return res;
+		},
+		verify: (sig, msg, publicKey, opts = {}) => {
+			opts = validateVerOpts(opts);
+			abytesDoc(sig, void 0, "signature");
+			return internal.verify(sig, getMessage(msg, opts.context), publicKey, { externalMu: false });
+		},
+		prehash: (hash) => {
+			checkHash(hash, securityLevel);
+			const rawHash = hash;
+			return Object.freeze({
+				info: Object.freeze({ type: "hashml-dsa" }),
+				securityLevel,
+				lengths: internal.lengths,
+				keygen: internal.keygen,
+				getPublicKey: internal.getPublicKey,
+				sign: (msg, secretKey, opts = {}) => {
+					opts = validateSigOpts(opts);
+					const M = getMessagePrehash(rawHash, msg, opts.context);
+					const res = internal.sign(M, secretKey, {
+						extraEntropy: opts.extraEntropy,
+						externalMu: false
+					});
+					cleanBytes(M);
+					return res;
+				},
+				verify: (sig, msg, publicKey, opts = {}) => {
+					opts = validateVerOpts(opts);
+					abytesDoc(sig, void 0, "signature");
+					return internal.verify(sig, getMessagePrehash(rawHash, msg, opts.context), publicKey, { externalMu: false });
+				}
+			});
+		}
+	});
+}
+/** ML-DSA-65 for 192-bit security level. Not recommended after 2030, as per ASD. */
+var ml_dsa65 = /* @__PURE__ */ (() => getDilithium({
+	...PARAMS[3],
+	CRH_BYTES: 64,
+	TR_BYTES: 64,
+	C_TILDE_BYTES: 48,
+	XOF128,
+	XOF256,
+	securityLevel: 192
+}))();
+// node_modules/@noble/hashes/_md.js
+/**
+* Internal Merkle-Damgard hash utils.
+* @module
+*/
+/**
+* Shared 32-bit conditional boolean primitive reused by SHA-256, SHA-1, and MD5 `F`.
+* Returns bits from `b` when `a` is set, otherwise from `c`.
+* The XOR form is equivalent to MD5's `F(X,Y,Z) = XY v not(X)Z` because the masked terms never
+* set the same bit.
+* @param a - selector word
+* @param b - word chosen when selector bit is set
+* @param c - word chosen when selector bit is clear
+* @returns Mixed 32-bit word.
+* @example
+* Combine three words with the shared 32-bit choice primitive.
+* ```ts
+* Chi(0xffffffff, 0x12345678, 0x87654321);
+* ```
+*/
+function Chi(a, b, c) {
+	return a & b ^ ~a & c;
+}
+/**
+* Shared 32-bit majority primitive reused by SHA-256 and SHA-1.
+* Returns bits shared by at least two inputs.
+* @param a - first input word
+* @param b - second input word
+* @param c - third input word
+* @returns Mixed 32-bit word.
+* @example
+* Combine three words with the shared 32-bit majority primitive.
+* ```ts
+* Maj(0xffffffff, 0x12345678, 0x87654321);
+* ```
+*/
+function Maj(a, b, c) {
+	return a & b ^ a & c ^ b & c;
+}
+/**
+* Merkle-Damgard hash construction base class.
+* Could be used to create MD5, RIPEMD, SHA1, SHA2.
+* Accepts only byte-aligned `Uint8Array` input, even when the underlying spec describes bit
+* strings with partial-byte tails.
+* @param blockLen - internal block size in bytes
+* @param outputLen - digest size in bytes
+* @param padOffset - trailing length field size in bytes
+* @param isLE - whether length and state words are encoded in little-endian
+* @example
+* Use a concrete subclass to get the shared Merkle-Damgard update/digest flow.
+* ```ts
+* import { _SHA1 } from '@noble/hashes/legacy.js';
+* const hash = new _SHA1();
+* hash.update(new Uint8Array([97, 98, 99]));
+* hash.digest();
+* ```
+*/
+var HashMD = class {
+	blockLen;
+	outputLen;
+	canXOF = false;
+	padOffset;
+	isLE;
+	buffer;
+	view;
+	finished = false;
+	length = 0;
+	pos = 0;
+	destroyed = false;
+	constructor(blockLen, outputLen, padOffset, isLE) {
+		this.blockLen = blockLen;
+		this.outputLen = outputLen;
+		this.padOffset = padOffset;
+		this.isLE = isLE;
+		this.buffer = new Uint8Array(blockLen);
+		this.view = createView(this.buffer);
+	}
+	update(data) {
+		aexists(this);
+		abytes$1(data);
+		const { view, buffer, blockLen } = this;
+		const len = data.length;
+		let processed = false;
+		for (let pos = 0; pos < len;) {
+			const take = Math.min(blockLen - this.pos, len - pos);
+			if (take === blockLen) {
+				const dataView = createView(data);
+				for (; blockLen <= len - pos; pos += blockLen) this.process(dataView, pos);
+				processed = true;
+				continue;
+			}
+			buffer.set(pos === 0 && take === len ? data : data.subarray(pos, pos + take), this.pos);
+			this.pos += take;
+			pos += take;
+			if (this.pos === blockLen) {
+				this.process(view, 0);
+				this.pos = 0;
+				processed = true;
+			}
+		}
+		this.length += data.length;
+		if (processed) this.roundClean();
+		return this;
+	}
+	digestInto(out) {
+		aexists(this);
+		aoutput(out, this);
+		this.finished = true;
+		const { buffer, view, blockLen, isLE } = this;
+		let { pos } = this;
+		buffer[pos++] = 128;
+		buffer.fill(0, pos);
+		if (this.padOffset > blockLen - pos) {
+			this.process(view, 0);
+			buffer.fill(0);
+		}
+		setU64FromNum(view, blockLen - 8, this.length * 8, isLE);
+		this.process(view, 0);
+		this.roundClean();
+		const oview = out === buffer ? view : createView(out);
+		const len = this.outputLen;
+		const outLen = len / 4;
+		const state = this.get();
+		if (len % 4 || outLen > state.length) throw new Error("invalid outputLen");
+		for (let i = 0; i < outLen; i++) oview.setUint32(4 * i, state[i], isLE);
+	}
+	digest() {
+		const { buffer, outputLen } = this;
+		this.digestInto(buffer);
+		const res = buffer.slice(0, outputLen);
+		this.destroy();
+		return res;
+	}
+	_cloneIntoMeta(to) {
+		const { buffer, length, finished, destroyed, pos } = this;
+		to.destroyed = destroyed;
+		to.finished = finished;
+		to.length = length;
+		to.pos = pos;
+		if (pos) to.buffer.set(buffer);
+		return to;
+	}
+	clone() {
+		return this._cloneInto();
+	}
+};
+/**
+* Initial SHA-2 state: fractional parts of square roots of first 16 primes 2..53.
+* Check out `test/misc/sha2-gen-iv.js` for recomputation guide.
+*/
+/** Initial SHA256 state from RFC 6234 §6.1: the first 32 bits of the fractional parts of the
+* square roots of the first eight prime numbers. Exported as a shared table; callers must treat
+* it as read-only because constructors copy words from it by index. */
+var SHA256_IV = /* @__PURE__ */ Uint32Array.from([
+	1779033703,
+	3144134277,
+	1013904242,
+	2773480762,
+	1359893119,
+	2600822924,
+	528734635,
+	1541459225
+]);
+/** Initial SHA512 state from RFC 6234 §6.3: eight RFC 64-bit `H(0)` words stored as sixteen
+* big-endian 32-bit halves. Derived from the fractional parts of the square roots of the first
+* eight prime numbers. Exported as a shared table; callers must treat it as read-only because
+* constructors copy halves from it by index. */
+var SHA512_IV = /* @__PURE__ */ Uint32Array.from([
+	1779033703,
+	4089235720,
+	3144134277,
+	2227873595,
+	1013904242,
+	4271175723,
+	2773480762,
+	1595750129,
+	1359893119,
+	2917565137,
+	2600822924,
+	725511199,
+	528734635,
+	4215389547,
+	1541459225,
+	327033209
+]);
+// node_modules/@noble/hashes/sha2.js
+/**
+* SHA2 hash function. A.k.a. sha256, sha384, sha512, sha512_224, sha512_256.
+* SHA256 is the fastest hash implementable in JS, even faster than Blake3.
+* Check out {@link https://www.rfc-editor.org/rfc/rfc4634 | RFC 4634} and
+* {@link https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf | FIPS 180-4}.
+* @module
+*/
+/**
+* SHA-224 / SHA-256 round constants from RFC 6234 §5.1: the first 32 bits
+* of the cube roots of the first 64 primes (2..311).
+*/
+var SHA256_K = /* @__PURE__ */ Uint32Array.from([
+	1116352408,
+	1899447441,
+	3049323471,
+	3921009573,
+	961987163,
+	1508970993,
+	2453635748,
+	2870763221,
+	3624381080,
+	310598401,
+	607225278,
+	1426881987,
+	1925078388,
+	2162078206,
+	2614888103,
+	3248222580,
+	3835390401,
+	4022224774,
+	264347078,
+	604807628,
+	770255983,
+	1249150122,
+	1555081692,
+	1996064986,
+	2554220882,
+	2821834349,
+	2952996808,
+	3210313671,
+	3336571891,
+	3584528711,
+	113926993,
+	338241895,
+	666307205,
+	773529912,
+	1294757372,
+	1396182291,
+	1695183700,
+	1986661051,
+	2177026350,
+	2456956037,
+	2730485921,
+	2820302411,
+	3259730800,
+	3345764771,
+	3516065817,
+	3600352804,
+	4094571909,
+	275423344,
+	430227734,
+	506948616,
+	659060556,
+	883997877,
+	958139571,
+	1322822218,
+	1537002063,
+	1747873779,
+	1955562222,
+	2024104815,
+	2227730452,
+	2361852424,
+	2428436474,
+	2756734187,
+	3204031479,
+	3329325298
+]);
+/** Reusable SHA-224 / SHA-256 message schedule buffer `W_t` from RFC 6234 §6.2 step 1. */
+var SHA256_W = /* @__PURE__ */ new Uint32Array(64);
+/** Internal SHA-224 / SHA-256 compression engine from RFC 6234 §6.2. */
+var SHA2_32B = class extends HashMD {
+	A = 0;
+	B = 0;
+	C = 0;
+	D = 0;
+	E = 0;
+	F = 0;
+	G = 0;
+	H = 0;
+	constructor(outputLen, IV) {
+		super(64, outputLen, 8, false);
+		this.A = IV[0] | 0;
+		this.B = IV[1] | 0;
+		this.C = IV[2] | 0;
+		this.D = IV[3] | 0;
+		this.E = IV[4] | 0;
+		this.F = IV[5] | 0;
+		this.G = IV[6] | 0;
+		this.H = IV[7] | 0;
+	}
+	get() {
+		const { A, B, C, D, E, F, G, H } = this;
+		return [
+			A,
+			B,
+			C,
+			D,
+			E,
+			F,
+			G,
+			H
+		];
+	}
+	set(A, B, C, D, E, F, G, H) {
+		this.A = A | 0;
+		this.B = B | 0;
+		this.C = C | 0;
+		this.D = D | 0;
+		this.E = E | 0;
+		this.F = F | 0;
+		this.G = G | 0;
+		this.H = H | 0;
+	}
+	_cloneInto(to) {
+		(to ||= new this.constructor()).set(...this.get());
+		return this._cloneIntoMeta(to);
+	}
+	process(view, offset) {
+		for (let i = 0; i < 16; i++, offset += 4) SHA256_W[i] = view.getUint32(offset, false);
+		for (let i = 16; i < 64; i++) {
+			const W15 = SHA256_W[i - 15];
+			const W2 = SHA256_W[i - 2];
+			const s0 = rotr(W15, 7) ^ rotr(W15, 18) ^ W15 >>> 3;
+			const s1 = rotr(W2, 17) ^ rotr(W2, 19) ^ W2 >>> 10;
+			SHA256_W[i] = s1 + SHA256_W[i - 7] + s0 + SHA256_W[i - 16] | 0;
+		}
+		let { A, B, C, D, E, F, G, H } = this;
+		for (let i = 0; i < 64; i++) {
+			const sigma1 = rotr(E, 6) ^ rotr(E, 11) ^ rotr(E, 25);
+			const T1 = H + sigma1 + Chi(E, F, G) + SHA256_K[i] + SHA256_W[i] | 0;
+			const T2 = (rotr(A, 2) ^ rotr(A, 13) ^ rotr(A, 22)) + Maj(A, B, C) | 0;
+			H = G;
+			G = F;
+			F = E;
+			E = D + T1 | 0;
+			D = C;
+			C = B;
+			B = A;
+			A = T1 + T2 | 0;
+		}
+		A = A + this.A | 0;
+		B = B + this.B | 0;
+		C = C + this.C | 0;
+		D = D + this.D | 0;
+		E = E + this.E | 0;
+		F = F + this.F | 0;
+		G = G + this.G | 0;
+		H = H + this.H | 0;
+		this.set(A, B, C, D, E, F, G, H);
+	}
+	roundClean() {
+		clean(SHA256_W);
+	}
+	destroy() {
+		this.destroyed = true;
+		this.set(0, 0, 0, 0, 0, 0, 0, 0);
+		clean(this.buffer);
+	}
+};
+/** Internal SHA-256 hash class grounded in RFC 6234 §6.2. */
+var _SHA256 = class extends SHA2_32B {
+	constructor() {
+		super(32, SHA256_IV);
+	}
+};
+var K512 = /* @__PURE__ */ (() => split([
+	"0x428a2f98d728ae22",
+	"0x7137449123ef65cd",
+	"0xb5c0fbcfec4d3b2f",
+	"0xe9b5dba58189dbbc",
+	"0x3956c25bf348b538",
+	"0x59f111f1b605d019",
+	"0x923f82a4af194f9b",
+	"0xab1c5ed5da6d8118",
+	"0xd807aa98a3030242",
+	"0x12835b0145706fbe",
+	"0x243185be4ee4b28c",
+	"0x550c7dc3d5ffb4e2",
+	"0x72be5d74f27b896f",
+	"0x80deb1fe3b1696b1",
+	"0x9bdc06a725c71235",
+	"0xc19bf174cf692694",
+	"0xe49b69c19ef14ad2",
+	"0xefbe4786384f25e3",
+	"0x0fc19dc68b8cd5b5",
+	"0x240ca1cc77ac9c65",
+	"0x2de92c6f592b0275",
+	"0x4a7484aa6ea6e483",
+	"0x5cb0a9dcbd41fbd4",
+	"0x76f988da831153b5",
+	"0x983e5152ee66dfab",
+	"0xa831c66d2db43210",
+	"0xb00327c898fb213f",
+	"0xbf597fc7beef0ee4",
+	"0xc6e00bf33da88fc2",
+	"0xd5a79147930aa725",
+	"0x06ca6351e003826f",
+	"0x142929670a0e6e70",
+	"0x27b70a8546d22ffc",
+	"0x2e1b21385c26c926",
+	"0x4d2c6dfc5ac42aed",
+	"0x53380d139d95b3df",
+	"0x650a73548baf63de",
+	"0x766a0abb3c77b2a8",
+	"0x81c2c92e47edaee6",
+	"0x92722c851482353b",
+	"0xa2bfe8a14cf10364",
+	"0xa81a664bbc423001",
+	"0xc24b8b70d0f89791",
+	"0xc76c51a30654be30",
+	"0xd192e819d6ef5218",
+	"0xd69906245565a910",
+	"0xf40e35855771202a",
+	"0x106aa07032bbd1b8",
+	"0x19a4c116b8d2d0c8",
+	"0x1e376c085141ab53",
+	"0x2748774cdf8eeb99",
+	"0x34b0bcb5e19b48a8",
+	"0x391c0cb3c5c95a63",
+	"0x4ed8aa4ae3418acb",
+	"0x5b9cca4f7763e373",
+	"0x682e6ff3d6b2b8a3",
+	"0x748f82ee5defb2fc",
+	"0x78a5636f43172f60",
+	"0x84c87814a1f0ab72",
+	"0x8cc702081a6439ec",
+	"0x90befffa23631e28",
+	"0xa4506cebde82bde9",
+	"0xbef9a3f7b2c67915",
+	"0xc67178f2e372532b",
+	"0xca273eceea26619c",
+	"0xd186b8c721c0c207",
+	"0xeada7dd6cde0eb1e",
+	"0xf57d4f7fee6ed178",
+	"0x06f067aa72176fba",
+	"0x0a637dc5a2c898a6",
+	"0x113f9804bef90dae",
+	"0x1b710b35131c471b",
+	"0x28db77f523047d84",
+	"0x32caab7b40c72493",
+	"0x3c9ebe0a15c9bebc",
+	"0x431d67c49c100d4c",
+	"0x4cc5d4becb3e42b6",
+	"0x597f299cfc657e2a",
+	"0x5fcb6fab3ad6faec",
+	"0x6c44198c4a475817"
+].map((n) => BigInt(n))))();
+var SHA512_Kh = /* @__PURE__ */ (() => K512[0])();
+var SHA512_Kl = /* @__PURE__ */ (() => K512[1])();
+var SHA512_W_H = /* @__PURE__ */ new Uint32Array(80);
+var SHA512_W_L = /* @__PURE__ */ new Uint32Array(80);
+/** Internal SHA-384 / SHA-512 compression engine from RFC 6234 §6.4. */
+var SHA2_64B = class extends HashMD {
+	Ah = 0;
+	Al = 0;
+	Bh = 0;
+	Bl = 0;
+	Ch = 0;
+	Cl = 0;
+	Dh = 0;
+	Dl = 0;
+	Eh = 0;
+	El = 0;
+	Fh = 0;
+	Fl = 0;
+	Gh = 0;
+	Gl = 0;
+	Hh = 0;
+	Hl = 0;
+	constructor(outputLen, IV) {
+		super(128, outputLen, 16, false);
+		this.Ah = IV[0] | 0;
+		this.Al = IV[1] | 0;
+		this.Bh = IV[2] | 0;
+		this.Bl = IV[3] | 0;
+		this.Ch = IV[4] | 0;
+		this.Cl = IV[5] | 0;
+		this.Dh = IV[6] | 0;
+		this.Dl = IV[7] | 0;
+		this.Eh = IV[8] | 0;
+		this.El = IV[9] | 0;
+		this.Fh = IV[10] | 0;
+		this.Fl = IV[11] | 0;
+		this.Gh = IV[12] | 0;
+		this.Gl = IV[13] | 0;
+		this.Hh = IV[14] | 0;
+		this.Hl = IV[15] | 0;
+	}
+	get() {
+		const { Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl } = this;
+		return [
+			Ah,
+			Al,
+			Bh,
+			Bl,
+			Ch,
+			Cl,
+			Dh,
+			Dl,
+			Eh,
+			El,
+			Fh,
+			Fl,
+			Gh,
+			Gl,
+			Hh,
+			Hl
+		];
+	}
+	set(Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl) {
+		this.Ah = Ah | 0;
+		this.Al = Al | 0;
+		this.Bh = Bh | 0;
+		this.Bl = Bl | 0;
+		this.Ch = Ch | 0;
+		this.Cl = Cl | 0;
+		this.Dh = Dh | 0;
+		this.Dl = Dl | 0;
+		this.Eh = Eh | 0;
+		this.El = El | 0;
+		this.Fh = Fh | 0;
+		this.Fl = Fl | 0;
+		this.Gh = Gh | 0;
+		this.Gl = Gl | 0;
+		this.Hh = Hh | 0;
+		this.Hl = Hl | 0;
+	}
+	_cloneInto(to) {
+		(to ||= new this.constructor()).set(...this.get());
+		return this._cloneIntoMeta(to);
+	}
+	process(view, offset) {
+		for (let i = 0; i < 16; i++, offset += 4) {
+			SHA512_W_H[i] = view.getUint32(offset);
+			SHA512_W_L[i] = view.getUint32(offset += 4);
+		}
+		for (let i = 16; i < 80; i++) {
+			const W15h = SHA512_W_H[i - 15] | 0;
+			const W15l = SHA512_W_L[i - 15] | 0;
+			const s0h = rotrSH(W15h, W15l, 1) ^ rotrSH(W15h, W15l, 8) ^ shrSH(W15h, W15l, 7);
+			const s0l = rotrSL(W15h, W15l, 1) ^ rotrSL(W15h, W15l, 8) ^ shrSL(W15h, W15l, 7);
+			const W2h = SHA512_W_H[i - 2] | 0;
+			const W2l = SHA512_W_L[i - 2] | 0;
+			const s1h = rotrSH(W2h, W2l, 19) ^ rotrBH(W2h, W2l, 61) ^ shrSH(W2h, W2l, 6);
+			const SUMl = add4L(s0l, rotrSL(W2h, W2l, 19) ^ rotrBL(W2h, W2l, 61) ^ shrSL(W2h, W2l, 6), SHA512_W_L[i - 7], SHA512_W_L[i - 16]);
+			const SUMh = add4H(SUMl, s0h, s1h, SHA512_W_H[i - 7], SHA512_W_H[i - 16]);
+			SHA512_W_H[i] = SUMh | 0;
+			SHA512_W_L[i] = SUMl | 0;
+		}
+		let { Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl } = this;
+		for (let i = 0; i < 80; i++) {
+			const sigma1h = rotrSH(Eh, El, 14) ^ rotrSH(Eh, El, 18) ^ rotrBH(Eh, El, 41);
+			const sigma1l = rotrSL(Eh, El, 14) ^ rotrSL(Eh, El, 18) ^ rotrBL(Eh, El, 41);
+			const CHIh = Eh & Fh ^ ~Eh & Gh;
+			const CHIl = El & Fl ^ ~El & Gl;
+			const T1ll = add5L(Hl, sigma1l, CHIl, SHA512_Kl[i], SHA512_W_L[i]);
+			const T1h = add5H(T1ll, Hh, sigma1h, CHIh, SHA512_Kh[i], SHA512_W_H[i]);
+			const T1l = T1ll | 0;
+			const sigma0h = rotrSH(Ah, Al, 28) ^ rotrBH(Ah, Al, 34) ^ rotrBH(Ah, Al, 39);
+			const sigma0l = rotrSL(Ah, Al, 28) ^ rotrBL(Ah, Al, 34) ^ rotrBL(Ah, Al, 39);
+			const MAJh = Ah & Bh ^ Ah & Ch ^ Bh & Ch;
+			const MAJl = Al & Bl ^ Al & Cl ^ Bl & Cl;
+			Hh = Gh | 0;
+			Hl = Gl | 0;
+			Gh = Fh | 0;
+			Gl = Fl | 0;
+			Fh = Eh | 0;
+			Fl = El | 0;
+			({h: Eh, l: El} = add(Dh | 0, Dl | 0, T1h | 0, T1l | 0));
+			Dh = Ch | 0;
+			Dl = Cl | 0;
+			Ch = Bh | 0;
+			Cl = Bl | 0;
+			Bh = Ah | 0;
+			Bl = Al | 0;
+			const All = add3L(T1l, sigma0l, MAJl);
+			Ah = add3H(All, T1h, sigma0h, MAJh);
+			Al = All | 0;
+		}
+		({h: Ah, l: Al} = add(this.Ah | 0, this.Al | 0, Ah | 0, Al | 0));
+		({h: Bh, l: Bl} = add(this.Bh | 0, this.Bl | 0, Bh | 0, Bl | 0));
+		({h: Ch, l: Cl} = add(this.Ch | 0, this.Cl | 0, Ch | 0, Cl | 0));
+		({h: Dh, l: Dl} = add(this.Dh | 0, this.Dl | 0, Dh | 0, Dl | 0));
+		({h: Eh, l: El} = add(this.Eh | 0, this.El | 0, Eh | 0, El | 0));
+		({h: Fh, l: Fl} = add(this.Fh | 0, this.Fl | 0, Fh | 0, Fl | 0));
+		({h: Gh, l: Gl} = add(this.Gh | 0, this.Gl | 0, Gh | 0, Gl | 0));
+		({h: Hh, l: Hl} = add(this.Hh | 0, this.Hl | 0, Hh | 0, Hl | 0));
+		this.set(Ah, Al, Bh, Bl, Ch, Cl, Dh, Dl, Eh, El, Fh, Fl, Gh, Gl, Hh, Hl);
+	}
+	roundClean() {
+		clean(SHA512_W_H, SHA512_W_L);
+	}
+	destroy() {
+		this.destroyed = true;
+		clean(this.buffer);
+		this.set(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+	}
+};
+/** Internal SHA-512 hash class grounded in RFC 6234 §6.3 and §6.4. */
+var _SHA512 = class extends SHA2_64B {
+	constructor() {
+		super(64, SHA512_IV);
+	}
+};
+/**
+* SHA2-256 hash function from RFC 4634. In JS it's the fastest: even faster than Blake3. Some info:
+*
+* - Trying 2^128 hashes would get 50% chance of collision, using birthday attack.
+* - BTC network is doing 2^70 hashes/sec (2^95 hashes/year) as per 2025.
+* - Each sha256 hash is executing 2^18 bit operations.
+* - Good 2024 ASICs can do 200Th/sec with 3500 watts of power, corresponding to 2^36 hashes/joule.
+* @param msg - message bytes to hash
+* @param opts - Reserved hash options.
+* @returns Digest bytes.
+* @example
+* Hash a message with SHA2-256.
+* ```ts
+* sha256(new Uint8Array([97, 98, 99]));
+* ```
+*/
+var sha256 = /* @__PURE__ */ createHasher(() => new _SHA256(), /* @__PURE__ */ oidNist(1));
+/**
+* SHA2-512 hash function from RFC 4634.
+* @param msg - message bytes to hash
+* @param opts - Reserved hash options.
+* @returns Digest bytes.
+* @example
+* Hash a message with SHA2-512.
+* ```ts
+* sha512(new Uint8Array([97, 98, 99]));
+* ```
+*/
+var sha512 = /* @__PURE__ */ createHasher(() => new _SHA512(), /* @__PURE__ */ oidNist(3));
+// src/verify/digest.ts
+/** The hashes: SHA3-256 for capsules, SHA-256 for receipts and blobs; both as lower-case hex. */
+var HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+function toHex(bytes) {
+	let out = "";
+	for (const byte of bytes) out += HEX[byte];
+	return out;
+}
+/** The bytes of a text that is known to be lower-case hex. */
+function fromHex(text) {
+	const bytes = new Uint8Array(text.length / 2);
+	for (let at = 0; at < bytes.length; at++) bytes[at] = Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
+	return bytes;
+}
+function sha3Hex(data) {
+	return toHex(sha3_256(data));
+}
+function sha256Bytes(data) {
+	return sha256(data);
+}
+function sha256Hex(data) {
+	return toHex(sha256(typeof data === "string" ? encoder.encode(data) : data));
+}
+/** SHA-256 of data that comes in pieces. */
+function startSha256() {
+	const hash = sha256.create();
+	return {
+		update: (data) => void hash.update(data),
+		hex: () => toHex(hash.digest())
+	};
+}
+var HEX64 = /^[0-9a-f]{64}$/;
+// src/verify/ml_dsa.ts
+/** ML-DSA-65: pure FIPS 204 with an empty context. The twin of `aver.keys.algorithms`. */
+var SIGNATURE$1 = /^[0-9a-f]{6618}$/;
+var PUBLIC$1 = /^[0-9a-f]{3904}$/;
+/** Whether it has the form of a signature. Checks no key. */
+function isMlDsaSignatureHex(signature) {
+	return SIGNATURE$1.test(signature);
+}
+/** Whether the signature is valid. */
+function verifyMlDsa(publicHex, message, signature) {
+	if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
+	try {
+		return ml_dsa65.verify(fromHex(signature), message, fromHex(publicHex));
+	} catch {
+		return false;
+	}
+}
+// src/verify/text.ts
+/** Texts as Python treats them: printable characters, code points, white space, line ends. */
+/** Whether every character may be shown: no control, format, private or unassigned one, and no space but U+0020. */
+function isPrintable(text) {
+	return !/[^ -~]/.test(text) || /^(?:[^\p{C}\p{Z}]| )*$/u.test(text);
+}
+/** How many code points a text has. */
+function codePoints(text) {
+	let count = 0;
+	for (let at = 0; at < text.length; at++) {
+		const unit = text.charCodeAt(at);
+		const isLow = unit >= 56320 && unit < 57344;
+		const before = isLow && at > 0 ? text.charCodeAt(at - 1) : 0;
+		if (!(isLow && before >= 55296 && before < 56320)) count++;
+	}
+	return count;
+}
+/** The first code points of a text. */
+function cutText(text, most) {
+	if (text.length <= most) return text;
+	let out = "";
+	let count = 0;
+	for (const character of text) {
+		if (count++ >= most) break;
+		out += character;
+	}
+	return out;
+}
+var PYTHON_SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+var AROUND = new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, "g");
+var LINE_END = /[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
+/** A text without the white space around it, as Python's `strip` knows it. */
+function strip(text) {
+	return text.replace(AROUND, "");
+}
+/** The text up to its first line end. */
+function firstLine(text) {
+	return text.split(LINE_END, 1)[0] ?? "";
+}
+var E_MAIL = /[\p{L}\p{N}_.%+-]{1,64}@[\p{L}\p{N}_-]{1,63}(?:\.[\p{L}\p{N}_-]{1,63}){1,8}/gu;
+var HOME = new RegExp(`(?:/home|/Users|[A-Za-z]:\\\\Users)[/\\\\][^/\\\\${PYTHON_SPACE}]+`, "gu");
+/** A title without e-mail addresses and home directories. */
+function cleanTitle(line, most) {
+	const cleaned = line.replace(E_MAIL, "[e-mail]").replace(HOME, "~");
+	return cutText(cleaned.isWellFormed() ? cleaned : replaceSurrogates(cleaned), most);
+}
+function replaceSurrogates(text) {
+	let out = "";
+	for (const character of text) out += character.isWellFormed() ? character : "?";
+	return out;
+}
+/** Whether it is one plain file name and nothing else: no separator, no `..`, not hidden, printable. */
+function isFileName(name) {
+	return typeof name === "string" && isPrintable(name) && name !== "" && !name.startsWith(".") && !name.includes("/") && !name.includes("\\") && new TextEncoder().encode(name).length <= 240;
+}
+/** A value for a message: shortened, in ASCII. */
+function show(value, most = 80) {
+	return JSON.stringify(String(value)).slice(0, most);
+}
+// src/verify/statement.ts
+/**
+* Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
+*
+* The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
+* half signs with both halves, and both must be valid.
+*/
+/** Most signatures on one statement. */
+var SIGNATURES_MAX = 64;
+/** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
+var STATEMENT_MAX = 262144;
+var CHECKPOINT_MAX = 12582912;
+var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
+var FINGERPRINT = /^[0-9a-f]{16}$/;
+var ED25519$1 = /^[0-9a-f]{128}$/;
+var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
+/** Return `value` if it is an object with every required key and no others but the optional ones. */
+function checkObject(value, where, required, optional = []) {
+	if (!isObject(value)) throw new BadInput(`${where} must be an object`);
+	for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
+	for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
+	return value;
+}
+/** Raises `BadInput` unless the version is 1, the only one there is. */
+function checkVersion(value, where) {
+	if (!isInteger(value) || value.text !== "1") throw new BadInput(`${where} is of a version that this page does not read`);
+}
+/** Return a string that matches the whole pattern. */
+function textField(value, where, pattern) {
+	if (typeof value !== "string" || !pattern.test(value)) throw new BadInput(`${where} has a bad value`);
+	return value;
+}
+var TIME$1 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d{6})?\+00:00$/;
+/** Return a UTC timestamp as Aver writes it. */
+function timeField(value, where) {
+	const text = textField(value, where, TIME$1);
+	if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
+	return text;
+}
+/** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
+function isCalendarTime(text) {
+	const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
+	const days = [
+		31,
+		year % 4 === 0 && year % 100 !== 0 || year % 400 === 0 ? 29 : 28,
+		31,
+		30,
+		31,
+		30,
+		31,
+		31,
+		30,
+		31,
+		30,
+		31
+	][month - 1] ?? 0;
+	return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
+}
+/** Read a statement. Raises `BadInput`. */
+function readStatement(data, where = "statement") {
+	const object = checkObject(data, where, [
+		"v",
+		"purpose",
+		"content",
+		"signatures"
+	]);
+	checkVersion(object.get("v"), where);
+	const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE);
+	const signatures = object.get("signatures");
+	if (!Array.isArray(signatures) || signatures.length > SIGNATURES_MAX) throw new BadInput(`${where}.signatures must be a list of at most ${SIGNATURES_MAX}`);
+	const content = object.get("content");
+	statementBytes(purpose, content);
+	return {
+		purpose,
+		content,
+		signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`))
+	};
+}
+function readSignature(item, where) {
+	const object = checkObject(item, where, [
+		"by",
+		"ed25519",
+		"ml_dsa_65"
+	]);
+	const second = object.get("ml_dsa_65");
+	return {
+		by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
+		ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1),
+		ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
+	};
+}
+/** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
+function statementBytes(purpose, content) {
+	if (!isObject(content)) throw new BadInput("a statement's content is an object");
+	const canonical = encoder.encode(canonicalJson(content));
+	const limit = purpose === "checkpoint" ? CHECKPOINT_MAX : STATEMENT_MAX;
+	if (canonical.length > limit) throw new BadInput(`a ${purpose} statement's content is at most ${limit} bytes`);
+	const start = encoder.encode(`aver/${purpose}/v1\n`);
+	const message = new Uint8Array(start.length + canonical.length);
+	message.set(start);
+	message.set(canonical, start.length);
+	return message;
+}
+/** Check every signature. Returns one result for each, in order. */
+function checkStatement(statement, ring, ed25519) {
+	const message = statementBytes(statement.purpose, statement.content);
+	return statement.signatures.map((signature) => {
+		const candidates = ring.lookup(signature.by);
+		if (candidates.length === 0) return {
+			by: signature.by,
+			outcome: ring.isClosed ? "invalid" : "unknown",
+			key: null
+		};
+		for (const key of candidates) {
+			if (!ed25519.verify(key.ed25519, message, signature.ed25519)) continue;
+			if (key.mlDsa === "" || verifyMlDsa(key.mlDsa, message, signature.ml_dsa_65)) return {
+				by: signature.by,
+				outcome: "valid",
+				key
+			};
+		}
+		return {
+			by: signature.by,
+			outcome: "invalid",
+			key: null
+		};
+	});
+}
+// src/verify/ring.ts
+var ED25519 = /^[0-9a-f]{64}$/;
+var ML_DSA_65 = /^[0-9a-f]{3904}$/;
+var IDENTITY = /^(?:ledger|(?:agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/;
+var PURPOSES = [
+	"seal",
+	"approve",
+	"policy",
+	"checkpoint"
+];
+var EPOCH_MAX = 1e6;
+var CLASSIC = "ed25519";
+var HYBRID = "ed25519+ml-dsa-65";
+/** Both halves in lower-case hex. `mlDsa` is empty if the key has no post-quantum half. */
+var PublicKey = class {
+	ed25519;
+	mlDsa;
+	constructor(ed25519, mlDsa = "") {
+		if (typeof ed25519 !== "string" || !ED25519.test(ed25519)) throw new BadInput("an Ed25519 public key is 64 lower-case hex digits");
+		if (mlDsa !== "" && (typeof mlDsa !== "string" || !ML_DSA_65.test(mlDsa))) throw new BadInput("an ML-DSA-65 public key is 3904 lower-case hex digits");
+		this.ed25519 = ed25519;
+		this.mlDsa = mlDsa;
+	}
+	get fingerprint() {
+		return this.ed25519.slice(0, 16);
+	}
+	get algorithm() {
+		return this.mlDsa ? HYBRID : CLASSIC;
+	}
+	equals(other) {
+		return this.ed25519 === other.ed25519 && this.mlDsa === other.mlDsa;
+	}
+};
+/** Whose key it is and what for, as an export or a `keys` chain says. */
+var KeyRole = class {
+	identity;
+	purpose;
+	algorithm;
+	constructor(identity, purpose, algorithm) {
+		this.identity = identity;
+		this.purpose = purpose;
+		this.algorithm = algorithm;
+	}
+	/** Whether the key may seal the records of ordinary chains. */
+	get maySeal() {
+		return this.purpose === "seal";
+	}
+	/** Whether the key may speak for the ledger: seal `meta` and `keys`, and sign checkpoints. */
+	get mayAttest() {
+		return this.purpose === "checkpoint" || this.identity === "ledger" && this.purpose === "seal";
+	}
+	toString() {
+		return `${this.identity}, purpose ${this.purpose}`;
+	}
+};
+var ENTRY_KEYS = [...[
+	"identity",
+	"purpose",
+	"epoch",
+	"created_at",
+	"retired_at",
+	"statement"
+], ...[
+	"public_key",
+	"public_key_pq",
+	"algorithm",
+	"fingerprint",
+	"status"
+]];
+/** Read the entry of a ring or of a key export. Raises `BadInput`. */
+function readRingEntry(data, where = "entry") {
+	const object = checkObject(data, where, ENTRY_KEYS);
+	const get = (name) => object.get(name);
+	const [identity, purpose, epoch, statement] = [
+		get("identity"),
+		get("purpose"),
+		get("epoch"),
+		get("statement")
+	];
+	if (typeof identity !== "string" || !IDENTITY.test(identity)) throw new BadInput(`${where} names no identity`);
+	if (typeof purpose !== "string" || !PURPOSES.includes(purpose)) throw new BadInput(`${where} names no purpose`);
+	if (!isInteger(epoch) || !(epoch.value >= 0 && epoch.value <= EPOCH_MAX)) throw new BadInput(`${where} has a bad epoch`);
+	const entry = {
+		identity,
+		purpose,
+		epoch: epoch.value,
+		key: new PublicKey(get("public_key"), get("public_key_pq")),
+		createdAt: timeField(get("created_at"), `${where}.created_at`),
+		retiredAt: get("retired_at") === null ? null : timeField(get("retired_at"), `${where}.retired_at`),
+		statement: statement === null ? null : readStatement(statement, `${where}.statement`)
+	};
+	const derived = {
+		algorithm: entry.key.algorithm,
+		fingerprint: entry.key.fingerprint,
+		status: entry.retiredAt === null ? "active" : "retired"
+	};
+	for (const [name, value] of Object.entries(derived)) if (get(name) !== value) throw new BadInput(`${where}.${name} contradicts the rest of the entry`);
+	return entry;
+}
+/** The pinned keys. */
+var Ring = class {
+	isClosed;
+	keys;
+	published;
+	bySigner = /* @__PURE__ */ new Map();
+	byKey = /* @__PURE__ */ new Map();
+	constructor(keys = [], { isClosed = false } = {}) {
+		const known = /* @__PURE__ */ new Map();
+		for (const given of keys) {
+			const key = given instanceof PublicKey ? given : given.key;
+			if (!(given instanceof PublicKey)) this.byKey.set(key.ed25519, given);
+			known.set(key.ed25519, mergeKeys(known.get(key.ed25519), key));
+		}
+		this.isClosed = isClosed;
+		this.keys = [...known.values()];
+		this.published = [...this.byKey.values()];
+		for (const key of this.keys) for (const name of [key.fingerprint, `qp_key_${key.ed25519.slice(0, 4)}`]) this.bySigner.set(name, [...this.bySigner.get(name) ?? [], key]);
+	}
+	/** Every key that a record may mean by `signed_by`; none if it is unknown. */
+	lookup(signedBy) {
+		return this.bySigner.get(signedBy) ?? [];
+	}
+	/** What its owner published about a key; null for a bare key. */
+	entryOf(key) {
+		return this.byKey.get(key.ed25519) ?? null;
+	}
+	roleOf(key) {
+		const entry = this.entryOf(key);
+		return entry === null ? null : new KeyRole(entry.identity, entry.purpose, entry.key.algorithm);
+	}
+	/** When each retired key was retired, by the whole key. A rotation statement retires the old key, too. */
+	retirementTimes(ed25519) {
+		const times = /* @__PURE__ */ new Map();
+		const note = (key, at) => {
+			const before = times.get(key);
+			if (at !== null) times.set(key, before !== void 0 && before < at ? before : at);
+		};
+		for (const entry of this.published) {
+			note(entry.key.ed25519, entry.retiredAt);
+			const rotation = entry.statement === null ? null : readRotation(entry.statement, ed25519);
+			if (rotation !== null) note(rotation.old.ed25519, rotation.at);
+		}
+		return times;
+	}
+};
+function mergeKeys(known, key) {
+	if (known === void 0) return key;
+	if (known.mlDsa && key.mlDsa && known.mlDsa !== key.mlDsa) throw new BadInput(`the fingerprint ${key.fingerprint} already belongs to another key`);
+	return known.mlDsa ? known : key;
+}
+/** Read a rotation statement, and check it with the keys that it names. Null unless both of them signed it. */
+function readRotation(statement, ed25519) {
+	try {
+		const side = (name) => {
+			const described = statement.content.get(name);
+			if (!(described instanceof Map)) throw new BadInput("a rotation names two keys");
+			if (!described.has("public_key_pq")) throw new BadInput("a rotation names both halves");
+			return new PublicKey(described.get("public_key"), described.get("public_key_pq"));
+		};
+		const [old, next] = [side("old"), side("new")];
+		const identity = statement.content.get("identity");
+		const at = timeField(statement.content.get("at"), "at");
+		if (statement.purpose !== "rotation" || typeof identity !== "string" || old.ed25519 === next.ed25519) return null;
+		const results = checkStatement(statement, new Ring([old, next], { isClosed: true }), ed25519);
+		const signed = (key) => results.some((one) => one.outcome === "valid" && one.key?.equals(key));
+		return signed(old) && signed(next) ? {
+			identity,
+			old,
+			new: next,
+			at
+		} : null;
+	} catch (error) {
+		if (error instanceof BadInput) return null;
+		throw error;
+	}
+}
+// src/verify/verdict.ts
+/** Every check of a record or chain, in the order of the report. Other rooms add their own after these. */
+var CHECKS = [...[
+	"schema",
+	"canonical",
+	"content",
+	"signature",
+	"signature_pq",
+	"links",
+	"genesis",
+	"identity",
+	"columns"
+], ...[
+	"store",
+	"keys",
+	"blobs",
+	"meta",
+	"profile"
+]];
+var RUN_CHECKS = [
+	"receipts",
+	"parents",
+	"sealed",
+	"gates",
+	"proof"
+];
+var ACT_CHECKS = [
+	"evidence",
+	"effects",
+	"delegation"
+];
+/** How many findings of one check and code a tally keeps; the others are only counted. */
+var FINDINGS_KEPT = 100;
+/** Characters of a note after which no further note is added to it. */
+var NOTE_MAX = 400;
+var DOES_NOT_APPLY = "does not apply here";
+function place(chain = null, sequence = null, source = null) {
+	return {
+		chain,
+		sequence: sequence !== null && (typeof sequence !== "bigint" || sequence <= Number.MAX_SAFE_INTEGER && sequence >= 0n) ? Number(sequence) : sequence,
+		source
+	};
+}
+/** The findings and counts of one piece of verification. Merging keeps the order of the pieces. */
+var Tally = class {
+	records = 0;
+	chains = 0;
+	done = /* @__PURE__ */ new Map();
+	findings = [];
+	/** How many findings there are, by check, status and code. */
+	counts = /* @__PURE__ */ new Map();
+	skipped = /* @__PURE__ */ new Map();
+	notes = /* @__PURE__ */ new Map();
+	profiles = /* @__PURE__ */ new Map();
+	/** The chains of all findings, also of those that are only counted; null for a finding without a chain. */
+	doubtful = /* @__PURE__ */ new Set();
+	/** The signers that an intact `keys` chain does not record, each with its first record. */
+	unrecorded = /* @__PURE__ */ new Map();
+	add(finding) {
+		this.doubtful.add(finding.place.chain);
+		const counted = this.countOf(finding);
+		counted.count++;
+		if (counted.count <= FINDINGS_KEPT) this.findings.push(finding);
+	}
+	countOf({ check, status, code }) {
+		const name = `${check}\n${status}\n${code}`;
+		let counted = this.counts.get(name);
+		if (counted === void 0) this.counts.set(name, counted = {
+			check,
+			status,
+			code,
+			count: 0
+		});
+		return counted;
+	}
+	fail(check, code, words, where = place(), proof) {
+		this.add({
+			check,
+			status: "failed",
+			code,
+			words,
+			place: where,
+			...proof === void 0 ? {} : { proof }
+		});
+	}
+	warn(check, code, words, where = place()) {
+		this.add({
+			check,
+			status: "warning",
+			code,
+			words,
+			place: where
+		});
+	}
+	countDone(check, times = 1) {
+		this.done.set(check, (this.done.get(check) ?? 0) + times);
+	}
+	/** Note that a check was not made. A reason that matters replaces one that does not. */
+	skip(check, reason, { matters }) {
+		const before = this.skipped.get(check);
+		if (before === void 0 || matters && !before.matters) this.skipped.set(check, {
+			reason,
+			matters
+		});
+	}
+	hasFailed() {
+		return [...this.counts.values()].some((counted) => counted.status === "failed");
+	}
+	/** Add the tally of the next piece. */
+	merge(other) {
+		this.records += other.records;
+		this.chains += other.chains;
+		for (const chain of other.doubtful) this.doubtful.add(chain);
+		for (const [signer, where] of other.unrecorded) if (!this.unrecorded.has(signer)) this.unrecorded.set(signer, where);
+		for (const [check, times] of other.done) this.countDone(check, times);
+		const room = /* @__PURE__ */ new Map();
+		for (const finding of other.findings) {
+			const name = `${finding.check}\n${finding.status}\n${finding.code}`;
+			const left = (room.get(name) ?? FINDINGS_KEPT - (this.counts.get(name)?.count ?? 0)) - 1;
+			room.set(name, left);
+			if (left >= 0) this.findings.push(finding);
+		}
+		for (const counted of other.counts.values()) this.countOf(counted).count += counted.count;
+		for (const [check, { reason, matters }] of other.skipped) this.skip(check, reason, { matters });
+		for (const [check, note] of other.notes) {
+			const before = this.notes.get(check);
+			if (before === void 0) this.notes.set(check, note);
+			else if (!before.includes(note) && before.length < NOTE_MAX) this.notes.set(check, `${before}; ${note}`);
+		}
+		for (const [profile, count] of other.profiles) this.profiles.set(profile, (this.profiles.get(profile) ?? 0) + count);
+	}
+};
+/** Turn a tally into a verdict. An expected check that was neither made nor skipped is reported as not checked. */
+function conclude(subject, tally, level = "signature", expected = CHECKS) {
+	const checks = [.../* @__PURE__ */ new Set([
+		...expected,
+		...tally.done.keys(),
+		...tally.skipped.keys(),
+		...tally.findings.map((one) => one.check)
+	])].map((name) => buildCheck(name, tally));
+	return {
+		subject,
+		status: statusOf(checks, tally.findings, tally.records),
+		level,
+		records: tally.records,
+		earlier: 0,
+		chains: tally.chains,
+		first_bad: tally.findings.find((finding) => finding.status === "failed") ?? null,
+		checks,
+		findings: tally.findings
+	};
+}
+function statusOf(checks, findings, records) {
+	if (findings.some((finding) => finding.status === "failed")) return "failed";
+	if (records === 0) return "empty";
+	return checks.some((check) => check.status === "warning" || check.status === "not_checked" && check.matters) ? "qualified" : "verified";
+}
+function buildCheck(name, tally) {
+	const skipped = tally.skipped.get(name);
+	for (const status of [
+		"failed",
+		"not_checked",
+		"warning"
+	]) {
+		const first = tally.findings.find((finding) => finding.check === name && finding.status === status);
+		if (first === void 0) continue;
+		let count = 0;
+		for (const counted of tally.counts.values()) if (counted.check === name && counted.status === status) count += counted.count;
+		let more = count > 1 ? ` (${count} in all)` : "";
+		if (skipped?.matters && status !== "failed") more = `${more}; not all: ${skipped.reason}`;
+		return {
+			name,
+			status,
+			reason: first.words + more,
+			code: first.code,
+			place: first.place,
+			count,
+			matters: true
+		};
+	}
+	const plain = {
+		name,
+		code: null,
+		place: null
+	};
+	if (name === "profile" && tally.profiles.size) {
+		const parts = [...tally.profiles].sort(([one], [other]) => one < other ? -1 : 1);
+		const count = parts.reduce((sum, [, times]) => sum + times, 0);
+		const reason = parts.map(([profile, times]) => `${profile}: ${times}`).join(", ");
+		return {
+			...plain,
+			status: "passed",
+			reason,
+			count,
+			matters: false
+		};
+	}
+	const times = tally.done.get(name);
+	if (times !== void 0) {
+		if (skipped?.matters) return {
+			...plain,
+			status: "not_checked",
+			reason: `not all: ${skipped.reason}`,
+			count: times,
+			matters: true
+		};
+		return {
+			...plain,
+			status: "passed",
+			reason: tally.notes.get(name) ?? `${times} checked`,
+			count: times,
+			matters: false
+		};
+	}
+	const { reason, matters } = skipped ?? {
+		reason: "does not apply here",
+		matters: false
+	};
+	return {
+		...plain,
+		status: "not_checked",
+		reason,
+		count: 0,
+		matters
+	};
+}
+/** The document that `aver verify --json` prints. */
+function verdictDocument(verdict) {
+	return {
+		subject: verdict.subject,
+		status: verdict.status,
+		level: verdict.level,
+		records: verdict.records,
+		earlier: verdict.earlier,
+		chains: verdict.chains,
+		first_bad: verdict.first_bad,
+		checks: verdict.checks.map(({ name, status, reason, code, place: where, count }) => {
+			return {
+				name,
+				status,
+				reason,
+				code,
+				place: where,
+				count
+			};
+		}),
+		findings: verdict.findings
+	};
+}
+var ed25519_default = {
+	about: "Ed25519 by one rule: S < L, neither A nor R of small order, A canonically encoded, R = encode([S]B - [k]A) byte for byte.",
+	cases: [
+		{
+			"name": "a plain signature",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+			"valid": true
+		},
+		{
+			"name": "S + L",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412",
+			"valid": false
+		},
+		{
+			"name": "another S",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+			"valid": false
+		},
+		{
+			"name": "S of all ones",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+			"valid": false
+		},
+		{
+			"name": "upper case",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402",
+			"valid": false
+		},
+		{
+			"name": "a digit short",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840",
+			"valid": false
+		},
+		{
+			"name": "no signature",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "",
+			"valid": false
+		},
+		{
+			"name": "a key in upper case",
+			"public": "17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+			"valid": false
+		},
+		{
+			"name": "R with the other sign",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+			"valid": false
+		},
+		{
+			"name": "A with the other sign",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
+			"valid": false
+		},
+		{
+			"name": "A of mixed order",
+			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08",
+			"valid": false
+		},
+		{
+			"name": "R of mixed order",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01",
+			"valid": false
+		},
+		{
+			"name": "A and R of mixed order",
+			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202",
+			"valid": false
+		},
+		{
+			"name": "A of mixed order, and the exact equation holds",
+			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b",
+			"valid": true
+		},
+		{
+			"name": "A and R of mixed order, and the exact equation holds",
+			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04",
+			"valid": true
+		},
+		{
+			"name": "A of small order 0100..0000, and the equation holds",
+			"public": "0100000000000000000000000000000000000000000000000000000000000000",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order 0100..0000",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02",
+			"valid": false
+		},
+		{
+			"name": "A of small order c717..037a, and the equation holds",
+			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order c717..037a",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806",
+			"valid": false
+		},
+		{
+			"name": "A of small order 0000..0080, and the equation holds",
+			"public": "0000000000000000000000000000000000000000000000000000000000000080",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order 0000..0080",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602",
+			"valid": false
+		},
+		{
+			"name": "A of small order 26e8..fc05, and the equation holds",
+			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order 26e8..fc05",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105",
+			"valid": false
+		},
+		{
+			"name": "A of small order ecff..ff7f, and the equation holds",
+			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order ecff..ff7f",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408",
+			"valid": false
+		},
+		{
+			"name": "A of small order 26e8..fc85, and the equation holds",
+			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order 26e8..fc85",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d",
+			"valid": false
+		},
+		{
+			"name": "A of small order 0000..0000, and the equation holds",
+			"public": "0000000000000000000000000000000000000000000000000000000000000000",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order 0000..0000",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00",
+			"valid": false
+		},
+		{
+			"name": "A of small order c717..03fa, and the equation holds",
+			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order c717..03fa",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708",
+			"valid": false
+		},
+		{
+			"name": "A of small order edff..ff7f, and the equation holds",
+			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order edff..ff7f",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307",
+			"valid": false
+		},
+		{
+			"name": "A of small order eeff..ff7f, and the equation holds",
+			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order eeff..ff7f",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205",
+			"valid": false
+		},
+		{
+			"name": "A of small order edff..ffff, and the equation holds",
+			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order edff..ffff",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d",
+			"valid": false
+		},
+		{
+			"name": "A of small order eeff..ffff, and the equation holds",
+			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order eeff..ffff",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504",
+			"valid": false
+		},
+		{
+			"name": "A of small order 0100..0080, and the equation holds",
+			"public": "0100000000000000000000000000000000000000000000000000000000000080",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order 0100..0080",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03",
+			"valid": false
+		},
+		{
+			"name": "A of small order ecff..ffff, and the equation holds",
+			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R of small order ecff..ffff",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805",
+			"valid": false
+		},
+		{
+			"name": "A beyond the field",
+			"public": "efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "A that is no point",
+			"public": "0200000000000000000000000000000000000000000000000000000000000000",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		},
+		{
+			"name": "R that is no point",
+			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
+			"message": "abababababababababababababababababababababababababababababababab",
+			"signature": "02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000",
+			"valid": false
+		}
+	]
+};
+// src/verify/block.ts
+/** Aver's block in a record, the kinds of records, and the names of chains. The twin of `aver.capsule.aver_block`. */
+var RESERVED_CHAINS = /* @__PURE__ */ new Set(["meta", "keys"]);
+var META_CHAIN = "meta";
+var KEYS_CHAIN = "keys";
+var IMPORT_DOMAIN = "import";
+var DOMAIN = /^[a-z0-9-]{1,32}$/;
+var CHAIN_ID = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
+/** Aver's block in a capsule's content; null where there is none. */
+function readBlock(content) {
+	const block = at(content, "context", "environment", "aver");
+	return isObject(block) ? block : null;
+}
+/** The kind of a record. Without a block it follows from the type: `call`, `turn` or `record`. */
+function readKind(content) {
+	const kind = readBlock(content)?.get("kind");
+	if (typeof kind === "string") return kind;
+	const type = content.get("type");
+	return type === "tool" ? "call" : type === "chat" ? "turn" : "record";
+}
+/** The value under these keys, one inside the other; undefined where a key or an object is missing. */
+function at(value, ...keys) {
+	for (const key of keys) {
+		if (!isObject(value)) return void 0;
+		value = value.get(key);
+	}
+	return value;
+}
+/** Domain and id; a reserved chain is its own domain and id. */
+function splitChainName(name) {
+	const dot = name.indexOf(".");
+	return dot < 0 ? [name, name] : [name.slice(0, dot), name.slice(dot + 1) || name.slice(0, dot)];
+}
+/** The domain of a chain's name. */
+function domainOf(name) {
+	return name.split(".", 1)[0];
+}
+/** A chain name for any identifier: the identifier itself where a chain name can hold it, otherwise its digest. */
+function chainName(domain, identifier) {
+	const id = CHAIN_ID.test(identifier) ? identifier : `x-${sha256Hex(identifier).slice(0, 32)}`;
+	return DOMAIN.test(domain) ? `${domain}.${id}` : null;
+}
+// node_modules/@noble/curves/abstract/curve.js
+/**
+* Methods for elliptic curve multiplication by scalars.
+* Contains wNAF-based ScalarMultiplier, pippenger.
+* @module
+*/
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+var _0n$1 = /* @__PURE__ */ BigInt(0);
+var _1n$2 = /* @__PURE__ */ BigInt(1);
+var _4n$1 = /* @__PURE__ */ BigInt(4);
+var BLIND_BYTES = 16;
+var BLIND_BITS = 128;
+var FW_WINDOW = 5;
+var TABLE_BYTES_MAX = /* @__PURE__ */ (() => 2 ** 31)();
+/**
+* Validates the static surface of a point constructor.
+* This is only a cheap sanity check for the constructor hooks and fields consumed by generic
+* factories; it does not certify `BASE`/`ZERO` semantics or prove the curve implementation itself.
+* @param Point - Runtime point constructor.
+* @throws On missing constructor hooks or malformed field metadata. {@link TypeError}
+* @example
+* Check that one point constructor exposes the static hooks generic helpers need.
+*
+* ```ts
+* import { ed25519 } from '@noble/curves/ed25519.js';
+* import { validatePointCons } from '@noble/curves/abstract/curve.js';
+* validatePointCons(ed25519.Point);
+* ```
+*/
+function validatePointCons(Point) {
+	const pc = Point;
+	if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
+	afunction(pc.fromAffine, "Point.fromAffine");
+	afunction(pc.fromBytes, "Point.fromBytes");
+	afunction(pc.fromHex, "Point.fromHex");
+	aobject$1(pc.BASE, "Point.BASE");
+	aobject$1(pc.ZERO, "Point.ZERO");
+	validateField(pc.Fp);
+	validateField(pc.Fn);
+}
+/**
+* Takes a bunch of Projective Points but executes only one
+* inversion on all of them. Inversion is very slow operation,
+* so this improves performance massively.
+* Optimization: converts a list of projective points to a list of identical points with Z=1.
+* Input points are left unchanged; the normalized points are returned as fresh instances.
+* @param c - Point constructor.
+* @param points - Projective points.
+* @returns Fresh projective points reconstructed from normalized affine coordinates.
+* @example
+* Batch-normalize projective points with a single shared inversion.
+*
+* ```ts
+* import { normalizeZ } from '@noble/curves/abstract/curve.js';
+* import { p256 } from '@noble/curves/nist.js';
+* const points = normalizeZ(p256.Point, [p256.Point.BASE, p256.Point.BASE.double()]);
+* ```
+*/
+function normalizeZ(c, points) {
+	validatePointCons(c);
+	validateMSMPoints(points, c);
+	const invertedZs = FpInvertBatch(c.Fp, points.map((p) => p.Z));
+	return points.map((p, i) => c.fromAffine(p.toAffine(invertedZs[i])));
+}
+function validateW(W, bits, min = 1) {
+	if (!Number.isSafeInteger(W) || W < min || W > bits) throw new Error("invalid window size, expected [" + min + ".." + bits + "], got W=" + W);
+}
+function validateTableBytes(numPoints, fpBytes) {
+	const bytes = numPoints * (4 * fpBytes + 128);
+	if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
+}
+/**
+* Probes an RNG once, at construction time: returns `undefined` when it is unavailable —
+* throws or returns malformed bytes — so callers can downgrade to their unblinded /
+* deterministic constant-time fallback. Blinding is defense-in-depth (DPA/template
+* hardening), not a correctness or key-secrecy requirement, so availability-based
+* downgrade is acceptable.
+*
+* The downgrade decision is deliberately static. After a successful probe the RNG becomes
+* part of the trusted contract: later misbehavior must fail closed in per-call validation
+* (throw), never downgrade — a dynamic fallback would let a tampered RNG silently strip
+* blinding on demand. A probe can only ever classify broken environments, not adversarial
+* RNGs: a stateful RNG can always behave while probed and misbehave later.
+* @param randomBytes - RNG to probe, or `undefined` when the environment provides none.
+* @param length - Byte length requested from the probe call.
+* @returns The RNG when the probe produced `length` valid bytes; `undefined` otherwise.
+* @example
+* Probe an RNG once before enabling scalar blinding.
+*
+* ```ts
+* import { probeRandomBytes } from '@noble/curves/abstract/curve.js';
+* import { randomBytes } from '@noble/hashes/utils.js';
+* const rng = probeRandomBytes(randomBytes, 16);
+* ```
+*/
+function probeRandomBytes(randomBytes, length) {
+	if (randomBytes === void 0) return void 0;
+	afunction(randomBytes, "randomBytes");
+	try {
+		const probe = randomBytes(length);
+		if (!isBytes(probe) || probe.length !== length) return void 0;
+	} catch {
+		return;
+	}
+	return randomBytes;
+}
+function validateMSMPoints(points, c) {
+	aarray$1(points, "points");
+	points.forEach((p, i) => {
+		if (!(p instanceof c)) throw new Error("invalid point at index " + i);
+	});
+}
+function validateMSMScalars(scalars, field, maxScalar) {
+	if (!Array.isArray(scalars)) throw new Error("array of scalars expected");
+	scalars.forEach((s, i) => {
+		if (!(maxScalar === void 0 ? field.isValid(s) : isPosBig(s) && s < maxScalar)) throw new Error("invalid scalar at index " + i);
+	});
+}
+var pointWindowSizes = /* @__PURE__ */ new WeakMap();
+function getWindowSize(P) {
+	return pointWindowSizes.get(P) || 1;
+}
+/** Table of odd multiples [1P, 3P, ..., (2⋅size−1)P]; width-W wNAF uses size = 2^(W−2). */
+function oddMultiples(p, size) {
+	const dbl = p.double();
+	const t = [p];
+	for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
+	return t;
+}
+/**
+* Width-W wNAF signed-digit recoding (W >= 2), LSB-first: digits are 0 or odd with
+* |digit| < 2^(W−1); nonzero density ~1/(W+1) (a nonzero digit is followed by W−1 zeros).
+*/
+function wnafDigits(n, W) {
+	const size = 2 ** W;
+	const half = size / 2;
+	const mask = BigInt(size - 1);
+	const d = [];
+	while (n > _0n$1) {
+		let w = 0;
+		if (n & _1n$2) {
+			w = Number(n & mask);
+			if (w >= half) w -= size;
+			n -= BigInt(w);
+		}
+		d.push(w);
+		n >>= _1n$2;
+	}
+	return d;
+}
+/**
+* Fixed-position signed-window recoding for precomputed wNAF: `n = Σ digits[w]⋅2^(w⋅W)` with
+* digits in `[−2^(W−1)+1, 2^(W−1)]`. Digit count is fixed by `windows` (callers reserve one
+* extra window for the final carry), so recoding length does not depend on the scalar.
+*/
+function signedWindowDigits(n, W, windows) {
+	const size = 2 ** W;
+	const half = size / 2;
+	const mask = BigInt(size - 1);
+	const shiftBy = BigInt(W);
+	const d = [];
+	for (let w = 0; w < windows; w++) {
+		let v = Number(n & mask);
+		n >>= shiftBy;
+		if (v > half) {
+			v -= size;
+			n += _1n$2;
+		}
+		d.push(v);
+	}
+	if (n !== _0n$1) throw new Error("invalid wnaf");
+	return d;
+}
+/**
+* Shared vartime walk over per-scalar wNAF digit streams: one doubling of a single shared
+* accumulator per bit position of the longest recoding, one signed table addition per
+* nonzero digit. `tables[i]` must hold the odd multiples of the i-th point.
+*/
+function wnafWalk(zero, tables, digits) {
+	let max = 0;
+	for (const d of digits) max = Math.max(max, d.length);
+	let acc = zero;
+	for (let bit = max - 1; bit >= 0; bit--) {
+		if (bit !== max - 1) acc = acc.double();
+		for (let i = 0; i < digits.length; i++) {
+			const w = digits[i][bit];
+			if (w) {
+				const item = tables[i][Math.abs(w) - 1 >> 1];
+				acc = acc.add(w < 0 ? item.negate() : item);
+			}
+		}
+	}
+	return acc;
+}
+/**
+* Elliptic curve multiplication of Point by scalar.
+* Routes between cached-table, fixed-window, and one-shot wNAF paths; entry points validate
+* their own scalars (`mulCT`/`mulCTBlinded`: `1 <= s < Fn.ORDER`; `mulUnsafe`: up to the
+* `Fn.ORDER^4` DoS cap via {@link mulAddUnsafe}).
+* Table generation is expensive and happens on first call of `multiply()`
+* (or eagerly via `precompute(W, false)`). By default, `BASE` point is precomputed.
+*
+* Cached algorithm is signed fixed-window wNAF:
+* - table stores, for every window w, the multiples `[1..2^(W−1)]⋅2^(w⋅W)⋅P` — all doublings
+*   are baked in, so a multiplication is exactly one table addition per window
+* - window count is fixed (`ceil(bits/W) + 1`), so the point-operation count is scalar-independent
+*   (basis of the constant-time path)
+* - for a 256-bit curve and W=6: 44⋅32 = 1408 table points, 44 additions per multiply
+* - secret scalars are additionally blinded (see {@link ScalarMultiplier.mulCTBlinded}), which
+*   widens tables by 128 bits
+* @param Point - Point constructor.
+* @param randomBytes - RNG used for scalar blinding; required by the blinded secret path.
+* @example
+* Elliptic curve multiplication of Point by scalar.
+*
+* ```ts
+* import { ScalarMultiplier } from '@noble/curves/abstract/curve.js';
+* import { p256 } from '@noble/curves/nist.js';
+* const mul = new ScalarMultiplier(p256.Point);
+* ```
+*/
+var ScalarMultiplier = class {
+	Point;
+	BASE;
+	ZERO;
+	randomBytes;
+	wnafPrecomputes = /* @__PURE__ */ new WeakMap();
+	baseCanBeBlinded;
+	bits;
+	constructor(Point, randomBytes) {
+		validatePointCons(Point);
+		this.randomBytes = probeRandomBytes(randomBytes, BLIND_BYTES);
+		this.Point = Point;
+		this.BASE = Point.BASE;
+		this.ZERO = Point.ZERO;
+		this.bits = Point.Fn.BITS;
+	}
+	/**
+	* Creates a signed fixed-window wNAF precomputation table: for every window w, the
+	* multiples `[1..2^(W−1)]⋅2^(w⋅W)⋅P`, flattened. All doublings are baked into the table,
+	* so cached multiplication is additions-only. `windows = ceil(bits/W) + 1`: the extra
+	* window absorbs the final carry of signed-digit recoding.
+	* For a 256-bit curve and W=6, the table is 44⋅32 = 1408 points.
+	* @param point - Point instance
+	* @param W - window size
+	* @param bits - scalar bitlength the table must cover
+	*/
+	buildWnafTable(point, W, bits) {
+		const windows = Math.ceil(bits / W) + 1;
+		const half = 2 ** (W - 1);
+		const comp = [];
+		let base = point;
+		for (let w = 0; w < windows; w++) {
+			let acc = base;
+			for (let i = 0; i < half; i++) {
+				comp.push(acc);
+				acc = acc.add(base);
+			}
+			base = comp[comp.length - 1].double();
+		}
+		return {
+			W,
+			bits,
+			windows,
+			comp
+		};
+	}
+	/**
+	* Implements ec multiplication using precomputed signed fixed-window wNAF tables.
+	* Constant-time: fixed window count with one table addition per window — zero digits feed
+	* the fake accumulator — and no doublings; the lookup scans the whole window slice.
+	* Scalar bounds are validated by the public entry points ({@link ScalarMultiplier.mulCT},
+	* {@link ScalarMultiplier.mulCTBlinded}, {@link ScalarMultiplier.mulUnsafe});
+	* signedWindowDigits throws if `n` exceeds the table.
+	* @returns real and fake (for const-time) points
+	*/
+	wnafCachedCT(precomputes, n) {
+		const { W, windows, comp } = precomputes;
+		const half = 2 ** (W - 1);
+		const digits = signedWindowDigits(n, W, windows);
+		let p = this.ZERO;
+		let f = this.BASE;
+		for (let w = 0; w < windows; w++) {
+			const digit = digits[w];
+			const start = w * half;
+			const idx = Math.abs(digit) - 1;
+			let sel = comp[start];
+			for (let i = 1; i < half; i++) sel = i === idx ? comp[start + i] : sel;
+			const neg = sel.negate();
+			if (digit === 0) f = f.add(comp[start]);
+			else p = p.add(digit < 0 ? neg : sel);
+		}
+		return {
+			p,
+			f
+		};
+	}
+	getWnafPrecomputes(W, point, bits, transform) {
+		let entries = this.wnafPrecomputes.get(point);
+		let comp = entries?.find((entry) => entry.W === W && entry.bits === bits);
+		if (!comp) {
+			comp = this.buildWnafTable(point, W, bits);
+			if (typeof transform === "function") comp = {
+				...comp,
+				comp: transform(comp.comp)
+			};
+			if (!entries) {
+				entries = [];
+				this.wnafPrecomputes.set(point, entries);
+			}
+			entries.push(comp);
+		}
+		return comp;
+	}
+	assertPoint(point) {
+		if (!(point instanceof this.Point)) throw new TypeError("\"point\" expected Point instance, got type=" + typeof point);
+	}
+	validateMulInput(point, scalar) {
+		this.assertPoint(point);
+		if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+	}
+	runCT(point, n, bits, transform) {
+		const W = getWindowSize(point);
+		if (W === 1) return this.fixedWindowCT(point, n, bits);
+		return this.wnafCachedCT(this.getWnafPrecomputes(W, point, bits, transform), n);
+	}
+	mulCT(point, scalar, transform) {
+		this.validateMulInput(point, scalar);
+		return this.runCT(point, scalar, this.bits, transform);
+	}
+	mulCTBlinded(point, scalar, transform) {
+		this.validateMulInput(point, scalar);
+		if (this.randomBytes === void 0) throw new Error("randomBytes is required for scalar blinding");
+		const bits = this.Point.Fn.BITS + BLIND_BITS;
+		const blind = this.randomBytes(BLIND_BYTES);
+		if (!isBytes(blind) || blind.length !== BLIND_BYTES) throw new Error("randomBytes returned invalid byte array");
+		blind[0] = blind[0] & 63 | 128;
+		const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
+		return this.runCT(point, n, bits, transform);
+	}
+	/**
+	* Constant-time multiplication `n*point` for an un-precomputed point, via a small fixed window.
+	* A cached wNAF table only pays off when reused; a flat 2^FW_WINDOW table (`size-1` adds) is
+	* far cheaper to build for a single use. The point-operation sequence is independent of `n`:
+	* build the table, then per window exactly FW_WINDOW doublings, a data-oblivious scan over
+	* every table entry, and one addition (adds the identity when the window digit is 0 — never
+	* skipped).
+	*
+	* `n` must be `< 2^bits`. Assumes complete addition (adding the identity costs the same as any
+	* add), which holds for the Weierstrass/Edwards point types used here. The table is left in
+	* projective form (no normalizeZ): normalizing this small a table costs more than the
+	* mixed-add savings it would buy for a single multiply.
+	* @returns real point `p`; `f` duplicates it only to match {@link wnafCachedCT}'s return shape
+	* (this path needs no fake accumulator — its op-count is already scalar-independent).
+	*/
+	fixedWindowCT(point, n, bits) {
+		const W = FW_WINDOW;
+		const size = 32;
+		const mask = bitMask(W);
+		const table = new Array(size);
+		table[0] = this.ZERO;
+		for (let i = 1; i < size; i++) table[i] = table[i - 1].add(point);
+		const windows = Math.ceil(bits / W);
+		let acc = this.ZERO;
+		for (let window = windows - 1; window >= 0; window--) {
+			if (window !== windows - 1) for (let d = 0; d < W; d++) acc = acc.double();
+			const digit = Number(n >> BigInt(window * W) & mask);
+			let sel = table[0];
+			for (let i = 1; i < size; i++) sel = i === digit ? table[i] : sel;
+			acc = acc.add(sel);
+		}
+		return {
+			p: acc,
+			f: acc
+		};
+	}
+	shouldBlind(point, cofactor) {
+		if (this.randomBytes === void 0) return false;
+		if (cofactor === _1n$2) return true;
+		if (point !== this.BASE) return false;
+		if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
+		return this.baseCanBeBlinded;
+	}
+	mulSecret(point, scalar, cofactor, transform) {
+		return this.shouldBlind(point, cofactor) ? this.mulCTBlinded(point, scalar, transform) : this.mulCT(point, scalar, transform);
+	}
+	mulUnsafe(point, scalar, transform) {
+		this.assertPoint(point);
+		if (!isPosBig(scalar)) throw new Error("invalid scalar");
+		const W = getWindowSize(point);
+		if (W === 1 || scalar >= this.Point.Fn.ORDER) return mulAddUnsafe(this.Point, [point], [scalar], true);
+		const precomputes = this.getWnafPrecomputes(W, point, this.bits, transform);
+		return this.wnafCachedCT(precomputes, scalar).p;
+	}
+	setWindowSize(point, W) {
+		this.assertPoint(point);
+		validateW(W, this.bits);
+		validateTableBytes((Math.ceil((this.bits + BLIND_BITS) / W) + 1) * 2 ** (W - 1), this.Point.Fp.BYTES);
+		pointWindowSizes.set(point, W);
+		this.wnafPrecomputes.delete(point);
+	}
+	hasWindowSize(point) {
+		return getWindowSize(point) !== 1;
+	}
+};
+/**
+* Combined multi-scalar multiplication `Σ scalars[i]⋅points[i]` via interleaved width-4 wNAF
+* (Strauss–Shamir). Every input gets its own table of odd multiples `[1P, 3P, 5P, 7P]` and
+* signed-digit recoding, but all walks share one doubling chain, so total cost is
+* `~bits` doublings + `L⋅bits/5` additions instead of `L⋅bits` doublings for separate
+* multiplications. Intended for the 2-4 point shapes of signature verification
+* (`R = u1⋅G + u2⋅P`); use {@link pippenger} for larger batches.
+*
+* Not constant-time: only for public inputs. Scalars must satisfy `0 <= s < Fn.ORDER`;
+* fold negative signs into the points before calling.
+* @param c - Point constructor.
+* @param points - Array of curve points.
+* @param scalars - Array of non-negative scalars, same length as points.
+* @param allowOversized - Replace the `s < Fn.ORDER` scalar check with a `Fn.ORDER^4` DoS cap.
+*   Off by default. For scalars that must NOT be reduced mod ORDER: torsion checks
+*   (`Fn.ORDER⋅P ≟ O`) and cofactor-clearing multiples. Walk length grows with `bitLen(s)`.
+* @returns Combined multiplication result; identity for empty input.
+* @throws If the point set or scalar set is invalid. {@link Error}
+* @example
+* Combined multi-scalar multiplication via Strauss–Shamir.
+*
+* ```ts
+* import { mulAddUnsafe } from '@noble/curves/abstract/curve.js';
+* import { p256 } from '@noble/curves/nist.js';
+* const G = p256.Point.BASE;
+* const R = mulAddUnsafe(p256.Point, [G, G.double()], [2n, 3n]); // 2⋅G + 3⋅(2⋅G)
+* ```
+*/
+function mulAddUnsafe(c, points, scalars, allowOversized = false) {
+	validatePointCons(c);
+	validateMSMPoints(points, c);
+	abool(allowOversized, "allowOversized");
+	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$1 : void 0);
+	if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
+	const tables = points.map((p) => oddMultiples(p, 4));
+	const digits = scalars.map((n) => wnafDigits(n, 4));
+	return wnafWalk(c.ZERO, tables, digits);
+}
+function createField(order, field, isLE) {
+	if (field) {
+		if (field.ORDER !== order) throw new Error("Field.ORDER must match order: Fp == p, Fn == n");
+		validateField(field);
+		return field;
+	} else return Field(order, { isLE });
+}
+/**
+* Validates basic CURVE shape and field membership, then creates fields.
+* This does not prove that the generator is on-curve, that subgroup/order data are consistent, or
+* that the curve equation itself is otherwise sane.
+* @param type - Curve family.
+* @param CURVE - Curve parameters.
+* @param curveOpts - Optional field overrides. See {@link FpFn}:
+*   - `Fp` (optional): Optional base-field override.
+*   - `Fn` (optional): Optional scalar-field override.
+* @param FpFnLE - Whether field encoding is little-endian.
+* @returns Frozen curve parameters and fields.
+* @throws If the curve parameters or field overrides are invalid. {@link Error}
+* @example
+* Build curve fields from raw constants before constructing a curve instance.
+*
+* ```ts
+* const curve = createCurveFields('weierstrass', {
+*   p: 17n,
+*   n: 19n,
+*   h: 1n,
+*   a: 2n,
+*   b: 2n,
+*   Gx: 5n,
+*   Gy: 1n,
+* });
+* ```
+*/
+function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
+	if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
+	if (FpFnLE === void 0) FpFnLE = type === "edwards";
+	if (!CURVE || typeof CURVE !== "object") throw new Error(`expected valid ${type} CURVE object`);
+	validateObject(curveOpts);
+	for (const p of [
+		"p",
+		"n",
+		"h"
+	]) {
+		const val = CURVE[p];
+		if (!(isPosBig(val) && val !== _0n$1)) throw new Error(`CURVE.${p} must be positive bigint`);
+	}
+	const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
+	const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
+	const params = [
+		"Gx",
+		"Gy",
+		"a",
+		type === "weierstrass" ? "b" : "d"
+	];
+	for (const p of params) if (!Fp.isValid(CURVE[p])) throw new Error(`CURVE.${p} must be valid field element of CURVE.Fp`);
+	CURVE = Object.freeze(Object.assign({}, CURVE));
+	return {
+		CURVE,
+		Fp,
+		Fn
+	};
+}
+/**
+* @param randomSecretKey - Secret-key generator.
+* @param getPublicKey - Public-key derivation helper.
+* @returns Keypair generator.
+* @example
+* Build a `keygen()` helper from existing secret-key and public-key primitives.
+*
+* ```ts
+* import { createKeygen } from '@noble/curves/abstract/curve.js';
+* import { p256 } from '@noble/curves/nist.js';
+* const keygen = createKeygen(p256.utils.randomSecretKey, p256.getPublicKey);
+* const pair = keygen();
+* ```
+*/
+function createKeygen(randomSecretKey, getPublicKey) {
+	return function keygen(seed) {
+		const secretKey = randomSecretKey(seed);
+		return {
+			secretKey,
+			publicKey: getPublicKey(secretKey)
+		};
+	};
+}
+// node_modules/@noble/curves/abstract/edwards.js
+/**
+* Twisted Edwards curve. The formula is: ax² + y² = 1 + dx²y².
+* For design rationale of types / exports, see weierstrass module documentation.
+* Untwisted Edwards curves exist, but they aren't used in real-world protocols.
+* @module
+*/
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+var _0n = /* @__PURE__ */ BigInt(0);
+var _1n$1 = /* @__PURE__ */ BigInt(1);
+var _2n$1 = /* @__PURE__ */ BigInt(2);
+var _4n = /* @__PURE__ */ BigInt(4);
+var _8n$1 = /* @__PURE__ */ BigInt(8);
+function isEdValidXY(Fp, CURVE, x, y) {
+	const x2 = Fp.sqr(x);
+	const y2 = Fp.sqr(y);
+	const left = Fp.add(Fp.mul(CURVE.a, x2), y2);
+	const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
+	return Fp.eql(left, right);
+}
+/**
+* @param params - Curve parameters. See {@link EdwardsOpts}.
+* @param extraOpts - Optional helpers and overrides. See {@link EdwardsExtraOpts}.
+* @returns Edwards point constructor. Generator validation here only checks
+*   that `(Gx, Gy)` satisfies the affine Edwards equation.
+*   RFC 8032 base-point constraints like `B != (0,1)` and `[L]B = 0`
+*   are left to the caller's chosen parameters, since eager subgroup
+*   validation here adds about 10-15ms to heavyweight imports like ed448.
+*   The returned constructor also eagerly marks `Point.BASE` for W=6
+*   precompute caching. Some code paths still assume
+*   `Fp.BYTES === Fn.BYTES`, so mismatched byte lengths are not fully audited here.
+* @throws If the curve parameters or Edwards overrides are invalid. {@link Error}
+* @example
+* ```ts
+* import { edwards } from '@noble/curves/abstract/edwards.js';
+* import { jubjub } from '@noble/curves/misc.js';
+* // Build a point constructor from explicit curve parameters, then use its base point.
+* const Point = edwards(jubjub.Point.CURVE());
+* Point.BASE.toHex();
+* ```
+*/
+function edwards(params, extraOpts = {}) {
+	validateObject(extraOpts, {}, {}, "extraOpts");
+	const opts = extraOpts;
+	const validated = createCurveFields("edwards", params, opts, opts.FpFnLE);
+	const { Fp, Fn } = validated;
+	let CURVE = validated.CURVE;
+	const { h: cofactor } = CURVE;
+	if (FpLegendre(Fp, CURVE.a) !== 1) throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");
+	if (FpLegendre(Fp, CURVE.d) !== -1) throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");
+	validateObject(opts, {}, {
+		uvRatio: "function",
+		randomBytes: "function"
+	});
+	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
+	const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
+	function isOdd(n) {
+		if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
+		return Fp.isOdd(n);
+	}
+	const uvRatio = opts.uvRatio === void 0 ? (u, v) => {
+		try {
+			return {
+				isValid: true,
+				value: Fp.sqrt(Fp.div(u, v))
+			};
+		} catch (e) {
+			return {
+				isValid: false,
+				value: _0n
+			};
+		}
+	} : opts.uvRatio;
+	if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+	const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
+	/**
+	* Asserts coordinate is valid: 0 <= n < MASK.
+	* Coordinates >= Fp.ORDER are allowed for zip215.
+	*/
+	function acoord(title, n, banZero = false) {
+		const min = banZero ? _1n$1 : _0n;
+		aInRange("coordinate " + title, n, min, MASK);
+		return n;
+	}
+	function aedpoint(other) {
+		if (!(other instanceof Point)) throw new Error("EdwardsPoint expected");
+	}
+	class Point {
+		static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE, Fp.mul(CURVE.Gx, CURVE.Gy));
+		static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ONE, Fp.ZERO);
+		static Fp = Fp;
+		static Fn = Fn;
+		X;
+		Y;
+		Z;
+		T;
+		constructor(X, Y, Z, T) {
+			this.X = acoord("x", X);
+			this.Y = acoord("y", Y);
+			this.Z = acoord("z", Z, true);
+			this.T = acoord("t", T);
+			Object.freeze(this);
+		}
+		static CURVE() {
+			return CURVE;
+		}
+		/**
+		* Create one extended Edwards point from affine coordinates.
+		* Does NOT validate that the point is on-curve or torsion-free.
+		* Use `.assertValidity()` on adversarial inputs.
+		*/
+		static fromAffine(p) {
+			if (p instanceof Point) throw new Error("extended point not allowed");
+			const { x, y } = p || {};
+			acoord("x", x);
+			acoord("y", y);
+			return new Point(x, y, Fp.ONE, Fp.mul(x, y));
+		}
+		static fromBytes(bytes, zip215 = false) {
+			const len = Fp.BYTES;
+			const { a, d } = CURVE;
+			bytes = copyBytes(abytes(bytes, len, "point"));
+			abool(zip215, "zip215");
+			const normed = copyBytes(bytes);
+			const lastByte = bytes[len - 1];
+			normed[len - 1] = lastByte & -129;
+			const y = bytesToNumberLE(normed);
+			aInRange("point.y", y, _0n, zip215 ? MASK : Fp.ORDER);
+			const y2 = Fp.sqr(y);
+			const u = Fp.sub(y2, Fp.ONE);
+			const v = Fp.sub(Fp.mulN(d, y2), a);
+			let { isValid, value: x } = uvRatio(u, v);
+			if (!isValid) throw new Error("bad point: invalid y coordinate");
+			const isXOdd = isOdd(x);
+			const isLastByteOdd = (lastByte & 128) !== 0;
+			if (!zip215 && Fp.is0(x) && isLastByteOdd) throw new Error("bad point: x=0 and x_0=1");
+			if (isLastByteOdd !== isXOdd) x = Fp.neg(x);
+			return Point.fromAffine({
+				x,
+				y
+			});
+		}
+		static fromHex(hex, zip215 = false) {
+			return Point.fromBytes(hexToBytes(hex), zip215);
+		}
+		get x() {
+			return this.toAffine().x;
+		}
+		get y() {
+			return this.toAffine().y;
+		}
+		precompute(windowSize = 6, isLazy = true) {
+			wnaf.setWindowSize(this, windowSize);
+			if (!isLazy) this.multiply(_2n$1);
+			return this;
+		}
+		assertValidity() {
+			const p = this;
+			const { a, d } = CURVE;
+			if (p.is0()) throw new Error("bad point: ZERO");
+			const { X, Y, Z, T } = p;
+			const X2 = Fp.sqr(X);
+			const Y2 = Fp.sqr(Y);
+			const Z2 = Fp.sqr(Z);
+			const Z4 = Fp.sqr(Z2);
+			const aX2 = Fp.mul(X2, a);
+			const left = Fp.mul(Fp.add(aX2, Y2), Z2);
+			const right = Fp.add(Z4, Fp.mul(d, Fp.mul(X2, Y2)));
+			if (!Fp.eql(left, right)) throw new Error("bad point: equation left != right (1)");
+			const XY = Fp.mul(X, Y);
+			const ZT = Fp.mul(Z, T);
+			if (!Fp.eql(XY, ZT)) throw new Error("bad point: equation left != right (2)");
+		}
+		equals(other) {
+			aedpoint(other);
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const { X: X2, Y: Y2, Z: Z2 } = other;
+			const X1Z2 = Fp.mul(X1, Z2);
+			const X2Z1 = Fp.mul(X2, Z1);
+			const Y1Z2 = Fp.mul(Y1, Z2);
+			const Y2Z1 = Fp.mul(Y2, Z1);
+			return Fp.eql(X1Z2, X2Z1) && Fp.eql(Y1Z2, Y2Z1);
+		}
+		is0() {
+			return this.equals(Point.ZERO);
+		}
+		negate() {
+			return new Point(Fp.neg(this.X), this.Y, this.Z, Fp.neg(this.T));
+		}
+		double() {
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const A = Fp.sqr(X1);
+			const B = Fp.sqr(Y1);
+			const C = Fp.mul(Fp.sqr(Z1), _2n$1);
+			const D = mulA(A);
+			const x1y1 = Fp.addN(X1, Y1);
+			const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
+			const G = Fp.addN(D, B);
+			const F = Fp.subN(G, C);
+			const H = Fp.subN(D, B);
+			const X3 = Fp.mul(E, F);
+			const Y3 = Fp.mul(G, H);
+			const T3 = Fp.mul(E, H);
+			const Z3 = Fp.mul(F, G);
+			return new Point(X3, Y3, Z3, T3);
+		}
+		add(other) {
+			aedpoint(other);
+			const { d } = CURVE;
+			const { X: X1, Y: Y1, Z: Z1, T: T1 } = this;
+			const { X: X2, Y: Y2, Z: Z2, T: T2 } = other;
+			const A = Fp.mul(X1, X2);
+			const B = Fp.mul(Y1, Y2);
+			const C = Fp.mul(Fp.mulN(T1, d), T2);
+			const D = Fp.mul(Z1, Z2);
+			const E = Fp.sub(Fp.subN(Fp.mulN(Fp.addN(X1, Y1), Fp.addN(X2, Y2)), A), B);
+			const F = Fp.subN(D, C);
+			const G = Fp.addN(D, C);
+			const H = Fp.sub(B, mulA(A));
+			const X3 = Fp.mul(E, F);
+			const Y3 = Fp.mul(G, H);
+			const T3 = Fp.mul(E, H);
+			const Z3 = Fp.mul(F, G);
+			return new Point(X3, Y3, Z3, T3);
+		}
+		subtract(other) {
+			aedpoint(other);
+			return this.add(other.negate());
+		}
+		multiply(scalar) {
+			if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");
+			const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+			return normalize([p, f])[0];
+		}
+		multiplyUnsafe(scalar) {
+			if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
+			if (scalar === _0n) return Point.ZERO;
+			if (this.is0() || scalar === _1n$1) return this;
+			return wnaf.mulUnsafe(this, scalar, normalize);
+		}
+		isSmallOrder() {
+			return this.clearCofactor().is0();
+		}
+		isTorsionFree() {
+			return wnaf.mulUnsafe(this, CURVE.n).is0();
+		}
+		toAffine(invertedZ) {
+			const p = this;
+			let iz = invertedZ;
+			if (iz != null && typeof iz !== "bigint") throw new TypeError("\"invertedZ\" expected bigint, got type=" + typeof iz);
+			const { X, Y, Z } = p;
+			const is0 = p.is0();
+			if (iz == null) iz = is0 ? Fp.create(_8n$1) : Fp.inv(Z);
+			const x = Fp.mul(X, iz);
+			const y = Fp.mul(Y, iz);
+			const zz = Fp.mul(Z, iz);
+			if (is0) return {
+				x: Fp.ZERO,
+				y: Fp.ONE
+			};
+			if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+			return {
+				x,
+				y
+			};
+		}
+		clearCofactor() {
+			if (cofactor === _1n$1) return this;
+			if (cofactor === _2n$1) return this.double();
+			if (cofactor === _4n) return this.double().double();
+			if (cofactor === _8n$1) return this.double().double().double();
+			return this.multiplyUnsafe(cofactor);
+		}
+		toBytes() {
+			const { x, y } = this.toAffine();
+			const bytes = Fp.toBytes(y);
+			bytes[bytes.length - 1] |= isOdd(x) ? 128 : 0;
+			return bytes;
+		}
+		toHex() {
+			return bytesToHex(this.toBytes());
+		}
+		toString() {
+			return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+		}
+	}
+	const normalize = (points) => normalizeZ(Point, points);
+	const wnaf = new ScalarMultiplier(Point, randomBytes);
+	if (wnaf.bits >= 6) Point.BASE.precompute(6);
+	Object.freeze(Point.prototype);
+	Object.freeze(Point);
+	return Point;
+}
+/**
+* Initializes EdDSA signatures over given Edwards curve.
+* @param Point - Edwards point constructor.
+* @param cHash - Hash function.
+* @param eddsaOpts - Optional signature helpers. See {@link EdDSAOpts}.
+* @returns EdDSA helper namespace.
+* @throws If the hash function, options, or derived point operations are invalid. {@link Error}
+* @example
+* Initializes EdDSA signatures over given Edwards curve.
+*
+* ```ts
+* import { eddsa } from '@noble/curves/abstract/edwards.js';
+* import { jubjub } from '@noble/curves/misc.js';
+* import { sha512 } from '@noble/hashes/sha2.js';
+* const sigs = eddsa(jubjub.Point, sha512);
+* const { secretKey, publicKey } = sigs.keygen();
+* const msg = new TextEncoder().encode('hello noble');
+* const sig = sigs.sign(msg, secretKey);
+* const isValid = sigs.verify(sig, msg, publicKey);
+* ```
+*/
+function eddsa(Point, cHash, eddsaOpts = {}) {
+	validatePointCons(Point);
+	if (typeof cHash !== "function") throw new Error("\"hash\" function param is required");
+	const hash = cHash;
+	const opts = eddsaOpts;
+	validateObject(opts, {}, {
+		adjustScalarBytes: "function",
+		randomBytes: "function",
+		domain: "function",
+		prehash: "function",
+		zip215: "boolean",
+		mapToCurve: "function",
+		toMontgomery: "function",
+		toMontgomerySecret: "function"
+	});
+	const { prehash } = opts;
+	const { BASE, Fp, Fn } = Point;
+	const outputLen = hash.outputLen;
+	const expectedLen = 2 * Fp.BYTES;
+	if (outputLen !== void 0) {
+		asafenumber(outputLen, "hash.outputLen");
+		if (outputLen !== expectedLen) throw new Error(`hash.outputLen must be ${expectedLen}, got ${outputLen}`);
+	}
+	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
+	const toMontgomery = opts.toMontgomery;
+	const toMontgomerySecret = opts.toMontgomerySecret;
+	const adjustScalarBytes = opts.adjustScalarBytes === void 0 ? (bytes) => bytes : opts.adjustScalarBytes;
+	const domain = opts.domain === void 0 ? (data, ctx, phflag) => {
+		abool(phflag, "phflag");
+		if (ctx.length || phflag) throw new Error("Contexts/pre-hash are not supported");
+		return data;
+	} : opts.domain;
+	function modN_LE(hash) {
+		return Fn.create(bytesToNumberLE(hash));
+	}
+	function getPrivateScalar(key) {
+		const len = lengths.secretKey;
+		abytes(key, lengths.secretKey, "secretKey");
+		const hashed = abytes(hash(key), 2 * len, "hashedSecretKey");
+		const head = adjustScalarBytes(hashed.slice(0, len));
+		return {
+			head,
+			prefix: hashed.slice(len, 2 * len),
+			scalar: modN_LE(head)
+		};
+	}
+	/** Convenience method that creates public key from scalar. RFC8032 5.1.5
+	* Also exposes the derived scalar/prefix tuple and point form reused by sign().
+	*/
+	function getExtendedPublicKey(secretKey) {
+		const { head, prefix, scalar } = getPrivateScalar(secretKey);
+		const point = BASE.multiply(scalar);
+		return {
+			head,
+			prefix,
+			scalar,
+			point,
+			pointBytes: point.toBytes()
+		};
+	}
+	/** Calculates EdDSA pub key. RFC8032 5.1.5. */
+	function getPublicKey(secretKey) {
+		return getExtendedPublicKey(secretKey).pointBytes;
+	}
+	function hashDomainToScalar(context = Uint8Array.of(), ...msgs) {
+		const msg = concatBytes(...msgs);
+		return modN_LE(hash(domain(msg, abytes(context, void 0, "context"), !!prehash)));
+	}
+	/** Signs message with secret key. RFC8032 5.1.6 */
+	function sign(msg, secretKey, options = {}) {
+		validateObject(options, {}, {}, "options");
+		msg = copyBytes(abytes(msg, void 0, "message"));
+		if (prehash) msg = prehash(msg);
+		const { prefix, scalar, pointBytes } = getExtendedPublicKey(secretKey);
+		const r = hashDomainToScalar(options.context, prefix, msg);
+		const R = BASE.multiply(r).toBytes();
+		const k = hashDomainToScalar(options.context, R, pointBytes, msg);
+		const s = Fn.create(r + k * scalar);
+		if (!Fn.isValid(s)) throw new Error("sign failed: invalid s");
+		return abytes(concatBytes(R, Fn.toBytes(s)), lengths.signature, "result");
+	}
+	const verifyOpts = { zip215: opts.zip215 };
+	/**
+	* Verifies EdDSA signature against message and public key. RFC 8032 §§5.1.7 and 5.2.7.
+	* A cofactored verification equation is checked.
+	*/
+	function verify(sig, msg, publicKey, options = verifyOpts) {
+		validateObject(options);
+		const { context } = options;
+		const zip215 = options.zip215 === void 0 ? !!verifyOpts.zip215 : options.zip215;
+		const len = lengths.signature;
+		sig = abytes(sig, len, "signature");
+		msg = abytes(msg, void 0, "message");
+		publicKey = abytes(publicKey, lengths.publicKey, "publicKey");
+		if (zip215 !== void 0) abool(zip215, "zip215");
+		if (prehash) msg = prehash(msg);
+		const mid = len / 2;
+		const r = sig.subarray(0, mid);
+		const s = bytesToNumberLE(sig.subarray(mid, len));
+		let A, R, SB;
+		try {
+			A = Point.fromBytes(publicKey, zip215);
+			R = Point.fromBytes(r, zip215);
+			SB = BASE.multiplyUnsafe(s);
+		} catch (error) {
+			return false;
+		}
+		if (!zip215 && A.isSmallOrder()) return false;
+		const k = hashDomainToScalar(context, r, publicKey, msg);
+		return R.add(A.multiplyUnsafe(k)).subtract(SB).clearCofactor().is0();
+	}
+	const _size = Fp.BYTES;
+	const lengths = {
+		secretKey: _size,
+		publicKey: _size,
+		signature: 2 * _size,
+		seed: _size
+	};
+	function randomSecretKey(seed) {
+		seed = seed === void 0 ? randomBytes(lengths.seed) : seed;
+		return abytes(seed, lengths.seed, "seed");
+	}
+	function isValidSecretKey(key) {
+		return isBytes(key) && key.length === lengths.secretKey;
+	}
+	function isValidPublicKey(key, zip215) {
+		try {
+			return !!Point.fromBytes(key, zip215 === void 0 ? verifyOpts.zip215 : zip215);
+		} catch (error) {
+			return false;
+		}
+	}
+	const utils = {
+		getExtendedPublicKey,
+		randomSecretKey,
+		isValidSecretKey,
+		isValidPublicKey,
+		/** Converts an Edwards public key to a companion Montgomery public key. */
+		toMontgomery(publicKey) {
+			if (toMontgomery === void 0) throw new Error("Montgomery conversion is not supported for this curve");
+			return toMontgomery(Point.fromBytes(publicKey));
+		},
+		toMontgomerySecret(secretKey) {
+			if (toMontgomerySecret === void 0) throw new Error("Montgomery conversion is not supported for this curve");
+			return toMontgomerySecret(secretKey);
+		}
+	};
+	Object.freeze(lengths);
+	Object.freeze(utils);
+	return Object.freeze({
+		keygen: createKeygen(randomSecretKey, getPublicKey),
+		getPublicKey,
+		sign,
+		verify,
+		utils,
+		Point,
+		lengths
+	});
+}
+// node_modules/@noble/curves/ed25519.js
+/**
+* ed25519 Twisted Edwards curve with following addons:
+* - X25519 ECDH
+* - Ristretto cofactor elimination
+* - Elligator hash-to-group / point indistinguishability
+* @module
+*/
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+var _1n = /* @__PURE__ */ BigInt(1);
+var _2n = /* @__PURE__ */ BigInt(2);
+var _5n = /* @__PURE__ */ BigInt(5);
+var _8n = /* @__PURE__ */ BigInt(8);
+var ed25519_CURVE_p = /* @__PURE__ */ BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed");
+var ed25519_CURVE = /* @__PURE__ */ (() => ({
+	p: ed25519_CURVE_p,
+	n: BigInt("0x1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed"),
+	h: _8n,
+	a: BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffec"),
+	d: BigInt("0x52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3"),
+	Gx: BigInt("0x216936d3cd6e53fec0a4e231fdd6dc5c692cc7609525a7b2c9562d608f25d51a"),
+	Gy: BigInt("0x6666666666666666666666666666666666666666666666666666666666666658")
+}))();
+function ed25519_pow_2_252_3(x) {
+	const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
+	const P = ed25519_CURVE_p;
+	const b2 = x * x % P * x % P;
+	const b5 = pow2(pow2(b2, _2n, P) * b2 % P, _1n, P) * x % P;
+	const b10 = pow2(b5, _5n, P) * b5 % P;
+	const b20 = pow2(b10, _10n, P) * b10 % P;
+	const b40 = pow2(b20, _20n, P) * b20 % P;
+	const b80 = pow2(b40, _40n, P) * b40 % P;
+	return {
+		pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n, P) * x % P,
+		b2
+	};
+}
+function adjustScalarBytes(bytes) {
+	bytes[0] &= 248;
+	bytes[31] &= 127;
+	bytes[31] |= 64;
+	return bytes;
+}
+var ED25519_SQRT_M1 = /* @__PURE__ */ BigInt("19681161376707505956807079304988542015446066515923890162744021073123829784752");
+function uvRatio(u, v) {
+	const P = ed25519_CURVE_p;
+	const v3 = mod(v * v * v, P);
+	const pow = ed25519_pow_2_252_3(u * mod(v3 * v3 * v, P)).pow_p_5_8;
+	let x = mod(u * v3 * pow, P);
+	const vx2 = mod(v * x * x, P);
+	const root1 = x;
+	const root2 = mod(x * ED25519_SQRT_M1, P);
+	const useRoot1 = vx2 === u;
+	const useRoot2 = vx2 === mod(-u, P);
+	const noRoot = vx2 === mod(-u * ED25519_SQRT_M1, P);
+	if (useRoot1) x = root1;
+	if (useRoot2 || noRoot) x = root2;
+	if (isNegativeLE(x, P)) x = mod(-x, P);
+	return {
+		isValid: useRoot1 || useRoot2,
+		value: x
+	};
+}
+var ed25519_Point = /* @__PURE__ */ edwards(ed25519_CURVE, { uvRatio });
+var Fp = /* @__PURE__ */ (() => ed25519_Point.Fp)();
+function toMontgomery(point) {
+	const { y } = point;
+	return Fp.toBytes(Fp.div(_1n + y, _1n - y));
+}
+function toMontgomerySecret(secretKey) {
+	const size = ed25519_Point.Fp.BYTES;
+	abytes$1(secretKey, size);
+	return adjustScalarBytes(sha512(secretKey.subarray(0, size))).subarray(0, size);
+}
+function ed(opts) {
+	return eddsa(ed25519_Point, sha512, Object.assign({
+		adjustScalarBytes,
+		toMontgomery,
+		toMontgomerySecret,
+		zip215: true
+	}, opts));
+}
+/**
+* ed25519 curve with EdDSA signatures.
+* Seeded `keygen(seed)` / `utils.randomSecretKey(seed)` reuse the provided
+* 32-byte seed buffer instead of copying it.
+* @example
+* Generate one Ed25519 keypair, sign a message, and verify it.
+*
+* ```js
+* import { ed25519 } from '@noble/curves/ed25519.js';
+* const { secretKey, publicKey } = ed25519.keygen();
+* // const publicKey = ed25519.getPublicKey(secretKey);
+* const msg = new TextEncoder().encode('hello noble');
+* const sig = ed25519.sign(msg, secretKey);
+* const isValid = ed25519.verify(sig, msg, publicKey); // ZIP215
+* // RFC8032 / FIPS 186-5
+* const isValid2 = ed25519.verify(sig, msg, publicKey, { zip215: false });
+* ```
+*/
+var ed25519 = /* @__PURE__ */ ed({});
+// src/verify/ed25519.ts
+/**
+* Ed25519 by the one rule: S < L, neither A nor R of small order, A canonically encoded, and R = encode([S]B − [k]A) byte
+* for byte. The twin of `aver.keys.algorithms`.
+*
+* The platform's Ed25519 is some thirty times as fast as JavaScript, but answers later and accepts points of small order.
+* So this module checks the encodings itself and asks the platform for the equation. `prefetch` asks about many signatures
+* at once; `verify` then answers at once, and computes with noble's points what nobody asked for.
+*
+* `checkPlatform` gives known cases to the platform. If one answer is wrong, or it has no Ed25519, noble computes all.
+*/
+var SIGNATURE = /^[0-9a-f]{128}$/;
+var PUBLIC = /^[0-9a-f]{64}$/;
+var P = 2n ** 255n - 19n;
+var L = 2n ** 252n + 27742317777372353535851937790883648493n;
+/** The encodings of points of small order, without the bit of the sign. The last two are not canonical. */
+var SMALL_ORDER = /* @__PURE__ */ new Set([
+	"0000000000000000000000000000000000000000000000000000000000000000",
+	"0100000000000000000000000000000000000000000000000000000000000000",
+	"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+	"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+	"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"
+]);
+/** Answers that are kept. A slice of a chain has far fewer records. */
+var ANSWERS_KEPT = 2e4;
+/** Imported public keys that are kept. A chain has a handful of signers. */
+var KEYS_KEPT = 64;
+/** Whether it has the form of a signature. Checks no key. */
+function isSignatureHex(signature) {
+	return SIGNATURE.test(signature);
+}
+function readLittleEndian(bytes) {
+	let value = 0n;
+	for (let at = bytes.length - 1; at >= 0; at--) value = value << 8n | BigInt(bytes[at]);
+	return value;
+}
+function withoutSign(bytes) {
+	const copy = Uint8Array.from(bytes);
+	copy[31] = copy[31] & 127;
+	return copy;
+}
+/** Whether the encodings are those that the rule allows; the equation is not checked. */
+function hasGoodForm(publicHex, signature) {
+	if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
+	const key = withoutSign(fromHex(publicHex));
+	const point = withoutSign(fromHex(signature.slice(0, 64)));
+	if (SMALL_ORDER.has(toHex(key)) || SMALL_ORDER.has(toHex(point))) return false;
+	return readLittleEndian(key) < P && readLittleEndian(fromHex(signature.slice(64))) < L;
+}
+/** The equation, computed with noble's points: R = encode([S]B − [k]A). */
+function holdsByPoints(publicHex, message, signature) {
+	if (!hasGoodForm(publicHex, signature)) return false;
+	const point = ed25519.Point;
+	try {
+		const key = point.fromHex(publicHex, true);
+		const first = fromHex(signature.slice(0, 64));
+		const hashed = new Uint8Array(64 + message.length);
+		hashed.set(first);
+		hashed.set(fromHex(publicHex), 32);
+		hashed.set(message, 64);
+		const k = readLittleEndian(sha512(hashed)) % L;
+		const s = readLittleEndian(fromHex(signature.slice(64)));
+		const left = s === 0n ? point.ZERO : point.BASE.multiplyUnsafe(s);
+		const right = k === 0n ? point.ZERO : key.multiplyUnsafe(k);
+		return toHex(left.subtract(right).toBytes()) === signature.slice(0, 64);
+	} catch {
+		return false;
+	}
+}
+/** Verifies Ed25519 signatures, by the platform where it can be trusted to. */
+var Ed25519 = class {
+	isPlatformGood = false;
+	answers = /* @__PURE__ */ new Map();
+	keys = /* @__PURE__ */ new Map();
+	/** Give the known cases to the platform. Returns whether it is used from now on. */
+	async checkPlatform(cases) {
+		this.isPlatformGood = false;
+		if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
+		for (const { public: key, message, signature, valid } of cases) if ((hasGoodForm(key, signature) && await this.askPlatform(key, encoder.encode(message), signature)) !== valid) return false;
+		this.isPlatformGood = cases.length > 0;
+		return this.isPlatformGood;
+	}
+	get usesPlatform() {
+		return this.isPlatformGood;
+	}
+	/** Ask the platform about these signatures, all at once, and keep the answers for `verify`. */
+	async prefetch(questions) {
+		if (!this.isPlatformGood) return;
+		if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+		const waiting = [];
+		for (const { publicHex, message, signature } of questions) {
+			const name = publicHex + signature + message;
+			if (this.answers.has(name) || !hasGoodForm(publicHex, signature)) continue;
+			waiting.push(this.askPlatform(publicHex, encoder.encode(message), signature).then((isValid) => {
+				this.answers.set(name, isValid);
+			}));
+		}
+		await Promise.all(waiting);
+	}
+	/** Whether a signature is valid under the rule. */
+	verify(publicHex, message, signature) {
+		if (typeof message === "string") {
+			const known = this.answers.get(publicHex + signature + message);
+			if (known !== void 0) return known;
+		}
+		return holdsByPoints(publicHex, typeof message === "string" ? encoder.encode(message) : message, signature);
+	}
+	async askPlatform(publicHex, message, signature) {
+		try {
+			if (this.keys.size > KEYS_KEPT) this.keys.clear();
+			let key = this.keys.get(publicHex);
+			if (key === void 0) {
+				key = crypto.subtle.importKey("raw", fromHex(publicHex), "Ed25519", false, ["verify"]);
+				this.keys.set(publicHex, key);
+			}
+			return await crypto.subtle.verify("Ed25519", await key, fromHex(signature), message);
+		} catch {
+			return false;
+		}
+	}
+};
+var SECTIONS = [
+	"trigger",
+	"context",
+	"reasoning",
+	"authority",
+	"execution",
+	"outcome"
+];
+var TYPES = [
+	"agent",
+	"tool",
+	"system",
+	"kill",
+	"workflow",
+	"chat",
+	"vault",
+	"auth"
+];
+var TRIGGER_TYPES = [
+	"user_request",
+	"scheduled",
+	"system",
+	"agent"
+];
+var AUTHORITY_TYPES = [
+	"autonomous",
+	"human_approved",
+	"policy",
+	"escalated",
+	"unknown"
+];
+var STATUSES = [
+	"pending",
+	"success",
+	"failure",
+	"partial",
+	"blocked"
+];
+var SCORE_MIN = 1e-4;
+var UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
+var TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?\+00:00$/;
+var text$2 = (value) => typeof value === "string" ? null : "must be a string";
+var textOrNull = (value) => value === null || typeof value === "string" ? null : "must be a string or null";
+var object = (value) => isObject(value) ? null : "must be an object";
+var flag = (value) => typeof value === "boolean" ? null : "must be a boolean";
+var anything = () => null;
+var textList = (value) => !Array.isArray(value) ? "must be an array" : value.every((item) => typeof item === "string") ? null : "must be an array of strings";
+var objectList = (value) => !Array.isArray(value) ? "must be an array" : value.every(isObject) ? null : "must be an array of objects";
+var count = (value) => !isInteger(value) ? "must be an integer" : value.text.startsWith("-") && value.text !== "-0" ? "may not be negative" : null;
+var score = (value) => {
+	if (!(value instanceof JsonNumber)) return "must be a number";
+	return value.value >= 0 && value.value <= 1 ? null : "lies outside 0.0 to 1.0";
+};
+var uuid = (value) => text$2(value) ?? (UUID.test(value) ? null : "is not a UUID in lower case with hyphens");
+var uuidOrNull = (value) => value === null ? null : uuid(value);
+var hashOrNull = (value) => textOrNull(value) ?? (value === null || HEX64.test(value) ? null : "is not 64 lower-case hex digits");
+var timestamp = (value) => {
+	if (typeof value !== "string") return "must be a string";
+	if (!CPS_TIMESTAMP.test(value)) return "is not ISO 8601 in UTC with +00:00";
+	return isCalendarTime(value) ? null : "is not a date that exists";
+};
+var oneOf = (allowed) => (value) => text$2(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
+var TOP_LEVEL = {
+	id: uuid,
+	type: oneOf(TYPES),
+	domain: text$2,
+	parent_id: uuidOrNull,
+	sequence: count,
+	previous_hash: hashOrNull,
+	spec_version: oneOf(["1.0"]),
+	...Object.fromEntries(SECTIONS.map((name) => [name, object]))
+};
+var SECTION_RULES = {
+	trigger: {
+		type: oneOf(TRIGGER_TYPES),
+		source: text$2,
+		timestamp,
+		request: text$2,
+		correlation_id: textOrNull,
+		user_id: textOrNull
+	},
+	context: {
+		agent_id: text$2,
+		session_id: textOrNull,
+		environment: object
+	},
+	reasoning: {
+		analysis: text$2,
+		options: objectList,
+		options_considered: textList,
+		selected_option: text$2,
+		reasoning: text$2,
+		confidence: score,
+		model: textOrNull,
+		prompt_hash: hashOrNull
+	},
+	authority: {
+		type: oneOf(AUTHORITY_TYPES),
+		approver: textOrNull,
+		policy_reference: textOrNull,
+		chain: objectList,
+		escalation_reason: textOrNull
+	},
+	execution: {
+		tool_calls: objectList,
+		duration_ms: count,
+		resources_used: object
+	},
+	outcome: {
+		status: oneOf(STATUSES),
+		result: anything,
+		summary: text$2,
+		error: textOrNull,
+		side_effects: textList,
+		metrics: object
+	}
+};
+var OPTION = {
+	id: text$2,
+	description: text$2,
+	pros: textList,
+	cons: textList,
+	estimated_impact: object,
+	feasibility: score,
+	risks: textList,
+	selected: flag,
+	rejection_reason: text$2
+};
+var TOOL_CALL = {
+	tool: text$2,
+	arguments: object,
+	result: anything,
+	success: flag,
+	duration_ms: count,
+	error: textOrNull
+};
+/** The section keys of CPS. */
+var CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
+/**
+* The first key or value that CPS itself does not allow; null if there is none. Without `complete`, keys may be missing,
+* and options and tool calls are not examined.
+*/
+function findCpsProblem(content, { complete }) {
+	const parts = [[
+		"",
+		content,
+		TOP_LEVEL
+	]];
+	for (const [name, rules] of Object.entries(SECTION_RULES)) parts.push([
+		`${name}.`,
+		content.get(name),
+		rules
+	]);
+	const reasoning = content.get("reasoning");
+	if (complete) {
+		const lists = [[
+			"reasoning.options",
+			reasoning.get("options"),
+			OPTION
+		], [
+			"execution.tool_calls",
+			content.get("execution").get("tool_calls"),
+			TOOL_CALL
+		]];
+		for (const [field, items, rules] of lists) if (Array.isArray(items) && items.every(isObject)) items.forEach((item, at) => parts.push([
+			`${field}[${at}].`,
+			item,
+			rules
+		]));
+	}
+	for (const [prefix, part, rules] of parts) for (const [key, rule] of Object.entries(rules)) {
+		const value = part.get(key);
+		if (value === void 0) {
+			if (complete) return `${prefix}${key} is missing`;
+		} else {
+			const problem = rule(value);
+			if (problem !== null) return `${prefix}${key} ${problem}`;
+		}
+	}
+	return complete ? findSelectionProblem(reasoning) : null;
+}
+function findSelectionProblem(reasoning) {
+	const options = reasoning.get("options");
+	const chosen = options.filter((option) => option.get("selected"));
+	if (chosen.length > 1) return "reasoning.options: more than one option is marked as selected";
+	const selected = reasoning.get("selected_option");
+	if (options.length && selected) {
+		const named = options.filter((option) => selected === option.get("id") || selected === option.get("description"));
+		if (!named.length) return "reasoning.selected_option is none of the options";
+		if (chosen.length && !named.includes(chosen[0])) return "reasoning.selected_option is not the option marked as selected";
+	}
+	return null;
+}
+function hasExactly$1(part, rules) {
+	const names = Object.keys(rules);
+	return part.size === names.length && names.every((name) => part.has(name));
+}
+function followsRules(part, rules) {
+	return hasExactly$1(part, rules) && Object.entries(rules).every(([name, rule]) => rule(part.get(name)) === null);
+}
+function isPlainScore(value) {
+	return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
+}
+/** Whether a capsule follows all rules by which Aver writes one. False means only that one must look closer. */
+function isPlainlyValid(content) {
+	if (!isObject(content) || !followsRules(content, TOP_LEVEL)) return false;
+	const sections = SECTIONS.map((name) => content.get(name));
+	const [trigger, , reasoning, , execution] = sections;
+	for (const [at, name] of SECTIONS.entries()) if (!followsRules(sections[at], SECTION_RULES[name])) return false;
+	const time = trigger.get("timestamp");
+	const sequence = content.get("sequence").value;
+	const calls = execution.get("tool_calls");
+	return sequence === 0 === (content.get("previous_hash") === null) && TIMESTAMP.test(time) && !time.endsWith(".000000+00:00") && isPlainScore(reasoning.get("confidence")) && calls.every((call) => followsRules(call, TOOL_CALL)) && arePlainOptions(reasoning);
+}
+function arePlainOptions(reasoning) {
+	const options = reasoning.get("options");
+	const considered = reasoning.get("options_considered");
+	const selected = reasoning.get("selected_option");
+	if (options.length !== considered.length) return false;
+	if (!options.length) return true;
+	let chosen = 0;
+	let isNamed = selected === "";
+	for (const [at, option] of options.entries()) {
+		if (!followsRules(option, OPTION) || option.get("description") !== considered[at]) return false;
+		const isSelected = option.get("selected") === true;
+		if (!isPlainScore(option.get("feasibility"))) return false;
+		if (!isSelected && strip(option.get("rejection_reason")) === "") return false;
+		if (selected === option.get("id") || selected === option.get("description")) isNamed = true;
+		else if (selected !== "" && isSelected) return false;
+		if (isSelected) chosen++;
+	}
+	return chosen <= 1 && isNamed;
+}
+// src/verify/record.ts
+/** Read the signed text of one record: whether it is a capsule, whether it is canonical, and its profile. */
+var SCALARS = [
+	"id",
+	"type",
+	"domain",
+	"sequence",
+	"previous_hash",
+	"parent_id"
+];
+/** Read a record. Raises `Unreadable` if its text is not a capsule. */
+function readRecord(sealed) {
+	const content = sealed.value;
+	let isCanonical;
+	try {
+		isCanonical = canonicalJson(content) === sealed.canonical;
+	} catch (error) {
+		if (!(error instanceof NotCanonical)) throw error;
+		isCanonical = false;
+	}
+	if (isPlainlyValid(content) && isPlace(content.get("sequence"))) return {
+		content,
+		isCanonical,
+		isValid: true
+	};
+	const capsule = checkShape(content);
+	const reasoning = capsule.get("reasoning");
+	const options = reasoning.get("options");
+	const scores = [reasoning.get("confidence"), ...Array.isArray(options) ? options.map((option) => isObject(option) ? option.get("feasibility") : void 0) : []];
+	return {
+		content: capsule,
+		isCanonical: isCanonical && !scores.some(isInteger),
+		isValid: false
+	};
+}
+function checkShape(content) {
+	if (!isObject(content)) throw new Unreadable("a capsule must be a JSON object");
+	for (const name of [...SCALARS, ...SECTIONS]) if (!content.has(name)) throw new Unreadable(`the key '${name}' is missing`);
+	for (const name of SECTIONS) if (!isObject(content.get(name))) throw new Unreadable(`${name} must be an object`);
+	const isText = (name) => typeof content.get(name) === "string";
+	const isTextOrNull = (name) => content.get(name) === null || isText(name);
+	if (isText("id") && isText("type") && isText("domain") && isPlace(content.get("sequence")) && isTextOrNull("previous_hash") && isTextOrNull("parent_id")) return content;
+	throw new Unreadable("id, type, domain, parent_id, sequence or previous_hash is not of its type");
+}
+var AGENT_CAPSULE_KEYS = {
+	trigger: [
+		"type",
+		"source",
+		"request"
+	],
+	context: [
+		"agent_id",
+		"session_id",
+		"environment"
+	],
+	reasoning: [
+		"analysis",
+		"reasoning",
+		"model"
+	],
+	authority: ["type"],
+	execution: [
+		"tool_calls",
+		"duration_ms",
+		"resources_used"
+	],
+	outcome: [
+		"status",
+		"summary",
+		"side_effects"
+	]
+};
+/** The specification that has these section keys, and the first thing that is not valid by CPS, or "". */
+function examineProfile(content) {
+	if (!content.has("spec_version")) {
+		const complete = new Map(content).set("spec_version", "1.0");
+		const found = isPlainlyValid(complete) ? {
+			profile: "cps",
+			problem: ""
+		} : examineProfile(complete);
+		return {
+			profile: `${found.profile} without spec_version`,
+			problem: found.problem
+		};
+	}
+	const section = (name) => content.get(name);
+	const hasAll = (keys) => Object.entries(keys).every(([name, list]) => list.every((key) => section(name).has(key)));
+	let profile = "other";
+	if (hasAll(CPS_KEYS) && Object.entries(CPS_KEYS).every(([name, list]) => section(name).size === list.length)) profile = "cps";
+	else if (hasAll(AGENT_CAPSULE_KEYS) && !section("trigger").has("timestamp") && !section("reasoning").has("options")) profile = "agent-capsule";
+	return {
+		profile,
+		problem: findCpsProblem(content, { complete: profile !== "agent-capsule" }) ?? ""
+	};
+}
+// src/verify/chain.ts
+/**
+* Judge the records of a chain, one at a time. The twin of `aver.verdict.chain`.
+*
+* For each record, the judge reports the first of these rules that is broken, and goes on with the next record:
+*
+*     1. the text is one JSON object with a capsule's keys           SCHEMA_INVALID, DUPLICATE_KEY
+*     2. it has the stored hash                                      HASH_MISMATCH
+*     3. the stored hash was signed by the key it names              SIG_MISSING, SIG_INVALID (UNKNOWN_SIGNER: unchecked)
+*     4. the seal's copies match the values inside the hash          SEAL_MISMATCH
+*     5. the sequence number is the next one                         SEQUENCE_GAP
+*     6. the link is the hash of the record before                   CHAIN_BREAK, GENESIS_INVALID
+*     7. the first record names this chain                           CHAIN_IDENTITY
+*     8. the key was made for this, and was still valid              KEY_MISMATCH, KEY_RETIRED
+*
+* Rule 9 of the Python judge compares the columns of a store, which no file has.
+*/
+function roleOf(rules, key) {
+	return rules.ring.roleOf(key) ?? rules.roles.get(key.ed25519) ?? null;
+}
+/** The rules with nothing but keys. */
+function plainRules(ring, ed25519, more = {}) {
+	return {
+		ring,
+		ed25519,
+		level: "signature",
+		requirePq: false,
+		retired: /* @__PURE__ */ new Map(),
+		roles: /* @__PURE__ */ new Map(),
+		recorded: null,
+		began: /* @__PURE__ */ new Map(),
+		...more
+	};
+}
+/** Records that cannot be read, or have not their hash, after which a verifier of a file reads no further. */
+var UNREADABLE_MAX = 1e3;
+var REST_UNREAD = `more than ${UNREADABLE_MAX} records cannot be read or have not their hash; the rest was not read`;
+/** Longest text of a finding. It may quote a record, which must not flood the report. */
+var WORDS_MAX = 400;
+/** Shorten a text that may quote a record, and escape its unprintable characters. */
+function makePrintable(words) {
+	const short = words.length > WORDS_MAX ? `${cutText(words, WORDS_MAX)} …` : words;
+	if (isPrintable(short)) return short;
+	return [...short].map((one) => isPrintable(one) ? one : `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`).join("");
+}
+/** Judges the records of one chain, or of a part of it, in order. */
+var ChainJudge = class {
+	tally = new Tally();
+	rules;
+	chain;
+	source;
+	identity;
+	needsBlock;
+	beforeFirst;
+	fallback;
+	expected;
+	previous;
+	isFirst = true;
+	unreadableCount = 0;
+	validCount = 0;
+	counts = {
+		content: 0,
+		signature: 0,
+		links: 0,
+		keys: 0
+	};
+	verified = null;
+	constructor(rules, options = {}) {
+		const { chain = null, start = 0, previous = null, identity = {}, source = null, needsBlock = false } = options;
+		this.rules = rules;
+		this.chain = chain;
+		this.source = source;
+		this.identity = identity;
+		this.needsBlock = needsBlock;
+		this.expected = start === null ? null : BigInt(start);
+		this.beforeFirst = start === null;
+		this.previous = previous;
+		this.fallback = rules.ring.isClosed ? rules.ring.keys : [];
+	}
+	/** The signatures that judging this record will ask about. */
+	static *questions(rules, record) {
+		if (rules.level !== "signature" || !record.signature) return;
+		const known = rules.ring.lookup(record.signed_by);
+		for (const key of known.length ? known : rules.ring.isClosed ? rules.ring.keys : []) yield {
+			publicHex: key.ed25519,
+			message: record.hash,
+			signature: record.signature
+		};
+	}
+	/** Judge the next record. Returns its content if it could be read. */
+	judge(record) {
+		this.tally.records++;
+		let sequence = this.expected;
+		let content = null;
+		try {
+			const reading = readRecord(record);
+			content = reading.content;
+			if (this.expected === null) sequence = this.expected = BigInt(content.get("sequence").text);
+			if (!reading.isCanonical) this.add("canonical", "warning", "NOT_CANONICAL", "signed bytes are not in canonical form", sequence);
+			const problem = this.findProblem(record, content);
+			if (problem !== null) {
+				if (problem[1] === "HASH_MISMATCH") this.unreadableCount++;
+				this.add(problem[0], "failed", problem[1], problem[2], sequence);
+			} else if (reading.isValid) this.validCount++;
+			else {
+				const { profile, problem: invalid } = examineProfile(content);
+				this.tally.profiles.set(profile, (this.tally.profiles.get(profile) ?? 0) + 1);
+				if (invalid) this.add("profile", "warning", "NOT_VALID_CPS", `not valid by CPS: ${invalid}`, sequence);
+			}
+		} catch (error) {
+			this.unreadableCount++;
+			if (error instanceof DuplicateKey) this.add("canonical", "failed", "DUPLICATE_KEY", error.message, sequence);
+			else if (error instanceof Unreadable) this.add("schema", "failed", "SCHEMA_INVALID", error.message, sequence);
+			else {
+				this.add("schema", "failed", "SCHEMA_INVALID", `the record cannot be judged (${error.name})`, sequence);
+				content = null;
+			}
+		}
+		this.isFirst = false;
+		this.previous = record.hash;
+		this.expected = sequence === null ? null : sequence + 1n;
+		return content;
+	}
+	/** The key that signed the record judged last, if its signature is valid. */
+	get signer() {
+		return this.verified;
+	}
+	/** How many records could not be read, or have not their hash. */
+	get unreadableRecords() {
+		return this.unreadableCount;
+	}
+	/** Report that the next record is there and cannot be read. */
+	unreadable(error, where = "") {
+		this.tally.records++;
+		this.unreadableCount++;
+		const check = error.code === "DUPLICATE_KEY" ? "canonical" : "schema";
+		this.add(check, "failed", error.code, where + error.message, this.expected);
+		this.expected = this.expected === null ? null : this.expected + 1n;
+		this.previous = null;
+		this.isFirst = false;
+	}
+	/** Whether so many records cannot be read that the caller must stop. Then a finding says so, in their place. */
+	stopsReading() {
+		if (this.unreadableCount <= 1e3) return false;
+		this.add("schema", "failed", "NOT_READ", REST_UNREAD, this.expected);
+		return true;
+	}
+	/** Return the tally with the number of records on which each check was carried out. */
+	finish() {
+		const { tally, counts, rules } = this;
+		const times = tally.records;
+		if (times) {
+			tally.countDone("schema", times);
+			tally.countDone("canonical", times);
+			if (times === 1 && this.beforeFirst) {
+				counts.links = 0;
+				tally.skip("links", "a record on its own: its neighbours are not here", { matters: false });
+			}
+			for (const [check, count] of Object.entries(counts)) if (count) tally.countDone(check, count);
+			if (this.validCount) tally.profiles.set("cps", (tally.profiles.get("cps") ?? 0) + this.validCount);
+		}
+		if (rules.level === "structural") tally.skip("content", "structural level: stored hashes were trusted", { matters: true });
+		if (rules.level !== "signature") tally.skip("signature", `${rules.level} level: signatures were not checked`, { matters: true });
+		return tally;
+	}
+	/** The first rule from 2 to 8 that the record breaks. */
+	findProblem(record, content) {
+		const { counts, rules } = this;
+		if (rules.level !== "structural") {
+			counts.content++;
+			if (record.computedHash !== record.hash) return [
+				"content",
+				"HASH_MISMATCH",
+				"the content does not have the stored hash"
+			];
+		}
+		if (rules.level === "signature") {
+			const problem = this.signatureProblem(record);
+			if (problem !== null) return problem;
+		}
+		const environment = content.get("context").get("environment");
+		const found = isObject(environment) ? environment.get("aver") : void 0;
+		const block = isObject(found) ? found : null;
+		if (block === null) {
+			if (this.needsBlock) return [
+				"identity",
+				"CHAIN_IDENTITY",
+				"not sealed by a ledger: it lacks the block that appending adds"
+			];
+		} else if (this.needsBlock && !(block.has("at") && block.has("by") && block.has("kind"))) return [
+			"identity",
+			"CHAIN_IDENTITY",
+			"not sealed by a ledger: its block lacks what appending adds"
+		];
+		else if (block.has("at") && block.get("at") !== record.signed_at) return [
+			"signature",
+			"SEAL_MISMATCH",
+			`signed_at says ${record.signed_at}, the record another time`
+		];
+		else if (block.has("by") && block.get("by") !== record.signed_by) return [
+			"signature",
+			"SEAL_MISMATCH",
+			`signed_by says ${record.signed_by}, the record another signer`
+		];
+		counts.links++;
+		let problem = this.placeProblem(content);
+		if (problem === null && this.isFirst) problem = this.identityProblem(content, block);
+		if (problem === null && this.verified !== null) {
+			counts.keys++;
+			problem = this.keyProblem(record, this.verified, content, block);
+		}
+		return problem;
+	}
+	/** Rule 3. Stores the key that verified: `signed_by` is only a hint which key to try. */
+	signatureProblem(record) {
+		const { ring, ed25519, requirePq } = this.rules;
+		this.verified = null;
+		this.counts.signature++;
+		if (!record.signature) return [
+			"signature",
+			"SIG_MISSING",
+			"the record is not signed"
+		];
+		const known = ring.lookup(record.signed_by);
+		for (const key of known.length ? known : this.fallback) {
+			if (!ed25519.verify(key.ed25519, record.hash, record.signature)) continue;
+			this.verified = key;
+			if (!known.length) {
+				const note = `signer '${record.signed_by}' is the known key ${key.fingerprint}`;
+				this.tally.notes.set("signature", makePrintable(note));
+			}
+			const isPqSigner = key.mlDsa !== "" || roleOf(this.rules, key)?.algorithm === "ed25519+ml-dsa-65";
+			return record.signature_pq || isPqSigner || requirePq ? this.pqProblem(record, key, isPqSigner) : null;
+		}
+		if (known.length) return [
+			"signature",
+			"SIG_INVALID",
+			`the signature is not ${record.signed_by}'s over this hash`
+		];
+		if (ring.isClosed) return [
+			"signature",
+			"SIG_INVALID",
+			"the signature is not by any of the given keys"
+		];
+		if (!isSignatureHex(record.signature)) return [
+			"signature",
+			"SIG_INVALID",
+			"the signature is not one that any key can have made"
+		];
+		this.counts.signature--;
+		const words = `the key of signer ${record.signed_by || "unnamed"} is not known here`;
+		this.add("signature", "not_checked", "UNKNOWN_SIGNER", words, this.expected);
+		return this.pqProblem(record, null, false);
+	}
+	/** The second half of rule 3: the ML-DSA-65 signature, by the key whose Ed25519 signature is valid. */
+	pqProblem(record, signer, isPqSigner) {
+		const name = record.signed_by || "the signer";
+		const { requirePq } = this.rules;
+		if (!record.signature_pq) {
+			const words = "there is no post-quantum signature";
+			if (requirePq) return [
+				"signature_pq",
+				"SIG_MISSING",
+				`${words}, and one is required`
+			];
+			if (signer !== null && isPqSigner) {
+				const more = `${words}, though ${name} signs with ML-DSA-65 too: it may have been stripped`;
+				this.add("signature_pq", "warning", "SIG_MISSING", more, this.expected);
+			}
+		} else if (signer !== null && signer.mlDsa) {
+			if (!verifyMlDsa(signer.mlDsa, encoder.encode(record.hash), record.signature_pq)) return [
+				"signature_pq",
+				"SIG_INVALID",
+				`the ML-DSA-65 signature is not ${name}'s over this hash`
+			];
+			this.tally.countDone("signature_pq");
+		} else if (requirePq) return [
+			"signature_pq",
+			"SIG_INVALID",
+			`no ML-DSA-65 key of ${name} is known`
+		];
+		else if (!isMlDsaSignatureHex(record.signature_pq)) return [
+			"signature_pq",
+			"SIG_INVALID",
+			"the ML-DSA-65 signature is not one that any key can have made"
+		];
+		else this.add("signature_pq", "not_checked", "UNKNOWN_SIGNER", `no ML-DSA-65 key of ${name} is known here`, this.expected);
+		return null;
+	}
+	placeProblem(content) {
+		const sequence = BigInt(content.get("sequence").text);
+		const link = content.get("previous_hash");
+		if (sequence !== this.expected) return [
+			"links",
+			"SEQUENCE_GAP",
+			`expected sequence ${this.expected}, the record says ${sequence}`
+		];
+		if (sequence === 0n) {
+			this.tally.countDone("genesis");
+			if (link !== null) return [
+				"genesis",
+				"GENESIS_INVALID",
+				"the first record points at a predecessor"
+			];
+		} else if (link === null) return [
+			"genesis",
+			"GENESIS_INVALID",
+			`record ${sequence} claims to be the first`
+		];
+		else if (this.previous === null) this.tally.skip("links", `the record before sequence ${sequence} is not here`, { matters: false });
+		else if (link !== this.previous) return [
+			"links",
+			"CHAIN_BREAK",
+			"previous_hash is not the hash of the record before"
+		];
+		return null;
+	}
+	identityProblem(content, block) {
+		const names = Object.entries(this.identity);
+		if (BigInt(content.get("sequence").text) !== 0n || !names.length) return null;
+		const named = block?.get("chain");
+		if (!isObject(named)) {
+			if (this.needsBlock) return [
+				"identity",
+				"CHAIN_IDENTITY",
+				"the first record does not say which chain it begins"
+			];
+			this.tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
+			return null;
+		}
+		this.tally.countDone("identity");
+		for (const [key, value] of names) if (named.get(key) !== value) return [
+			"identity",
+			"CHAIN_IDENTITY",
+			`stored as ${key} '${value}', but says it is another`
+		];
+		return null;
+	}
+	keyProblem(record, verified, content, block) {
+		const { rules } = this;
+		const key = verified.ed25519;
+		const signer = verified.fingerprint;
+		const name = this.identity["name"] ?? this.chain;
+		const sequence = BigInt(content.get("sequence").text);
+		const began = rules.began.get(key);
+		let isRecorded = rules.recorded === null || rules.recorded.has(key);
+		if (began !== void 0 && name !== null && sequence < BigInt(began.get(name) ?? 0)) isRecorded = false;
+		if (!isRecorded && !this.tally.unrecorded.has(key)) this.tally.unrecorded.set(key, place(this.chain, this.expected, this.source));
+		const role = roleOf(rules, verified);
+		if (role !== null && (!role.maySeal || name === null || RESERVED_CHAINS.has(name))) {
+			const problem = findMisuse(role, verified, content, name ?? content.get("domain"));
+			if (problem !== null) return [
+				"keys",
+				"KEY_MISMATCH",
+				`${signer} is a key of ${role}: ${problem}`
+			];
+		}
+		const retirement = rules.retired.get(key);
+		if (retirement === void 0) return null;
+		if (retirement.limits !== null && name !== null) {
+			const limit = retirement.limits.get(name) ?? 0;
+			return sequence >= BigInt(limit) ? [
+				"keys",
+				"KEY_RETIRED",
+				`${signer} was retired when this chain had ${limit} records`
+			] : null;
+		}
+		const at = block?.has("at") ? block.get("at") : record.signed_at;
+		if (retirement.retiredAt && !(typeof at === "string" && at <= retirement.retiredAt)) return [
+			"keys",
+			"KEY_RETIRED",
+			`${signer} was retired at ${retirement.retiredAt}`
+		];
+		const words = `how far the retired key ${signer} was good is not recorded here; only times were compared`;
+		this.tally.skip("keys", words, { matters: true });
+		return null;
+	}
+	add(check, status, code, words, sequence) {
+		this.tally.add({
+			check,
+			status,
+			code,
+			words: makePrintable(words),
+			place: place(this.chain, sequence, this.source)
+		});
+	}
+};
+/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
+async function prepareRecords(rules, records) {
+	const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+	for (const record of records) record.computedHash;
+	await asked;
+}
+/** The reason why a key with this role must not have sealed a record of this chain; null if it may. */
+function findMisuse(role, key, content, chain) {
+	if (!RESERVED_CHAINS.has(chain)) return role.maySeal ? null : "it must not seal records";
+	if (role.mayAttest) return null;
+	if (chain === "keys" && role.maySeal && describesKey(content, role, key)) return null;
+	return `only the ledger's key seals the chain ${chain}`;
+}
+/** Whether a record is about the use of this very key, or about an earlier key of the same identity. */
+function describesKey(content, role, key) {
+	const result = content.get("outcome").get("result");
+	const kind = readKind(content);
+	if (![
+		"key.create",
+		"key.rotate",
+		"key.retire"
+	].includes(kind) || !isObject(result)) return false;
+	return (result.get("public_key") === key.ed25519 || kind !== "key.create") && equalJson(result.get("identity"), role.identity) && equalJson(result.get("purpose"), role.purpose);
+}
+// src/verify/examiner.ts
+/**
+* Examiners: checks of one kind of record, beyond the seals. The twin of `aver.verdict.examiner`.
+*
+* The page makes the checks of approvals and of runs. Decisions of the gate and acts of the gateway are judged by
+* `aver verify` alone, which has the rules, the readers of commands and the policy language. Where a thing holds such
+* records, these checks are not made here, and the verdict is at most qualified.
+*/
+/** By domain, the checks that a verdict owes to chains of it. */
+var EXAMINED_DOMAINS = /* @__PURE__ */ new Map([
+	["gate", ["decisions"]],
+	["approvals", ["approvals"]],
+	["approvers", ["approvals"]],
+	["actions", RUN_CHECKS],
+	["gateway", ACT_CHECKS],
+	["delegations", ["delegation"]]
+]);
+/** The checks that only `aver verify` makes, by domain. */
+var PYTHON_ALONE = /* @__PURE__ */ new Map([
+	["gate", ["decisions", "changes"]],
+	["gateway", ACT_CHECKS],
+	["delegations", ["delegation"]],
+	["protocol", ["protocol"]]
+]);
+var PYTHON_WORDS = "a page cannot make this check; run: aver verify";
+function selectChains(examination, ...domains) {
+	return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
+}
+/** Add the examiners' findings to `tally`; a check that cannot be made is added as not checked. */
+async function examine$1(examiners, examination, tally) {
+	for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
+	for (const examiner of examiners) {
+		const chains = selectChains(examination, ...examiner.domains);
+		if (!chains.length) continue;
+		const { reader } = examination;
+		reader.leftOut = null;
+		try {
+			await guard(tally, examiner.checks[0], place(chains[0].name), async () => {
+				tally.merge(await examiner.examine(examination));
+			});
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			for (const check of examiner.checks) tally.skip(check, `the records cannot be read: ${error.message}`, { matters: true });
+		}
+		if (reader.leftOut !== null) for (const check of examiner.checks) tally.skip(check, "records that do not hold were left out", { matters: true });
+	}
+}
+/** Report the checks that only `aver verify` makes on chains of this domain. */
+function skipPythonChecks(domain, tally) {
+	for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
+}
+/** Report the checks that chains of this domain would need as not checked. */
+function skipExaminers(domain, reason, tally) {
+	for (const check of EXAMINED_DOMAINS.get(domain) ?? []) tally.skip(check, reason, { matters: true });
+}
+/** Turn any exception in the judging of a record into a finding at its place; `NotFound` goes on to the caller. */
+async function guard(tally, check, where, work) {
+	try {
+		await work();
+	} catch (error) {
+		if (error instanceof NotFound) throw error;
+		const words = error instanceof BadInput ? error.message : `it lacks keys of a record of its kind (${error.name})`;
+		tally.fail(check, "SCHEMA_INVALID", words, where);
+	}
+}
+/** A reader that takes origins, and gives only records whose content and signature hold. */
+var ValidRecords = class {
+	/** The first record that was asked for and does not hold. */
+	leftOut = null;
+	reader;
+	rules;
+	names;
+	doubtful;
+	/** `names` has the stored name of each origin. The records of the chains in `doubtful` are judged once more. */
+	constructor(reader, rules, names, doubtful) {
+		this.reader = reader;
+		this.rules = {
+			...rules,
+			retired: /* @__PURE__ */ new Map()
+		};
+		this.names = names;
+		this.doubtful = doubtful;
+	}
+	async *read(chain) {
+		const name = this.names.get(chain);
+		if (name === void 0) throw new NotFound(`the chain ${chain} is not here`);
+		for await (const record of this.reader.read(name)) if (!this.doubtful.has(name) || this.holds(record, name)) yield record;
+	}
+	async get(hash) {
+		const record = await this.reader.get(hash);
+		return record !== null && this.holds(record, record.chain) ? record : null;
+	}
+	blob(digest) {
+		return this.reader.blob(digest);
+	}
+	/** Whether a chain with records is here. */
+	has(chain) {
+		const name = this.names.get(chain);
+		return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
+	}
+	holds(record, chain) {
+		const judge = new ChainJudge(this.rules, {
+			chain,
+			start: null
+		});
+		judge.judge(record);
+		const failed = judge.tally.findings.find((finding) => finding.status === "failed");
+		if (failed !== void 0) this.leftOut ??= failed.place;
+		return failed === void 0;
+	}
+};
+/** The name, ledger and tenant that a chain's first record gives it; null where it gives none. */
+function readChainIdentity(record) {
+	let named;
+	try {
+		named = record === null ? void 0 : readBlock(record.content)?.get("chain");
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+	}
+	return isObject(named) && named.size ? named : null;
+}
+var descriptive_default = {
+	Agent: ["description"],
+	Bash: ["description"],
+	Task: ["description"],
+	codebase_search: ["explanation"],
+	delete_file: ["explanation"],
+	exec_command: ["justification"],
+	execute_command: ["task_progress"],
+	file_search: ["explanation"],
+	grep_search: ["explanation"],
+	list_dir: ["explanation"],
+	local_shell: ["justification"],
+	read_file: ["explanation", "task_progress"],
+	run_terminal_cmd: ["explanation"],
+	shell: ["justification"],
+	shell_command: ["justification"],
+	web_search: ["explanation"],
+	write_to_file: ["task_progress"]
+};
+// src/verify/blobs.ts
+/** References to large values that are stored beside a record. The twin of `aver.capsule.blobs`. */
+/** How the canonical text of a record with a reference contains it. */
+var BLOB_REFERENCE = "\"blob\":{";
+/** Digest and size of every blob that a value refers to. */
+function* blobReferences(value) {
+	const stack = [value];
+	while (stack.length) {
+		const item = stack.pop();
+		if (isObject(item)) {
+			const reference = item.get("blob");
+			if (isObject(reference) && item.size === 1 && reference.get("alg") === "sha256") {
+				const digest = reference.get("digest");
+				const size = reference.get("size");
+				if (typeof digest === "string" && HEX64.test(digest) && isInteger(size)) {
+					yield {
+						digest,
+						size: size.text === "-0" ? "0" : size.text
+					};
+					continue;
+				}
+			}
+			for (const member of item.values()) stack.push(member);
+		} else if (Array.isArray(item)) for (const member of item) stack.push(member);
+	}
+}
+// src/verify/heads.ts
+/** A head: which chain, how many records, and the hash of the last one; and chains compared with remembered heads. */
+/** Read a head from JSON of unknown origin. Raises `BadInput` unless it has exactly this form. */
+function readHead(data) {
+	const keys = [
+		"ledger",
+		"tenant",
+		"chain",
+		"count",
+		"hash"
+	];
+	if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("a head has exactly the keys ledger, tenant, chain, count and hash");
+	const [ledger, tenant, chain, count, hash] = keys.map((key) => data.get(key));
+	for (const name of [
+		ledger,
+		tenant,
+		chain
+	]) if (typeof name !== "string" || !name.isWellFormed()) throw new BadInput("a head's ledger, tenant and chain are strings");
+	if (!isPlace(count)) throw new BadInput("a head's count is a number of records");
+	if (count.value === 0 !== (hash === null) || hash !== null && !(typeof hash === "string" && HEX64.test(hash))) throw new BadInput("a head's hash is 64 lower-case hex digits, or null when there are no records");
+	return {
+		ledger,
+		tenant,
+		chain,
+		count: count.value,
+		hash
+	};
+}
+function equalHeads(one, other) {
+	return one.ledger === other.ledger && one.tenant === other.tenant && one.chain === other.chain && one.count === other.count && one.hash === other.hash;
+}
+/**
+* Compare one chain with a remembered head. `actualHash` is the chain's hash at the head's place.
+*
+* Adds a finding where they differ. Returns whether the chain has grown since.
+*/
+function checkHead(head, actual, actualHash, tally, check, remembered) {
+	tally.countDone(check);
+	if (head.count === 0) return false;
+	if (actual === null) {
+		const words = `${remembered} has this chain with ${head.count} records; it is not here`;
+		tally.fail(check, "CHAIN_MISSING", words, place(head.chain), { ...head });
+		return false;
+	}
+	const proof = {
+		remembered: { ...head },
+		actual: { ...actual }
+	};
+	if (actual.count < head.count) {
+		const words = `${remembered} has ${head.count} records of this chain; ${actual.count} are here`;
+		tally.fail(check, "TRUNCATED", words, place(head.chain, actual.count), proof);
+	} else if (actualHash !== head.hash) {
+		const words = `${remembered} has another record at this place`;
+		tally.fail(check, "ROLLBACK", words, place(head.chain, head.count - 1), proof);
+	}
+	return actual.count > head.count && actualHash === head.hash;
+}
+// src/verify/run/action.ts
+/** One action of an agent and its byte forms. The twin of `aver.actions.action` and `aver.actions.encodings`. */
+var ACTION_TYPES = [...[
+	"tool_call",
+	"code_gen",
+	"code_edit",
+	"api_request",
+	"decision",
+	"observation",
+	"file_read",
+	"file_write"
+], ...[
+	"file_delete",
+	"shell_exec",
+	"command",
+	"browser_action",
+	"web_request",
+	"action",
+	"unknown"
+]];
+var DECISIONS = [
+	"pass",
+	"skip",
+	"human_review",
+	"human_approved",
+	"skipped"
+];
+var POLICY_VERDICTS = [
+	"PROOF_ONLY",
+	"POLICY_ENFORCED",
+	"FULLY_VERIFIED"
+];
+var FIELDS = [
+	...[
+		"action_id",
+		"action_type",
+		"instruction_hash",
+		"input_hash",
+		"output_hash",
+		"parent_action_id"
+	],
+	...[
+		"parent_receipt_hash",
+		"gate_score",
+		"gate_decision",
+		"policy_verdict",
+		"success",
+		"duration_ms"
+	],
+	...["timestamp", "metadata"]
+];
+var OPTIONAL = /* @__PURE__ */ new Set([...[
+	"parent_action_id",
+	"parent_receipt_hash",
+	"gate_score",
+	"gate_decision",
+	"policy_verdict",
+	"metadata"
+]]);
+var ID_MAX = 256;
+var DURATION_MAX = 2 ** 53;
+/** Largest canonical size, in bytes, of metadata inside a capsule; larger metadata becomes a blob. */
+var METADATA_INLINE = 8192;
+var METADATA_MAX = 4194304;
+var TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
+/** The fourteen fields of an action as an object. */
+function actionFields(action) {
+	return new Map(FIELDS.map((name) => [name, action[name]]));
+}
+/** Read an action. Optional fields may be absent. Raises `BadInput`. */
+function readAction(data) {
+	if (!isObject(data)) throw new BadInput("an action must be an object");
+	for (const name of data.keys()) if (!FIELDS.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);
+	const get = (name) => {
+		const value = data.get(name);
+		if (value !== void 0) return value;
+		if (OPTIONAL.has(name)) return null;
+		throw new BadInput(`the action lacks '${name}'`);
+	};
+	const check = (name, isGood) => {
+		const value = get(name);
+		if (!isGood(value)) throw new BadInput(`${name} has a bad value`);
+		return value;
+	};
+	const isId = (value) => typeof value === "string" && value !== "" && codePoints(value) <= ID_MAX && isPrintable(value);
+	const isHash = (value) => typeof value === "string" && HEX64.test(value);
+	const orNull = (isGood) => (value) => value === null || isGood(value);
+	const oneOf = (words) => (value) => typeof value === "string" && words.includes(value);
+	FIELDS.forEach(get);
+	return {
+		action_id: check("action_id", isId),
+		parent_action_id: check("parent_action_id", orNull(isId)),
+		action_type: check("action_type", oneOf(ACTION_TYPES)),
+		gate_decision: check("gate_decision", orNull(oneOf(DECISIONS))),
+		policy_verdict: check("policy_verdict", orNull(oneOf(POLICY_VERDICTS))),
+		instruction_hash: check("instruction_hash", isHash),
+		input_hash: check("input_hash", isHash),
+		output_hash: check("output_hash", isHash),
+		parent_receipt_hash: check("parent_receipt_hash", orNull(isHash)),
+		gate_score: check("gate_score", orNull((value) => value instanceof JsonNumber && value.value >= 0 && value.value <= 1)),
+		success: check("success", (value) => typeof value === "boolean"),
+		duration_ms: check("duration_ms", (value) => isInteger(value) && value.value >= 0 && BigInt(value.text) <= BigInt(DURATION_MAX)),
+		timestamp: check("timestamp", (value) => typeof value === "string" && TIME.test(value) && isCalendarTime(value)),
+		metadata: check("metadata", orNull(isObject))
+	};
+}
+var RECEIPT_KEYS = [...[
+	"action_id",
+	"action_type",
+	"instruction_hash",
+	"input_hash",
+	"output_hash",
+	"parent_action_id"
+], ...[
+	"parent_receipt_hash",
+	"gate_score",
+	"gate_decision",
+	"success",
+	"duration_ms",
+	"timestamp"
+]];
+var RECEIPT_KEY_COUNT = RECEIPT_KEYS.length;
+var CAPSEAL_KEYS = [...RECEIPT_KEYS, "policy_verdict"];
+/** Encode an action. Raises `BadInput` if its metadata has no canonical form or is too large. */
+function encodeAction(action) {
+	const receipt = receiptText(action);
+	if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
+	const metadata = action.metadata === null ? "null" : canonicalJson(action.metadata);
+	if (encoder.encode(metadata).length > METADATA_MAX) throw new BadInput(`metadata has more than ${METADATA_MAX} bytes`);
+	return {
+		receipt,
+		receiptHash: sha256Hex(receipt),
+		metadata
+	};
+}
+/** The exact text over which the receipt is computed. */
+function receiptText(action) {
+	const fields = actionFields(action);
+	return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
+}
+function receiptHash(action) {
+	return sha256Hex(receiptText(action));
+}
+/** The digest of the blob, if `metadata` is only a reference to one that is too large for a capsule; else null. */
+function metadataBlobDigest(metadata) {
+	if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
+	for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
+	return null;
+}
+/** The sealed form of an action, as its capsule contains it. */
+function sealForm(action, texts) {
+	const fields = actionFields(action);
+	const data = encoder.encode(texts.metadata);
+	let metadata = action.metadata;
+	if (data.length > METADATA_INLINE) {
+		const reference = [
+			["alg", "sha256"],
+			["digest", sha256Hex(data)],
+			["size", new JsonNumber(String(data.length))],
+			["media", "application/json"]
+		];
+		metadata = /* @__PURE__ */ new Map([["blob", new Map(reference)]]);
+	}
+	return canonicalJson(fields.set("metadata", metadata));
+}
+var ACTION_LINE_MAX = ELEMENT_MAX;
+/** Read a line without its line feed. Raises `Unreadable` if it is not an action with a receipt. */
+function readActionLine(raw) {
+	const content = readJson(raw);
+	if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
+	const stored = content.get("receipt_hash");
+	const fields = content.get("canonical_fields") ?? null;
+	content.delete("receipt_hash");
+	content.delete("canonical_fields");
+	let action;
+	let texts;
+	try {
+		action = readAction(content);
+		texts = encodeAction(action);
+	} catch (error) {
+		throw error instanceof BadInput ? new Unreadable(error.message) : error;
+	}
+	if (typeof stored !== "string" || !HEX64.test(stored)) throw new Unreadable("the action has no receipt_hash of 64 lower-case hex digits");
+	const own = actionFields(action);
+	const line = {
+		action,
+		texts,
+		receiptHash: stored
+	};
+	if (fields === null) {
+		for (const keys of [RECEIPT_KEYS, CAPSEAL_KEYS]) if (isReceipt(stored, new Map(keys.map((name) => [name, own.get(name)])), null)) return {
+			...line,
+			keys: keys.length,
+			problem: null
+		};
+		return {
+			...line,
+			keys: RECEIPT_KEYS.length,
+			problem: "receipt_hash is not the hash of the action's fields"
+		};
+	}
+	const hasKeys = (keys) => isObject(fields) && fields.size === keys.length && keys.every((name) => fields.has(name));
+	if (!isObject(fields) || !(hasKeys(RECEIPT_KEYS) || hasKeys(CAPSEAL_KEYS))) throw new Unreadable("canonical_fields are neither the 12 keys of a receipt nor those with policy_verdict");
+	if ([...fields.values()].some((value) => isObject(value) || Array.isArray(value))) throw new Unreadable("canonical_fields hold something that is no field of an action");
+	return {
+		...line,
+		keys: fields.size,
+		problem: receiptProblem(own, stored, fields)
+	};
+}
+function receiptProblem(own, stored, fields) {
+	if (!isReceipt(stored, fields, fields.get("gate_score"))) return "receipt_hash is not the hash of canonical_fields";
+	for (const [name, value] of fields) {
+		const beside = own.get(name);
+		if (!equalJson(value, beside) || typeof value === "boolean" !== (typeof beside === "boolean")) return `canonical_fields say another ${name} than the action`;
+	}
+	return null;
+}
+/** Whether a receipt is the hash of these fields; the score may be written in the way of another language. */
+function isReceipt(stored, fields, asWritten) {
+	const value = fields.get("gate_score");
+	const scores = /* @__PURE__ */ new Set([asciiJson(value)]);
+	if (asWritten instanceof JsonNumber) scores.add(asWritten.text);
+	if (isInteger(value) && Number.isFinite(value.value)) scores.add(pythonRepr(value.value));
+	for (const score of scores) if (sha256Hex(`{${[...fields.keys()].sort().map((key) => {
+		return `${asciiString(key)}:${key === "gate_score" ? score : asciiJson(fields.get(key))}`;
+	}).join(",")}}`) === stored) return true;
+	return false;
+}
+/** Yield the lines of a file without their line feeds, skipping empty ones; for a line that is too long, the reason. */
+function* readRawLines(data, limit) {
+	for (let at = 0; at < data.length;) {
+		const { line, next } = readEachLine(data, at, limit);
+		at = next;
+		if (!(line instanceof BadInput) && line.length === 0) while (at < data.length && [
+			32,
+			9,
+			10,
+			13
+		].includes(data[at])) at++;
+		else yield line;
+	}
+}
+/** The same for a file that Aver wrote. An empty line is an error, and ends them. */
+function* readOwnLines(data, limit) {
+	for (let at = 0; at < data.length;) {
+		const { line, next } = readEachLine(data, at, limit);
+		at = next;
+		if (!(line instanceof BadInput) && line.length === 0) {
+			yield new Unreadable("the line is empty, and Aver writes no empty lines; the rest was not read");
+			return;
+		}
+		yield line;
+	}
+}
+function readEachLine(data, at, limit) {
+	const feed = data.indexOf(10, at);
+	const next = feed < 0 ? data.length : feed + 1;
+	if (next - at > limit + 1) return {
+		line: new Unreadable(`the line is longer than ${limit} bytes`),
+		next
+	};
+	let end = next;
+	while (end > at && (data[end - 1] === 10 || data[end - 1] === 13)) end--;
+	return {
+		line: data.subarray(at, end),
+		next
+	};
+}
+// src/verify/merkle.ts
+/** The Merkle tree of RFC 6962. The twin of `aver.capsule.merkle`. */
+var EMPTY_ROOT = sha256Bytes(/* @__PURE__ */ new Uint8Array());
+function hashWith(prefix, ...parts) {
+	const data = new Uint8Array(1 + parts.reduce((size, part) => size + part.length, 0));
+	data[0] = prefix;
+	let at = 1;
+	for (const part of parts) {
+		data.set(part, at);
+		at += part.length;
+	}
+	return sha256Bytes(data);
+}
+/** The hash of a leaf. */
+function leafHash(data) {
+	return hashWith(0, data);
+}
+/** A growing tree. It keeps only the roots of its complete subtrees. */
+var MerkleTree = class {
+	size = 0;
+	peaks = [];
+	/** Add a leaf by its hash. */
+	add(leaf) {
+		let node = leaf;
+		for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
+		this.peaks.push(node);
+		this.size++;
+	}
+	get root() {
+		let node = null;
+		for (const peak of [...this.peaks].reverse()) node = node === null ? peak : hashWith(1, peak, node);
+		return node ?? EMPTY_ROOT;
+	}
+};
+/** Compute the root from a leaf, its index and its path (RFC 9162, 2.1.3.2); null if the path has a wrong length. */
+function rootFromPath(leaf, index, size, path) {
+	if (!(index >= 0 && index < size)) return null;
+	let node = leaf;
+	let last = size - 1;
+	for (const sibling of path) {
+		if (last === 0) return null;
+		if (index % 2 === 1 || index === last) {
+			node = hashWith(1, sibling, node);
+			while (index % 2 === 0) {
+				index = Math.floor(index / 2);
+				last = Math.floor(last / 2);
+			}
+		} else node = hashWith(1, node, sibling);
+		index = Math.floor(index / 2);
+		last = Math.floor(last / 2);
+	}
+	return last === 0 ? node : null;
+}
+// src/verify/run/trace.ts
+/** A run as a trace, statements about it, and their proofs. The twin of `aver.actions.proofs`. */
+var AIR_ID = "aver_agent_air_v1";
+var CONSTRAINTS = {
+	row: [
+		"booleans",
+		"passed_only_if_gated",
+		"enforced_only_if_passed",
+		"parent_only_if_linked"
+	],
+	transition: [
+		"next_index",
+		"next_parent_is_receipt",
+		"next_has_parent"
+	],
+	boundary: [
+		"first_index_is_zero",
+		"first_has_no_parent",
+		"last_receipt_is_final",
+		"last_index_is_count"
+	]
+};
+var PATH_MAX = 64;
+var NO_PARENT = "0".repeat(64);
+function buildRow$1(index, action, texts) {
+	const parent = action.parent_receipt_hash;
+	const isPassed = action.gate_decision === "pass" || action.gate_decision === "human_approved";
+	const rest = sha256Hex(`{"metadata":${texts.metadata},"policy_verdict":${canonicalJson(action.policy_verdict)}}`);
+	const data = /* @__PURE__ */ new Uint8Array(440);
+	const view = new DataView(data.buffer);
+	let column = 0;
+	const put = (value) => view.setBigUint64(8 * column++, BigInt(value));
+	put(index);
+	put(1 + ACTION_TYPES.indexOf(action.action_type));
+	for (const hash of [
+		action.instruction_hash,
+		action.input_hash,
+		action.output_hash,
+		parent ?? NO_PARENT,
+		texts.receiptHash,
+		rest
+	]) {
+		const bytes = new DataView(fromHex(hash).buffer);
+		for (let limb = 0; limb < 8; limb++) put(bytes.getUint32(4 * limb));
+	}
+	put(Number(parent !== null));
+	put(Number(action.success));
+	put(Number(action.gate_decision !== null));
+	put(Number(isPassed));
+	put(Number(isPassed && action.policy_verdict === "POLICY_ENFORCED"));
+	return {
+		index,
+		hasParent: parent !== null,
+		parent: parent ?? NO_PARENT,
+		receipt: texts.receiptHash,
+		leaf: leafHash(data)
+	};
+}
+/** Takes the actions of a run in order; computes the root of their rows and finds the first broken equation. */
+var Trace = class {
+	count = 0;
+	problem = null;
+	tree = new MerkleTree();
+	last = null;
+	take(action, texts) {
+		const row = buildRow$1(this.count, action, texts);
+		const broken = this.problem === null ? brokenConstraint(this.last, row) : null;
+		if (broken !== null) this.problem = `${broken}, row ${this.count}`;
+		this.last = row;
+		this.tree.add(row.leaf);
+		this.count++;
+	}
+	get root() {
+		return toHex(this.tree.root);
+	}
+	/** The first equation that does not hold, including those at the end; null if all hold. */
+	problemAtEnd(count, finalReceipt) {
+		if (this.problem !== null) return this.problem;
+		if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
+		return this.last.receipt === finalReceipt ? null : `last_receipt_is_final, row ${this.count - 1}`;
+	}
+};
+/** The equation that a row breaks, alone or together with the row before. Its flags are flags by construction. */
+function brokenConstraint(before, row) {
+	if (before === null) return row.hasParent ? "first_has_no_parent" : null;
+	if (row.parent !== before.receipt) return "next_parent_is_receipt";
+	return row.hasParent ? null : "next_has_parent";
+}
+var FIXED = [
+	["air_id", AIR_ID],
+	["field", "goldilocks"],
+	["row_width", new JsonNumber(String(55))],
+	["receipt_keys", new JsonNumber(String(RECEIPT_KEY_COUNT))]
+];
+function statementFields$1(statement) {
+	return new Map([
+		...FIXED,
+		["run_id", statement.runId],
+		["num_actions", new JsonNumber(String(statement.numActions))],
+		["final_receipt_hash", statement.finalReceiptHash],
+		["row_root", statement.rowRoot]
+	]);
+}
+/** Read a statement. Raises `BadInput` if it is of another type or version. */
+function readRunStatement(data) {
+	const names = [
+		"run_id",
+		"num_actions",
+		"final_receipt_hash",
+		"row_root"
+	];
+	const all = [...FIXED.map(([name]) => name), ...names];
+	if (!isObject(data) || data.size !== all.length || !all.every((name) => data.has(name))) throw new BadInput("a statement about a run has other keys");
+	for (const [name, value] of FIXED) {
+		const here = data.get(name);
+		if (!(value instanceof JsonNumber ? isInteger(here) && here.text === value.text : here === value)) throw new BadInput(`the statement's ${name} is another`);
+	}
+	const [runId, count, final, root] = names.map((name) => data.get(name));
+	if (typeof runId !== "string" || !isInteger(count) || count.value < 1) throw new BadInput("a statement names a run and how many actions it has");
+	if (typeof final !== "string" || typeof root !== "string" || !HEX64.test(final) || !HEX64.test(root)) throw new BadInput("a statement's receipt and root are 64 lower-case hex digits");
+	return {
+		runId,
+		numActions: count.value,
+		finalReceiptHash: final,
+		rowRoot: root
+	};
+}
+/** Why a trace of all actions does not prove the statement; null if it does. */
+function traceProblem(statement, trace) {
+	if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
+	const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
+	if (broken !== null) return `a constraint does not hold: ${broken}`;
+	return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
+}
+/** Why an action with a Merkle path is not proved to be in the run; null if it is. */
+function inclusionProblem(statement, index, action, path) {
+	if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
+	if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
+	const texts = encodeAction(action);
+	const { leaf } = buildRow$1(index, action, texts);
+	const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
+	if (root === null || toHex(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
+	return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
+}
+var ONE = new JsonNumber("1");
+/** The name of the chain in which a run is sealed. */
+function runChain(runId) {
+	return chainName("actions", runId);
+}
+function hasExactly(data, keys) {
+	return data.size === keys.length && keys.every((key) => data.has(key));
+}
+function readResult(content) {
+	const result = at(content, "outcome", "result");
+	if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
+	return result;
+}
+/** Read the result of an `action` capsule. This does not check the fields of the action. */
+function readSealedAction(content) {
+	const result = readResult(content);
+	if (!hasExactly(result, [
+		"v",
+		"action",
+		"receipt_hash",
+		"gate"
+	])) throw new BadInput("the capsule of an action has other keys in its result");
+	const [fields, receiptHash, gate] = [
+		"action",
+		"receipt_hash",
+		"gate"
+	].map((name) => result.get(name));
+	if (typeof receiptHash !== "string") throw new BadInput("the capsule of an action names no receipt");
+	if (gate === null) return {
+		fields,
+		receiptHash,
+		gate: null
+	};
+	const names = [
+		"gate_id",
+		"record",
+		"digest",
+		"decision",
+		"diff_sha256"
+	];
+	if (!isObject(gate) || !hasExactly(gate, names)) throw new BadInput("the gate entry of an action has other keys");
+	for (const name of names) {
+		const value = gate.get(name);
+		if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
+	}
+	const [gateId, record, digest, decision, diffSha256] = names.map((name) => gate.get(name));
+	return {
+		fields,
+		receiptHash,
+		gate: {
+			gateId,
+			record,
+			digest,
+			decision,
+			diffSha256: diffSha256 ?? null
+		}
+	};
+}
+/** Build the action from its sealed form. `blob` loads metadata that is stored as a blob. */
+async function loadAction(sealed, blob) {
+	const action = readAction(sealed.fields);
+	const digest = metadataBlobDigest(action.metadata);
+	if (digest === null) return action;
+	const metadata = readJson(await blob(digest));
+	if (metadata !== null && !isObject(metadata)) throw new BadInput("metadata must be an object");
+	return {
+		...action,
+		metadata
+	};
+}
+/** Read the content of a `run.seal`. `of` says where the seal is stored. */
+function readRunSeal(content, of) {
+	const result = readResult(content);
+	const names = [
+		"gates",
+		"statement",
+		"head",
+		"run_id",
+		"num_actions",
+		"final_receipt_hash",
+		"policy_verdict"
+	];
+	for (const name of names) if (!result.has(name)) throw new BadInput(`the run's seal cannot be read: it lacks ${name}`);
+	const [gates, statement, head, runId, count, final, verdict] = names.map((name) => result.get(name));
+	const place = [["ledger", of.ledger], ["tenant", of.tenant]];
+	if (!isObject(head)) throw new BadInput("the run's seal cannot be read");
+	if (gates !== null && !isObject(gates)) throw new BadInput("the run's seal cannot be read");
+	const seal = {
+		head: readHead(new Map([
+			...place,
+			["chain", of.chain],
+			...head
+		])),
+		statement: statement === null ? null : readRunStatement(statement),
+		gates: gates === null ? null : readHead(new Map([...place, ...gates]))
+	};
+	if (typeof runId !== "string" || typeof final !== "string" || !isInteger(count)) throw new BadInput("the run's seal does not say which run, how many actions and which receipt is the last");
+	if (verdict !== null && !(typeof verdict === "string" && POLICY_VERDICTS.includes(verdict))) throw new BadInput("the run's seal has a verdict that is none");
+	return {
+		...seal,
+		runId,
+		numActions: count.value,
+		finalReceiptHash: final,
+		policyVerdict: verdict
+	};
+}
+/** Read a decision's record; null where it is no decision. */
+function readDecision(content) {
+	if (readKind(content) !== "gate.decision") return null;
+	const result = at(content, "outcome", "result");
+	if (!isObject(result)) return null;
+	const needed = [
+		"gate_id",
+		"decision",
+		"digest",
+		"score",
+		"action",
+		"instruction_sha256",
+		"input_sha256"
+	];
+	if (!needed.every((name) => result.has(name))) return null;
+	const [gateId, decision, digest, score, action, instructionHash, inputHash] = needed.map((name) => result.get(name));
+	const policy = result.get("policy");
+	if (isTrue(policy) && !isObject(policy)) return null;
+	const refs = at(content, "context", "environment", "aver", "refs");
+	if (isTrue(refs) && !isObject(refs)) return null;
+	if (!isObject(action) || ![
+		gateId,
+		decision,
+		digest
+	].every((text) => typeof text === "string")) return null;
+	return {
+		gateId,
+		decision,
+		digest,
+		score,
+		type: action.get("type"),
+		diffSha256: action.get("diff_sha256"),
+		files: action.get("files"),
+		instructionHash,
+		inputHash,
+		isObserved: result.get("mode") === "observe"
+	};
+}
+/** Whether Python takes a value for true. */
+function isTrue(value) {
+	if (value instanceof JsonNumber) return value.value !== 0;
+	if (Array.isArray(value)) return value.length > 0;
+	return isObject(value) ? value.size > 0 : Boolean(value);
+}
+/** Compare an action with the one that was gated. The twin of `aver.actions.binding`. */
+function compareWithDecision(action, mark, decided) {
+	const none = (value) => value === void 0 || value === null;
+	const files = action.metadata?.get("files_affected");
+	const areDiffsKnown = mark.diffSha256 !== null && !none(decided.diffSha256);
+	const areFilesKnown = isTrue(files) && isTrue(decided.files);
+	const hasHash = !none(decided.instructionHash) || !none(decided.inputHash);
+	let mismatch = null;
+	if (mark.gateId !== decided.gateId || mark.digest !== decided.digest) mismatch = "the decision it names is about something else";
+	else if (action.gate_decision !== decided.decision || mark.decision !== decided.decision) mismatch = `it says that the gate decided ${action.gate_decision}; the gate's record says ${decided.decision}`;
+	else if (!equalJson(action.gate_score, decided.score)) mismatch = "it says another score than the gate's record";
+	else if (action.action_type !== decided.type) mismatch = `it is a ${action.action_type}; the gated action is another`;
+	else if (areDiffsKnown && mark.diffSha256 !== decided.diffSha256) mismatch = "the change that was made is not the one that was gated";
+	else if (!none(decided.instructionHash) && decided.instructionHash !== action.instruction_hash) mismatch = "its instruction is not the one that was gated";
+	else if (!none(decided.inputHash) && decided.inputHash !== action.input_hash) mismatch = "its input is not the one that was gated";
+	else if (areFilesKnown && !equalJson(files, decided.files)) mismatch = "the files that it says it affects are not those that were gated";
+	return {
+		mismatch,
+		isConclusive: hasHash || areDiffsKnown || areFilesKnown
+	};
+}
+// src/verify/approvals/roster.ts
+/** The roster: the people whose approvals count, from the chain `approvers.<tenant>`. The twin of `gate.approvals.roster`. */
+var CUSTODIES = [
+	"passphrase",
+	"ssh-agent",
+	"file"
+];
+var PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
+function isPerson(value) {
+	return typeof value === "string" && PERSON.test(value);
+}
+/** Read an approver. Raises `BadInput`. */
+function readApprover(identity, data, where) {
+	const object = checkObject(data, where, ["public_key", "custody"], ["public_key_pq"]);
+	if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
+	const key = new PublicKey(object.get("public_key"), object.has("public_key_pq") ? object.get("public_key_pq") : "");
+	const custody = object.get("custody");
+	if (typeof custody !== "string" || !CUSTODIES.includes(custody)) throw new BadInput(`${where}.custody is none`);
+	return {
+		identity,
+		key,
+		custody
+	};
+}
+function approverKey({ identity, key }) {
+	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
+}
+/** The people who may approve now, and the keys that no longer count. */
+var Roster = class {
+	approvers = /* @__PURE__ */ new Map();
+	/** The times at which keys were replaced or withdrawn, by fingerprint. */
+	ended = /* @__PURE__ */ new Map();
+	known = /* @__PURE__ */ new Set();
+	fingerprints = /* @__PURE__ */ new Set();
+	verifier;
+	ledger;
+	tenant;
+	constructor(verifier, ledger, tenant) {
+		this.verifier = verifier;
+		this.ledger = ledger;
+		this.tenant = tenant;
+	}
+	/** Whether this pair of identity and key was ever on the roster. */
+	hasHad(approver) {
+		return this.known.has(approverKey(approver));
+	}
+	/** Apply one more record. Returns the approver that it put on the roster. Raises `BadInput` if it changes nothing. */
+	apply(record, retired) {
+		const ended = new Set([...retired].filter(([, when]) => when < record.signed_at).map(([key]) => key));
+		const chain = at(record.content, "authority", "chain");
+		if (!Array.isArray(chain) || !chain.length) throw new BadInput("it cannot be read");
+		const statement = readStatement(chain[0]);
+		switch (record.kind) {
+			case "key.create": return this.enrol(statement, ended);
+			case "key.rotate": return this.rotate(statement);
+			case "key.retire":
+				this.withdraw(statement, ended);
+				return null;
+			default: throw new BadInput(`it is of the kind ${record.kind}`);
+		}
+	}
+	enrol(statement, ended) {
+		const content = this.readContent(statement, "enrolment");
+		const described = /* @__PURE__ */ new Map();
+		for (const name of [
+			"public_key",
+			"public_key_pq",
+			"custody"
+		]) described.set(name, need(content, name));
+		const approver = readApprover(need(content, "identity"), described, "enrolment");
+		if (!equalJson(content, /* @__PURE__ */ new Map([
+			["identity", approver.identity],
+			["public_key", approver.key.ed25519],
+			["public_key_pq", approver.key.mlDsa],
+			["custody", approver.custody],
+			["ledger", this.ledger],
+			["tenant", this.tenant],
+			["at", need(content, "at")]
+		]))) throw new BadInput("the enrolment says more than it should");
+		if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable Ed25519 public key`);
+		if (!this.isSigned(statement, approver.key)) throw new BadInput("the enrolment is not signed by the key itself");
+		if (this.known.size && !this.isEndorsed(statement, /* @__PURE__ */ new Set([...ended, approver.key.ed25519]))) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
+		if (this.fingerprints.has(approver.key.fingerprint)) throw new BadInput("the key was on the roster before");
+		return this.put(approver, need(content, "at"));
+	}
+	rotate(statement) {
+		const { content } = statement;
+		const before = this.approvers.get(need(content, "identity"));
+		if (before === void 0) throw new BadInput("it cannot be read");
+		const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
+		const when = timeField(need(content, "at"), "rotation.at");
+		if (statement.purpose !== "rotation" || !old.equals(before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
+		if (this.fingerprints.has(next.fingerprint)) throw new BadInput("the key was on the roster before");
+		if (!this.isSigned(statement, old) || !this.isSigned(statement, next)) throw new BadInput("the rotation is not signed by both keys");
+		return this.put({
+			...before,
+			key: next
+		}, when);
+	}
+	withdraw(statement, ended) {
+		const content = this.readContent(statement, "withdrawal");
+		const gone = this.approvers.get(need(content, "identity"));
+		if (gone === void 0) throw new BadInput("it cannot be read");
+		if (gone.key.fingerprint !== need(content, "fingerprint")) throw new BadInput("the withdrawal is not of the key that is on the roster");
+		if (!this.isEndorsed(statement, ended)) throw new BadInput("the withdrawal is not signed by anyone on the roster");
+		if (this.approvers.size === 1) throw new BadInput(`${gone.identity} is the last approver`);
+		this.approvers.delete(gone.identity);
+		this.ended.set(gone.key.fingerprint, need(content, "at"));
+	}
+	put(approver, when) {
+		const before = this.approvers.get(approver.identity);
+		if (before !== void 0) this.ended.set(before.key.fingerprint, when);
+		this.approvers.set(approver.identity, approver);
+		this.known.add(approverKey(approver));
+		this.fingerprints.add(approver.key.fingerprint);
+		return approver;
+	}
+	readContent(statement, purpose) {
+		const { content } = statement;
+		if (statement.purpose !== purpose) throw new BadInput(`its statement is of the purpose ${statement.purpose}, not ${purpose}`);
+		if (need(content, "ledger") !== this.ledger || need(content, "tenant") !== this.tenant) throw new BadInput("its statement was made for another ledger or tenant");
+		timeField(need(content, "at"), `${purpose}.at`);
+		return content;
+	}
+	isSigned(statement, key) {
+		return checkStatement(statement, new Ring([key], { isClosed: true }), this.verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid");
+	}
+	isEndorsed(statement, but) {
+		return checkStatement(statement, new Ring([...this.approvers.values()].map((approver) => approver.key), { isClosed: true }), this.verifier).some(({ key, outcome }) => outcome === "valid" && key !== null && !but.has(key.ed25519));
+	}
+};
+/** The value of a key that must be there. Raises `BadInput`. */
+function need(data, name) {
+	const value = data.get(name);
+	if (value === void 0) throw new BadInput("it cannot be read");
+	return value;
+}
+function readKey(data) {
+	if (!isObject(data)) throw new BadInput("it cannot be read");
+	return new PublicKey(need(data, "public_key"), need(data, "public_key_pq"));
+}
+/** Whether the bytes of a key can be the public half of a key pair. */
+function isUsable(key) {
+	try {
+		const point = ed25519.Point.fromHex(key.ed25519, false);
+		return point.isTorsionFree() && !point.isSmallOrder();
+	} catch {
+		return false;
+	}
+}
+var LEVELS_MAX = 8;
+var APPROVERS_MAX = 64;
+var EXPIRES_MAX = 604800;
+var USES_MAX = 100;
+var WORKSPACE = "workspace";
+var PERSON_WORDS = [
+	"approve",
+	"deny",
+	"escalate"
+];
+var VOTE_WORDS = [
+	...PERSON_WORDS,
+	"expired",
+	"closed",
+	"used"
+];
+var GATE_ID = /^[!-~]{1,128}$/;
+function pythonText$1(value) {
+	if (typeof value === "string") return value;
+	if (value instanceof JsonNumber) return value.text;
+	return value === null ? "None" : typeof value === "boolean" ? value ? "True" : "False" : JSON.stringify(value);
+}
+function integerField(value, where, low, high) {
+	if (!isInteger(value) || !(value.value >= low && value.value <= high)) throw new BadInput(`${where} must be a whole number from ${low} to ${high}`);
+	return value.value;
+}
+function readLevel(data, where) {
+	const object = checkObject(data, where, [
+		"approvers",
+		"quorum",
+		"after"
+	]);
+	const listed = object.get("approvers");
+	if (!Array.isArray(listed) || listed.length > APPROVERS_MAX || !listed.every(isPerson)) throw new BadInput(`${where}.approvers must be a list of at most ${APPROVERS_MAX} people`);
+	if (new Set(listed).size < listed.length) throw new BadInput(`${where}.approvers names someone twice`);
+	return {
+		approvers: listed,
+		quorum: integerField(object.get("quorum"), `${where}.quorum`, 1, APPROVERS_MAX),
+		after: integerField(object.get("after"), `${where}.after`, 0, EXPIRES_MAX)
+	};
+}
+/** Read the request in a record. Raises `BadInput` if it is not a valid request. */
+function readRequest(record, ledger, tenant) {
+	const { content } = record;
+	const required = [...[
+		"v",
+		"digest",
+		"gate_id",
+		"action",
+		"diff",
+		"risk",
+		"reasons",
+		"rules",
+		"bundle"
+	], ...[
+		"expires",
+		"levels",
+		"approvers",
+		"anchor"
+	]];
+	const result = checkObject(at(content, "outcome", "result"), "the request", required, [...[
+		"statement",
+		"scope",
+		"uses",
+		"digest_version",
+		"beside"
+	]]);
+	checkVersion(result.get("v"), "the request");
+	const binding = readBinding(result);
+	const listed = result.get("levels");
+	if (!Array.isArray(listed) || listed.length < 1 || listed.length > LEVELS_MAX) throw new BadInput(`the request has no levels, or more than ${LEVELS_MAX}`);
+	const given = result.get("approvers");
+	if (!isObject(given)) throw new BadInput("the record is not a request for approval");
+	const approvers = new Map([...given].map(([name, data]) => [name, readApprover(name, data, `the request: approvers.${name}`)]));
+	const levels = listed.map((item, number) => readLevel(item, `the request: levels[${number}]`));
+	const deciding = new Set(levels.flatMap((level) => level.approvers));
+	if (deciding.size !== approvers.size || ![...deciding].every((name) => approvers.has(name))) throw new BadInput("the request does not give a key for exactly those who decide");
+	if (new Set([...approvers.values()].map((one) => one.key.fingerprint)).size < approvers.size) throw new BadInput("the request gives one key to two people");
+	textField(result.get("gate_id"), "the request: gate_id", GATE_ID);
+	return {
+		ledger,
+		tenant,
+		id: record.id,
+		opened: timeField(readBlock(content)?.get("at"), "the request: at"),
+		expires: timeField(result.get("expires"), "the request: expires"),
+		digest: textField(result.get("digest"), "the request: digest", HEX64),
+		levels,
+		approvers,
+		anchor: pythonText$1(result.get("anchor")),
+		content: result,
+		...binding,
+		digestVersion: readDigestVersion(result)
+	};
+}
+function readBinding(result) {
+	const found = [
+		"statement",
+		"scope",
+		"uses"
+	].filter((name) => result.has(name));
+	if (!found.length) return {
+		statement: 1,
+		scope: ""
+	};
+	if (found.length < 3) throw new BadInput("the request does not say all of statement, scope and uses");
+	integerField(result.get("statement"), "the request: statement", 2, 2);
+	integerField(result.get("uses"), "the request: uses", 1, 1);
+	const scope = result.get("scope");
+	if (typeof scope !== "string" || !scope.startsWith("session:")) throw new BadInput("the request: scope must be the one of a session");
+	return {
+		statement: 2,
+		scope
+	};
+}
+function readDigestVersion(result) {
+	const found = ["digest_version", "beside"].filter((name) => result.has(name));
+	if (!found.length) return 1;
+	if (found.length < 2) throw new BadInput("the request does not say both its digest's version and what it leaves out");
+	integerField(result.get("digest_version"), "the request: digest_version", 2, 2);
+	return 2;
+}
+/** The digest of the blob with a part of a request; null if the part is in the record itself. */
+function blobDigest(request, part) {
+	const value = request.content.get(part);
+	if (!isObject(value) || value.size !== 1 || !value.has("blob")) return null;
+	return blobReferences(value).next().value?.digest ?? null;
+}
+/** Whether the request is for the session of this action. One that wants version 1 does not say. */
+function hasScopeOf(request, action) {
+	const session = action.has("session") ? pythonText$1(action.get("session")) : "";
+	return request.statement === 1 || request.scope === `session:${session}`;
+}
+/** Whether a request has the digest and session of its action, and the action's diff, as far as they are here. */
+function matchesAction(request) {
+	const apart = blobDigest(request, "action");
+	if (apart !== null) return apart === request.digest;
+	const action = request.content.get("action");
+	try {
+		if (sha256Hex(canonicalContent(action)) !== request.digest || !isObject(action)) return false;
+		if (request.digestVersion === 1 && !hasScopeOf(request, action)) return false;
+		if (request.digestVersion === 2 && blobDigest(request, "beside") === null && !fitsWithRest(request, action)) return false;
+		const diff = blobDigest(request, "diff");
+		if (diff !== null) return diff === action.get("diff_sha256");
+		const text = request.content.get("diff");
+		return (action.get("diff_sha256") ?? null) === (text === null ? null : sha256Hex(pythonText$1(text)));
+	} catch (error) {
+		if (error instanceof BadInput) return false;
+		throw error;
+	}
+}
+/** Whether the part of an action that the digest covers and the rest fit together. */
+function fitsWithRest(request, bound) {
+	const beside = checkObject(request.content.get("beside"), "the request: beside", [
+		"description",
+		"session",
+		"arguments"
+	]);
+	const [left, kept] = [beside.get("arguments"), bound.get("arguments")];
+	if (!equalJson(bound.get("v"), new JsonNumber("2")) || !isObject(left) || !isObject(kept)) return false;
+	if ([...left.keys()].some((name) => kept.has(name))) return false;
+	const whole = new Map([...bound, ...beside]);
+	const content = /* @__PURE__ */ new Map([["v", new JsonNumber("2")]]);
+	for (const name of [
+		"type",
+		"tool",
+		"files",
+		"diff_sha256",
+		"workspace",
+		"caller",
+		"on_behalf_of"
+	]) content.set(name, need(whole, name));
+	content.set("arguments", kept);
+	content.set("request_sha256", whole.has("request_sha256") ? whole.get("request_sha256") : "");
+	if (!kept.size && !isTrue(whole.get("files")) && whole.get("diff_sha256") === null) content.set("description", need(whole, "description"));
+	return equalJson(content, bound) && hasScopeOf(request, whole);
+}
+function isByPerson(vote) {
+	return PERSON_WORDS.includes(vote.word);
+}
+/** The id of the request and the vote in a record. Raises `BadInput` for an unreadable vote. */
+function readVote(record) {
+	const { content } = record;
+	const result = at(content, "outcome", "result");
+	const when = () => timeField(readBlock(content)?.get("at"), "the decision: at");
+	if (record.kind === "approval.use") {
+		const use = checkObject(result, "the use", [
+			"v",
+			"request",
+			"digest",
+			"number",
+			"uses",
+			"scope",
+			"session",
+			"call_id",
+			"approvers",
+			"level"
+		]);
+		checkVersion(use.get("v"), "the use");
+		const texts = [
+			"digest",
+			"scope",
+			"session",
+			"call_id"
+		].map((name) => use.get(name));
+		const approvers = use.get("approvers");
+		if (!Array.isArray(approvers) || ![...texts, ...approvers].every((text) => typeof text === "string")) throw new BadInput("the use is none");
+		const [digest, scope, session] = texts;
+		return {
+			about: pythonText$1(use.get("request")),
+			vote: {
+				at: when(),
+				word: "used",
+				level: integerField(use.get("level"), "the use: level", 0, LEVELS_MAX),
+				approver: null,
+				custody: null,
+				shown: null,
+				statement: null,
+				use: {
+					digest,
+					scope,
+					session,
+					number: integerField(use.get("number"), "the use: number", 1, USES_MAX),
+					uses: integerField(use.get("uses"), "the use: uses", 1, USES_MAX),
+					approvers
+				}
+			}
+		};
+	}
+	const vote = checkObject(result, "the decision", [
+		"v",
+		"request",
+		"digest",
+		"decision",
+		"approver",
+		"custody",
+		"level",
+		"comment",
+		"shown"
+	]);
+	checkVersion(vote.get("v"), "the decision");
+	const [word, custody, approver, comment] = [
+		"decision",
+		"custody",
+		"approver",
+		"comment"
+	].map((name) => vote.get(name));
+	const isCustody = custody === null || typeof custody === "string" && CUSTODIES.includes(custody);
+	if (typeof word !== "string" || !VOTE_WORDS.includes(word) || !isCustody || typeof comment !== "string") throw new BadInput("the decision is none");
+	if (!(approver === null || typeof approver === "string")) throw new BadInput("the decision has no approver");
+	const chain = at(content, "authority", "chain");
+	if (!Array.isArray(chain)) throw new BadInput("the decision cannot be read");
+	if (PERSON_WORDS.includes(word) && !chain.length) throw new BadInput("the decision cannot be read");
+	const shown = isTrue(vote.get("shown")) ? blobReferences(vote.get("shown")).next().value?.digest ?? null : null;
+	return {
+		about: pythonText$1(vote.get("request")),
+		vote: {
+			at: when(),
+			word,
+			level: integerField(vote.get("level"), "the decision: level", 0, LEVELS_MAX),
+			approver,
+			custody,
+			shown,
+			statement: PERSON_WORDS.includes(word) ? readStatement(chain.at(-1)) : null,
+			use: null
+		}
+	};
+}
+function levelsFor(request, identity) {
+	return request.levels.flatMap((level, index) => level.approvers.includes(identity) ? [index + 1] : []);
+}
+/** The scope and the uses that a statement says, if a person may choose them; else those of the request. */
+function readChoice(request, statement, word) {
+	const [scope, uses] = [statement.content.get("scope"), statement.content.get("uses")];
+	if (word !== "approve" || request.statement === 1 || request.digestVersion === 1) return {
+		scope: request.scope,
+		uses: 1
+	};
+	const action = request.content.get("action");
+	const namesRequest = isObject(action) && isTrue(action.get("request_sha256"));
+	const isCount = isInteger(uses) && uses.value >= 1 && uses.value <= USES_MAX;
+	return {
+		scope: scope === WORKSPACE && !namesRequest ? WORKSPACE : request.scope,
+		uses: isCount ? uses.value : 1
+	};
+}
+/** Why a vote does not count by itself; null if it counts. */
+function voteProblem(request, vote, verifier) {
+	const { statement, approver } = vote;
+	if (statement === null || approver === null || vote.shown === null || !HEX64.test(vote.shown)) return ["SIG_MISSING", "it is not signed by anyone"];
+	if (statement.purpose !== "approval") return ["STATEMENT_MISMATCH", `its statement is of the purpose ${statement.purpose}`];
+	if (statement.content.get("digest") !== request.digest) return ["DIGEST_MISMATCH", "it was signed for another action"];
+	const { scope, uses } = readChoice(request, statement, vote.word);
+	const expected = /* @__PURE__ */ new Map([
+		["digest", request.digest],
+		["decision", vote.word],
+		["approver", approver],
+		["expires", request.expires],
+		["shown", vote.shown]
+	]);
+	if (request.statement === 2) {
+		const bound = [
+			["v", new JsonNumber("2")],
+			["ledger", request.ledger],
+			["tenant", request.tenant],
+			["request", request.id],
+			["scope", scope],
+			["uses", new JsonNumber(String(uses))]
+		];
+		for (const [name, value] of bound) expected.set(name, value);
+	}
+	if (canonicalJson(statement.content) !== canonicalJson(expected)) return ["STATEMENT_MISMATCH", "it was signed for something else"];
+	if (!levelsFor(request, approver).length) return ["NOT_LISTED", `${approver} is not among those who decide this`];
+	const pinned = request.approvers.get(approver);
+	const results = checkStatement(statement, new Ring([pinned.key], { isClosed: true }), verifier);
+	if (results.length !== 1 || results[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
+	if (results[0].outcome !== "valid") return ["SIG_INVALID", `the signature of ${approver} does not hold`];
+	if (vote.at > request.expires) return ["EXPIRED", `it came at ${vote.at}; the request expired at ${request.expires}`];
+	if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
+	return null;
+}
+/** Why a valid vote does not count now: it is not the person's turn, or they voted before. */
+function turnProblem(request, vote, approvals, floor) {
+	if (vote.word === "deny") return null;
+	if (vote.word === "approve" && approvals.some((earlier) => earlier.approver === vote.approver)) return ["ALREADY_DECIDED", `${vote.approver} has approved before; one person is one voice`];
+	const level = findOpenLevel(request, vote, floor);
+	if (level === 0) {
+		const last = levelsFor(request, vote.approver ?? "").at(-1) ?? 0;
+		return last < floor ? ["PASSED_ON", `level ${floor} decides now`] : ["NOT_YET", `level ${last} decides later, or when asked`];
+	}
+	if (vote.word === "escalate" && level === request.levels.length) return ["NO_LEVEL", "there is nobody above to pass it on to"];
+	return null;
+}
+function findOpenLevel(request, vote, floor) {
+	return levelsFor(request, vote.approver ?? "").find((number) => canCount(request, vote, number, floor)) ?? 0;
+}
+function canCount(request, vote, number, floor) {
+	const level = request.levels[number - 1];
+	if (number < floor || !level.approvers.includes(vote.approver ?? "")) return false;
+	return number === floor || vote.at >= addSeconds(request.opened, level.after);
+}
+/** The time so many seconds later, in the format of records. */
+function addSeconds(moment, seconds) {
+	const fraction = /\.(\d{6})/.exec(moment)?.[1] ?? "";
+	const date = new Date(Date.parse(`${moment.slice(0, 19)}Z`) + 1e3 * seconds);
+	if (date.getUTCFullYear() > 9999) throw new Error("a time beyond the calendar");
+	return `${date.toISOString().slice(0, 19)}${fraction === "" || fraction === "000000" ? "" : `.${fraction}`}+00:00`;
+}
+/** The state of a request at `now`. `newest` is the latest time in the chain since the request was opened. */
+function computeState(request, votes, verifier, now, newest = "") {
+	const pending = {
+		state: "pending",
+		reason: "too few have approved",
+		floor: 1,
+		scope: "",
+		uses: 0,
+		used: 0,
+		approvers: [],
+		validApprovals: []
+	};
+	let ending = null;
+	for (const vote of votes) {
+		if (vote.word === "used" && vote.use === null) return {
+			...pending,
+			state: "used",
+			reason: `it was used at ${vote.at}`,
+			used: 1,
+			floor: 1,
+			validApprovals: []
+		};
+		if (vote.word === "used") {
+			pending.used++;
+			continue;
+		}
+		if (!isByPerson(vote)) {
+			ending ??= vote;
+			continue;
+		}
+		const problem = voteProblem(request, vote, verifier) ?? turnProblem(request, vote, pending.validApprovals, pending.floor);
+		if (vote.word === "deny") ending ??= vote;
+		if (problem !== null) continue;
+		if (vote.word === "escalate") pending.floor = findOpenLevel(request, vote, pending.floor) + 1;
+		else if (vote.word === "approve") pending.validApprovals.push(vote);
+	}
+	const approved = findApproval(request, pending);
+	if (pending.used && (approved === null || pending.used >= approved.uses)) return {
+		...approved ?? pending,
+		state: "used",
+		reason: `it was used ${pending.used} times`
+	};
+	if (ending !== null) {
+		const state = ending.word === "expired" ? "expired" : ending.word === "closed" ? "closed" : "denied";
+		return {
+			...pending,
+			state,
+			reason: `${state} at ${ending.at}`
+		};
+	}
+	if ((now > newest ? now : newest) > request.expires) return {
+		...pending,
+		state: "expired",
+		reason: `nobody decided until ${request.expires}`
+	};
+	return approved ?? pending;
+}
+/** The state of an approved request; null if no open level has its quorum. The lowest such level decides. */
+function findApproval(request, pending) {
+	for (let number = pending.floor; number <= request.levels.length; number++) {
+		const approvals = pending.validApprovals.filter((vote) => canCount(request, vote, number, pending.floor));
+		if (approvals.length < request.levels[number - 1].quorum) continue;
+		const chosen = approvals.map((vote) => readChoice(request, vote.statement, vote.word));
+		const isWide = chosen.length > 0 && chosen.every(({ scope }) => scope === WORKSPACE);
+		return {
+			...pending,
+			state: "approved",
+			reason: "",
+			approvers: approvals.map((vote) => String(vote.approver)),
+			scope: isWide ? WORKSPACE : request.scope,
+			uses: chosen.length ? Math.min(...chosen.map(({ uses }) => uses)) : 1
+		};
+	}
+	return null;
+}
+/** Why an approval in the state `before` does not cover a use; null if it does. */
+function useProblem(request, before, use) {
+	if (use.digest !== request.digest) return ["DIGEST_MISMATCH", "it was used for another action"];
+	if (before.state === "used") return ["REPLAY", `the approval was used before: ${before.reason}`];
+	if (before.state !== "approved") return ["NOT_APPROVED", `it was used without the approvals it needs: ${before.state}, ${before.reason}`];
+	if (before.scope !== WORKSPACE && before.scope !== `session:${use.session}`) return ["SCOPE_MISMATCH", "it was used in another session than the one that it is good for"];
+	return use.number === before.used + 1 && use.uses === before.uses && use.scope === before.scope && use.approvers.join("\n") === before.approvers.join("\n") ? null : ["EVIDENCE_INVALID", "its account of the approval is not what people signed"];
+}
+// src/verify/approvals/examiner.ts
+/** Proving approvals afterwards, under the check `approvals`. The twin of `gate.approvals.verify`, which lists the rules. */
+var CHECK$3 = "approvals";
+/** The verdict's code for a reason of refusal. Any other reason is a `STATE_VIOLATION`. */
+var CODES = {
+	SIG_MISSING: "SIG_MISSING",
+	SIG_INVALID: "SIG_INVALID",
+	UNKNOWN_KEY: "SIG_INVALID",
+	KEY_RETIRED: "KEY_RETIRED",
+	DIGEST_MISMATCH: "EVIDENCE_INVALID",
+	STATEMENT_MISMATCH: "EVIDENCE_INVALID",
+	NOT_LISTED: "ROLE_POLICY_VIOLATION",
+	ALREADY_DECIDED: "REPLAY",
+	REPLAY: "REPLAY",
+	NOT_APPROVED: "EVIDENCE_INVALID",
+	SCOPE_MISMATCH: "EVIDENCE_INVALID",
+	EVIDENCE_INVALID: "EVIDENCE_INVALID"
+};
+/** The arguments of known tools that only describe a call. A test holds this table to Aver's own. */
+var DESCRIPTIVE = descriptive_default;
+var APPROVALS_EXAMINER = {
+	domains: ["approvals", "approvers"],
+	checks: [CHECK$3],
+	examine
+};
+async function examine(examination) {
+	const { reader, tenant } = examination;
+	const roster = chainName("approvers", tenant);
+	const approvals = chainName("approvals", tenant);
+	if (!examination.isComplete && !reader.has(roster)) {
+		const tally = new Tally();
+		tally.skip(CHECK$3, "the approvers' enrolments are not here", { matters: true });
+		return tally;
+	}
+	const checker = new ApprovalChecker(examination);
+	for (const [chain, check] of [[roster, (record) => checker.checkEnrolment(record)], [approvals, (record) => checker.checkRecord(record)]]) {
+		if (!reader.has(chain)) continue;
+		for await (const record of reader.read(chain)) await guard(checker.tally, CHECK$3, placeOf(record), async () => check(record));
+	}
+	return checker.tally;
+}
+function placeOf(record) {
+	const sequence = at(record.content, "sequence");
+	return sequence instanceof JsonNumber && sequence.isInteger ? place(record.chain, BigInt(sequence.text)) : place(record.chain);
+}
+var ApprovalChecker = class {
+	tally = new Tally();
+	examination;
+	retired;
+	roster;
+	custodies = /* @__PURE__ */ new Map();
+	cases = /* @__PURE__ */ new Map();
+	signatures = /* @__PURE__ */ new Set();
+	uses = /* @__PURE__ */ new Set();
+	wanted = 1;
+	newest = "";
+	constructor(examination) {
+		const { rules, ledger, tenant } = examination;
+		this.examination = examination;
+		this.retired = rules.ring.retirementTimes(rules.ed25519);
+		this.roster = new Roster(rules.ed25519, ledger, tenant);
+	}
+	checkEnrolment(record) {
+		this.tally.countDone(CHECK$3);
+		let approver;
+		try {
+			approver = this.roster.apply(record, this.retired);
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			this.add(record, "failed", "ROLE_POLICY_VIOLATION", `the roster was not changed by this: ${error.message}`);
+			return;
+		}
+		if (approver === null) return;
+		this.custodies.set(custodyKey(approver), approver.custody);
+		const problem = this.roleProblem(record, approver);
+		if (problem !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", problem);
+	}
+	/** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
+	roleProblem(record, { key, identity }) {
+		const { ring, roles } = this.examination.rules;
+		const role = ring.roleOf(key) ?? roles.get(key.ed25519) ?? null;
+		if (role !== null && (role.identity !== identity || role.purpose !== "approve")) return `${key.fingerprint} is the key of ${role}, and not one with which ${identity} approves`;
+		return record.signed_by === key.fingerprint ? `${key.fingerprint} sealed this record itself` : null;
+	}
+	checkRecord(record) {
+		const kind = readKind(record.content);
+		if (![
+			"approval.request",
+			"approval.decision",
+			"approval.use"
+		].includes(kind)) return;
+		try {
+			this.tally.countDone(CHECK$3);
+			if (kind === "approval.request") this.checkRequest(record);
+			else this.checkAnswer(record);
+		} finally {
+			if (record.signed_at > this.newest) this.newest = record.signed_at;
+		}
+	}
+	checkRequest(record) {
+		const { ledger, tenant } = this.examination;
+		const request = readRequest(record, ledger, tenant);
+		if (request.statement < this.wanted) {
+			this.add(record, "failed", "STATE_VIOLATION", "the request wants a statement of an earlier version than a request before it");
+			return;
+		}
+		this.wanted = request.statement;
+		this.cases.set(request.id, {
+			request,
+			votes: [],
+			newest: request.opened,
+			isUsed: false
+		});
+		this.checkLeftOut(record, request);
+		if (!matchesAction(request)) this.add(record, "failed", "EVIDENCE_INVALID", "the action or the diff it carries is not the one it names");
+		if (request.anchor === "system") return;
+		for (const approver of request.approvers.values()) {
+			if (this.roster.hasHad(approver)) continue;
+			const words = `it counts the key ${approver.key.fingerprint} as that of ${approver.identity}, who was never enrolled with it`;
+			this.add(record, "failed", "ROLE_POLICY_VIOLATION", words);
+		}
+	}
+	checkAnswer(record) {
+		const { about, vote } = readVote(record);
+		const found = this.cases.get(about);
+		if (found === void 0) {
+			this.add(record, "failed", "STATE_VIOLATION", "it is about a request that is not here before it");
+			return;
+		}
+		if (isByPerson(vote)) this.checkVote(record, found, vote);
+		else if (vote.word === "used") this.checkUse(record, found, vote);
+		found.votes.push(vote);
+		if (vote.at > found.newest) found.newest = vote.at;
+	}
+	/** Check that the approvals a use needs came before it, and that no more uses came than they allow. */
+	checkUse(record, found, vote) {
+		const { request } = found;
+		const { ed25519 } = this.examination.rules;
+		const before = computeState(request, found.votes, ed25519, vote.at, found.newest);
+		if (vote.use !== null && request.digestVersion !== 1) {
+			const problem = useProblem(request, before, vote.use);
+			if (problem !== null) this.add(record, "failed", CODES[problem[0]], problem[1]);
+			else this.checkAccount(record, found, before.validApprovals);
+			return;
+		}
+		const use = request.statement === 1 ? `${request.digest}\n${request.expires}` : request.id;
+		if (before.state === "used" || found.isUsed || this.uses.has(use)) {
+			this.add(record, "failed", "REPLAY", "the approval was used before");
+			return;
+		}
+		found.isUsed = true;
+		this.uses.add(use);
+		if (before.state !== "approved") this.add(record, "failed", "EVIDENCE_INVALID", `it was used without the approvals it needs: ${before.state}, ${before.reason}`);
+		else if (vote.use !== null || request.digestVersion !== 1) this.add(record, "failed", "STATE_VIOLATION", "a use of this request has another form");
+		else this.checkAccount(record, found, before.validApprovals);
+	}
+	/** Compare what a record says about its action, its people and their statements with what they signed. */
+	checkAccount(record, found, approvals, own = "") {
+		const authority = record.content.get("authority");
+		const whole = authority.get("chain");
+		if (!Array.isArray(whole) || !authority.has("approver")) throw new Error("it lacks keys of its kind");
+		const chain = own ? whole.slice(0, -1) : whole;
+		const signed = /* @__PURE__ */ new Map();
+		for (const vote of approvals) if (vote.statement !== null) signed.set(canonicalContent(statementFields(vote.statement)), vote);
+		const basedOn = chain.map((statement) => signed.get(canonicalContent(statement)) ?? null);
+		const people = own || basedOn.flatMap((vote) => vote === null ? [] : [String(vote.approver)]).join(", ");
+		let words;
+		if (at(record.content, "outcome", "result", "digest") !== found.request.digest) words = "it names another action than its request";
+		else if (basedOn.includes(null) || !people) words = "it has statements that are not those of the approvals before it";
+		else if (authority.get("approver") !== people) words = `it names others than ${people}, who signed`;
+		else return;
+		this.add(record, "failed", "EVIDENCE_INVALID", words);
+	}
+	/** Warn of a digest that leaves out arguments which Aver does not know as descriptive. */
+	checkLeftOut(record, request) {
+		if (request.digestVersion === 1 || blobDigest(request, "beside") !== null) return;
+		const [action, beside] = [request.content.get("action"), request.content.get("beside")];
+		const leftOut = isObject(beside) ? beside.get("arguments") : void 0;
+		if (!isObject(beside) || !isObject(leftOut) || !hasScopeOf(request, beside)) {
+			this.add(record, "failed", "EVIDENCE_INVALID", "it does not hold what its digest leaves out, or is of another session");
+			return;
+		}
+		const tool = isObject(action) ? action.get("tool") : void 0;
+		if (typeof tool !== "string") return;
+		const known = Object.hasOwn(DESCRIPTIVE, tool) ? DESCRIPTIVE[tool] : [];
+		const more = [...leftOut.keys()].filter((name) => !known.includes(name));
+		if (more.length) this.add(record, "warning", "EVIDENCE_INVALID", `its digest leaves out ${more.join(", ")}, which may change what the tool does`);
+	}
+	checkVote(record, found, vote) {
+		const { request } = found;
+		const { ring, ed25519 } = this.examination.rules;
+		const before = computeState(request, found.votes, ed25519, request.opened);
+		const problem = voteProblem(request, vote, ed25519) ?? turnProblem(request, vote, before.validApprovals, before.floor);
+		if (problem !== null) {
+			this.add(record, "failed", CODES[problem[0]] ?? "STATE_VIOLATION", problem[1]);
+			return;
+		}
+		if ([
+			"denied",
+			"expired",
+			"closed",
+			"used"
+		].includes(before.state)) this.add(record, "failed", "STATE_VIOLATION", `the request had ended before: ${before.state}`);
+		const signature = vote.statement?.signatures[0]?.ed25519 ?? "";
+		if (this.signatures.has(signature)) this.add(record, "failed", "REPLAY", "its statement is already in an earlier record");
+		this.signatures.add(signature);
+		this.checkAccount(record, found, before.validApprovals, String(vote.approver));
+		const approver = request.approvers.get(String(vote.approver));
+		const { key, identity } = approver;
+		if (!ring.lookup(key.fingerprint).some((known) => known.equals(key))) {
+			const words = `the key ${key.fingerprint} of ${identity} is not known here`;
+			if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
+			else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
+		} else {
+			const foreign = this.roleProblem(record, approver);
+			if (foreign !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", foreign);
+		}
+		const end = [this.roster.ended.get(key.fingerprint), this.retired.get(key.ed25519)].filter((end) => end !== void 0 && end !== "").sort()[0];
+		if (end !== void 0 && (vote.at > end || this.newest > end)) this.add(record, "failed", "KEY_RETIRED", `the key ${key.fingerprint} of ${identity} had ended at ${end}`);
+		if (vote.word !== "approve") return;
+		if (request.statement === 1) this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request: an earlier version of Aver asked for that`);
+		if ([
+			approver.custody,
+			vote.custody,
+			this.custodies.get(custodyKey(approver))
+		].includes("file")) this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: the key is kept in a plain file`);
+	}
+	add(record, status, code, words) {
+		this.tally.add({
+			check: CHECK$3,
+			status,
+			code,
+			words: makePrintable(words),
+			place: placeOf(record)
+		});
+	}
+};
+function custodyKey({ identity, key }) {
+	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
+}
+/** A statement as JSON, as a record holds it. */
+function statementFields(statement) {
+	return /* @__PURE__ */ new Map([
+		["v", new JsonNumber("1")],
+		["purpose", statement.purpose],
+		["content", statement.content],
+		["signatures", statement.signatures.map((one) => new Map(Object.entries(one)))]
+	]);
+}
+// src/verify/bytes.ts
+var CHUNK = 262144;
+/** All bytes of a source in pieces. */
+async function* readChunks(source) {
+	for (let at = 0; at < source.size; at += CHUNK) {
+		const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
+		if (chunk.length === 0) return;
+		yield chunk;
+	}
+}
+/** The first bytes of a source, at most `limit`. */
+async function readStart(source, limit) {
+	return source.read(0, Math.min(limit, source.size));
+}
+/** Bytes in memory. */
+var MemorySource = class {
+	bytes;
+	constructor(bytes) {
+		this.bytes = bytes;
+	}
+	get size() {
+		return this.bytes.length;
+	}
+	async read(start, end) {
+		return this.bytes.subarray(start, end);
+	}
+};
+var LINE_FEED = 10;
+/** Reads lines from a source, each with its line feed, as a file of Python gives them. */
+var LineReader = class {
+	/** The place of the next byte. */
+	place = 0;
+	source;
+	window = /* @__PURE__ */ new Uint8Array();
+	start = 0;
+	constructor(source, place = 0) {
+		this.source = source;
+		this.place = place;
+	}
+	/** The next line, cut after `limit` bytes; null at the end. */
+	async readLine(limit) {
+		let searched = 0;
+		for (;;) {
+			const left = this.window.length - this.start;
+			const feed = this.window.indexOf(LINE_FEED, this.start + searched);
+			if (feed >= 0 && feed - this.start < limit) return this.take(feed + 1 - this.start);
+			if (left >= limit) return this.take(limit);
+			searched = left;
+			if (!await this.fill()) return left ? this.take(left) : null;
+		}
+	}
+	/** Go to the first byte that is not white space. Returns the number of line feeds that were skipped. */
+	async skipBlanks() {
+		let feeds = 0;
+		for (;;) {
+			while (this.start < this.window.length) {
+				const byte = this.window[this.start];
+				if (byte !== 32 && byte !== 9 && byte !== 10 && byte !== 13) return feeds;
+				if (byte === LINE_FEED) feeds++;
+				this.start++;
+				this.place++;
+			}
+			if (!await this.fill()) return feeds;
+		}
+	}
+	/** The rest of the source, at most `limit` bytes. */
+	async readRest(limit) {
+		while (this.window.length - this.start < limit && await this.fill());
+		return this.take(Math.min(limit, this.window.length - this.start));
+	}
+	take(size) {
+		const taken = this.window.subarray(this.start, this.start + size);
+		this.start += size;
+		this.place += size;
+		return taken;
+	}
+	async fill() {
+		const from = this.place + this.window.length - this.start;
+		if (from >= this.source.size) return false;
+		const more = await this.source.read(from, Math.min(from + Math.max(CHUNK, this.window.length - this.start), this.source.size));
+		if (more.length === 0) return false;
+		const kept = this.window.subarray(this.start);
+		const window = new Uint8Array(kept.length + more.length);
+		window.set(kept);
+		window.set(more, kept.length);
+		this.window = window;
+		this.start = 0;
+		return true;
+	}
+};
+// src/verify/key_history.ts
+/**
+* The history of keys: what an intact `keys` chain says about the keys that sealed a ledger. The twin of
+* `aver.ledger.key_history`, whose text explains which records count and why.
+*/
+var NO_HISTORY = {
+	retired: /* @__PURE__ */ new Map(),
+	roles: /* @__PURE__ */ new Map(),
+	began: /* @__PURE__ */ new Map()
+};
+/** These rules for a ledger with this history. */
+function rulesOf(history, rules) {
+	const { retired, roles, began } = history;
+	return {
+		...rules,
+		retired,
+		roles,
+		recorded: new Set(roles.keys()),
+		began
+	};
+}
+/** The retired keys that a ring knows, each limited by the time of its retirement. */
+function retirementsByTime(ring, ed25519) {
+	return new Map([...ring.retirementTimes(ed25519)].map(([key, retiredAt]) => [key, {
+		retiredAt,
+		limits: null
+	}]));
+}
+/** Reads the history in the records of a `keys` chain, given in their order. */
+var HistoryReader = class {
+	ring;
+	rules;
+	whole;
+	found = [];
+	/** `identity` names the ledger and tenant that the chain must belong to. */
+	constructor(ring, ed25519, identity) {
+		this.ring = ring;
+		this.rules = plainRules(ring, ed25519);
+		this.whole = new ChainJudge({
+			...this.rules,
+			level: "content"
+		}, { identity: {
+			...identity,
+			name: KEYS_CHAIN
+		} });
+	}
+	take(record) {
+		this.whole.judge(record);
+		const judge = new ChainJudge(this.rules, {
+			chain: KEYS_CHAIN,
+			start: null
+		});
+		judge.judge(record);
+		if (!judge.tally.hasFailed() && judge.signer !== null) {
+			const read = readKeyRecord(record, judge.signer, this.rules);
+			if (read !== null) this.found.push(read);
+		}
+	}
+	async finish(loadBlob) {
+		const { found, ring, rules } = this;
+		const successors = /* @__PURE__ */ new Map();
+		for (const { rotation } of found) if (rotation) successors.set(rotation.old.ed25519, rotation.new.ed25519);
+		const roles = /* @__PURE__ */ new Map();
+		for (const each of [...found, ...found]) if (recordsKey(each, ring, roles, successors) && !roles.has(each.key.ed25519)) roles.set(each.key.ed25519, each.role);
+		const ends = [];
+		const began = /* @__PURE__ */ new Map();
+		for (const each of found) {
+			const ended = endedKey(each, roles, successors);
+			const heads = ended === null ? null : await readHeads(each.heads, loadBlob);
+			if (ended === null || heads === null) continue;
+			ends.push({
+				key: ended,
+				sequence: each.sequence,
+				heads,
+				at: each.at
+			});
+			if (each.rotation !== null && !began.has(each.key.ed25519)) {
+				const own = new Map([...heads].filter(([chain]) => !chain.startsWith(`${IMPORT_DOMAIN}.`)));
+				began.set(each.key.ed25519, own);
+			}
+		}
+		const isIntact = !this.whole.tally.hasFailed();
+		return {
+			retired: retirements(ring, rules.ed25519, ends),
+			roles: isIntact ? roles : /* @__PURE__ */ new Map(),
+			began
+		};
+	}
+};
+function text$1(value) {
+	if (value === void 0) throw new BadInput("a key is missing");
+	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value);
+}
+function readKeyRecord(record, signer, rules) {
+	try {
+		const content = record.content;
+		const kind = readKind(content);
+		const result = at(content, "outcome", "result");
+		if (![
+			"key.create",
+			"key.rotate",
+			"key.retire"
+		].includes(kind)) return null;
+		if (!isObject(result) || !result.has("public_key_pq")) return null;
+		const key = new PublicKey(result.get("public_key"), result.get("public_key_pq"));
+		const role = new KeyRole(text$1(result.get("identity")), text$1(result.get("purpose")), key.algorithm);
+		const known = rules.ring.entryOf(key);
+		if (known !== null && (known.identity !== role.identity || known.purpose !== role.purpose)) return null;
+		let rotation = null;
+		if (kind === "key.rotate") {
+			rotation = readFirstRotation(content, rules);
+			if (rotation === null || rotation.new.ed25519 !== key.ed25519 || rotation.identity !== role.identity) return null;
+		}
+		const when = rotation === null ? text$1(readBlock(content)?.get("at")) : rotation.at;
+		return {
+			kind,
+			signer,
+			key,
+			role,
+			sequence: content.get("sequence").value,
+			at: when,
+			rotation,
+			heads: result.get("heads")
+		};
+	} catch (error) {
+		if (error instanceof BadInput) return null;
+		throw error;
+	}
+}
+function readFirstRotation(content, rules) {
+	const statements = at(content, "authority", "chain");
+	if (!Array.isArray(statements) || !statements.length) return null;
+	return readRotation(readStatement(statements[0]), rules.ed25519);
+}
+/** Whether this record rightly says that its key came into use. */
+function recordsKey(record, ring, roles, successors) {
+	if (record.kind === "key.retire") return false;
+	if (follows(record.signer.ed25519, record.key.ed25519, successors)) return true;
+	return (record.rotation !== null || ring.entryOf(record.key) !== null) && isSealedForAnother(record, roles);
+}
+/** The key that this record rightly ends; null if it ends none. */
+function endedKey(record, roles, successors) {
+	const signer = record.signer.ed25519;
+	if (record.rotation !== null) return follows(signer, record.rotation.new.ed25519, successors) || isSealedForAnother(record, roles) ? record.rotation.old.ed25519 : null;
+	if (record.kind !== "key.retire" || signer === record.key.ed25519) return null;
+	const sealer = roles.get(signer);
+	if (sealer === void 0 || !roles.has(record.key.ed25519)) return null;
+	return sealer.identity === "ledger" || sealer.identity === record.role.identity ? record.key.ed25519 : null;
+}
+function isSealedForAnother(record, roles) {
+	return roles.get(record.signer.ed25519)?.identity === "ledger" && record.role.identity !== "ledger";
+}
+/** The count of every chain; null if they cannot be read. */
+async function readHeads(value, loadBlob) {
+	try {
+		let heads = value;
+		for (const { digest } of blobReferences(value)) heads = readJson(await loadBlob(digest));
+		if (!isObject(heads)) return null;
+		const counts = /* @__PURE__ */ new Map();
+		for (const [chain, head] of heads) {
+			if (!isObject(head) || !head.has("hash")) return null;
+			const count = readInteger(head.get("count"));
+			if (count === null) return null;
+			counts.set(chain, count);
+		}
+		return counts;
+	} catch (error) {
+		if (error instanceof BadInput) return null;
+		throw error;
+	}
+}
+/** An integer as Python's `int` reads it from a JSON value; null if it is none. */
+function readInteger(value) {
+	if (value instanceof JsonNumber) return Math.trunc(value.value);
+	if (typeof value === "boolean") return Number(value);
+	return typeof value === "string" && /^\s*[-+]?[0-9]+(?:_[0-9]+)*\s*$/.test(value) ? Number(value.replaceAll("_", "")) : null;
+}
+/** Whether the signer is this key, or one that rotations lead to from it. */
+function follows(signer, key, successors) {
+	const seen = /* @__PURE__ */ new Set();
+	while (key !== signer) {
+		seen.add(key);
+		const next = successors.get(key);
+		if (next === void 0 || seen.has(next)) return false;
+		key = next;
+	}
+	return true;
+}
+function retirements(ring, ed25519, ends) {
+	const found = retirementsByTime(ring, ed25519);
+	for (const end of ends) {
+		const known = found.get(end.key) ?? {
+			retiredAt: end.at,
+			limits: null
+		};
+		if (known.limits !== null) continue;
+		found.set(end.key, {
+			retiredAt: known.retiredAt,
+			limits: new Map(end.heads).set(KEYS_CHAIN, end.sequence)
+		});
+	}
+	return found;
+}
+/** Whether a record of the `keys` or `meta` chain holds by itself, and its signer is known and the one it names. */
+function isValidByItself(record, rules) {
+	const judge = new ChainJudge({ ...plainRules(rules.ring, rules.ed25519) }, { start: null });
+	judge.judge(record);
+	return !judge.tally.findings.length && judge.signer !== null && judge.signer.fingerprint === record.signed_by;
+}
+/** The rotation that a valid record of `keys` records between two known keys: [new fingerprint, old fingerprint]. */
+function readReplacement(record, rules) {
+	try {
+		if (record.kind !== "key.rotate") return null;
+		const rotation = readFirstRotation(record.content, rules);
+		if (rotation === null) return null;
+		const isKnown = (key) => rules.ring.lookup(key.fingerprint).some((one) => one.ed25519 === key.ed25519);
+		return isKnown(rotation.old) && isKnown(rotation.new) ? [rotation.new.fingerprint, rotation.old.fingerprint] : null;
+	} catch (error) {
+		if (error instanceof BadInput) return null;
+		throw error;
+	}
+}
+/** Turn the signers that the `keys` chain does not record into warnings. */
+function reportUnrecorded(tally) {
+	for (const [key, where] of tally.unrecorded) {
+		const seat = [where.chain && `chain ${where.chain}`, where.sequence !== null && `sequence ${where.sequence}`];
+		const words = `no intact keys chain records that the key ${key.slice(0, 16)} came into use before it sealed ${seat.filter(Boolean).join(", ")}`;
+		tally.warn("keys", "KEY_UNRECORDED", words, place());
+	}
+	tally.unrecorded = /* @__PURE__ */ new Map();
+}
+// src/verify/sealed.ts
+/** A sealed record: the exact text that was hashed, and the seal over it. The twin of `aver.capsule.sealed`. */
+var SEAL_KEYS = [
+	"hash",
+	"signature",
+	"signature_pq",
+	"signed_at",
+	"signed_by"
+];
+/** Longest field of a seal. An ML-DSA-65 signature, the longest there is, has 6,618 hex digits. */
+var SEAL_TEXT_MAX = 16384;
+/** A record as it is stored. Anyone may have written any part of it. */
+var Sealed = class {
+	canonical;
+	hash;
+	signature;
+	signature_pq;
+	signed_at;
+	signed_by;
+	/** The chain that it was read from. */
+	chain = null;
+	parsed = void 0;
+	digest = void 0;
+	constructor(canonical, seal, chain = null) {
+		this.canonical = canonical;
+		this.hash = seal.hash;
+		this.signature = seal.signature;
+		this.signature_pq = seal.signature_pq;
+		this.signed_at = seal.signed_at;
+		this.signed_by = seal.signed_by;
+		this.chain = chain;
+	}
+	/** SHA3-256 of the text. Only for one that is well formed: another has no bytes. */
+	get computedHash() {
+		this.digest ??= sha3Hex(encoder.encode(this.canonical));
+		return this.digest;
+	}
+	/** The content as the strict reader gives it, parsed once. Raises `Unreadable`. */
+	get value() {
+		if (this.parsed === void 0) {
+			if (!this.canonical.isWellFormed()) throw new Unreadable("not UTF-8");
+			this.parsed = readJson(this.canonical);
+		}
+		return this.parsed;
+	}
+	/** The content. Raises `BadInput` if it is not a JSON object. */
+	get content() {
+		const value = this.value;
+		if (!isObject(value)) throw new BadInput("the sealed bytes are not a JSON object");
+		return value;
+	}
+	get kind() {
+		return readKind(this.content);
+	}
+	/** The id that the content names. */
+	get id() {
+		const id = this.content.get("id");
+		return typeof id === "string" ? id : String(id);
+	}
+};
+/** Read a capsule with its seal from the JSON of one object. Takes the form that has the stored hash. */
+function sealedFromJson(data) {
+	const { parted, forms } = splitOffKeys(data, SEAL_KEYS);
+	const texts = forms();
+	const first = texts.next().value;
+	const seal = readSeal(parted, (key) => new BadInput(`${key} must be a string`));
+	const sealed = new Sealed(first, seal);
+	for (let found = sealed;;) {
+		if (found.computedHash === found.hash) return found;
+		const next = texts.next();
+		if (next.done) return sealed;
+		found = new Sealed(next.value, seal);
+	}
+}
+/** The parts of a seal in an object; a part that is missing or null is empty. */
+function readSeal(entry, wrongType) {
+	const seal = {
+		hash: "",
+		signature: "",
+		signature_pq: "",
+		signed_at: "",
+		signed_by: ""
+	};
+	for (const key of SEAL_KEYS) {
+		const value = entry.get(key) ?? "";
+		if (typeof value !== "string") throw wrongType(key);
+		seal[key] = value;
+	}
+	return seal;
+}
+/** Return the record. Raises `Unreadable` if a field of its seal is far too long or not printable. */
+function checkSealFields(sealed) {
+	for (const key of SEAL_KEYS) if (codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
+	return sealed;
+}
+// src/verify/elements.ts
+/** Characters of a stream kept at a time, as long as each value ends within them. */
+var WINDOW_CHARS = 65536;
+/** A window over chunks of text, refilled only when a value does not end inside it. */
+var TextWindow = class {
+	text = "";
+	at = 0;
+	isDone = false;
+	decoder = new TextDecoder("utf-8", {
+		fatal: true,
+		ignoreBOM: true
+	});
+	/** How many characters the window should have after the next filling. */
+	get wanted() {
+		return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
+	}
+	add(chunk) {
+		let more;
+		try {
+			more = chunk === null ? this.decoder.decode() : this.decoder.decode(chunk, { stream: true });
+		} catch {
+			throw new Unreadable("not UTF-8");
+		}
+		this.text = this.text.slice(this.at) + more;
+		this.at = 0;
+		if (chunk === null) this.isDone = true;
+	}
+};
+/** The texts of the elements of an array: within the limits, but not parsed. */
+function* readArrayTexts(window) {
+	yield* expect(window, "[");
+	if ((yield* peek(window)) === "]") {
+		window.at++;
+		return;
+	}
+	for (;;) {
+		yield yield* readValue(window);
+		if ((yield* peek(window)) === ",") window.at++;
+		else {
+			yield* expect(window, "]");
+			return;
+		}
+	}
+}
+function* readTopArrayTexts(window) {
+	yield* readArrayTexts(window);
+	yield* end(window);
+}
+function* readTopArray(window) {
+	for (const steps = readTopArrayTexts(window);;) {
+		const step = steps.next();
+		if (step.done) return;
+		yield step.value === void 0 ? void 0 : {
+			text: step.value,
+			value: parseBounded(step.value)
+		};
+	}
+}
+/** The elements of the array under `key` of an object, then its other members. */
+function* readObjectWithArray(window, key) {
+	const others = /* @__PURE__ */ new Map();
+	const seen = /* @__PURE__ */ new Set();
+	let size = 0;
+	let tokens = 0;
+	yield* expect(window, "{");
+	if ((yield* peek(window)) === "}") window.at++;
+	else for (;;) {
+		const name = parseBounded(yield* readValue(window));
+		if (typeof name !== "string") throw new Unreadable("an object key is not a string");
+		if (seen.has(name)) throw new DuplicateKey(`the key ${JSON.stringify(name.slice(0, 80))} occurs twice in one object`);
+		seen.add(name);
+		yield* expect(window, ":");
+		if (name === key) for (const steps = readArrayTexts(window);;) {
+			const step = steps.next();
+			if (step.done) break;
+			yield step.value === void 0 ? void 0 : {
+				text: step.value,
+				value: parseBounded(step.value)
+			};
+		}
+		else {
+			const text = yield* readValue(window);
+			size += name.length + text.length;
+			tokens += 1 + countTokens(text);
+			if (size > 16777216 || tokens > 1e6) throw new Unreadable(`the members beside '${key}' have more than ${ELEMENT_MAX} bytes or ${TOKENS_MAX} values`);
+			others.set(name, parseBounded(text));
+		}
+		if ((yield* peek(window)) === ",") window.at++;
+		else {
+			yield* expect(window, "}");
+			break;
+		}
+	}
+	if (!seen.has(key)) throw new Unreadable(`has no '${key}'`);
+	yield { others };
+	yield* end(window);
+}
+/** The next character that is not white space; empty at the end. */
+function* peek(window) {
+	for (;;) {
+		window.at = skipSpace(window.text, window.at);
+		if (window.at < window.text.length) return window.text[window.at];
+		if (window.isDone) return "";
+		yield void 0;
+	}
+}
+function* expect(window, character) {
+	const found = yield* peek(window);
+	if (found !== character) throw new Unreadable(`expected '${character}', found '${found || "the end"}'`);
+	window.at++;
+}
+function* end(window) {
+	if (yield* peek(window)) throw new Unreadable("something follows the end of the document");
+}
+/** The text of the next value, within all bounds. */
+function* readValue(window) {
+	if (!(yield* peek(window))) throw new Unreadable("the document ends early");
+	let found = findValueEnd(window.text, window.at);
+	while (found === null) {
+		if (byteLength(window.text.slice(window.at)) > 16777216) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
+		if (window.isDone) throw new Unreadable("the document ends early");
+		yield void 0;
+		found = findValueEnd(window.text, window.at);
+	}
+	const text = window.text.slice(window.at, found);
+	if (isTooLarge(text)) throw new Unreadable(`an element is larger than ${ELEMENT_MAX} bytes`);
+	checkTokenCount(text);
+	window.at = found;
+	return text;
+}
+async function* readBatches(source, read) {
+	const window = new TextWindow();
+	const steps = read(window);
+	const chunks = readChunks(source);
+	let items = [];
+	try {
+		for (;;) {
+			const step = steps.next();
+			if (step.done) break;
+			if (step.value !== void 0) {
+				items.push(step.value);
+				continue;
+			}
+			if (items.length) {
+				yield {
+					items,
+					error: null
+				};
+				items = [];
+			}
+			for (const wanted = window.wanted; !window.isDone && window.text.length - window.at < wanted;) {
+				const chunk = await chunks.next();
+				window.add(chunk.done ? null : chunk.value);
+			}
+		}
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		yield {
+			items,
+			error
+		};
+		return;
+	}
+	if (items.length) yield {
+		items,
+		error: null
+	};
+}
+/** Stream the elements of an array, parsed. */
+function readElements(source) {
+	return readBatches(source, readTopArray);
+}
+/** Stream the texts of the elements of an array. They may not be valid JSON. */
+function readElementTexts(source) {
+	return readBatches(source, readTopArrayTexts);
+}
+/** Stream the elements of the array under a key of an object, and at last the object's other members. */
+function readMemberElements(source, key) {
+	return readBatches(source, (window) => readObjectWithArray(window, key));
+}
+// src/verify/bundle/layout.ts
+var INDEX = "index.json";
+var META = "meta.json";
+var HEAD$1 = "head.json";
+var BLOBS = "blobs";
+var RESERVED_IDS = /* @__PURE__ */ new Set([
+	"head",
+	"index",
+	"meta"
+]);
+/** Bytes that the file of a chain has at least, if a tool wrote it. */
+var SHORTEST_CHAIN = 1200;
+/** Most chains that an index may list without their files. With more, the index is not read. */
+var ABSENT_MAX = 1e3;
+/** How many unknown keys of an index or a summary are noted. */
+var UNKNOWN_KEPT = 10;
+/** Most characters of a name or hash in an index. */
+var CLAIM_TEXT_MAX = 256;
+var INDEX_KEYS = /* @__PURE__ */ new Set([...[
+	"generated_at",
+	"public_key",
+	"fingerprint",
+	"keys",
+	"pq_keys",
+	"chain_count",
+	"capsule_count"
+], ...[
+	"meta",
+	"chains",
+	"ledger",
+	"tenant",
+	"part",
+	"blobs",
+	"unfinished",
+	"files"
+]]);
+var SUMMARY_KEYS = /* @__PURE__ */ new Set([...[
+	"id",
+	"tool",
+	"title",
+	"length",
+	"head_hash",
+	"genesis_hash",
+	"origin"
+], ...[
+	"all_hashes_ok",
+	"signed_by",
+	"started_at",
+	"ended_at",
+	"db_path"
+]]);
+var RECORD_KEYS = /* @__PURE__ */ new Set([...SEAL_KEYS, "canonical"]);
+/** `<tool>.<session>`, Aver's form of a chain's name, also for the public tool's `<tool>-<session>`. */
+function claimedName({ id, tool }) {
+	return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
+}
+function fileOf(claim) {
+	return `${claim.id}.json`;
+}
+/** Return a name that a file may have here; `Unreadable` for any other value. */
+function checkFileName(name) {
+	if (!isFileName(name)) throw new Unreadable(`${show(name)} is not a name that a file may have here`);
+	return name;
+}
+/** Read and check an index. Raises `Unreadable` if it is not valid. */
+async function readIndex(directory) {
+	const data = readJson(await readStart(await directory.open(INDEX), ELEMENT_MAX + 1));
+	const listed = isObject(data) ? data.get("chains") : null;
+	if (!isObject(data) || !Array.isArray(listed)) throw new Unreadable("an index is an object that lists chains");
+	const here = Math.min((await directory.list()).length, listed.length);
+	if (listed.length - here > ABSENT_MAX) throw new Unreadable(`it lists ${listed.length} chains, and ${here} files are here: the rest was not read`);
+	const chains = /* @__PURE__ */ new Map();
+	const names = /* @__PURE__ */ new Set();
+	listed.forEach((summary, at) => {
+		const claim = readClaim(summary, `chains[${at}]`);
+		if (RESERVED_IDS.has(claim.id.toLowerCase())) throw new Unreadable(`a chain cannot have the id '${claim.id}'`);
+		if (chains.has(claim.id)) throw new Unreadable("two chains have the same id");
+		if (names.has(claimedName(claim))) throw new Unreadable("two chains have the same name");
+		chains.set(claim.id, claim);
+		names.add(claimedName(claim));
+	});
+	const shared = await directory.findSharedFiles?.(/* @__PURE__ */ new Set([
+		INDEX,
+		META,
+		HEAD$1,
+		...[...chains.values()].map(fileOf)
+	]));
+	if (shared) throw new Unreadable(`${shared[0]} and ${shared[1]} are two names of one file; each part of a bundle has a file of its own`);
+	const meta = data.get("meta") ?? null;
+	const files = data.has("files") ? data.get("files") : [];
+	if (meta !== null && !isObject(meta)) throw new Unreadable("meta must be an object");
+	if (!Array.isArray(files)) throw new Unreadable("files must be a list");
+	const claimOfMeta = meta === null ? null : readClaim(new Map([
+		...meta,
+		["id", "meta"],
+		["origin", null]
+	]), "meta");
+	files.forEach(checkFileName);
+	return {
+		chains: [...chains.values()],
+		meta: claimOfMeta,
+		chainCount: requireCount(data, "chain_count"),
+		capsuleCount: requireCount(data, "capsule_count"),
+		ledger: requireText(data, "ledger"),
+		tenant: requireText(data, "tenant"),
+		isPart: data.get("part") === true,
+		areBlobsLeftOut: data.get("blobs") === null,
+		blobs: requireCount(data, "blobs"),
+		publicKey: requireText(data, "public_key"),
+		fingerprint: requireText(data, "fingerprint"),
+		keys: requireTexts(data, "keys"),
+		pqKeys: requireTexts(data, "pq_keys"),
+		isUnfinished: data.get("unfinished") === true,
+		unknown: unknownKeys(data, INDEX_KEYS)
+	};
+}
+function unknownKeys(data, known) {
+	return sortTexts([...data.keys()].filter((key) => !known.has(key))).slice(0, UNKNOWN_KEPT);
+}
+/** Read a chain's summary in an index, or a chain file's `own` one, which need not name its chain. */
+function readClaim(summary, where, { own = false } = {}) {
+	if (!isObject(summary)) throw new Unreadable(`${where} must be an object`);
+	const id = summary.get("id");
+	if (!(own && id === "")) {
+		checkFileName(id);
+		checkFileName(`${id}.json`);
+	}
+	const text = (key) => requireText(summary, key, `${where}.`);
+	const plain = (key) => {
+		const value = summary.get(key) ?? null;
+		if (value !== null && typeof value !== "string") throw new Unreadable(`${where}.${key} must be a text`);
+		return value;
+	};
+	const claim = {
+		id,
+		tool: text("tool") ?? "",
+		length: requireCount(summary, "length", `${where}.`),
+		headHash: text("head_hash"),
+		genesisHash: text("genesis_hash"),
+		origin: text("origin"),
+		title: plain("title"),
+		startedAt: plain("started_at"),
+		endedAt: plain("ended_at"),
+		dbPath: plain("db_path"),
+		signedBy: null,
+		allHashesOk: null,
+		unknown: unknownKeys(summary, SUMMARY_KEYS)
+	};
+	const signers = summary.get("signed_by") ?? null;
+	if (signers !== null && !(Array.isArray(signers) && signers.every((name) => typeof name === "string"))) throw new Unreadable(`${where}.signed_by must be a list of texts`);
+	const ok = summary.get("all_hashes_ok") ?? null;
+	if (ok !== null && typeof ok !== "boolean") throw new Unreadable(`${where}.all_hashes_ok must be true or false`);
+	return {
+		...claim,
+		signedBy: signers,
+		allHashesOk: ok
+	};
+}
+function requireCount(data, key, where = "") {
+	const value = data.get(key) ?? null;
+	if (value === null) return null;
+	if (!isInteger(value) || value.value < 0) throw new Unreadable(`${where}${key} must be a count`);
+	return value.value + 0;
+}
+function requireText(data, key, where = "") {
+	const value = data.get(key) ?? null;
+	if (value === null) return null;
+	if (typeof value !== "string" || !isPrintable(value) || codePoints(value) > CLAIM_TEXT_MAX) throw new Unreadable(`${where}${key} must be a short text`);
+	return value;
+}
+function requireTexts(data, key) {
+	const value = data.get(key) ?? null;
+	if (value === null) return null;
+	if (!isObject(value) || ![...value.values()].every((item) => typeof item === "string")) throw new Unreadable(`${key} must be an object of texts`);
+	return value;
+}
+/**
+* Stream the records of a chain's file, then the file's own claim about the chain.
+*
+* If the file itself breaks off, the last item is the error, and there is no claim. `unknown` gets the members of records
+* that Aver does not write, each with the number of the first record that has it.
+*/
+async function* readChainFile(source, unknown = null) {
+	let number = -1;
+	for await (const { items, error } of readMemberElements(source, "capsules")) {
+		const found = [];
+		let failure = error;
+		for (const item of items) {
+			if ("others" in item) {
+				try {
+					found.push({ claim: readClaim(new Map([["id", ""], ...item.others]), "the chain's summary", { own: true }) });
+				} catch (problem) {
+					if (!(problem instanceof BadInput)) throw problem;
+					failure = problem;
+					break;
+				}
+				continue;
+			}
+			number++;
+			try {
+				found.push(readBundleRecord(item.value));
+			} catch (problem) {
+				if (!(problem instanceof BadInput)) throw problem;
+				found.push(problem);
+				continue;
+			}
+			if (unknown !== null) noteUnknownMembers(item.value, number, unknown);
+		}
+		if (failure !== null) found.push(failure);
+		yield found;
+		if (failure !== null) return;
+	}
+}
+function noteUnknownMembers(entry, number, unknown) {
+	for (const key of entry.keys()) if (!RECORD_KEYS.has(key)) {
+		const others = sortTexts([...entry.keys()].filter((name) => !RECORD_KEYS.has(name)));
+		for (const name of others.slice(0, Math.max(0, UNKNOWN_KEPT - unknown.size))) if (!unknown.has(name)) unknown.set(name, number);
+		return;
+	}
+}
+function readBundleRecord(entry) {
+	const canonical = isObject(entry) ? entry.get("canonical") : null;
+	if (!isObject(entry) || typeof canonical !== "string") throw new Unreadable("a capsule in a bundle is an object with its seal and `canonical`");
+	const seal = readSeal(entry, () => new Unreadable("the parts of a seal are strings"));
+	if (!canonical.isWellFormed()) throw new Unreadable("`canonical` contains a lone surrogate, which has no bytes");
+	return checkSealFields(new Sealed(canonical, seal));
+}
+// src/verify/bundle/head.ts
+/** The signed heads of a bundle, `head.json`. The twin of `aver.ledger.bundle.head_file` and of `ledger.checkpoint`. */
+var CHECK$2 = "head";
+/** Most keys of a bundle's `keys` chain that are noted. */
+var RECORDED_MAX = 1e4;
+var WHERE = place(null, null, HEAD$1);
+/** Note the key that came into use by a record of a `keys` chain, by fingerprint. The first record counts. */
+function noteRecordedKey(record, found) {
+	if (!["key.create", "key.rotate"].includes(record.kind)) return;
+	const [key, pq, fingerprint] = [
+		"public_key",
+		"public_key_pq",
+		"fingerprint"
+	].map((name) => at(record.content, "outcome", "result", name));
+	if (typeof key !== "string" || typeof pq !== "string" || typeof fingerprint !== "string") return;
+	if (found.size < RECORDED_MAX && !found.has(fingerprint)) found.set(fingerprint, {
+		publicKey: key,
+		publicKeyPq: pq
+	});
+}
+/** Read a statement as a checkpoint. Raises `BadInput`. */
+function readCheckpoint(statement, where) {
+	const { content } = statement;
+	if (statement.purpose !== "checkpoint" || !equalJson(content.get("v"), new JsonNumber("1"))) throw new BadInput(`${where} is a statement, but not a checkpoint`);
+	const [heads, when, since = null] = [
+		"heads",
+		"at",
+		"since"
+	].map((name) => content.get(name));
+	if (!isObject(heads) || typeof when !== "string" || !(since === null || typeof since === "string")) throw new BadInput(`${where} does not list heads and its time`);
+	const [ledger, tenant] = ["ledger", "tenant"].map((name) => content.get(name));
+	if (typeof ledger !== "string" || typeof tenant !== "string") throw new BadInput(`${where} does not name a ledger and a tenant`);
+	return {
+		statement,
+		at: when,
+		ledger,
+		tenant,
+		heads: [...heads].map(([chain, head]) => {
+			if (!isObject(head) || head.size !== 2 || !head.has("count") || !head.has("hash")) throw new BadInput(`${where}: its head of ${show(chain)} is not valid`);
+			return readHead(new Map([
+				["ledger", ledger],
+				["tenant", tenant],
+				["chain", chain],
+				...head
+			]));
+		}),
+		isPart: content.has("part") && content.get("part") !== false
+	};
+}
+/** Read the `head.json` of a bundle; null if there is none. Raises `BadInput` if it is not of its form. */
+async function readBundleHead(directory) {
+	let raw;
+	try {
+		raw = await readStart(await directory.open(HEAD$1), ELEMENT_MAX + 1);
+	} catch (error) {
+		if (error instanceof NotFound) return null;
+		throw error;
+	}
+	const statement = readStatement(readJson(raw), HEAD$1);
+	const found = readCheckpoint(statement, HEAD$1);
+	const keys = [
+		"v",
+		"ledger",
+		"tenant",
+		"part",
+		"heads",
+		"at"
+	];
+	const { content } = statement;
+	if (content.size !== keys.length || !keys.every((key) => content.has(key)) || typeof content.get("part") !== "boolean") throw new BadInput(`${HEAD$1} does not state exactly ${keys.join(", ")}`);
+	return found;
+}
+/** Compare the chains of a bundle, by their ids, with its `head.json`. */
+function checkBundleHead(head, heads, tally, of, rules, history) {
+	tally.countDone(CHECK$2);
+	if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
+		tally.fail(CHECK$2, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show(head.ledger)}; this is another`, WHERE);
+		return;
+	}
+	if (!checkSignatures(head, rules, tally, history)) return;
+	for (const { key } of checkStatement(head.statement, rules.ring, rules.ed25519)) {
+		if (key === null) continue;
+		if (!history.roles.has(key.ed25519)) {
+			const words = `${HEAD$1} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
+			tally.warn(CHECK$2, "UNKNOWN_SIGNER", words, WHERE);
+		}
+		const limits = history.retired.get(key.ed25519)?.limits ?? null;
+		if (limits !== null && head.heads.some((stated) => stated.count > (limits.get(stated.chain) ?? 0))) {
+			const words = `${HEAD$1} was signed by ${key.fingerprint}, and has records from after that key was retired`;
+			tally.fail(CHECK$2, "KEY_RETIRED", words, WHERE);
+		}
+	}
+	const listed = new Map(head.heads.map((one) => [one.chain, one]));
+	for (const [chain, stated] of listed) {
+		const actual = heads.get(chain) ?? null;
+		if (actual !== null && actual.count > stated.count) {
+			const words = `${HEAD$1} states ${stated.count} records of this chain; ${actual.count} are here`;
+			tally.fail(CHECK$2, "HEAD_MISMATCH", words, place(chain, stated.count), {
+				stated: { ...stated },
+				actual: { ...actual }
+			});
+		} else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$2, HEAD$1);
+	}
+	for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$2, "HEAD_MISMATCH", `${HEAD$1} does not list this chain: it was added after the export`, place(chain));
+	const which = head.isPart ? "a part of the ledger" : "the whole ledger";
+	tally.notes.set(CHECK$2, `${listed.size} chains, ${which}, as signed at ${head.at}`);
+}
+/** Check every signature. Returns false if the heads must not be used. */
+function checkSignatures(checkpoint, given, tally, history) {
+	const results = checkStatement(checkpoint.statement, given.ring, given.ed25519);
+	const fail = (code, words) => {
+		tally.fail(CHECK$2, code, words, WHERE);
+		return false;
+	};
+	if (!results.length) return fail("SIG_MISSING", `${HEAD$1} is not signed`);
+	const rules = rulesOf(history, given);
+	for (const { by, key, outcome } of results) {
+		if (outcome === "invalid" || outcome === "unknown" && given.ring.isClosed) return fail("SIG_INVALID", `the signature of ${HEAD$1} was not made by ${by}`);
+		if (key === null) {
+			const words = `${HEAD$1} was signed by ${by}, whose key is not known here`;
+			tally.add({
+				check: CHECK$2,
+				status: "not_checked",
+				code: "UNKNOWN_SIGNER",
+				words,
+				place: WHERE
+			});
+			continue;
+		}
+		const role = roleOf(rules, key);
+		if (role !== null && !role.mayAttest) return fail("KEY_MISMATCH", `${HEAD$1} was signed by ${by}, a key of ${role}; only the ledger's key may`);
+		const retiredAt = rules.retired.get(key.ed25519)?.retiredAt ?? null;
+		if (retiredAt !== null && checkpoint.at > retiredAt) return fail("KEY_RETIRED", `${HEAD$1} says it was made at ${checkpoint.at}; ${by}, who signed it, was retired at ${retiredAt}`);
+	}
+	return true;
+}
+/** Stands for the source of a chain that an older version imported under a name without digits. */
+var OLD_IMPORT = "imported";
+/** The digits in the stored name of an imported chain; null for other names. */
+function readDigits(chain) {
+	return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null;
+}
+/** Imports and drops in the order of their entries. */
+var ImportHistory = class {
+	/** The chains that are imported after the newest entry, by their names here. */
+	imported = /* @__PURE__ */ new Map();
+	ring;
+	replaced;
+	/** `replaced` has the key that each key of the ledger replaced, by fingerprints. */
+	constructor(ring, replaced) {
+		this.ring = ring;
+		this.replaced = replaced;
+	}
+	/** Take up an entry. Returns the heads of the chains that it drops; an entry of another form drops none. */
+	add(record) {
+		const dropped = /* @__PURE__ */ new Map();
+		const { content } = record;
+		const result = at(content, "outcome", "result");
+		if (!isObject(result)) return dropped;
+		const kind = readKind(content);
+		if (kind === "chain.import" && result.get("kind") === "chain_import") {
+			const [chain, origin, count, hash] = [
+				"chain",
+				"origin",
+				"capsule_count",
+				"head_hash"
+			].map((name) => result.get(name));
+			const number = readInteger(count);
+			if (chain === void 0 || origin === void 0 || hash === void 0 || number === null) return dropped;
+			this.imported.set(text(chain), {
+				origin: text(origin),
+				count: number,
+				hash: text(hash),
+				signedBy: record.signed_by
+			});
+		} else if (kind === "chain.drop" && result.get("kind") === "chain_drop") {
+			const chains = result.get("chains");
+			if (!isObject(chains)) return dropped;
+			for (const [name, head] of chains) {
+				const known = this.imported.get(name);
+				if (known === void 0) continue;
+				if (!isObject(head) || !head.has("count") || !head.has("hash")) return /* @__PURE__ */ new Map();
+				if (equalJson(head.get("count"), new JsonNumber(String(known.count))) && head.get("hash") === known.hash && this.mayDrop(record.signed_by, known.signedBy)) dropped.set(name, {
+					count: known.count,
+					hash: known.hash
+				});
+			}
+		}
+		for (const name of dropped.keys()) this.imported.delete(name);
+		return dropped;
+	}
+	/** Whether a key is the importer's, or came after the importer's by rotations. Where both are unknown, nothing tells. */
+	mayDrop(key, importer) {
+		if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true;
+		const seen = /* @__PURE__ */ new Set();
+		while (key !== importer) {
+			seen.add(key);
+			const before = this.replaced.get(key);
+			if (before === void 0 || seen.has(before)) return false;
+			key = before;
+		}
+		return true;
+	}
+};
+function text(value) {
+	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value);
+}
+/** Remove dropped chains from the heads that `meta` records, if their latest head is the one that was dropped. */
+function forgetDropped(latest, dropped) {
+	for (const [chain, { count, hash }] of dropped) {
+		const head = latest.get(chain);
+		if (head !== void 0 && head.count === count && head.hash === hash) latest.delete(chain);
+	}
+}
+/** Add the heads of one `meta` entry, Aver's or the public tool's, to `latest`. A malformed entry adds none after its flaw. */
+function collectHeads(content, latest, ledger, tenant) {
+	try {
+		for (const [chain, count, hash] of listHeads(at(content, "outcome", "result"))) {
+			const data = /* @__PURE__ */ new Map([["ledger", ledger], ["tenant", tenant]]);
+			for (const [key, value] of [
+				["chain", chain],
+				["count", count],
+				["hash", hash]
+			]) {
+				if (value === void 0) return;
+				data.set(key, value);
+			}
+			latest.set(chain, readHead(data));
+		}
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+	}
+}
+function* listHeads(result) {
+	if (!isObject(result)) return;
+	const kind = result.get("kind");
+	if (kind === "conversation_seal") {
+		const [tool, session] = [result.get("tool"), result.get("session_id")];
+		if (tool === void 0 || session === void 0) return;
+		yield [
+			typeof tool === "string" && tool === session && RESERVED_CHAINS.has(tool) ? tool : `${text(tool)}.${text(session)}`,
+			result.get("capsule_count"),
+			result.get("head_hash")
+		];
+	} else if (kind === "chain_import") yield [
+		result.get("chain"),
+		result.get("capsule_count"),
+		result.get("head_hash")
+	];
+	else if (kind === "checkpoint") {
+		const heads = result.get("heads");
+		if (!isObject(heads)) return;
+		for (const [chain, head] of heads) {
+			if (!isObject(head)) return;
+			yield [
+				chain,
+				head.get("count"),
+				head.get("hash")
+			];
+		}
+	}
+}
+/** The chain of a public tool's entry, if that tool keeps it in a database outside its usual directory. */
+function findExternalChain(content) {
+	const result = at(content, "outcome", "result");
+	if (!isObject(result)) return null;
+	const [path, tool, session] = [
+		"db",
+		"tool",
+		"session_id"
+	].map((name) => result.get(name));
+	if (typeof path !== "string" || tool === void 0 || session === void 0) return null;
+	const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+	const last = parts.at(-1) ?? "";
+	const dot = last.lastIndexOf(".");
+	const stem = dot > 0 && dot < last.length - 1 ? last.slice(0, dot) : last;
+	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${text(tool)}.${text(session)}`;
+}
+var TITLE_SCAN_MAX = 4096;
+/** Most signers of a chain that are noted. The signers of a chain with more are not compared with the index. */
+var SIGNERS_MAX = 1e3;
+var ChainFacts = class {
+	count = 0;
+	genesisHash = null;
+	headHash = null;
+	startedAt = null;
+	endedAt = null;
+	title = "";
+	/** The title as the public tool makes it: with addresses and paths. */
+	rawTitle = "";
+	signers = /* @__PURE__ */ new Set();
+	addRecord(record, content) {
+		if (this.count === 0) {
+			this.genesisHash = record.hash;
+			this.startedAt = record.signed_at;
+		}
+		this.count++;
+		this.headHash = record.hash;
+		this.endedAt = record.signed_at;
+		if (record.signed_by && this.signers.size <= 1e3) this.signers.add(record.signed_by);
+		if (this.rawTitle === "" && content !== null) {
+			const request = at(content, "trigger", "request");
+			this.rawTitle = typeof request === "string" ? firstLine(strip(cutText(request, TITLE_SCAN_MAX))) : "";
+			this.title = cleanTitle(this.rawTitle, 90);
+		}
+	}
+	/** Count a record that is no capsule. It has a place in the chain, and no hash. */
+	addUnreadable() {
+		this.count++;
+		this.headHash = null;
+	}
+};
+// src/verify/bundle/index_check.ts
+/** Compare the claims of a bundle's index with its chains (check `index`). The twin of `aver.ledger.bundle.index_check`. */
+var CHECK$1 = "index";
+var NAME_SHOWN = 80;
+/** Compare a chain's length and ends with the claims about it. If they differ, either may be wrong. */
+function checkChainClaim(claim, facts, source, tally, chain) {
+	const { count } = facts;
+	const who = source.name;
+	if (claim.length !== null && claim.length !== count) {
+		const code = claim.length > count ? "TRUNCATED" : "ROLLBACK";
+		tally.fail(CHECK$1, code, `${who} claims ${claim.length} records; ${count} are here`, place(chain, Math.min(claim.length, count)));
+	} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$1, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
+	if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$1, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
+}
+/** Compare the claims that a reader of the index is shown. `allHashesOk` is null if no hash was computed. */
+function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name) {
+	if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
+	if (facts.count === 0) return;
+	const fail = (what, claimed) => {
+		tally.fail(CHECK$1, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
+	};
+	if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) fail("an all_hashes_ok", claim.allHashesOk);
+	if (claim.startedAt !== null && claim.startedAt !== facts.startedAt) fail("a time of its first record", claim.startedAt);
+	if (claim.endedAt !== null && claim.endedAt !== facts.endedAt) fail("a time of its last record", claim.endedAt);
+	if (facts.signers.size <= 1e3) {
+		const actual = sortTexts(facts.signers);
+		const isSame = claim.signedBy?.length === actual.length && actual.every((one, at) => claim.signedBy?.[at] === one);
+		if (claim.signedBy !== null && !isSame) fail("signers", claim.signedBy);
+	} else tally.skip(CHECK$1, `a chain has more than ${SIGNERS_MAX} signers, which were not compared`, { matters: true });
+	if (source.isAvers && name) {
+		if (claim.tool && claim.tool !== splitChainName(name)[0]) fail("a tool", claim.tool);
+		if (claim.title !== null && claim.title !== (facts.title || name)) fail("a title", claim.title);
+		if (claim.dbPath !== null && claim.dbPath !== "") fail("a path", claim.dbPath);
+	}
+	if (!source.isAvers && ![
+		null,
+		facts.title,
+		cutText(facts.rawTitle, 90),
+		name
+	].includes(claim.title)) {
+		const words = `${source.name} claims a title that the first request does not have: ${show(claim.title)}`;
+		tally.warn(CHECK$1, "INDEX_MISMATCH", words, where);
+	}
+}
+/** Warn of keys that Aver does not write: a reader may show their values, and nothing was compared. */
+function warnOfKeys(unknown, who, tally, where) {
+	if (!unknown.length) return;
+	const listed = unknown.map((key) => show(key)).join(", ");
+	tally.warn(CHECK$1, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
+}
+/** Warn of members of records that Aver does not write. No signature covers them, and a reader may show them. */
+function warnOfMembers(unknown, tally, chain, source = null) {
+	if (!unknown.size) return;
+	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show(key)).join(", ")}`;
+	tally.warn(CHECK$1, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
+}
+/** Compare the keys in an Aver ledger's index with each other and with keys that are known or recorded. */
+function checkKeyClaims(index, head, signers, ring, recorded, tally) {
+	const fail = (words) => tally.fail(CHECK$1, "INDEX_MISMATCH", words, place(null, null, INDEX));
+	warnOfKeys(index.unknown, "the index", tally, place(null, null, INDEX));
+	const claimed = new Map(index.keys ?? []);
+	if (index.publicKey && index.fingerprint !== null) {
+		if (!claimed.has(index.fingerprint)) claimed.set(index.fingerprint, index.publicKey);
+		if (claimed.get(index.fingerprint) !== index.publicKey) fail("public_key and keys have two keys of one fingerprint");
+	}
+	if (Boolean(index.publicKey) !== Boolean(index.fingerprint)) fail("public_key and fingerprint are not those of one key");
+	for (const [fingerprint, key] of claimed) {
+		const known = new Set(ring.lookup(fingerprint).map((one) => one.ed25519));
+		const record = recorded.get(fingerprint);
+		if (record !== void 0) known.add(record.publicKey);
+		if (cutText(key, 16) !== fingerprint || known.size && !known.has(key)) fail(`its key of ${show(fingerprint)} is another than that signer's`);
+		else if (!signers.has(fingerprint) && fingerprint !== index.fingerprint) fail(`it lists the key ${show(fingerprint)}, which signed nothing here`);
+	}
+	for (const [fingerprint, key] of index.pqKeys ?? []) {
+		const known = new Set(ring.lookup(fingerprint).map((one) => one.mlDsa).filter(Boolean));
+		const record = recorded.get(fingerprint);
+		if (record !== void 0) known.add(record.publicKeyPq);
+		if (!claimed.has(fingerprint) || known.size && !known.has(key)) fail(`its ML-DSA-65 key of ${show(fingerprint)} is another than that signer's`);
+	}
+	const signersOfHead = head === null ? [] : head.statement.signatures.map((one) => one.by);
+	if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show(index.fingerprint)}; another signed ${HEAD$1}`);
+	if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
+}
+/** Warn of files in the directory that the index does not list, and of blobs that no record refers to. */
+async function checkUnlistedFiles(directory, index, blobs, known, tally) {
+	const listed = /* @__PURE__ */ new Set([
+		INDEX,
+		HEAD$1,
+		...index.chains.map(fileOf),
+		...known
+	]);
+	if (index.meta !== null) listed.add(META);
+	const warn = (name, why) => {
+		const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show(name, NAME_SHOWN).slice(1);
+		tally.warn(CHECK$1, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
+	};
+	for (const name of await directory.list()) {
+		const inside = name === "blobs" ? await directory.list(BLOBS) : null;
+		if (inside !== null) {
+			for (const blob of inside) if (!blobs.has(blob)) warn(`${BLOBS}/${blob}`, "no record refers to it");
+		} else if (!listed.has(name)) warn(name, "the index does not list it, and it was not verified");
+	}
+}
+// src/verify/run/inflate.ts
+/**
+* Unpack gzip in plain TypeScript: exactly one member, and nothing after it.
+*
+* The platform's own reader does not tell where the member ended, and would unpack a bomb before anyone can look. This one
+* stops at a ratio that no honest text reaches, and accepts what zlib accepts.
+*/
+/** An archive that unpacks to more bytes than the first, and to more than the second times its size, is refused. */
+var RATIO_CHECKED_FROM = 64 * 1024 ** 2;
+var RATIO_MAX = 250;
+/** Bytes that a page unpacks at most. `aver verify` has no such limit: it puts large members into files. */
+var UNPACKED_MAX = 512 * 1024 ** 2;
+var LENGTH_BASE = [
+	3,
+	4,
+	5,
+	6,
+	7,
+	8,
+	9,
+	10,
+	11,
+	13,
+	15,
+	17,
+	19,
+	23,
+	27,
+	31,
+	35,
+	43,
+	51,
+	59,
+	67,
+	83,
+	99,
+	115,
+	131,
+	163,
+	195,
+	227,
+	258
+];
+var LENGTH_EXTRA = [
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	1,
+	1,
+	1,
+	1,
+	2,
+	2,
+	2,
+	2,
+	3,
+	3,
+	3,
+	3,
+	4,
+	4,
+	4,
+	4,
+	5,
+	5,
+	5,
+	5,
+	0
+];
+var DISTANCE_BASE = [...[
+	1,
+	2,
+	3,
+	4,
+	5,
+	7,
+	9,
+	13,
+	17,
+	25,
+	33,
+	49,
+	65,
+	97,
+	129,
+	193,
+	257,
+	385,
+	513,
+	769
+], ...[
+	1025,
+	1537,
+	2049,
+	3073,
+	4097,
+	6145,
+	8193,
+	12289,
+	16385,
+	24577
+]];
+var DISTANCE_EXTRA = [
+	0,
+	0,
+	0,
+	0,
+	1,
+	1,
+	2,
+	2,
+	3,
+	3,
+	4,
+	4,
+	5,
+	5,
+	6,
+	6,
+	7,
+	7,
+	8,
+	8,
+	9,
+	9,
+	10,
+	10,
+	11,
+	11,
+	12,
+	12,
+	13,
+	13
+];
+var CODE_ORDER = [
+	16,
+	17,
+	18,
+	0,
+	8,
+	7,
+	9,
+	6,
+	10,
+	5,
+	11,
+	4,
+	12,
+	3,
+	13,
+	2,
+	14,
+	1,
+	15
+];
+function damaged$1(words) {
+	return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+/** Build a code. Like zlib, it refuses one that is over-subscribed, and an incomplete one with more than one bit. */
+function buildHuffman(lengths, start, end, mayBeIncomplete) {
+	const counts = /* @__PURE__ */ new Uint16Array(16);
+	for (let at = start; at < end; at++) counts[lengths[at]]++;
+	let left = 1;
+	let longest = 0;
+	for (let length = 1; length <= 15; length++) {
+		left = 2 * left - counts[length];
+		if (left < 0) throw damaged$1("a code is over-subscribed");
+		if (counts[length]) longest = length;
+	}
+	if (longest > 0 && left > 0 && !(mayBeIncomplete && longest === 1)) throw damaged$1("a code is incomplete");
+	const offsets = /* @__PURE__ */ new Uint16Array(16);
+	for (let length = 1; length < 15; length++) offsets[length + 1] = offsets[length] + counts[length];
+	const symbols = new Uint16Array(end - start);
+	for (let at = start; at < end; at++) {
+		const length = lengths[at];
+		if (length) symbols[offsets[length]++] = at - start;
+	}
+	counts[0] = 0;
+	return {
+		counts,
+		symbols
+	};
+}
+var FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
+var FIXED_DISTANCES = buildHuffman((/* @__PURE__ */ new Uint8Array(32)).fill(5), 0, 32, false);
+var Inflater = class {
+	out = /* @__PURE__ */ new Uint8Array(262144);
+	size = 0;
+	data;
+	at;
+	bits = 0;
+	bitCount = 0;
+	constructor(data, at) {
+		this.data = data;
+		this.at = at;
+	}
+	/** Unpack the deflate stream. Returns the place after it. */
+	run() {
+		for (let isLast = 0; !isLast;) {
+			isLast = this.take(1);
+			const type = this.take(2);
+			if (type === 0) this.copyStored();
+			else if (type === 1) this.decode(FIXED_LITERALS, FIXED_DISTANCES);
+			else if (type === 2) this.decode(...this.readCodes());
+			else throw damaged$1("a block of an unknown type");
+		}
+		return this.at;
+	}
+	take(count) {
+		while (this.bitCount < count) {
+			const byte = this.data[this.at++];
+			if (byte === void 0) throw damaged$1("it ends early");
+			this.bits |= byte << this.bitCount;
+			this.bitCount += 8;
+		}
+		const value = this.bits & (1 << count) - 1;
+		this.bits >>>= count;
+		this.bitCount -= count;
+		return value;
+	}
+	symbol({ counts, symbols }) {
+		let code = 0;
+		let first = 0;
+		let index = 0;
+		for (let length = 1; length <= 15; length++) {
+			code |= this.take(1);
+			const count = counts[length];
+			if (code - count < first) return symbols[index + (code - first)];
+			index += count;
+			first = first + count << 1;
+			code <<= 1;
+		}
+		throw damaged$1("a code that means nothing");
+	}
+	readCodes() {
+		const literals = this.take(5) + 257;
+		const distances = this.take(5) + 1;
+		const codes = this.take(4) + 4;
+		if (literals > 286 || distances > 30) throw damaged$1("too many codes");
+		const codeLengths = /* @__PURE__ */ new Uint8Array(19);
+		for (let at = 0; at < codes; at++) codeLengths[CODE_ORDER[at]] = this.take(3);
+		const lengthCode = buildHuffman(codeLengths, 0, 19, false);
+		const lengths = new Uint8Array(literals + distances);
+		for (let at = 0; at < lengths.length;) {
+			const symbol = this.symbol(lengthCode);
+			if (symbol < 16) {
+				lengths[at++] = symbol;
+				continue;
+			}
+			if (symbol === 16 && at === 0) throw damaged$1("a repetition of nothing");
+			const value = symbol === 16 ? lengths[at - 1] : 0;
+			const times = symbol === 16 ? 3 + this.take(2) : symbol === 17 ? 3 + this.take(3) : 11 + this.take(7);
+			if (at + times > lengths.length) throw damaged$1("a repetition beyond the end");
+			lengths.fill(value, at, at + times);
+			at += times;
+		}
+		if (lengths[256] === 0) throw damaged$1("a block without an end");
+		return [buildHuffman(lengths, 0, literals, true), buildHuffman(lengths, literals, lengths.length, true)];
+	}
+	decode(literals, distances) {
+		for (;;) {
+			const symbol = this.symbol(literals);
+			if (symbol === 256) return;
+			if (symbol < 256) {
+				if (this.size === this.out.length) this.grow(1);
+				this.out[this.size++] = symbol;
+				continue;
+			}
+			if (symbol > 285) throw damaged$1("a length that means nothing");
+			const length = LENGTH_BASE[symbol - 257] + this.take(LENGTH_EXTRA[symbol - 257]);
+			const far = this.symbol(distances);
+			if (far > 29) throw damaged$1("a distance that means nothing");
+			const distance = DISTANCE_BASE[far] + this.take(DISTANCE_EXTRA[far]);
+			if (distance > this.size) throw damaged$1("a distance beyond the beginning");
+			if (this.size + length > this.out.length) this.grow(length);
+			for (let end = this.size + length; this.size < end; this.size++) this.out[this.size] = this.out[this.size - distance];
+		}
+	}
+	copyStored() {
+		this.at -= Math.floor(this.bitCount / 8);
+		this.bits = this.bitCount = 0;
+		const header = this.data.subarray(this.at, this.at + 4);
+		if (header.length < 4) throw damaged$1("it ends early");
+		const [low = 0, high = 0, notLow = 0, notHigh = 0] = header;
+		const length = low | high << 8;
+		if (length !== (~(notLow | notHigh << 8) & 65535)) throw damaged$1("a stored block of two lengths");
+		this.at += 4;
+		if (this.at + length > this.data.length) throw damaged$1("it ends early");
+		if (this.size + length > this.out.length) this.grow(length);
+		this.out.set(this.data.subarray(this.at, this.at + length), this.size);
+		this.size += length;
+		this.at += length;
+	}
+	grow(by) {
+		const wanted = this.size + by;
+		if (wanted > RATIO_CHECKED_FROM && wanted > this.data.length * RATIO_MAX) throw new Unreadable(`it unpacks to more than ${RATIO_MAX} times its size`);
+		if (wanted > UNPACKED_MAX) throw new NotJudged("it unpacks to more than a page can hold; run: aver verify FILE");
+		const larger = new Uint8Array(Math.min(Math.max(2 * this.out.length, wanted), UNPACKED_MAX));
+		larger.set(this.out.subarray(0, this.size));
+		this.out = larger;
+	}
+};
+/** Unpack a gzip file. Raises `Unreadable` if it is damaged, or something follows its one member. */
+function gunzip(data) {
+	if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
+	const flags = data[3];
+	if (flags & 224) throw damaged$1("unknown header flags");
+	let at = 10;
+	const skipText = () => {
+		const end = data.indexOf(0, at);
+		if (end < 0) throw damaged$1("it ends early");
+		at = end + 1;
+	};
+	if (flags & 4) {
+		if (at + 2 > data.length) throw damaged$1("it ends early");
+		at += 2 + (data[at] | data[at + 1] << 8);
+	}
+	if (flags & 8) skipText();
+	if (flags & 16) skipText();
+	if (flags & 2) {
+		if (at + 2 > data.length) throw damaged$1("it ends early");
+		if ((data[at] | data[at + 1] << 8) !== (crc32(data.subarray(0, at)) & 65535)) throw damaged$1("the header has another checksum");
+		at += 2;
+	}
+	const inflater = new Inflater(data, at);
+	at = inflater.run();
+	if (at + 8 > data.length) throw damaged$1("it ends early");
+	const view = new DataView(data.buffer, data.byteOffset + at, 8);
+	const out = inflater.out.subarray(0, inflater.size);
+	if (view.getUint32(0, true) !== crc32(out)) throw damaged$1("incorrect data check");
+	if (view.getUint32(4, true) !== out.length % 2 ** 32) throw damaged$1("incorrect length check");
+	if (at + 8 !== data.length) throw new Unreadable("there are extra bytes after the end of the gzip");
+	return out;
+}
+var CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+	let value = byte;
+	for (let bit = 0; bit < 8; bit++) value = value & 1 ? 3988292384 ^ value >>> 1 : value >>> 1;
+	return value >>> 0;
+});
+function crc32(data) {
+	let crc = 4294967295;
+	for (const byte of data) crc = CRC_TABLE[(crc ^ byte) & 255] ^ crc >>> 8;
+	return (crc ^ 4294967295) >>> 0;
+}
+// src/verify/bundle/site.ts
+var CHECK = "page";
+var DATA = "explorer/data";
+var NAMES_MAX = 16777216;
+/** The names that a site adds to a bundle's directory. */
+var SITE_NAMES = /* @__PURE__ */ new Set(["index.html", "explorer"]);
+/** Whether the Explorer's page lies in the directory of a bundle. */
+async function isSite(directory) {
+	return (await directory.list("explorer") ?? []).includes("app.js");
+}
+/** Compare every twin with its file (check `page`). */
+async function checkSite(directory, index, blobs, tally) {
+	const fail = (words, source) => tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
+	let names;
+	try {
+		names = await readNames(directory);
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		fail(error.message, `${DATA}/names.js`);
+		return;
+	}
+	for (const [number, name] of names.entries()) {
+		tally.countDone(CHECK);
+		const where = `${DATA}/${number}.js`;
+		try {
+			if (!await isTwin(directory, number, name)) fail(`the page would show other bytes of ${name} than the bundle has`, where);
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			fail(error.message, where);
+		}
+	}
+	const files = [
+		INDEX,
+		HEAD$1,
+		...index.meta === null ? [] : [META],
+		...index.chains.map(fileOf),
+		...[...blobs].sort().map((digest) => `${BLOBS}/${digest}`)
+	];
+	for (const name of files) if (!names.includes(name) && await exists(directory, name)) fail(`${name} has no twin: the page would not show it`, DATA);
+	tally.notes.set(CHECK, `${names.length} files are those that the page shows; whether the page is Aver's own, aver verify says`);
+}
+async function exists(directory, name) {
+	try {
+		await directory.open(...name.split("/"));
+		return true;
+	} catch (error) {
+		if (error instanceof BadInput) return false;
+		throw error;
+	}
+}
+function readText$1(data) {
+	return new TextDecoder("latin1").decode(data);
+}
+function parse(text) {
+	return readJson(Uint8Array.from(text, (unit) => unit.charCodeAt(0)));
+}
+async function readNames(directory) {
+	const file = await directory.open("explorer", "data", "names.js");
+	if (file.size > NAMES_MAX) throw new BadInput("names.js is too large");
+	const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText$1(await readStart(file, NAMES_MAX)));
+	const names = match === null ? null : parse(match[1]);
+	if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) throw new BadInput("names.js does not list files");
+	if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
+	return names;
+}
+/** Whether a twin has the name and the bytes of a file. Raises `BadInput` if one of them cannot be read. */
+async function isTwin(directory, number, name) {
+	const file = await directory.open(...name.split("/"));
+	const twin = await directory.open("explorer", "data", `${number}.js`);
+	if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);
+	const match = /^averFile\(("(?:[^"\\]|\\[^])*"),"([A-Za-z0-9+/=]*)"\);\n$/.exec(readText$1(await twin.read(0, twin.size)));
+	if (match === null) throw new BadInput(`${number}.js is no twin of a file`);
+	if (parse(match[1]) !== name) return false;
+	let packed;
+	try {
+		packed = Uint8Array.from(atob(match[2]), (unit) => unit.charCodeAt(0));
+	} catch {
+		throw new BadInput(`${number}.js is no twin of a file`);
+	}
+	const unpacked = gunzip(packed);
+	if (unpacked.length !== file.size) return false;
+	const data = await file.read(0, file.size);
+	return data.length === unpacked.length && data.every((byte, at) => byte === unpacked[at]);
+}
+// src/verify/bundle/judge.ts
+/**
+* Verifying a bundle, or the file of one chain. The twin of `aver.ledger.bundle.verify`, in the same order:
+*
+* 1. The index is read. Its claims prove nothing; a wrong claim fails (check `index`).
+* 2. The meta chain is judged. It records how long each chain was.
+* 3. Every chain that the index lists is judged, and compared with the claims and with the meta chain.
+* 4. Every blob that a record refers to must have the bytes of its digest.
+* 5. The chains are compared with the signed heads in `head.json` (check `head`).
+* 6. Files that nobody lists are a warning.
+* 7. Examiners check the records of other rooms.
+*
+* Files are streamed; memory grows with the number of chains and blobs, not with their size.
+*/
+var HEADS_MAX = 1e6;
+var SIGNERS_KEPT = 1e3;
+var SHORT_CHAINS_MAX = 1e3;
+var BLOBS_KEPT = 1e5;
+/** Bytes of a blob that is read into memory. */
+var BLOB_READ_MAX = 67108864;
+/** Decisions that can be found by their hashes. */
+var INDEXED_MAX = 2e5;
+/** Stand for the size of a blob whose bytes, or whose size, are not those of its reference. */
+var OTHER_BYTES = -1;
+var OTHER_SIZE = -2;
+var UNREADABLE_CODES = /* @__PURE__ */ new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);
+/** The content of a chain's file. The hash at the place `wanted` is compared with the meta chain's head. */
+var JudgedChain = class {
+	facts = new ChainFacts();
+	wanted;
+	atWanted = null;
+	ownClaim = null;
+	refersToBlobs = false;
+	constructor(wanted = -1) {
+		this.wanted = wanted;
+	}
+	/** Judge what a chain's file gives next. Returns the content of a record that could be read. */
+	take(item, judge) {
+		if (item instanceof Sealed) {
+			if (this.facts.count === this.wanted) this.atWanted = item.hash;
+			this.refersToBlobs ||= item.canonical.includes(BLOB_REFERENCE);
+			const content = judge.judge(item);
+			this.facts.addRecord(item, content);
+			return content;
+		}
+		if (item instanceof BadInput) {
+			judge.unreadable(item);
+			this.facts.addUnreadable();
+		} else this.ownClaim = item.claim;
+		return null;
+	}
+	/** Compare the chain with the claims of the index or of its own summary. Wrong claims about what is shown go into `shown`. */
+	checkClaim(claim, source, judge, chain, name, shown) {
+		const codes = new Set([...judge.tally.counts.values()].map((counted) => counted.code));
+		const hashesOk = judge.tally.done.has("content") && ![...UNREADABLE_CODES].some((code) => codes.has(code)) ? !codes.has("HASH_MISMATCH") : null;
+		checkChainClaim(claim, this.facts, source, judge.tally, chain);
+		checkShownClaims(claim, this.facts, source, shown, place(chain), hashesOk, claim.id || name);
+	}
+};
+function sourceKey({ digits, ledger, tenant }) {
+	return JSON.stringify([
+		digits,
+		ledger,
+		tenant
+	]);
+}
+/** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
+function identifySource(stored, named) {
+	const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
+	return {
+		digits: readDigits(stored) ?? "imported",
+		ledger: name("ledger"),
+		tenant: name("tenant")
+	};
+}
+function pythonText(value) {
+	if (typeof value === "string") return value;
+	if (value instanceof JsonNumber) return value.text;
+	return value === null ? "None" : JSON.stringify(value);
+}
+/** Judge the first items of a chain's file to learn what its first record says that the chain is. */
+async function peekChainIdentity(source, unknown = null) {
+	const batches = readChainFile(source, unknown);
+	let first = null;
+	while (first === null || first.length === 0) {
+		const step = await batches.next();
+		if (step.done) break;
+		first = step.value;
+	}
+	const item = first?.[0];
+	const rest = async function* () {
+		if (first !== null) yield first;
+		yield* batches;
+	};
+	return {
+		named: readChainIdentity(item instanceof Sealed ? item : null),
+		batches: rest()
+	};
+}
+/** A bundle under verification. */
+var BundleJudge = class {
+	directory;
+	index;
+	options;
+	meter;
+	tally = new Tally();
+	shown = new Tally();
+	heads = /* @__PURE__ */ new Map();
+	signers = /* @__PURE__ */ new Set();
+	remembered = /* @__PURE__ */ new Map();
+	elsewhere = /* @__PURE__ */ new Set();
+	made = /* @__PURE__ */ new Set();
+	compared = /* @__PURE__ */ new Set();
+	blobs = /* @__PURE__ */ new Map();
+	origins = /* @__PURE__ */ new Map();
+	histories = /* @__PURE__ */ new Map();
+	recorded = /* @__PURE__ */ new Map();
+	history;
+	keyHistory;
+	rules;
+	owner = {
+		ledger: null,
+		tenant: null
+	};
+	doubtfulDrops = 0;
+	grown = 0;
+	outside = 0;
+	byIndexAlone = 0;
+	absent = 0;
+	failed = 0;
+	short = 0;
+	constructor(directory, index, options, meter) {
+		this.directory = directory;
+		this.index = index;
+		this.options = options;
+		this.meter = meter;
+		this.keyHistory = {
+			...NO_HISTORY,
+			retired: retirementsByTime(options.ring, options.ed25519)
+		};
+		const { requirePq = false } = options;
+		this.rules = plainRules(options.ring, options.ed25519, {
+			retired: this.keyHistory.retired,
+			requirePq
+		});
+		this.history = new ImportHistory(options.ring, /* @__PURE__ */ new Map());
+	}
+	/** Read what has to be known before the first chain is judged: the owner, and the history of keys. */
+	async prepare() {
+		this.owner = await this.findOwner();
+		const replaced = /* @__PURE__ */ new Map();
+		for (const claim of this.index.chains) {
+			if (claim.id !== "keys" && claim.origin !== "keys") continue;
+			try {
+				const { named, batches } = await peekChainIdentity(await this.directory.open(fileOf(claim)));
+				const source = identifySource(claim.id, named);
+				const identity = {
+					ledger: source.ledger,
+					tenant: source.tenant
+				};
+				const reader = new HistoryReader(this.options.ring, this.options.ed25519, identity);
+				for await (const items of batches) {
+					const records = items.filter((item) => item instanceof Sealed);
+					await prepareRecords(this.rules, records);
+					for (const record of records) {
+						reader.take(record);
+						if (claim.id === "keys" && isValidByItself(record, this.rules)) {
+							const pair = readReplacement(record, this.rules);
+							if (pair !== null) replaced.set(...pair);
+							noteRecordedKey(record, this.recorded);
+						}
+					}
+				}
+				const key = sourceKey(source);
+				const history = await reader.finish((digest) => readBundleBlob(this.directory, digest));
+				if (!this.histories.has(key)) this.histories.set(key, history);
+			} catch (error) {
+				if (!(error instanceof BadInput)) throw error;
+			}
+		}
+		this.history = new ImportHistory(this.options.ring, replaced);
+		if (this.owner.ledger !== null) {
+			const own = {
+				digits: OLD_IMPORT,
+				ledger: this.owner.ledger,
+				tenant: this.owner.tenant ?? ""
+			};
+			this.keyHistory = this.histories.get(sourceKey(own)) ?? this.keyHistory;
+			this.rules = rulesOf(this.keyHistory, this.rules);
+		}
+	}
+	/** Judge everything. The numbers are those of the module's text. */
+	async judge(examiners) {
+		const { tally, index } = this;
+		const where = place(null, null, INDEX);
+		if (index.isUnfinished) {
+			tally.fail("index", "CHAIN_MISSING", "the export did not finish", where);
+			return tally;
+		}
+		if (index.meta !== null) await this.judgeChain(index.meta, META);
+		const ofMeta = tally.records;
+		for (const claim of index.chains) {
+			const limit = this.findLimit();
+			if (limit !== null) {
+				tally.fail("index", "NOT_READ", `${limit}; the rest was not read`, where);
+				break;
+			}
+			await this.judgeChain(claim, fileOf(claim));
+		}
+		if (this.byIndexAlone) {
+			const words = `that ${this.byIndexAlone} chains were imported under their names rests on the index alone`;
+			tally.skip("identity", words, { matters: true });
+		}
+		const counts = [[
+			"chains",
+			index.chainCount,
+			index.chains.length,
+			"CHAIN_MISSING"
+		], [
+			"capsules",
+			index.capsuleCount,
+			tally.records - ofMeta,
+			"TRUNCATED"
+		]];
+		for (const [what, counted, here, code] of counts) if (counted !== null && counted !== here) tally.fail("index", counted > here ? code : "ROLLBACK", `the index counts ${counted} ${what}; ${here} are here`, where);
+		this.checkMissing();
+		const head = await this.checkHead();
+		if (index.meta === null) {
+			const instead = head === null ? ": chains may have been cut or left out" : `; ${HEAD$1} states which chains there are`;
+			tally.skip("meta", `the bundle has no meta chain${instead}`, { matters: false });
+		}
+		tally.merge(this.shown);
+		await this.checkIndex(head);
+		reportUnrecorded(tally);
+		await this.examine(examiners);
+		return tally;
+	}
+	/** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
+	async findOwner() {
+		const { ledger, tenant } = this.index;
+		if (ledger !== null && tenant !== null) return {
+			ledger,
+			tenant
+		};
+		const own = this.index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
+		const files = this.index.meta === null ? own : [META, ...own];
+		for (const name of files.slice(0, UNREADABLE_MAX)) try {
+			const { named } = await peekChainIdentity(await this.directory.open(name));
+			const [theirLedger, theirTenant] = [named?.get("ledger"), named?.get("tenant")];
+			if (typeof theirLedger === "string" && typeof theirTenant === "string") return {
+				ledger: ledger ?? theirLedger,
+				tenant: tenant ?? theirTenant
+			};
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+		}
+		return {
+			ledger,
+			tenant
+		};
+	}
+	/** The limit of a bundle that is exceeded; null if all are kept. Nobody's honest bundle exceeds one. */
+	findLimit() {
+		if (this.absent > 1e3) return `more than ${UNREADABLE_MAX} chains that it lists are not here`;
+		if (this.failed > 1e3) return `more than ${UNREADABLE_MAX} chains failed`;
+		if (this.short > SHORT_CHAINS_MAX) return `more than ${SHORT_CHAINS_MAX} chains have files of less than ${SHORTEST_CHAIN} bytes: too many`;
+		return null;
+	}
+	/** Judge one chain, and compare it with the claims about it and with the meta chain. */
+	async judgeChain(claim, fileName) {
+		const { tally } = this;
+		const chain = claim.id;
+		tally.countDone("index");
+		let named;
+		let name;
+		let remembered;
+		let seen;
+		let judge;
+		const unknown = /* @__PURE__ */ new Map();
+		try {
+			const file = await this.directory.open(fileName);
+			this.short += Number(file.size < SHORTEST_CHAIN);
+			const peeked = await peekChainIdentity(file, unknown);
+			named = peeked.named;
+			name = named === null && this.owner.ledger === null ? claimedName(claim) : claim.id;
+			remembered = this.remembered.get(name);
+			seen = new JudgedChain(remembered === void 0 ? -1 : remembered.count - 1);
+			judge = this.buildJudge(claim, named);
+			await this.takeAll(peeked.batches, seen, judge, chain, file.size);
+		} catch (error) {
+			if (error instanceof NotFound) {
+				this.absent++;
+				tally.fail("index", "CHAIN_MISSING", `the index lists this chain; there is no ${fileName}`, place(chain));
+				return;
+			}
+			if (error instanceof BadInput) {
+				this.failed++;
+				tally.fail("schema", "SCHEMA_INVALID", error.message, place(chain));
+				return;
+			}
+			throw error;
+		}
+		judge.finish();
+		const isAvers = this.owner.ledger !== null;
+		seen.checkClaim(claim, {
+			name: "the index",
+			isAvers
+		}, judge, chain, chain, this.shown);
+		if (seen.ownClaim !== null) seen.checkClaim(seen.ownClaim, {
+			name: "its summary",
+			isAvers
+		}, judge, chain, chain, this.shown);
+		warnOfMembers(unknown, this.shown, chain);
+		this.failed += Number(judge.tally.hasFailed());
+		tally.merge(judge.tally);
+		tally.chains++;
+		const { ledger, tenant } = this.owner;
+		const { facts } = seen;
+		const actual = {
+			ledger: ledger ?? "",
+			tenant: tenant ?? "",
+			chain,
+			count: facts.count,
+			hash: facts.headHash
+		};
+		this.heads.set(chain, actual);
+		this.noteOrigin(chain, name, named, claim);
+		if (seen.ownClaim !== null && seen.ownClaim.id !== "" && seen.ownClaim.id !== chain) tally.fail("index", "CHAIN_IDENTITY", `the file says that it is '${seen.ownClaim.id}'`, place(chain));
+		if (remembered === void 0) {
+			this.outside += Number(!RESERVED_CHAINS.has(chain));
+			return;
+		}
+		this.compared.add(name);
+		this.grown += Number(checkHead({
+			...remembered,
+			chain
+		}, actual, seen.atWanted, tally, "meta", "the meta chain"));
+	}
+	async takeAll(batches, seen, judge, chain, size) {
+		let judged = 0;
+		for await (const items of batches) {
+			await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
+			let bytes = 0;
+			for (const item of items) {
+				if (judge.stopsReading()) return;
+				const content = seen.take(item, judge);
+				if (content !== null && item instanceof Sealed) {
+					bytes += item.canonical.length;
+					await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
+				}
+			}
+			judged += bytes;
+			this.meter.add(items.length, bytes);
+		}
+		this.meter.add(0, Math.max(0, size - judged));
+	}
+	/** Examiners know a chain by the name in its first record, or else by the claimed one. */
+	noteOrigin(chain, name, named, claim) {
+		const claimed = (key, otherwise) => named?.has(key) ? pythonText(named.get(key)) : otherwise ?? "";
+		const origin = claimed("name", claim.origin ?? name);
+		if (!EXAMINED_DOMAINS.has(domainOf(origin))) {
+			skipPythonChecks(domainOf(origin), this.tally);
+			return;
+		}
+		const clean = (value) => value === "None" ? "" : value;
+		this.origins.set(chain, {
+			origin,
+			ledger: clean(claimed("ledger", this.owner.ledger)),
+			tenant: clean(claimed("tenant", this.owner.tenant))
+		});
+	}
+	/** Note the signer of a record and the heads in the meta chain's records, and check the record's blobs. */
+	async noteRecord(record, content, chain, sequence, tally) {
+		if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
+		if (chain === "meta" && this.remembered.size < HEADS_MAX) {
+			this.noteClaim(content);
+			collectHeads(content, this.remembered, this.owner.ledger ?? "", this.owner.tenant ?? "");
+			const external = findExternalChain(content);
+			if (external !== null && this.remembered.has(external)) this.elsewhere.add(external);
+			this.noteImport(record, content);
+		}
+		if (record.canonical.includes("\"blob\":{")) await this.checkBlobs(content, chain, sequence, tally);
+	}
+	/** Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so. */
+	noteClaim(content) {
+		if (readKind(content) !== "chain.import") return;
+		const claimed = /* @__PURE__ */ new Map();
+		collectHeads(content, claimed, "", "");
+		for (const name of claimed.keys()) if (this.remembered.has(name)) this.made.add(name);
+	}
+	/** Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing. */
+	noteImport(record, content) {
+		const kind = readKind(content);
+		if (kind === "chain.import") this.history.add(record);
+		else if (kind === "chain.drop") {
+			const judge = new ChainJudge(this.rules, {
+				chain: META_CHAIN,
+				start: null
+			});
+			judge.judge(record);
+			if (judge.tally.hasFailed()) return;
+			const dropped = this.history.add(record);
+			forgetDropped(this.remembered, [...dropped].filter(([name]) => !this.made.has(name)));
+			if (judge.tally.findings.length || judge.signer === null) this.doubtfulDrops += dropped.size;
+		}
+	}
+	/**
+	* The judge of a chain whose first record says this about it.
+	*
+	* That a chain was imported excuses its name and its ledger; so it counts only for one that was not made by the
+	* exporting ledger.
+	*/
+	buildJudge(claim, named) {
+		const { ledger, tenant } = this.owner;
+		const hasMade = named !== null && ledger !== null && named.get("ledger") === ledger && (tenant === null || named.get("tenant") === tenant);
+		if (claim.origin === null || RESERVED_CHAINS.has(claim.id) || hasMade) {
+			const identity = { name: claim.id };
+			if (ledger !== null) identity["ledger"] = ledger;
+			if (tenant !== null) identity["tenant"] = tenant;
+			return new ChainJudge(this.rules, {
+				chain: claim.id,
+				identity,
+				needsBlock: ledger !== null
+			});
+		}
+		if (this.history.imported.get(claim.id)?.origin !== claim.origin) this.byIndexAlone++;
+		return new ChainJudge(this.rulesForImported(claim.id, claim.origin, named), {
+			chain: claim.id,
+			identity: { name: claim.origin }
+		});
+	}
+	rulesForImported(stored, origin, named) {
+		const history = this.histories.get(sourceKey(identifySource(stored, named))) ?? NO_HISTORY;
+		const retired = /* @__PURE__ */ new Map();
+		for (const signer of /* @__PURE__ */ new Set([...this.rules.retired.keys(), ...history.retired.keys()])) {
+			const ours = this.rules.retired.get(signer) ?? {
+				retiredAt: null,
+				limits: null
+			};
+			const limit = ours.limits?.get(stored);
+			retired.set(signer, limit === void 0 ? history.retired.get(signer) ?? {
+				retiredAt: ours.retiredAt,
+				limits: null
+			} : {
+				retiredAt: ours.retiredAt,
+				limits: /* @__PURE__ */ new Map([[origin, limit]])
+			});
+		}
+		const recorded = named?.get("ledger") ? new Set(history.roles.keys()) : null;
+		return {
+			...this.rules,
+			retired,
+			roles: history.roles,
+			recorded,
+			began: history.began
+		};
+	}
+	/** Report the chains that the meta chain knows and the index does not list. */
+	checkMissing() {
+		const { tally, index } = this;
+		if (index.meta === null) return;
+		if (!this.remembered.size) {
+			tally.skip("meta", "the meta chain records no chain", { matters: false });
+			return;
+		}
+		if (this.doubtfulDrops) {
+			const words = `that ${this.doubtfulDrops} imported chains were dropped says an entry by an unknown signer`;
+			tally.skip("meta", words, { matters: true });
+		}
+		const missing = [...this.remembered].filter(([name]) => !this.compared.has(name));
+		if (index.isPart && missing.length) tally.skip("meta", `${missing.length} chains that the meta chain knows are not in this part`, { matters: true });
+		let elsewhere = 0;
+		for (const [name, head] of index.isPart ? [] : missing) if (this.elsewhere.has(name)) elsewhere++;
+		else checkHead(head, null, null, tally, "meta", "the meta chain");
+		if (elsewhere) tally.skip("meta", `${elsewhere} chains were kept in databases of their own and are not here`, { matters: true });
+		if (this.remembered.size >= HEADS_MAX) tally.skip("meta", `the meta chain records more than ${HEADS_MAX} chains`, { matters: true });
+		const compared = `${this.compared.size} chains match their recorded heads`;
+		tally.notes.set("meta", `${compared} (${this.grown} grown since, ${this.outside} not recorded)`);
+	}
+	/** Compare the chains with the signed heads, and return these; null if there are none. */
+	async checkHead() {
+		const { tally, owner } = this;
+		let head;
+		try {
+			head = await readBundleHead(this.directory);
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			tally.fail("head", error.code, error.message, place(null, null, HEAD$1));
+			return null;
+		}
+		if (head === null) {
+			if (owner.ledger !== null) tally.skip("head", `there is no ${HEAD$1}: chains may have been left out, or cut at their ends`, { matters: true });
+			return null;
+		}
+		checkBundleHead(head, this.heads, tally, owner, this.rules, this.keyHistory);
+		return head;
+	}
+	/** Compare the index's keys and number of blobs with the records, and warn of files that nobody lists. */
+	async checkIndex(head) {
+		const { tally, index } = this;
+		if (this.owner.ledger !== null) checkKeyClaims(index, head, this.signers, this.options.ring, this.recorded, tally);
+		if (this.blobs.size >= BLOBS_KEPT) {
+			tally.skip("index", `more than ${BLOBS_KEPT} blobs were not counted`, { matters: true });
+			return;
+		}
+		const here = [...this.blobs.values()].filter((size) => size !== null).length;
+		if (index.blobs !== null && index.blobs !== here) {
+			const words = `the index counts ${index.blobs} blobs; records refer to ${here} that are here`;
+			tally.fail("index", "INDEX_MISMATCH", words, place(null, null, INDEX));
+		}
+		const hasPage = await isSite(this.directory);
+		await checkUnlistedFiles(this.directory, index, this.blobs, hasPage ? SITE_NAMES : /* @__PURE__ */ new Set(), tally);
+		const present = [...this.blobs].flatMap(([digest, size]) => size === null ? [] : [digest]);
+		if (hasPage) await checkSite(this.directory, index, present, tally);
+	}
+	async checkBlobs(content, chain, sequence, tally) {
+		for (const { digest, size } of blobReferences(content)) {
+			if (this.index.areBlobsLeftOut) {
+				tally.skip("blobs", "the bundle was made without its blobs", { matters: true });
+				return;
+			}
+			tally.countDone("blobs");
+			let actual = this.blobs.get(digest);
+			if (actual === void 0 || actual === OTHER_SIZE) actual = await this.measureBlob(digest, size);
+			if (this.blobs.size < BLOBS_KEPT) this.blobs.set(digest, actual);
+			if (actual === null) tally.fail("blobs", "ARTIFACT_MISSING", `the blob ${digest} is not here`, place(chain, sequence));
+			else if (String(actual) !== size) tally.fail("blobs", "ARTIFACT_HASH_MISMATCH", `the blob stored as ${digest} has other bytes`, place(chain, sequence));
+		}
+	}
+	/** How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or null if there is none. */
+	async measureBlob(digest, expected) {
+		try {
+			const file = await this.directory.open(BLOBS, digest);
+			if (String(file.size) !== expected) return OTHER_SIZE;
+			const hash = startSha256();
+			for await (const chunk of readChunks(file)) {
+				hash.update(chunk);
+				this.meter.add(0, chunk.length);
+			}
+			return hash.hex() === digest ? file.size : OTHER_BYTES;
+		} catch (error) {
+			if (error instanceof BadInput) return null;
+			throw error;
+		}
+	}
+	/** Run the examiners on the chains, one examination for each ledger that the chains name. */
+	async examine(examiners) {
+		const sources = /* @__PURE__ */ new Map();
+		for (const [name, { origin, ledger, tenant }] of this.origins) {
+			const source = {
+				digits: readDigits(name) ?? "",
+				ledger,
+				tenant
+			};
+			const key = sourceKey(source);
+			const known = sources.get(key) ?? {
+				...source,
+				names: /* @__PURE__ */ new Map()
+			};
+			sources.set(key, known);
+			if (!known.names.has(origin)) known.names.set(origin, name);
+		}
+		const doubtful = new Set(this.tally.doubtful);
+		const reader = new BundleReader(this.directory, this.heads, this.index);
+		for (const { digits, ledger, tenant, names } of sources.values()) {
+			const isOwn = digits === "" && ledger === this.owner.ledger && tenant === this.owner.tenant;
+			const chains = [...names].map(([origin, name]) => {
+				return {
+					name,
+					origin,
+					count: this.heads.get(name).count
+				};
+			});
+			const theirs = this.histories.get(sourceKey({
+				digits: digits || "imported",
+				ledger,
+				tenant
+			})) ?? NO_HISTORY;
+			const rules = isOwn ? this.rules : {
+				...this.rules,
+				roles: theirs.roles
+			};
+			await examine$1(examiners, {
+				reader: new ValidRecords(reader, rules, names, doubtful),
+				rules,
+				ledger,
+				tenant,
+				chains,
+				isComplete: !this.index.isPart && isOwn,
+				isSingle: false
+			}, this.tally);
+		}
+	}
+};
+/** The bytes of a blob in a bundle; `BadInput` if they are not those of its digest. */
+async function readBundleBlob(directory, digest) {
+	const file = await directory.open(BLOBS, digest);
+	if (file.size > BLOB_READ_MAX) throw new NotFound(`the blob ${digest} is larger than ${BLOB_READ_MAX} bytes, and was not read`);
+	const data = await file.read(0, file.size);
+	if (sha256Hex(data) !== digest) throw new BadInput(`the blob stored as ${digest} has other bytes`);
+	return data;
+}
+/** Reads the chains of a bundle that were judged. */
+var BundleReader = class {
+	directory;
+	heads;
+	files;
+	decisions = null;
+	constructor(directory, heads, index) {
+		this.directory = directory;
+		this.heads = heads;
+		this.files = new Map(index.chains.map((claim) => [claim.id, fileOf(claim)]));
+	}
+	async *read(chain) {
+		const name = this.files.get(chain);
+		if (name === void 0) throw new NotFound(`the chain ${chain} is not in the bundle`);
+		for await (const items of readChainFile(await this.directory.open(name))) for (const item of items) {
+			if (!(item instanceof Sealed)) continue;
+			item.chain = chain;
+			yield item;
+		}
+	}
+	async get(hash) {
+		if (this.decisions === null) {
+			this.decisions = /* @__PURE__ */ new Map();
+			for (const chain of this.files.keys()) {
+				if (!chain.split(".").includes("gate")) continue;
+				for await (const record of this.read(chain)) {
+					if (this.decisions.size >= INDEXED_MAX) break;
+					this.decisions.set(record.hash, record);
+				}
+			}
+		}
+		return this.decisions.get(hash) ?? null;
+	}
+	blob(digest) {
+		return readBundleBlob(this.directory, digest);
+	}
+	head(chain) {
+		return this.heads.get(chain) ?? null;
+	}
+};
+/** The verdict on a whole bundle. */
+async function judgeBundle(directory, options, examiners) {
+	let tally = new Tally();
+	try {
+		const index = await readIndex(directory);
+		const judge = new BundleJudge(directory, index, options, new ProgressMeter(options, await measureBundle(directory, index)));
+		await judge.prepare();
+		tally = await judge.judge(examiners);
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		tally.fail("index", error.code, error.message, place(null, null, INDEX));
+	}
+	return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
+}
+/** The bytes of all chains, for showing progress. They fix the bound: files that appear later are not read. */
+async function measureBundle(directory, index) {
+	let total = 0;
+	for (const name of [...index.meta ? [META] : [], ...index.chains.map(fileOf)]) try {
+		total += (await directory.open(name)).size;
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+	}
+	return total;
+}
+/** The verdict on one chain of a bundle, by its file alone. */
+async function judgeChainFile(name, file, options) {
+	const retired = retirementsByTime(options.ring, options.ed25519);
+	const rules = plainRules(options.ring, options.ed25519, {
+		retired,
+		requirePq: options.requirePq ?? false
+	});
+	const judge = new ChainJudge(rules, { source: name });
+	const seen = new JudgedChain();
+	const unknown = /* @__PURE__ */ new Map();
+	const shown = new Tally();
+	const meter = new ProgressMeter(options, file.size);
+	const { named, batches } = await peekChainIdentity(file, unknown);
+	read: for await (const items of batches) {
+		const records = items.filter((item) => item instanceof Sealed);
+		await prepareRecords(rules, records);
+		for (const item of items) {
+			if (judge.stopsReading()) break read;
+			seen.take(item, judge);
+		}
+		meter.add(items.length, records.reduce((sum, record) => sum + record.canonical.length, 0));
+	}
+	const tally = judge.finish();
+	tally.chains = Number(seen.facts.count > 0);
+	tally.countDone("index");
+	const ownName = named?.has("name") ? pythonText(named.get("name")) : "";
+	if (seen.ownClaim !== null) {
+		seen.checkClaim(seen.ownClaim, {
+			name: "its summary",
+			isAvers: named !== null
+		}, judge, null, ownName, shown);
+		checkName(seen.ownClaim, named, tally, name);
+	}
+	warnOfMembers(unknown, shown, null, name);
+	tally.merge(shown);
+	tally.skip("meta", "only one chain was verified: it may have been cut at its end", { matters: false });
+	skipExaminers(domainOf(ownName), "only one chain was verified", tally);
+	if (seen.refersToBlobs) tally.skip("blobs", "only one chain was verified", { matters: false });
+	return conclude(`chain in ${name}`, tally, "signature", [...CHECKS, "index"]);
+}
+/** Hold what a chain's file says it is called to what the chain's first record says. */
+function checkName(claim, named, tally, source) {
+	if (named === null) {
+		tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
+		return;
+	}
+	if (!claim.id) {
+		tally.skip("identity", "the file does not say which chain it is", { matters: false });
+		return;
+	}
+	tally.countDone("identity");
+	const madeAs = claim.origin || claim.id;
+	if (named.get("name") !== madeAs) tally.fail("identity", "CHAIN_IDENTITY", `the file calls it '${madeAs}', its first record another name`, place(null, 0, source));
+	else if (madeAs !== claim.id) tally.skip("identity", `that '${madeAs}' was imported as '${claim.id}' rests on the file's summary alone`, { matters: true });
+}
+// src/verify/capsules.ts
+/** Capsules outside any ledger: one, an array, or one on each line. The twin of `aver.ledger.foreign.capsule_files`. */
+var LINE_MAX = ELEMENT_MAX;
+/** Records that are judged together, so that the platform verifies their signatures at once. */
+var BATCH = 256;
+/** The verdict on a file of capsules. */
+async function judgeCapsules(name, source, opening, options) {
+	const retired = retirementsByTime(options.ring, options.ed25519);
+	const rules = plainRules(options.ring, options.ed25519, {
+		retired,
+		requirePq: options.requirePq ?? false
+	});
+	const judge = new ChainJudge(rules, {
+		start: null,
+		source: name
+	});
+	const meter = new ProgressMeter(options, source.size);
+	let refersToBlobs = false;
+	let first = null;
+	let domain = "";
+	read: for await (const items of readCapsuleItems(source, opening)) {
+		await prepareRecords(rules, items.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+		let bytes = 0;
+		for (const { where, item } of items) {
+			if (judge.stopsReading()) break read;
+			if (item instanceof BadInput) {
+				judge.unreadable(item, where);
+				continue;
+			}
+			const content = judge.judge(item);
+			bytes += item.canonical.length;
+			if (content === null) continue;
+			if (first === null) {
+				first = content.get("sequence");
+				domain = readBlock(content) === null ? "" : content.get("domain");
+			}
+			refersToBlobs ||= item.canonical.includes(BLOB_REFERENCE);
+		}
+		meter.add(items.length, bytes);
+	}
+	const tally = judge.finish();
+	if (first !== null && BigInt(first.text) !== 0n && tally.records > 1) tally.skip("genesis", `begins at sequence ${first.text}: the records before it are not here`, { matters: true });
+	if (refersToBlobs) tally.skip("blobs", "the large values that it refers to are not here", { matters: false });
+	tally.skip("meta", "nothing here shows how many records there once were", { matters: false });
+	skipExaminers(domain, "the ledger that these records are from is not here", tally);
+	if (domain === "protocol") skipPythonChecks(domain, tally);
+	tally.chains = Number(tally.records > 1);
+	return conclude(name, tally);
+}
+/** Stream the records, each with its place for messages. An unreadable record is given as an error. */
+async function* readCapsuleItems(source, opening) {
+	let items = [];
+	for await (const { where, data } of opening === "[" ? readArray(source) : readDocuments(source)) {
+		try {
+			if (data instanceof BadInput) throw data;
+			const item = sealedFromJson(data);
+			if (!item.hash) throw new Unreadable("it is not sealed: it has no hash");
+			items.push({
+				where,
+				item: checkSealFields(item)
+			});
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			items.push({
+				where,
+				item: error
+			});
+		}
+		if (items.length >= BATCH) {
+			yield items;
+			items = [];
+		}
+	}
+	if (items.length) yield items;
+}
+/** The elements of a JSON array as texts. After an unreadable one, the rest cannot be found. */
+async function* readArray(source) {
+	let number = 0;
+	for await (const { items, error } of readElementTexts(source)) {
+		for (const text of items) yield {
+			where: `element ${++number}: `,
+			data: text
+		};
+		if (error !== null) yield {
+			where: `element ${number + 1}, and the rest unread: `,
+			data: error
+		};
+	}
+}
+/** One document over several lines, or one document on each line; the first two lines show which. */
+async function* readDocuments(source) {
+	const reader = new LineReader(source);
+	let number = 1 + await reader.skipBlanks();
+	const first = await readLine(reader);
+	if (first === null) return;
+	const second = await readLine(reader);
+	if (second === null) {
+		yield {
+			where: "",
+			data: checkLength(first)
+		};
+		return;
+	}
+	const endsAnObject = lastSolid(first) === 125;
+	const beginsAnObject = second.find((byte) => byte !== 32 && byte !== 9) === 123;
+	if (!endsAnObject && !beginsAnObject) {
+		const start = joinBytes(first, second);
+		yield {
+			where: "",
+			data: checkLength(joinBytes(start, await reader.readRest(Math.max(ELEMENT_MAX + 1 - start.length, 0))))
+		};
+		return;
+	}
+	const pending = [second];
+	for (let line = first; line !== null;) {
+		if (!isBlank(line)) yield {
+			where: `line ${number}: `,
+			data: checkLength(line)
+		};
+		else if (!pending.length) number += await reader.skipBlanks();
+		line = pending.pop() ?? await readLine(reader);
+		number++;
+	}
+}
+/** The next line, cut a little beyond the limit, so that it is recognised as too long; null at the end. */
+async function readLine(reader) {
+	const line = await reader.readLine(LINE_MAX + 2);
+	for (let rest = line; rest !== null && rest.length > LINE_MAX + 1 && rest.at(-1) !== 10;) rest = await reader.readLine(LINE_MAX + 2);
+	return line;
+}
+function checkLength(text) {
+	return text.length <= LINE_MAX + 1 ? text : new Unreadable(`larger than ${LINE_MAX} bytes`);
+}
+/** White space as Python strips it from bytes. */
+function isStripped(byte) {
+	return byte === 32 || byte >= 9 && byte <= 13;
+}
+function isBlank(line) {
+	return line.every(isStripped);
+}
+function lastSolid(line) {
+	for (let at = line.length - 1; at >= 0; at--) if (!isStripped(line[at])) return line[at];
+}
+function joinBytes(one, other) {
+	const joined = new Uint8Array(one.length + other.length);
+	joined.set(one);
+	joined.set(other, one.length);
+	return joined;
+}
+// src/verify/run/archive.ts
+/** `.cap` files: a tar inside a gzip. The twin of the reading half of `aver.actions.archive`; it trusts nothing. */
+var GZIP_HEADER = [
+	31,
+	139,
+	8,
+	0,
+	0,
+	0,
+	0,
+	0,
+	2,
+	255
+];
+var BLOCK = 512;
+var TAR_RECORD = 10240;
+var MEMBERS_MAX = 64;
+var TIME_HEADER_MAX = 4096;
+var TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
+/** A small member; null if there is none. Raises `Unreadable` if it is larger than `limit` bytes. */
+function readSmall(archive, name, limit) {
+	const data = archive.members.get(name) ?? null;
+	if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`);
+	return data;
+}
+/** Read an archive whose members are all of one of the formats. Raises `Unreadable` if it is damaged or hostile. */
+function readArchive(packed, ...formats) {
+	const archive = {
+		members: /* @__PURE__ */ new Map(),
+		isPlain: GZIP_HEADER.every((byte, at) => packed[at] === byte)
+	};
+	const tar = gunzip(packed);
+	let fitting = formats;
+	let isDescribed = false;
+	let at = 0;
+	const take = (size) => {
+		if (at + size > tar.length) throw damaged("it ends early");
+		at += size;
+		return tar.subarray(at - size, at);
+	};
+	for (;;) {
+		const block = take(BLOCK);
+		if (isZero(block)) break;
+		const header = readHeader(block);
+		if (header.type === "x" && !isDescribed) {
+			checkTimeHeader(header.size, take);
+			archive.isPlain = false;
+			isDescribed = true;
+			continue;
+		}
+		isDescribed = false;
+		checkMember(header, archive);
+		fitting = fitting.filter((names) => names.has(header.name));
+		if (!fitting.length) throw new Unreadable(`${header.name} is no part of a run`);
+		archive.isPlain &&= isSame(block, writeHeader(header.name, header.size));
+		archive.members.set(header.name, take(header.size));
+		if (!isZero(take((BLOCK - header.size % BLOCK) % BLOCK))) throw new Unreadable(`there are extra bytes after the end of ${header.name}`);
+	}
+	if (!isZero(tar.subarray(at))) throw new Unreadable("there are extra bytes after the end of the tar");
+	archive.isPlain &&= tar.length % TAR_RECORD === 0;
+	return archive;
+}
+function damaged(words) {
+	return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
+}
+function isZero(data) {
+	return data.every((byte) => byte === 0);
+}
+function isSame(one, other) {
+	return one.length === other.length && one.every((byte, at) => byte === other[at]);
+}
+/** Read a header as Python's tarfile does. */
+function readHeader(block) {
+	let sum = 0;
+	let signed = 0;
+	block.forEach((byte, at) => {
+		const value = at >= 148 && at < 156 ? 32 : byte;
+		sum += value;
+		signed += value > 127 ? value - 256 : value;
+	});
+	const stored = readNumber(block.subarray(148, 156));
+	if (stored !== sum && stored !== signed) throw damaged("bad checksum");
+	for (const [start, end] of [
+		[100, 108],
+		[108, 116],
+		[116, 124],
+		[136, 148],
+		[329, 337],
+		[337, 345]
+	]) readNumber(block.subarray(start, end));
+	for (const [start, end] of [
+		[157, 257],
+		[265, 297],
+		[297, 329]
+	]) readText(block.subarray(start, end));
+	let name = readText(block.subarray(0, 100));
+	const type = String.fromCharCode(block[156]);
+	const prefix = readText(block.subarray(345, 500));
+	if (prefix && ![
+		"L",
+		"K",
+		"S"
+	].includes(type)) name = `${prefix}/${name}`;
+	return {
+		name,
+		size: readNumber(block.subarray(124, 136)),
+		type
+	};
+}
+function readText(field) {
+	const end = field.indexOf(0);
+	try {
+		return new TextDecoder("utf-8", {
+			fatal: true,
+			ignoreBOM: true
+		}).decode(end < 0 ? field : field.subarray(0, end));
+	} catch {
+		throw damaged("a name is not UTF-8");
+	}
+}
+/** A number in octal digits as Python reads them, or in base 256. */
+function readNumber(field) {
+	if (field[0] === 128 || field[0] === 255) {
+		let value = 0n;
+		for (const byte of field.subarray(1)) value = (value << 8n) + BigInt(byte);
+		return Number(field[0] === 255 ? value - (1n << BigInt(8 * (field.length - 1))) : value);
+	}
+	const text = readText(field);
+	if (/[^\x00-\x7f]/.test(text)) throw damaged("invalid header");
+	const digits = text.replace(/^[\t-\r\x1c-\x20]+|[\t-\r\x1c-\x20]+$/g, "") || "0";
+	const match = /^([-+]?)(?:0[oO]_?)?([0-7]+(?:_[0-7]+)*)$/.exec(digits);
+	if (match === null) throw damaged("invalid header");
+	const value = Number.parseInt(match[2].replaceAll("_", ""), 8);
+	return match[1] === "-" ? -value : value;
+}
+function checkTimeHeader(size, take) {
+	if (!(size >= 0 && size <= TIME_HEADER_MAX)) throw new Unreadable("an extended header is too large");
+	const text = new TextDecoder("latin1").decode(take(size + (BLOCK - size % BLOCK) % BLOCK).subarray(0, size));
+	if (!TIME_HEADER.test(text)) throw new Unreadable("an extended header says more than times");
+}
+function checkMember(header, archive) {
+	if (header.type !== "0") throw new Unreadable(`${header.name} is not a plain file`);
+	header.name.split("/").forEach(checkFileName);
+	if (archive.members.has(header.name)) throw new Unreadable(`${header.name} is in it twice`);
+	if (archive.members.size >= MEMBERS_MAX) throw new Unreadable(`it has more than ${MEMBERS_MAX} members`);
+	if (header.size < 0) throw new Unreadable(`${header.name} has no size`);
+}
+/** The header that Aver writes. */
+function writeHeader(name, size) {
+	const block = new Uint8Array(BLOCK);
+	const put = (text, at) => block.set(encoder.encode(text).subarray(0, BLOCK - at), at);
+	put(name.slice(0, 100), 0);
+	put("0000644\x000000000\x000000000\0", 100);
+	put(`${size.toString(8).padStart(11, "0")}\0${"0".repeat(11)}\0`, 124);
+	put("        0", 148);
+	put("ustar\x0000", 257);
+	put(`${block.reduce((total, byte) => total + byte, 0).toString(8).padStart(6, "0")}\0`, 148);
+	return block;
+}
+// src/verify/run/documents.ts
+/** JSON as Python's `json.dumps` writes it: in ASCII, with sorted keys, indented or with a space after each separator. */
+/** A document as Aver writes it to a file: indented by two, with a final line feed. */
+function dumpDocument(value) {
+	return encoder.encode(`${indent(value, "\n")}\n`);
+}
+function scalar(value) {
+	if (value === null || typeof value === "boolean") return String(value);
+	if (typeof value === "string") return asciiString(value);
+	return value instanceof JsonNumber ? canonicalNumber(value) : null;
+}
+function indent(value, line) {
+	const inner = `${line}  `;
+	if (isObject(value)) {
+		if (!value.size) return "{}";
+		return `{${inner}${sortedKeys(value).map((key) => `${asciiString(key)}: ${indent(value.get(key), inner)}`).join(`,${inner}`)}${line}}`;
+	}
+	if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
+	return scalar(value);
+}
+/** One line, with a space after each separator, as CapSeal hashes documents. */
+function dumpSpaced(value) {
+	if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
+	if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
+	return scalar(value);
+}
+// src/verify/run/evidence.ts
+/** The evidence behind a run's gate decisions: `evidence.jsonl`. The twin of the reading half of `aver.actions.run_evidence`. */
+var EVIDENCE_FILE = "evidence.jsonl";
+var CAPSULE_LINE_MAX = 1048576;
+var BLOB_LINE_MAX = 8388608;
+/** The maximum length of the seal and the chain name together. */
+var SEAL_MAX = 16384;
+var NEEDS_MAX = 1e5;
+var DIGEST_SHOWN = 200;
+var LINE_KEYS = [
+	"chain",
+	"canonical",
+	"hash",
+	"signature",
+	"signature_pq",
+	"signed_at",
+	"signed_by"
+];
+/** Read a line without its line feed. Raises `Unreadable` if it is not the line of a capsule. */
+function readCapsuleLine(content) {
+	if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
+	const canonical = content.get("canonical");
+	const parts = typeof canonical === "string" ? [canonical] : canonical;
+	if (!Array.isArray(parts) || parts.length > 2 || !parts.every((part) => typeof part === "string")) throw new Unreadable("a capsule's canonical text is one text, or two");
+	const [chain, , ...seal] = LINE_KEYS.map((key) => content.get(key));
+	if (typeof chain !== "string" || !seal.every((value) => typeof value === "string")) throw new Unreadable("the parts of a seal are strings");
+	const written = chain + seal.join("");
+	if (codePoints(written) > SEAL_MAX || !isPrintable(written)) throw new Unreadable("its seal holds what no seal holds");
+	const [hash = "", signature = "", signature_pq = "", signed_at = "", signed_by = ""] = seal;
+	return {
+		chain,
+		parts,
+		hasAction: parts.length === 2,
+		rebuild: (action) => new Sealed(parts.join(action ?? ""), {
+			hash,
+			signature,
+			signature_pq,
+			signed_at,
+			signed_by
+		}, chain)
+	};
+}
+/** The approvals and blobs that the decisions of a run rest on. */
+var EvidenceNeeds = class {
+	asked = /* @__PURE__ */ new Set();
+	blobs = /* @__PURE__ */ new Set();
+	/** Add the needs of a decision. Records of another kind need nothing. Raises `BadInput` for one that is no JSON. */
+	add(record) {
+		if (record.kind !== "gate.decision") return;
+		const result = at(record.content, "outcome", "result");
+		if (!isObject(result)) return;
+		if (["human_review", "human_approved"].includes(result.get("decision")) && this.asked.size < NEEDS_MAX) this.asked.add(cutText(String(result.get("digest")), DIGEST_SHOWN));
+		for (const part of ["basis", "action"]) {
+			if (this.blobs.size >= NEEDS_MAX) break;
+			for (const { digest } of blobReferences(result.get(part))) this.blobs.add(digest);
+		}
+	}
+};
+/** Gives examiners the records and blobs in a run's files. */
+var RunFilesReader = class {
+	home;
+	chains = /* @__PURE__ */ new Map();
+	blobs = /* @__PURE__ */ new Map();
+	constructor(home) {
+		this.home = home;
+	}
+	/** Add a record of the gate or of approvals. */
+	addRecord(record, { hasAction }) {
+		const name = record.chain ?? "";
+		const stored = this.chains.get(name) ?? {
+			count: 0,
+			hash: null,
+			records: []
+		};
+		this.chains.set(name, stored);
+		stored.count++;
+		stored.hash = record.hash;
+		if (!hasAction) stored.records.push(record);
+	}
+	/** The chains of these domains that have records here. */
+	select(...domains) {
+		return [...this.chains.keys()].filter((name) => domains.includes(name.split(".", 1)[0]));
+	}
+	async *read(chain) {
+		const stored = this.chains.get(chain);
+		if (stored === void 0) throw new NotFound(`the chain ${chain} is not in the run's files`);
+		yield* stored.records;
+	}
+	async get(hash) {
+		for (const { records } of this.chains.values()) {
+			const found = records.find((record) => record.hash === hash);
+			if (found !== void 0) return found;
+		}
+		return null;
+	}
+	async blob(digest) {
+		const found = this.blobs.get(digest);
+		if (found === void 0) throw new NotFound(`the blob ${digest} is not in the run's files`);
+		return found;
+	}
+	head(chain) {
+		const stored = this.chains.get(chain);
+		const { ledger, tenant } = this.home;
+		return stored === void 0 ? null : {
+			ledger,
+			tenant,
+			chain,
+			count: stored.count,
+			hash: stored.hash
+		};
+	}
+};
+/** The digest and the bytes of a blob. Raises `Unreadable` if they do not belong together. */
+function readBlobLine(content) {
+	const digest = isObject(content) ? content.get("sha256") : null;
+	if (!isObject(content) || content.size !== 2 || typeof digest !== "string") throw notEvidence();
+	const text = content.get("text");
+	const coded = content.get("base64");
+	let data;
+	if (typeof text === "string") {
+		if (!text.isWellFormed()) throw new Unreadable("a blob is UTF-8 text, or base64");
+		data = encoder.encode(text);
+	} else if (typeof coded === "string") {
+		if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(coded)) throw new Unreadable("a blob is UTF-8 text, or base64");
+		data = Uint8Array.from(atob(coded), (unit) => unit.charCodeAt(0));
+	} else throw notEvidence();
+	if (sha256Hex(data) !== digest) throw new Unreadable("a blob has other bytes than its digest says");
+	return [digest, data];
+}
+function notEvidence() {
+	return new Unreadable("a line of evidence is a capsule or a blob");
+}
+/** Judge the lines of `evidence.jsonl`, and add the records and blobs to the reader. */
+function judgeEvidence(files, needs, reader, rules) {
+	const tally = new Tally();
+	const file = files.members.get(EVIDENCE_FILE);
+	if (file === void 0) return tally;
+	const { ledger, tenant } = reader.home;
+	const roster = chainName("approvers", tenant);
+	const approvals = chainName("approvals", tenant);
+	const rosterJudge = new ChainJudge(rules, {
+		chain: roster,
+		identity: {
+			name: roster,
+			ledger,
+			tenant
+		},
+		needsBlock: true
+	});
+	const fail = (code, words) => tally.fail("archive", code, words, place(null, null, EVIDENCE_FILE));
+	let number = 0;
+	let last = -1n;
+	let unreadable = 0;
+	for (const raw of readOwnLines(file, BLOB_LINE_MAX)) {
+		number++;
+		try {
+			if (raw instanceof BadInput) throw raw;
+			const content = readJson(raw);
+			if (!isObject(content) || !content.has("canonical")) {
+				const [digest, data] = readBlobLine(content);
+				if (!needs.blobs.has(digest)) throw new BadInput(`no decision refers to the blob ${digest}`);
+				if (reader.blobs.has(digest)) throw new BadInput(`the blob ${digest} is in it twice`);
+				reader.blobs.set(digest, data);
+				continue;
+			}
+			const line = readCapsuleLine(content);
+			if (line.hasAction || ![roster, approvals].includes(line.chain)) throw new BadInput("the capsule is neither of the approvers nor of the approvals");
+			const record = line.rebuild(null);
+			reader.addRecord(record, { hasAction: false });
+			if (record.chain === roster) rosterJudge.judge(record);
+			else last = judgeApproval(record, last, rules, tally);
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			fail("SCHEMA_INVALID", `line ${number}: ${error.message}`);
+			if (++unreadable > 1e3) {
+				fail("NOT_READ", REST_UNREAD);
+				break;
+			}
+		}
+	}
+	tally.merge(rosterJudge.finish());
+	tally.chains += reader.select("approvals", "approvers").length;
+	return tally;
+}
+/** Judge a record of the approvals by itself: those about other actions are missing between them. */
+function judgeApproval(record, last, rules, tally) {
+	const judge = new ChainJudge(rules, {
+		chain: record.chain,
+		start: null,
+		needsBlock: true
+	});
+	const content = judge.judge(record);
+	tally.merge(judge.finish());
+	if (content === null) return last;
+	const sequence = BigInt(content.get("sequence").text);
+	if (sequence <= last) tally.fail("links", "SEQUENCE_GAP", "it comes twice, or after a later record", place(record.chain, sequence));
+	return sequence > last ? sequence : last;
+}
+// src/verify/run/judge.ts
+/**
+* Judge a run record by record: its receipts, its capsules, its gate decisions and its proof. The twin of
+* `aver.actions.verify_run`, whose text says what each check means.
+*/
+var ACTIONS_MAX = 1e6;
+var DECISIONS_MAX = 2e5;
+/** Most bytes that the lists of files in actions and decisions may have together. */
+var FILES_BYTES_MAX = 33554432;
+var VERDICT_RANK = /* @__PURE__ */ new Map([
+	[null, 0],
+	["PROOF_ONLY", 1],
+	["POLICY_ENFORCED", 2],
+	["FULLY_VERIFIED", 3]
+]);
+/** Judges lines in order: receipts and parents. */
+var ReceiptJudge = class {
+	tally;
+	trace = new Trace();
+	keys = /* @__PURE__ */ new Set();
+	count = 0;
+	lastReceipt = null;
+	chain;
+	source;
+	ids = /* @__PURE__ */ new Set();
+	last = null;
+	unreadable = 0;
+	constructor(tally, { chain = null, source = null }) {
+		this.tally = tally;
+		this.chain = chain;
+		this.source = source;
+	}
+	/** Judge the next line. Returns it if it could be read. */
+	take(raw) {
+		const { last } = this;
+		let line = null;
+		try {
+			if (raw instanceof BadInput) throw raw;
+			line = readActionLine(raw);
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			this.unreadable++;
+			this.fail("receipts", error.code, error.message);
+		}
+		if (line !== null) {
+			const { action } = line;
+			this.keys.add(line.keys);
+			if (line.problem !== null) this.fail("receipts", "RECEIPT_MISMATCH", line.problem, action);
+			if (this.ids.has(action.action_id)) this.fail("parents", "DUPLICATE_RECORD", "an action before it has the same id", action);
+			this.ids.add(action.action_id);
+			if (this.count === 0) {
+				if (action.parent_receipt_hash !== null || action.parent_action_id !== null) this.fail("parents", "GENESIS_INVALID", "the first action names a parent", action);
+			} else if (last === null) {} else if (action.parent_receipt_hash !== last.receiptHash) this.fail("parents", "CHAIN_BREAK", "its parent's receipt is not that of the action before", action);
+			else if (action.parent_action_id !== last.action.action_id) this.fail("parents", "CHAIN_BREAK", "its parent's id is not that of the action before", action);
+			this.lastReceipt = line.receiptHash;
+			if (line.keys === RECEIPT_KEY_COUNT && line.problem === null) this.trace.take(action, line.texts);
+		}
+		this.last = line;
+		this.count++;
+		return line;
+	}
+	/** Judge lines one by one and yield each, or null for an unreadable one, until too many are unreadable. */
+	*takeAll(lines) {
+		for (const raw of lines) {
+			yield this.take(raw);
+			if (this.unreadable > 1e3) {
+				this.fail("receipts", "NOT_READ", REST_UNREAD);
+				return;
+			}
+			if (this.count >= ACTIONS_MAX) {
+				this.fail("receipts", "NOT_READ", `it has ${ACTIONS_MAX} actions or more; the rest was not read`);
+				return;
+			}
+		}
+	}
+	/** Count the checks that were made. */
+	finish() {
+		if (!this.count) return;
+		this.tally.countDone("receipts", this.count);
+		this.tally.countDone("parents", this.count);
+		const covered = [...this.keys].sort((one, other) => one - other).map((count) => `over ${count} keys`).join(" and ");
+		const isOwn = this.keys.size === 1 && this.keys.has(RECEIPT_KEY_COUNT);
+		this.tally.notes.set("receipts", `${this.count} checked, ${isOwn ? "over the protocol's 12 keys" : covered || "none"}`);
+	}
+	fail(check, code, words, action = null) {
+		const named = action === null ? "" : ` (${action.action_id})`;
+		const where = this.source ? `${this.source}, ` : "";
+		this.tally.fail(check, code, words, place(this.chain, null, `${where}action ${this.count}${named}`));
+	}
+};
+/** Judges a run's chain together with its lines. */
+var RunJudge = class RunJudge {
+	/** The findings of this room. */
+	tally = new Tally();
+	receipts;
+	capsules = new Tally();
+	/** The hashes of the decisions that actions name and that were not taken yet, in that order. */
+	wanted = /* @__PURE__ */ new Set();
+	count = 0;
+	/** How many capsules of actions there are. */
+	actions = 0;
+	head = null;
+	seal = null;
+	name;
+	rules;
+	runId;
+	identity;
+	isValid;
+	judge;
+	gateJudge = null;
+	hasGateChain = false;
+	gated = [];
+	unmarked = 0;
+	enforced = [];
+	decided = /* @__PURE__ */ new Map();
+	gateCount = 0;
+	gateHead = null;
+	filesLeft = FILES_BYTES_MAX;
+	isOverfull = false;
+	/** `isValid`: the records were judged before, and each holds. */
+	constructor(rules, runId, identity, { storedAs = "", isValid = false } = {}) {
+		this.rules = rules;
+		this.runId = runId;
+		this.identity = identity;
+		this.isValid = isValid;
+		this.name = storedAs || identity.chain;
+		this.receipts = new ReceiptJudge(this.tally, { chain: this.name });
+		this.judge = isValid ? null : this.newChainJudge(identity.chain);
+	}
+	newChainJudge(chain) {
+		const identity = {
+			name: chain,
+			ledger: this.identity.ledger,
+			tenant: this.identity.tenant
+		};
+		return new ChainJudge(this.rules, {
+			chain,
+			identity,
+			needsBlock: true
+		});
+	}
+	/** Whether so many records cannot be read that the caller must stop. Then a finding says so. */
+	stopsReading() {
+		return (this.judge?.stopsReading() ?? false) || (this.gateJudge?.stopsReading() ?? false);
+	}
+	/** The content of a record that holds; null for another. */
+	static takeRecord(judge, record) {
+		if (judge === null) return record.content;
+		const before = countFailures(judge.tally);
+		const content = judge.judge(record);
+		return countFailures(judge.tally) > before ? null : content;
+	}
+	/** Judge the next record of the chain. `text` is the sealed form of the action of `line`. */
+	take(record, line, text) {
+		const content = RunJudge.takeRecord(this.judge, record);
+		const at = this.count;
+		const before = this.head;
+		this.count = at + 1;
+		this.head = record.hash;
+		if (content === null) return;
+		const kind = readKind(content);
+		try {
+			if (this.seal !== null) this.fail("sealed", "STATE_VIOLATION", "a record follows the run's seal", at);
+			else if (kind === "action" && at > 0) this.takeAction(content, line, text, at);
+			else if (kind === "run.seal" && at > 0) this.takeSeal(content, at, before);
+			else if (kind === "run.open" && at === 0) {
+				const result = content.get("outcome").get("result");
+				const runId = result instanceof Map ? result.get("run_id") : void 0;
+				if (runId === void 0) throw new BadInput("it lacks keys of a record of its kind");
+				if (runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the chain was opened for another run", at);
+			} else this.fail("sealed", "STATE_VIOLATION", `a record of kind ${kind.slice(0, 40)} does not belong here`, at);
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			this.fail("sealed", "SCHEMA_INVALID", error.message, at);
+		}
+	}
+	takeSeal(content, at, before) {
+		const { ledger, tenant, chain } = this.identity;
+		const seal = readRunSeal(content, {
+			ledger,
+			tenant,
+			chain
+		});
+		this.seal = seal;
+		this.tally.countDone("sealed");
+		if (seal.runId !== this.runId) this.fail("sealed", "CHAIN_IDENTITY", "the seal is of another run", at);
+		if (!equalHeads(seal.head, {
+			ledger,
+			tenant,
+			chain,
+			count: at,
+			hash: before
+		})) this.fail("sealed", "TRUNCATED", "the seal says another head of the chain than it has", at);
+	}
+	takeAction(content, line, text, at) {
+		this.actions++;
+		if (this.receipts.count < this.actions) this.fail("sealed", "TRUNCATED", "there is no line for it", at);
+		if (line === null || text === null) return;
+		let { action } = line;
+		const { fields, receiptHash, gate: mark } = readSealedAction(content);
+		if (canonicalJson(fields) !== text) {
+			this.fail("sealed", "RECEIPT_MISMATCH", "the line is not the action that was sealed", at);
+			return;
+		}
+		if (receiptHash !== line.receiptHash) this.fail("sealed", "RECEIPT_MISMATCH", "the capsule has another receipt than the line", at);
+		this.enforced.push(action.policy_verdict === "POLICY_ENFORCED");
+		const files = action.metadata?.get("files_affected");
+		if (mark !== null) {
+			if (this.canKeep(files, this.gated.length)) {
+				const metadata = files === void 0 || files === null ? null : /* @__PURE__ */ new Map([["files_affected", files]]);
+				action = {
+					...action,
+					metadata
+				};
+				const isFirstUse = readBlock(content)?.get("key") === `gate-use:${mark.gateId}`;
+				this.gated.push({
+					number: at - 1,
+					action,
+					mark,
+					isFirstUse
+				});
+				this.wanted.add(mark.record);
+			}
+			return;
+		}
+		if (action.gate_decision !== null || action.gate_score !== null) this.unmarked++;
+		if (action.policy_verdict === "POLICY_ENFORCED" || action.policy_verdict === "FULLY_VERIFIED") this.fail("gates", "CLAIM_UNPROVEN", `it says ${action.policy_verdict}, but names no decision of the gate`, at);
+	}
+	/** Whether one more action or decision, with the list of files in it, may stay in memory. If not, report it. */
+	canKeep(files, count) {
+		if (isTrue(files)) this.filesLeft -= encoder.encode(canonicalJson(files ?? null)).length;
+		if (this.filesLeft >= 0 && count < DECISIONS_MAX) return true;
+		if (!this.isOverfull) {
+			this.isOverfull = true;
+			const words = `it has more than ${DECISIONS_MAX} decisions, or ${FILES_BYTES_MAX} bytes of files in them`;
+			this.tally.fail("gates", "NOT_READ", `${words}: the rest was not compared`, place(this.name));
+		}
+		return false;
+	}
+	/** Judge a record of the gate: the next of the run's own gate chain, or one of another chain. */
+	takeGateRecord(record, { isOwn }) {
+		let content;
+		if (isOwn && this.seal !== null && this.seal.gates !== null) {
+			if (!this.hasGateChain) {
+				this.hasGateChain = true;
+				this.gateJudge = this.isValid ? null : this.newChainJudge(this.seal.gates.chain);
+			}
+			this.gateCount++;
+			this.gateHead = record.hash;
+			content = RunJudge.takeRecord(this.gateJudge, record);
+		} else if (this.isValid) content = record.content;
+		else {
+			const judge = new ChainJudge(this.rules, {
+				chain: record.chain,
+				start: null,
+				needsBlock: true
+			});
+			content = judge.judge(record);
+			if (judge.tally.hasFailed()) content = null;
+			this.capsules.merge(judge.finish());
+			if (!this.wanted.has(record.hash)) this.tally.fail("gates", "STATE_VIOLATION", "the run refers to no such record", place(record.chain));
+		}
+		if (content !== null) {
+			const decision = readDecision(content);
+			if (decision === null) return;
+			if (this.canKeep(decision.files, this.decided.size)) this.decided.set(record.hash, decision);
+		}
+		this.wanted.delete(record.hash);
+	}
+	/** Compare actions with their decisions. Returns the numbers of the actions that no decision allows. */
+	checkDecisions(isComplete) {
+		const unproven = /* @__PURE__ */ new Set();
+		const used = /* @__PURE__ */ new Set();
+		let observed = 0;
+		for (const { number, action, mark, isFirstUse } of this.gated) {
+			const decided = this.decided.get(mark.record) ?? null;
+			const problem = gateProblem(action, mark, decided, isFirstUse && !used.has(mark.record));
+			used.add(mark.record);
+			if (problem !== null || decided === null || !allows(decided) || decided.isObserved) unproven.add(number);
+			if (decided?.isObserved) observed++;
+			if (problem !== null) this.fail("gates", problem[0], `${action.action_id}: ${problem[1]}`, number + 1);
+		}
+		const count = this.gated.length;
+		if (count) this.tally.countDone("gates", count);
+		const approved = this.gated.filter(({ mark }) => mark.decision === "human_approved").length;
+		const notes = [...approved ? [`${approved} approved by a human`] : [], ...observed ? [`${observed} in the mode observe: nothing was held back`] : []];
+		if (notes.length) this.tally.notes.set("gates", `${count} checked, ${notes.join(", ")}`);
+		const words = `${this.wanted.size} decisions that actions name are not here`;
+		if (this.wanted.size && isComplete) this.tally.fail("gates", "ARTIFACT_MISSING", words, place(this.name));
+		else if (this.wanted.size) this.tally.skip("gates", words, { matters: true });
+		if (this.unmarked) {
+			const claim = `${this.unmarked} actions claim a decision of the gate without naming its record`;
+			this.tally.warn("gates", "CLAIM_UNPROVEN", claim, place(this.name));
+		}
+		return unproven;
+	}
+	/** Return the findings. With `isComplete`, the run must be sealed, and everything it refers to must be here. */
+	finish({ isComplete }) {
+		const taken = this.tally;
+		this.receipts.finish();
+		this.tally = new Tally();
+		if (this.actions) taken.countDone("sealed", this.actions);
+		const unproven = this.checkDecisions(isComplete);
+		if (this.judge !== null) this.capsules.merge(this.judge.finish());
+		this.capsules.chains++;
+		if (this.hasGateChain) {
+			if (this.gateJudge !== null) this.capsules.merge(this.gateJudge.finish());
+			this.capsules.chains++;
+		}
+		if (this.seal === null) {
+			const words = "the run is not sealed: actions may be missing at its end";
+			if (isComplete) this.fail("sealed", "TRUNCATED", words, this.count);
+			else this.tally.skip("sealed", words, { matters: true });
+			this.tally.skip("proof", "the run is not sealed, so nothing is stated about it", { matters: false });
+		} else this.checkSeal(this.seal, unproven);
+		return {
+			records: taken,
+			capsules: this.capsules,
+			ending: this.tally
+		};
+	}
+	checkSeal(seal, unproven) {
+		const { receipts } = this;
+		const at = seal.head.count;
+		const actions = at - 1;
+		if (!(seal.numActions === actions && actions === receipts.count)) {
+			const words = `the seal counts ${seal.numActions} actions; ${actions} capsules and ${receipts.count} lines are here`;
+			this.fail("sealed", "TRUNCATED", words, at);
+		} else if (seal.finalReceiptHash !== receipts.lastReceipt) this.fail("sealed", "RECEIPT_MISMATCH", "the seal names another last receipt", at);
+		const areAllEnforced = this.enforced.every((isSaid, index) => isSaid && !unproven.has(index));
+		const isProved = seal.statement !== null;
+		const earned = areAllEnforced ? isProved ? "FULLY_VERIFIED" : "POLICY_ENFORCED" : isProved ? "PROOF_ONLY" : null;
+		const rank = (verdict) => VERDICT_RANK.get(verdict) ?? 0;
+		if (seal.policyVerdict !== earned && rank(seal.policyVerdict) > rank(earned)) this.fail("gates", "CLAIM_UNPROVEN", `the seal says ${seal.policyVerdict}; the records support only ${earned}`, at);
+		if (seal.gates !== null && (this.gateCount !== seal.gates.count || this.gateHead !== seal.gates.hash)) {
+			const words = `the seal counts ${seal.gates.count} records of the gate; ${this.gateCount} are here, or others`;
+			this.fail("gates", "TRUNCATED", words, at);
+		}
+		if (seal.statement === null) {
+			this.tally.skip("proof", "the run was sealed without one", { matters: false });
+			return;
+		}
+		this.tally.countDone("proof", receipts.count);
+		if (seal.statement.runId !== this.runId) this.fail("proof", "PROOF_INVALID", "the statement is about another run", at);
+		const problem = traceProblem(seal.statement, receipts.trace);
+		if (problem !== null) this.fail("proof", "PROOF_INVALID", problem, at);
+	}
+	fail(check, code, words, at) {
+		this.tally.fail(check, code, words, place(this.name, at));
+	}
+};
+function countFailures(tally) {
+	let count = 0;
+	for (const counted of tally.counts.values()) if (counted.status === "failed") count += counted.count;
+	return count;
+}
+function allows(decided) {
+	return decided.decision === "pass" || decided.decision === "human_approved";
+}
+/** Why an action does not fit the decision that it names, as a code and words; null if it fits. */
+function gateProblem(action, mark, decided, isFirstUse) {
+	if (decided === null) return null;
+	const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
+	const saysEnforced = action.policy_verdict === "POLICY_ENFORCED";
+	if (mismatch !== null) return ["EVIDENCE_INVALID", `it differs from the gated action: ${mismatch}`];
+	if (!isFirstUse) return ["REPLAY", "the decision that it names was used by an action before"];
+	if (decided.isObserved) return saysEnforced ? ["CLAIM_UNPROVEN", "it says that policy was enforced; the gate only observed"] : null;
+	if (allows(decided)) {
+		if (isConclusive || !saysEnforced) return null;
+		return ["CLAIM_UNPROVEN", "it says that policy was enforced; only its type matches the gated action"];
+	}
+	if (action.success) return ["ROLE_POLICY_VIOLATION", `it was done, though the gate said ${decided.decision}`];
+	return saysEnforced ? ["CLAIM_UNPROVEN", `it says that policy was enforced; the gate said ${decided.decision}`] : null;
+}
+// src/verify/run/files.ts
+/** Judge a sealed run by its files in a `.cap`. The twin of `aver.actions.verify_files`, with the same six steps. */
+var ARCHIVE_CHECK = "archive";
+var MANIFEST$1 = "manifest.json";
+var HEAD = "head.json";
+var PROOF$1 = "proof.json";
+var COMMITMENTS = "commitments.json";
+var ACTIONS$1 = "actions.jsonl";
+var CAPSULES = "capsules.jsonl";
+var LISTED = [
+	PROOF$1,
+	COMMITMENTS,
+	ACTIONS$1,
+	CAPSULES
+];
+var MEMBER_ORDER = [
+	MANIFEST$1,
+	HEAD,
+	...LISTED,
+	EVIDENCE_FILE
+];
+var SMALL_FILE_MAX = 1048576;
+var PROOF_TYPE = "recomputation";
+var EXAMINED_MAX = 64;
+var CHAINS_MAX = 1e4;
+/** Read a manifest. Raises `BadInput` if Aver would not write exactly this content. */
+function readManifest(data) {
+	const keys = [...[
+		"schema",
+		"protocol_version",
+		"run_id",
+		"head",
+		"created_at",
+		"num_actions",
+		"final_receipt_hash"
+	], ...[
+		"policy_verdict",
+		"proof_type",
+		"files"
+	]];
+	if (!isObject(data) || data.size !== keys.length || !keys.every((key) => data.has(key))) throw new BadInput("the manifest is not whole");
+	const get = (key) => data.get(key);
+	if (get("schema") !== "aver_cap_v1" || get("protocol_version") !== "0.4.0") throw new BadInput("the manifest is of another schema or protocol");
+	const listed = get("files");
+	if (!isObject(listed)) throw new BadInput("the manifest is not whole");
+	const files = /* @__PURE__ */ new Map();
+	for (const [name, digest] of listed) {
+		if (!isObject(digest) || digest.size !== 2 || !digest.has("sha256") || !digest.has("size")) throw new BadInput("the manifest is not whole");
+		files.set(name, {
+			sha256: digest.get("sha256"),
+			size: digest.get("size")
+		});
+	}
+	const head = readHead(get("head"));
+	const type = get("proof_type");
+	const names = [...files.keys()].filter((name) => name !== EVIDENCE_FILE);
+	if (type !== null && type !== PROOF_TYPE || names.length !== LISTED.length || !LISTED.every((name) => files.has(name))) throw new BadInput("the manifest says more or less than a manifest does");
+	const [runId, createdAt, final, count] = [
+		"run_id",
+		"created_at",
+		"final_receipt_hash",
+		"num_actions"
+	].map(get);
+	if (typeof runId !== "string" || typeof createdAt !== "string" || typeof final !== "string") throw new BadInput("the manifest does not name the run, its time and its last receipt");
+	if (!isInteger(count)) throw new BadInput("the manifest does not count the run's actions");
+	return {
+		runId,
+		head,
+		createdAt,
+		numActions: count.value,
+		finalReceiptHash: final,
+		policyVerdict: get("policy_verdict"),
+		isProved: type === PROOF_TYPE,
+		files
+	};
+}
+/** `proof.json` and `commitments.json`, which follow from the seal of the run. */
+function sealDocuments(seal, head) {
+	const number = (value) => new JsonNumber(String(value));
+	const { statement, gates } = seal;
+	const one = (named) => /* @__PURE__ */ new Map([
+		["chain", named.chain],
+		["count", number(named.count)],
+		["hash", named.hash]
+	]);
+	const proof = /* @__PURE__ */ new Map([
+		["v", number(1)],
+		["proof_type", null],
+		["statement", null],
+		["constraints", null]
+	]);
+	const commitments = /* @__PURE__ */ new Map([
+		["v", number(1)],
+		["rows", null],
+		["capsules", one(head)],
+		["gates", gates === null ? null : one(gates)]
+	]);
+	if (statement !== null) {
+		proof.set("proof_type", PROOF_TYPE);
+		proof.set("statement", statementFields$1(statement));
+		proof.set("constraints", new Map(Object.entries(CONSTRAINTS)));
+		commitments.set("rows", /* @__PURE__ */ new Map([
+			["air_id", AIR_ID],
+			["tree", "rfc6962"],
+			["hash", "sha256"],
+			["row_width", number(55)],
+			["count", number(statement.numActions)],
+			["root", statement.rowRoot]
+		]));
+	}
+	return /* @__PURE__ */ new Map([[PROOF$1, dumpDocument(proof)], [COMMITMENTS, dumpDocument(commitments)]]);
+}
+function isSameBytes(one, other) {
+	return one.length === other.length && one.every((byte, at) => byte === other[at]);
+}
+/** The verdict on a sealed run. `files` are its members, which may be incomplete or hostile. */
+async function judgeFiles(name, files, options, examiners) {
+	const archive = new Tally();
+	archive.countDone(ARCHIVE_CHECK);
+	let tally = new Tally();
+	const fail = (code, words) => archive.fail(ARCHIVE_CHECK, code, words, place(null, null, MANIFEST$1));
+	let found = null;
+	try {
+		const raw = readSmall(files, MANIFEST$1, SMALL_FILE_MAX);
+		if (raw === null) fail("ARTIFACT_MISSING", "there is no manifest");
+		else {
+			const data = readJson(raw);
+			const manifest = readManifest(data);
+			if (!isSameBytes(raw, dumpDocument(data))) fail("NOT_CANONICAL", "the manifest is not written as Aver writes it");
+			if (manifest.head.chain !== runChain(manifest.runId)) fail("CHAIN_IDENTITY", "the manifest names a chain that is not the run's");
+			found = {
+				manifest,
+				raw
+			};
+		}
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		fail("SCHEMA_INVALID", error.message);
+	}
+	if (found !== null) tally = await new RunFilesJudge(files, found.manifest, found.raw, options, archive).judge(examiners);
+	tally.merge(archive);
+	tally.skip("meta", "only this run was verified, not the ledger it is from", { matters: false });
+	return conclude(name, tally, "signature", [
+		...CHECKS,
+		...RUN_CHECKS,
+		ARCHIVE_CHECK
+	]);
+}
+/** Judges the files against the manifest. Findings about the files themselves go to `archive`. */
+var RunFilesJudge = class {
+	files;
+	manifest;
+	raw;
+	options;
+	archive;
+	rules;
+	needs = new EvidenceNeeds();
+	reader;
+	constructor(files, manifest, raw, options, archive) {
+		this.files = files;
+		this.manifest = manifest;
+		this.raw = raw;
+		this.options = options;
+		this.archive = archive;
+		const retired = retirementsByTime(options.ring, options.ed25519);
+		this.rules = plainRules(options.ring, options.ed25519, {
+			retired,
+			requirePq: options.requirePq ?? false
+		});
+		this.reader = new RunFilesReader(manifest.head);
+	}
+	async judge(examiners) {
+		const here = [...this.files.members.keys()];
+		const expected = MEMBER_ORDER.filter((name) => [MANIFEST$1, HEAD].includes(name) || this.manifest.files.has(name));
+		for (const name of expected) if (!here.includes(name)) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
+		for (const name of here) if (!expected.includes(name)) this.fail("SCHEMA_INVALID", `${name} is no part of this run`, name);
+		const inOrder = expected.filter((name) => here.includes(name)).join();
+		if (!this.files.isPlain || here.filter((name) => expected.includes(name)).join() !== inOrder) this.fail("NOT_CANONICAL", "the archive is not packed as Aver packs it", MANIFEST$1);
+		const tally = await this.judgeRun();
+		await this.prefetch(EVIDENCE_FILE);
+		tally.merge(judgeEvidence(this.files, this.needs, this.reader, this.rules));
+		await this.examine(examiners, tally);
+		for (const [name, { sha256, size }] of this.manifest.files) {
+			const file = this.files.members.get(name);
+			if (file === void 0) continue;
+			if (sha256Hex(file) !== sha256 || !equalJson(size, new JsonNumber(String(file.length)))) this.fail("ARTIFACT_HASH_MISMATCH", "the file has other bytes than the manifest says", name);
+		}
+		this.checkHead();
+		return tally;
+	}
+	fail(code, words, name) {
+		this.archive.fail(ARCHIVE_CHECK, code, words, place(null, null, name));
+	}
+	/** Ask the platform about the signatures of a file's lines before they are judged one by one. */
+	async prefetch(name) {
+		const records = [];
+		for (const raw of readOwnLines(this.files.members.get(name) ?? /* @__PURE__ */ new Uint8Array(), CAPSULE_LINE_MAX)) try {
+			if (!(raw instanceof BadInput)) records.push(readCapsuleLine(readJson(raw)).rebuild(null));
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+		}
+		await this.options.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(this.rules, record)]));
+	}
+	async judgeRun() {
+		const { manifest } = this;
+		const tally = new Tally();
+		const judge = new RunJudge(this.rules, manifest.runId, manifest.head);
+		await this.prefetch(CAPSULES);
+		const last = this.takeLines(judge);
+		const { records, capsules, ending } = judge.finish({ isComplete: true });
+		for (const part of [
+			records,
+			capsules,
+			ending
+		]) tally.merge(part);
+		if (manifest.head.count !== judge.count || manifest.head.hash !== judge.head) {
+			const words = `the manifest says ${manifest.head.count} capsules, or another head; ${judge.count} are here`;
+			this.fail("TRUNCATED", words, MANIFEST$1);
+		}
+		const { seal } = judge;
+		if (seal === null) return tally;
+		const isSame = manifest.numActions === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
+		if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
+		for (const [name, document] of sealDocuments(seal, manifest.head)) {
+			const raw = readSmall(this.files, name, SMALL_FILE_MAX);
+			if (raw !== null && !isSameBytes(raw, document)) this.fail("PROOF_INVALID", "it says something else than the run's seal", name);
+		}
+		return tally;
+	}
+	/** Judge actions and capsules side by side. Returns the last record of the run's chain. */
+	takeLines(judge) {
+		const { chain } = this.manifest.head;
+		const nothing = /* @__PURE__ */ new Uint8Array();
+		const actions = judge.receipts.takeAll(readOwnLines(this.files.members.get(ACTIONS$1) ?? nothing, ACTION_LINE_MAX));
+		let last = null;
+		let unreadable = 0;
+		let number = 0;
+		for (const raw of readOwnLines(this.files.members.get(CAPSULES) ?? nothing, CAPSULE_LINE_MAX)) {
+			number++;
+			if (judge.stopsReading()) break;
+			let capsule;
+			let line;
+			try {
+				if (raw instanceof BadInput) throw raw;
+				capsule = readCapsuleLine(readJson(raw));
+				line = capsule.hasAction && capsule.chain === chain ? actions.next().value ?? null : null;
+			} catch (error) {
+				if (!(error instanceof BadInput)) throw error;
+				this.fail("SCHEMA_INVALID", `line ${number}: ${error.message}`, CAPSULES);
+				if (++unreadable > 1e3) {
+					this.fail("NOT_READ", REST_UNREAD, CAPSULES);
+					break;
+				}
+				continue;
+			}
+			const text = line === null ? null : sealForm(line.action, line.texts);
+			const record = capsule.rebuild(text);
+			if (capsule.chain === chain) {
+				judge.take(record, line, text);
+				last = record;
+				continue;
+			}
+			judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });
+			this.needs.add(record);
+			this.reader.addRecord(record, { hasAction: capsule.hasAction });
+			if (this.reader.chains.size > CHAINS_MAX) {
+				this.fail("NOT_READ", `it has records of more than ${CHAINS_MAX} chains; the rest was not read`, CAPSULES);
+				break;
+			}
+		}
+		while (!actions.next().done);
+		return last;
+	}
+	/** Examine the records of the gate and of approvals. */
+	async examine(examiners, tally) {
+		const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
+		const chains = names.map((name) => ({
+			name,
+			origin: name,
+			count: this.reader.chains.get(name)?.count ?? 0
+		}));
+		const reader = new ValidRecords(this.reader, this.rules, new Map(names.map((name) => [name, name])), new Set(tally.doubtful));
+		const { ledger, tenant } = this.manifest.head;
+		const isComplete = this.manifest.files.has(EVIDENCE_FILE);
+		await examine$1(examiners, {
+			reader,
+			rules: this.rules,
+			ledger,
+			tenant,
+			chains,
+			isComplete,
+			isSingle: true
+		}, tally);
+	}
+	checkHead() {
+		const { manifest } = this;
+		let raw;
+		let document;
+		let statement;
+		try {
+			raw = readSmall(this.files, HEAD, SMALL_FILE_MAX);
+			if (raw === null) return;
+			document = readJson(raw);
+			statement = readStatement(document, "head");
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			this.fail("SCHEMA_INVALID", error.message, HEAD);
+			return;
+		}
+		const number = (value) => new JsonNumber(String(value));
+		const content = /* @__PURE__ */ new Map([
+			["v", number(1)],
+			["run_id", manifest.runId],
+			["ledger", manifest.head.ledger],
+			["tenant", manifest.head.tenant],
+			["chain", manifest.head.chain],
+			["count", number(manifest.head.count)],
+			["hash", manifest.head.hash],
+			["num_actions", number(manifest.numActions)],
+			["final_receipt_hash", manifest.finalReceiptHash],
+			["manifest_sha256", sha256Hex(this.raw)]
+		]);
+		if (statement.purpose !== "cap" || !equalJson(statement.content, content)) this.fail("ARTIFACT_HASH_MISMATCH", "the head that was signed is not that of this manifest", HEAD);
+		if (!isSameBytes(raw, dumpDocument(document))) this.fail("NOT_CANONICAL", "the head is not written as Aver writes it", HEAD);
+		const results = checkStatement(statement, this.rules.ring, this.rules.ed25519);
+		if (!results.length) this.fail("SIG_MISSING", "the head is not signed", HEAD);
+		for (const { by, key, outcome } of results) {
+			const role = key === null ? null : roleOf(this.rules, key);
+			const retired = key === null ? null : this.rules.retired.get(key.ed25519)?.retiredAt ?? null;
+			if (outcome === "unknown") {
+				const words = `the head was signed by ${by}, whose key is not known here`;
+				this.archive.add({
+					check: "signature",
+					status: "not_checked",
+					code: "UNKNOWN_SIGNER",
+					words,
+					place: place(null, null, HEAD)
+				});
+			} else if (outcome !== "valid") this.fail("SIG_INVALID", `the signature of the head is not ${by}'s`, HEAD);
+			else if (role !== null && !role.mayAttest) this.fail("KEY_MISMATCH", `${by}, who signed the head, is a key of ${role}; only the ledger's key may`, HEAD);
+			else if (retired !== null && manifest.createdAt > retired) this.fail("KEY_RETIRED", `${by}, who signed the head, was retired before`, HEAD);
+		}
+	}
+};
+// src/verify/run/capseal.ts
+/** The `.cap` files of the public CapSeal tool. The twin of `aver.actions.capseal_files`; the best verdict is `qualified`. */
+var MANIFEST = "manifest.json";
+var ACTIONS = "actions.jsonl";
+var ACTIONS_JSON = "actions.json";
+var CAPSULE = "agent_capsule.json";
+var PROOF = "proof.json";
+var METADATA = "run_metadata.json";
+var ROWS = "row_archive/rows.json";
+var LEVELS = "row_archive/merkle_levels.json";
+var CAPSEAL_MEMBERS = /* @__PURE__ */ new Set([
+	MANIFEST,
+	ACTIONS,
+	ACTIONS_JSON,
+	CAPSULE,
+	PROOF,
+	METADATA,
+	ROWS,
+	LEVELS
+]);
+var AVER_ONLY = [
+	"head.json",
+	"capsules.jsonl",
+	"commitments.json",
+	EVIDENCE_FILE
+];
+var MODULUS = 2n ** 64n - 2n ** 32n + 1n;
+var LEAVES_COMPARED_MAX = 2e5;
+function readDocument(archive, name) {
+	const raw = readSmall(archive, name, name === CAPSULE ? ELEMENT_MAX : SMALL_FILE_MAX);
+	return raw === null ? void 0 : readJson(raw);
+}
+/** Whether an archive was written by the CapSeal tool. One with a file that only Aver writes never was. */
+function isCapseal(archive) {
+	if (AVER_ONLY.some((name) => archive.members.has(name))) return false;
+	if (archive.members.has(CAPSULE)) return true;
+	try {
+		const manifest = readDocument(archive, MANIFEST);
+		return isObject(manifest) && ["run_cap_v1", "agent_cap_v1"].includes(manifest.get("schema"));
+	} catch (error) {
+		if (error instanceof BadInput) return false;
+		throw error;
+	}
+}
+/** The verdict on an archive of the CapSeal tool. */
+async function judgeCapseal(name, archive, _options) {
+	const judge = new CapsealJudge(archive);
+	await judge.judge();
+	const { tally, receipts } = judge;
+	tally.records = receipts.count;
+	receipts.finish();
+	tally.skip("signature", "the public tool's format has no signatures: anyone can make such a file", { matters: true });
+	tally.skip("sealed", "nothing is sealed in this format, and metadata are not bound", { matters: true });
+	tally.skip("gates", "the gate's decisions are not recorded in this format", { matters: true });
+	return conclude(name, tally, "signature", [
+		...CHECKS,
+		...RUN_CHECKS,
+		ARCHIVE_CHECK
+	]);
+}
+function limbs(digest) {
+	const view = new DataView(fromHex(digest).buffer);
+	return [view.getBigUint64(0, true) % MODULUS, view.getBigUint64(8, true) % MODULUS];
+}
+function buildRow(index, action, receipt) {
+	const flags = Number(action.success) | Number(action.gate_decision !== "skip") << 1 | Number(action.gate_score !== null) << 2 | Number(action.policy_verdict !== null) << 3 | Number(action.action_type === "tool_call") << 4 | Number(action.action_type === "code_gen") << 5;
+	const hashes = [
+		sha256Hex(action.action_type),
+		action.instruction_hash,
+		action.input_hash,
+		action.output_hash
+	];
+	const parent = action.parent_receipt_hash === null ? [0n, 0n] : limbs(action.parent_receipt_hash);
+	return [
+		BigInt(index),
+		...hashes.flatMap(limbs),
+		...parent,
+		...limbs(receipt),
+		BigInt(flags)
+	];
+}
+function hashRow(row) {
+	const data = new Uint8Array(8 + 16 * row.length);
+	const view = new DataView(data.buffer);
+	view.setBigUint64(0, row[0]);
+	row.forEach((value, at) => view.setBigUint64(8 + 16 * at + 8, value));
+	return sha256Bytes(data);
+}
+/** The levels of the tool's tree, leaves first. An odd last node is paired with itself. */
+function buildLevels(leaves) {
+	const levels = [leaves];
+	for (let level = leaves; level.length > 1; levels.push(level)) {
+		const above = [];
+		for (let at = 0; at < level.length; at += 2) {
+			const pair = /* @__PURE__ */ new Uint8Array(64);
+			pair.set(level[at]);
+			pair.set(level[at + 1] ?? level[at], 32);
+			above.push(sha256Bytes(pair));
+		}
+		level = above;
+	}
+	return levels;
+}
+/** Reads an array one element after the other; a finding says so where it is missing or invalid. */
+var ArrayFile = class ArrayFile {
+	items = [];
+	error = null;
+	at = 0;
+	isReported = false;
+	report;
+	isMissing;
+	constructor(isMissing, report) {
+		this.isMissing = isMissing;
+		this.report = report;
+	}
+	static async open(data, report) {
+		const file = new ArrayFile(data === void 0, report);
+		if (data === void 0) return file;
+		for await (const { items, error } of readElements(new MemorySource(data))) {
+			for (const item of items) if ("value" in item) file.items.push(item.value);
+			file.error = error;
+		}
+		return file;
+	}
+	next() {
+		if (this.at < this.items.length) return this.items[this.at++];
+		if (!this.isReported) {
+			this.isReported = true;
+			if (this.isMissing) this.report("ARTIFACT_MISSING", "it is not here");
+			else if (this.error !== null) this.report("SCHEMA_INVALID", this.error.message);
+		}
+	}
+};
+var MissingKeys = class extends BadInput {};
+var CapsealJudge = class {
+	tally = new Tally();
+	receipts = new ReceiptJudge(this.tally, { source: ACTIONS });
+	archive;
+	leaves = [];
+	constructor(archive) {
+		this.archive = archive;
+	}
+	async judge() {
+		this.tally.countDone(ARCHIVE_CHECK);
+		if (this.archive.members.has(ACTIONS)) await this.judgeLines();
+		else this.fail("ARTIFACT_MISSING", "there are no actions with receipts", ACTIONS);
+		this.checkDocument(MANIFEST, (data) => this.checkManifest(data));
+		this.checkDocument(CAPSULE, (data) => this.checkCapsule(data));
+		this.checkDocument(PROOF, (data) => this.checkProof(data));
+		if (this.archive.members.has(METADATA)) this.checkDocument(METADATA, (data) => this.checkMetadata(data));
+		if (this.archive.members.has(LEVELS)) await this.checkLevels();
+	}
+	checkDocument(name, check) {
+		try {
+			const document = readDocument(this.archive, name);
+			if (document === void 0 || document === null) this.fail("ARTIFACT_MISSING", `${name} is not here`, name);
+			else check(document);
+		} catch (error) {
+			if (!(error instanceof BadInput)) throw error;
+			this.fail("SCHEMA_INVALID", error.message, name);
+		}
+	}
+	fail(code, words, name, check = ARCHIVE_CHECK) {
+		this.tally.fail(check, code, words, place(null, null, name));
+	}
+	async judgeLines() {
+		const open = (name) => ArrayFile.open(this.archive.members.get(name), (code, words) => this.fail(code, words, name));
+		const listed = await open(ACTIONS_JSON);
+		const rows = await open(ROWS);
+		const lines = readRawLines(this.archive.members.get(ACTIONS), ACTION_LINE_MAX);
+		for (const line of this.receipts.takeAll(lines)) {
+			const beside = listed.next();
+			if (line === null) continue;
+			const row = buildRow(this.leaves.length, line.action, line.receiptHash);
+			this.leaves.push(hashRow(row));
+			const expected = row.map((value) => new JsonNumber(String(value)));
+			if (!equalJson(rows.next(), expected)) this.fail("PROOF_INVALID", `row ${row[0]} is not that of its action`, ROWS, "proof");
+			if (!equalJson(beside, actionFields(line.action))) this.fail("RECEIPT_MISMATCH", `action ${this.receipts.count - 1} is another one than in ${ACTIONS}`, ACTIONS_JSON);
+		}
+		for (const [name, file] of [[ACTIONS_JSON, listed], [ROWS, rows]]) {
+			const more = file.next();
+			if (more !== void 0 && more !== null) this.fail("TRUNCATED", `it has more entries than ${ACTIONS}`, name);
+		}
+	}
+	checkManifest(manifest) {
+		if (!isObject(manifest)) throw new BadInput("it is not an object");
+		const last = this.receipts.lastReceipt;
+		const expected = [
+			["chain_hash", last],
+			["root_hex", last],
+			["actions_count", this.count]
+		];
+		for (const [key, value] of expected) if (manifest.has(key) && !equalJson(manifest.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, MANIFEST);
+	}
+	checkCapsule(capsule) {
+		const whole = member(capsule);
+		const own = new Map([...whole].filter(([key]) => key !== "capsule_hash"));
+		const statement = get(whole, "statement");
+		if (get(whole, "capsule_hash") !== sha256Hex(dumpSpaced(own)) || get(whole, "statement_hash") !== sha256Hex(dumpSpaced(statement))) this.fail("HASH_MISMATCH", "its hashes are not its own", CAPSULE);
+		const inputs = member(get(member(statement), "public_inputs"));
+		if (!equalJson(get(inputs, "num_actions"), this.count) || !equalJson(get(inputs, "final_receipt_hash"), this.receipts.lastReceipt)) this.fail("TRUNCATED", "it is about other actions", CAPSULE);
+		const root = this.rowRoot;
+		if (get(member(statement), "row_commitment") !== root || get(member(get(whole, "commitment")), "row_root") !== root) this.fail("PROOF_INVALID", "its root is not that of the rows", CAPSULE, "proof");
+		const proof = readSmall(this.archive, PROOF, 1048576) ?? /* @__PURE__ */ new Uint8Array();
+		if (get(member(get(whole, "proof")), "proof_hash") !== sha256Hex(proof)) this.fail("ARTIFACT_HASH_MISMATCH", "it has the hash of another proof.json", CAPSULE, "proof");
+	}
+	checkProof(proof) {
+		this.tally.countDone("proof", this.receipts.count);
+		const whole = member(proof);
+		if (!(get(whole, "air_id") === "agent_air_v1" && get(member(get(whole, "constraint_verification")), "valid") === true)) this.fail("PROOF_INVALID", "it does not say that the constraints hold", PROOF, "proof");
+		if (get(member(get(whole, "commitment")), "row_root") !== this.rowRoot || !equalJson(get(member(get(whole, "statement")), "num_actions"), this.count)) this.fail("PROOF_INVALID", "it is about other rows", PROOF, "proof");
+	}
+	checkMetadata(metadata) {
+		const whole = member(metadata);
+		const expected = [["num_actions", this.count], ["final_receipt_hash", this.receipts.lastReceipt]];
+		for (const [key, value] of expected) if (whole.has(key) && !equalJson(whole.get(key), value)) this.fail("TRUNCATED", `its ${key} is not that of the actions`, METADATA);
+	}
+	async checkLevels() {
+		if (this.leaves.length > LEAVES_COMPARED_MAX) {
+			this.tally.skip("proof", `${LEVELS} was not compared: more than ${LEAVES_COMPARED_MAX} leaves`, { matters: false });
+			return;
+		}
+		const expected = buildLevels(this.leaves).map((level) => level.map(toHex));
+		const file = await ArrayFile.open(this.archive.members.get(LEVELS), (code, words) => this.fail(code, words, LEVELS));
+		const levels = [];
+		for (let level = file.next(); level !== void 0; level = file.next()) levels.push(level);
+		if (!equalJson(levels, expected)) this.fail("PROOF_INVALID", "it is not the tree over the rows", LEVELS, "proof");
+	}
+	get count() {
+		return new JsonNumber(String(this.receipts.count));
+	}
+	get rowRoot() {
+		const top = buildLevels(this.leaves).at(-1)?.[0];
+		return top === void 0 ? sha256Hex("empty") : toHex(top);
+	}
+};
+function member(value) {
+	if (!isObject(value)) throw new MissingKeys("it lacks keys that the tool writes");
+	return value;
+}
+function get(data, key) {
+	const value = data.get(key);
+	if (value === void 0) throw new MissingKeys("it lacks keys that the tool writes");
+	return value;
+}
+// src/verify/run/verify.ts
+/** Verify runs: `.cap` files, lines of actions, proofs of inclusion, and chains of runs in bundles. */
+/** Bytes of a file that a page reads whole. `aver verify` streams such files. */
+var WHOLE_MAX = 256 * 1024 ** 2;
+async function readWhole(name, source) {
+	if (source.size > WHOLE_MAX) throw new NotJudged(`${name} is larger than a page can hold; run: aver verify ${name}`);
+	return source.read(0, source.size);
+}
+/** The verdict on a `.cap` file, of Aver or of the public CapSeal tool. */
+async function judgeArchive(name, source, options, examiners) {
+	try {
+		const archive = readArchive(await readWhole(name, source), new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
+		return isCapseal(archive) ? await judgeCapseal(name, archive, options) : await judgeFiles(name, archive, options, examiners);
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		const tally = new Tally();
+		tally.fail(ARCHIVE_CHECK, error.code, error.message, place(null, null, name));
+		return conclude(name, tally, "signature", [
+			...CHECKS,
+			...RUN_CHECKS,
+			ARCHIVE_CHECK
+		]);
+	}
+}
+/** The verdict on lines of actions by themselves. */
+async function judgeActions(name, source) {
+	const tally = new Tally();
+	const receipts = new ReceiptJudge(tally, { source: name });
+	for (const _ of receipts.takeAll(readRawLines(await readWhole(name, source), ACTION_LINE_MAX)));
+	tally.records = receipts.count;
+	receipts.finish();
+	tally.skip("sealed", `receipts and links can be made by anyone: it is alone, and nothing says where it is sealed`, { matters: true });
+	tally.skip("signature", "lines of actions are not signed", { matters: true });
+	return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS]);
+}
+/** The verdict on a proof that a run has an action. */
+async function judgeProof(name, source, options) {
+	const tally = new Tally();
+	try {
+		judgeProofDocument(readJson(await source.read(0, Math.min(source.size, 16777217))), name, options, tally);
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		tally.fail("proof", error.code, error.message, place(null, null, name));
+	}
+	tally.skip("sealed", "the other actions of the run are not here", { matters: false });
+	tally.skip("links", "the run's seal is on its own here", { matters: false });
+	tally.skip("gates", "the gate's records are not here", { matters: false });
+	return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS]);
+}
+function judgeProofDocument(document, name, options, tally) {
+	const keys = [
+		"v",
+		"proof_type",
+		"statement",
+		"index",
+		"action",
+		"receipt_hash",
+		"path",
+		"seal"
+	];
+	if (!isObject(document) || document.size !== keys.length || !keys.every((key) => document.has(key))) throw new BadInput("a proof of inclusion has other keys");
+	const [version, type, stated, index, acted, receipt, path, entry] = keys.map((key) => document.get(key));
+	if (!isInteger(version) || version.text !== "1" || type !== "inclusion") throw new BadInput("this is a proof of another sort or version");
+	if (!Array.isArray(path) || !isInteger(index)) throw new BadInput("a proof of inclusion has a place and a path");
+	const where = place(null, null, name);
+	const action = readAction(acted);
+	tally.countDone("receipts");
+	if (receiptHash(action) !== receipt) tally.fail("receipts", "RECEIPT_MISMATCH", "the receipt is not that of the action", where);
+	const statement = readRunStatement(stated);
+	const chain = runChain(statement.runId);
+	const retired = retirementsByTime(options.ring, options.ed25519);
+	const judge = new ChainJudge(plainRules(options.ring, options.ed25519, {
+		retired,
+		requirePq: options.requirePq ?? false
+	}), {
+		chain,
+		start: null,
+		source: name,
+		needsBlock: true
+	});
+	const parts = ["canonical", ...SEAL_KEYS];
+	if (!isObject(entry) || entry.size !== parts.length || !parts.every((key) => entry.has(key))) throw new BadInput("a proof's seal is a capsule with its canonical text");
+	const [canonical, hash, signature, signature_pq, signed_at, signed_by] = parts.map((key) => entry.get(key));
+	if (![
+		canonical,
+		hash,
+		signature,
+		signature_pq,
+		signed_at,
+		signed_by
+	].every((value) => typeof value === "string")) throw new BadInput("the parts of a seal are strings");
+	const seal = {
+		hash,
+		signature,
+		signature_pq,
+		signed_at,
+		signed_by
+	};
+	const content = judge.judge(checkSealFields(new Sealed(canonical, seal)));
+	tally.merge(judge.finish());
+	tally.countDone("proof");
+	const fail = (words) => tally.fail("proof", "PROOF_INVALID", words, where);
+	if (content === null || readKind(content) !== "run.seal") {
+		fail("the seal is not that of a run");
+		return;
+	}
+	const sealed = readRunSeal(content, {
+		ledger: "",
+		tenant: "",
+		chain
+	});
+	const theirs = sealed.statement;
+	if (!(theirs !== null && theirs.runId === statement.runId && theirs.numActions === statement.numActions && theirs.finalReceiptHash === statement.finalReceiptHash && theirs.rowRoot === statement.rowRoot) || sealed.runId !== statement.runId || sealed.numActions !== statement.numActions) fail("the run's seal says another statement");
+	const problem = inclusionProblem(statement, index.value, action, path);
+	if (problem !== null) fail(problem);
+}
+/** The examiner of the chains of runs in a bundle. */
+var RUN_EXAMINER = {
+	domains: ["actions"],
+	checks: RUN_CHECKS,
+	examine: examineRuns
+};
+async function examineRuns(examination) {
+	const tally = new Tally();
+	let unsealed = 0;
+	for (const chain of selectChains(examination, "actions")) {
+		if (!chain.count) continue;
+		await guard(tally, "sealed", place(chain.name), async () => {
+			const { run, isSealed } = await examineRun(examination, chain);
+			unsealed += Number(!isSealed);
+			tally.merge(run);
+		});
+	}
+	if (examination.isSingle) {
+		for (const check of RUN_CHECKS) if (!tally.done.has(check)) tally.skip(check, DOES_NOT_APPLY, { matters: false });
+	} else if (unsealed) tally.notes.set("sealed", `${tally.done.get("sealed") ?? 0} checked; ${unsealed} runs are not sealed yet`);
+	return tally;
+}
+async function examineRun(examination, chain) {
+	const { reader, ledger, tenant } = examination;
+	let runId;
+	try {
+		for await (const first of reader.read(chain.origin)) {
+			const result = first.content.get("outcome").get("result");
+			runId = isObject(result) ? result.get("run_id") : void 0;
+			break;
+		}
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+	}
+	if (runId === void 0) {
+		const run = new Tally();
+		run.fail("sealed", "CHAIN_IDENTITY", "the chain does not begin as a run does", place(chain.name, 0));
+		return {
+			run,
+			isSealed: true
+		};
+	}
+	const identity = {
+		ledger,
+		tenant,
+		chain: chain.origin,
+		count: 0,
+		hash: null
+	};
+	const judge = new RunJudge(examination.rules, String(runId), identity, {
+		storedAs: chain.name,
+		isValid: true
+	});
+	let count = 0;
+	for await (const record of reader.read(chain.origin)) {
+		if (count++ >= chain.count) break;
+		const line = await takeLine(judge, record, (digest) => reader.blob(digest));
+		judge.take(record, line, line === null ? null : sealForm(line.action, line.texts));
+	}
+	await takeGateRecords(examination, judge);
+	const { records: tally, ending } = judge.finish({ isComplete: false });
+	if (!examination.isSingle) {
+		tally.notes.clear();
+		ending.skipped.delete("sealed");
+	}
+	tally.merge(ending);
+	if (judge.receipts.count !== judge.actions) {
+		const words = `the file has ${judge.receipts.count} actions; ${judge.actions} are sealed`;
+		tally.fail("sealed", "TRUNCATED", words, place(chain.name, chain.count));
+	}
+	return {
+		run: tally,
+		isSealed: judge.seal !== null
+	};
+}
+/** Judge the line that follows from the record of an action. */
+async function takeLine(judge, record, blob) {
+	try {
+		if (record.kind !== "action") return null;
+		const action = await loadAction(readSealedAction(record.content), blob);
+		const texts = encodeAction(action);
+		const line = `${asciiJson(actionFields(action)).slice(0, -1)},"receipt_hash":"${texts.receiptHash}","canonical_fields":${texts.receipt}}`;
+		return judge.receipts.take(encoder.encode(line));
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		return judge.receipts.take(new BadInput(error.message));
+	}
+}
+/** Take the gate's own chain as far as the seal counts it, and the decisions of other chains that actions name. */
+async function takeGateRecords({ reader }, judge) {
+	const gates = judge.seal?.gates ?? null;
+	if (gates !== null) try {
+		let count = 0;
+		for await (const record of reader.read(gates.chain)) {
+			if (count++ >= gates.count) break;
+			judge.takeGateRecord(record, { isOwn: true });
+		}
+	} catch (error) {
+		if (!(error instanceof NotFound)) throw error;
+	}
+	for (const digest of [...judge.wanted]) {
+		const found = await reader.get(digest);
+		if (found !== null) judge.takeGateRecord(found, { isOwn: false });
+	}
+}
+// src/verify/subject.ts
+/** Recognise a thing by its name and its first bytes, as `aver.check` does. */
+/** How many bytes at the beginning of a file are read to recognise its format. */
+var BEGINNING_BYTES = 65536;
+var SQLITE_MAGIC = "SQLite format 3\0";
+/** The first keys of the file of an act. */
+var ACT_KEYS = /* @__PURE__ */ new Set([
+	"act_file",
+	"action_id",
+	"approved_in",
+	"blobs"
+]);
+/** `{` or `[` if the bytes look like a JSON object or array, otherwise empty. */
+function jsonOpening(beginning) {
+	let at = beginning[0] === 239 && beginning[1] === 187 && beginning[2] === 191 ? 3 : 0;
+	while (at < beginning.length && (beginning[at] === 32 || beginning[at] >= 9 && beginning[at] <= 13)) at++;
+	return beginning[at] === 123 ? "{" : beginning[at] === 91 ? "[" : "";
+}
+/** The keys of a JSON object that its beginning contains. The text may break off anywhere. */
+function firstKeys(beginning) {
+	if (jsonOpening(beginning) !== "{") return [];
+	const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(beginning);
+	const keys = [];
+	let at = text.indexOf("{") + 1;
+	const readValue = () => {
+		const end = findValueEnd(text, at);
+		if (end === null) throw new Error("the text ends");
+		const value = parseBounded(text.slice(at, end));
+		at = end;
+		return value;
+	};
+	try {
+		for (;;) {
+			at = skipSpace(text, at);
+			if (text[at] !== "\"") return keys;
+			const key = readValue();
+			at = skipSpace(text, at);
+			if (text[at] !== ":") return keys;
+			keys.push(key);
+			at = skipSpace(text, at + 1);
+			if (at >= text.length) return keys;
+			readValue();
+			at = skipSpace(text, at);
+			if (text[at] !== ",") return keys;
+			at++;
+		}
+	} catch {
+		return keys;
+	}
+}
+/** The format of a file; null if Aver does not know it. */
+function recogniseFile(name, beginning) {
+	const start = new TextDecoder("latin1").decode(beginning);
+	const opening = jsonOpening(beginning);
+	if (start.startsWith(SQLITE_MAGIC) && beginning.length >= 100 || name === "ledger.db" && !opening) return "elsewhere";
+	const keys = firstKeys(beginning);
+	const has = (...names) => names.every((key) => keys.includes(key));
+	if (has("capsules")) return "chain";
+	if (has("v", "purpose") && /"purpose"\s*:\s*"checkpoint"/.test(start)) return "elsewhere";
+	if (name.endsWith(".cap") || beginning[0] === 31 && beginning[1] === 139) return "cap";
+	if (new Set(keys.slice(0, 4).filter((key) => ACT_KEYS.has(key))).size > 1) return "elsewhere";
+	if (has("proof_type", "statement", "path")) return "proof";
+	if (name === "actions.jsonl" || has("action_id", "receipt_hash")) return "actions";
+	return opening || beginning.every((byte) => byte === 32 || byte >= 9 && byte <= 13) ? "capsules" : null;
+}
+// src/verify/verify.ts
+/**
+* The verifier: from bytes and keys to a verdict. It has no DOM and no file system, and runs in a page, a worker and Node.
+*
+*     const verdict = await verifyFile("capsules.jsonl", source, { ring, ed25519 })
+*
+* For everything that it can read, its verdict is that of `aver verify` with the same keys. Checks that only Python makes
+* are `not_checked`. A thing that it does not judge raises `NotJudged`, which names the command that does.
+*/
+var EXAMINERS = [APPROVALS_EXAMINER, RUN_EXAMINER];
+/** An Ed25519 verifier that has tried the platform on the known cases. */
+async function openEd25519() {
+	const ed25519 = new Ed25519();
+	await ed25519.checkPlatform(ed25519_default.cases);
+	return ed25519;
+}
+/** The verdict on a directory: a bundle. */
+async function verifyDirectory(directory, options) {
+	if ((await directory.list()).includes("index.json")) return judgeBundle(directory, options, EXAMINERS);
+	throw new NotJudged(`${directory.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify PATH`);
+}
+/** The verdict on a file. */
+async function verifyFile(name, source, options) {
+	const beginning = await readStart(source, BEGINNING_BYTES);
+	switch (recogniseFile(name, beginning)) {
+		case "chain": return judgeChainFile(name, source, options);
+		case "capsules": return judgeCapsules(name, source, jsonOpening(beginning), options);
+		case "cap": return judgeArchive(name, source, options, EXAMINERS);
+		case "actions": return judgeActions(name, source);
+		case "proof": return judgeProof(name, source, options);
+		case "elsewhere": throw new NotJudged(`a page cannot judge ${name}; run: aver verify ${name}`);
+		default: throw new NotJudged(`${name} is nothing that Aver can verify`);
+	}
+}
+// src/node/files.ts
+/** Files and directories on disk, for the verifier in Node. No link inside a directory is followed. */
+/** A file on disk. It is opened for each reading, so that a verifier of many files needs few handles. */
+var DiskFile = class {
+	size;
+	path;
+	constructor(path, size) {
+		this.path = path;
+		this.size = size;
+	}
+	async read(start, end) {
+		let handle = null;
+		try {
+			handle = await open(this.path, constants.O_RDONLY | constants.O_NONBLOCK);
+			const buffer = new Uint8Array(end - start);
+			let filled = 0;
+			while (filled < buffer.length) {
+				const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled, start + filled);
+				if (bytesRead === 0) break;
+				filled += bytesRead;
+			}
+			return buffer.subarray(0, filled);
+		} finally {
+			await handle?.close();
+		}
+	}
+};
+function isMissing(error) {
+	return ["ENOENT", "ENOTDIR"].includes(error.code ?? "");
+}
+/** Open a regular file, behind links. Raises `NotFound` or `BadInput`. */
+async function openFile(path) {
+	try {
+		const status = await stat(path);
+		if (!status.isFile()) throw new BadInput(`${path} is not a regular file`);
+		return new DiskFile(path, status.size);
+	} catch (error) {
+		throw isMissing(error) ? new NotFound(`there is no ${path}`) : error;
+	}
+}
+/** A directory on disk. */
+var DiskDirectory = class {
+	name;
+	path;
+	constructor(path) {
+		this.path = path;
+		this.name = basename(resolve(path));
+	}
+	async list(inside) {
+		if (inside === void 0) return readdir(this.path);
+		try {
+			const path = join(this.path, inside);
+			return (await lstat(path)).isDirectory() ? await readdir(path) : null;
+		} catch (error) {
+			if (isMissing(error)) return null;
+			throw error;
+		}
+	}
+	async open(...names) {
+		let path = this.path;
+		for (const name of names) if (!isFileName(name)) throw new BadInput(`${show(name)} is not a name that a file may have here`);
+		try {
+			for (const [at, name] of names.entries()) {
+				path = join(path, name);
+				const status = await lstat(path);
+				const isLast = at === names.length - 1;
+				if (!isLast && !status.isDirectory()) throw status.isSymbolicLink() ? new BadInput(`${path} is a link`) : new NotFound(`there is no ${path}`);
+				if (isLast && !status.isFile()) throw new BadInput(`${path} is not a regular file`);
+				if (isLast) return new DiskFile(path, status.size);
+			}
+		} catch (error) {
+			throw isMissing(error) ? new NotFound(`there is no ${path}`) : error;
+		}
+		throw new NotFound(`there is no ${path}`);
+	}
+	async findSharedFiles(names) {
+		const seen = /* @__PURE__ */ new Map();
+		for (const name of await readdir(this.path)) {
+			if (!names.has(name)) continue;
+			const status = await lstat(join(this.path, name));
+			if (status.nlink < 2 || status.isDirectory()) continue;
+			const inode = `${status.dev}:${status.ino}`;
+			const other = seen.get(inode);
+			if (other !== void 0) return other < name ? [other, name] : [name, other];
+			seen.set(inode, name);
+		}
+		return null;
+	}
+};
+// src/node/main.ts
+/**
+* The verifier as a command, without Python:
+*
+*     node verify.mjs THING [--key HEX]... [--require-pq]
+*
+* It prints what `aver verify THING --json` prints, and ends with the same exit codes: 0 verified or qualified, 1 failed or
+* empty, 2 bad input. Without `--key`, no key is known. Other programs import `verifyPath`.
+*/
+/** The verdict on a file or directory. */
+async function verifyPath(path, options) {
+	const status = await stat(path).catch(() => null);
+	if (status === null) throw new NotJudged(`there is no ${path}`);
+	if (status.isDirectory()) return verifyDirectory(new DiskDirectory(path), options);
+	const name = basename(path);
+	if (name === "index.json") return verifyDirectory(new DiskDirectory(dirname(path)), options);
+	return verifyFile(name, await openFile(path), options);
+}
+/** The text of a verdict. A sequence number that JavaScript would round is written digit by digit. */
+function dumpVerdict(verdict) {
+	const digits = /* @__PURE__ */ new Map();
+	const text = JSON.stringify(verdictDocument(verdict), (_, value) => {
+		if (typeof value !== "bigint") return value;
+		const mark = `\u0000${digits.size}\u0000`;
+		digits.set(JSON.stringify(mark), String(value));
+		return mark;
+	}, 2);
+	return [...digits].reduce((out, [mark, number]) => out.replace(mark, number), text);
+}
+async function main(given) {
+	const things = [];
+	const keys = [];
+	let requirePq = false;
+	try {
+		for (let at = 0; at < given.length; at++) {
+			const word = given[at];
+			if (word === "--key") keys.push(new PublicKey(given[++at]));
+			else if (word === "--require-pq") requirePq = true;
+			else if (word.startsWith("-")) throw new BadInput(`there is no option ${word}`);
+			else things.push(word);
+		}
+		if (things.length !== 1) throw new BadInput("usage: node verify.mjs THING [--key HEX]... [--require-pq]");
+		const ring = new Ring(keys, { isClosed: keys.length > 0 });
+		const verdict = await verifyPath(things[0], {
+			ring,
+			requirePq,
+			ed25519: await openEd25519()
+		});
+		process.stdout.write(`${dumpVerdict(verdict)}\n`);
+		return verdict.status === "verified" || verdict.status === "qualified" ? 0 : 1;
+	} catch (error) {
+		if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
+		process.stderr.write(`verify.mjs: ${error.message}\n`);
+		return 2;
+	}
+}
+if (process.argv[1] !== void 0 && import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = await main(process.argv.slice(2));
+export { BadInput, ChainJudge, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, plainRules, readJson, readRecord, readRingEntry, sealedFromJson, splitOffKeys, verifyPath };

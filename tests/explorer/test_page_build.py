@@ -1,0 +1,77 @@
+"""The built page is that of its sources, and the verifier in it passes the conformance corpus."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from aver.agents.registry import load_known_agents
+from support.page_verdicts import ROOT, VERIFIER, find_node
+
+PAGE = VERIFIER.parent
+WEB = ROOT / "web"
+SHARED = ("tests/conformance/corpus/ed25519.json", "src/aver/verdict/codes.json")
+
+
+def test_build_is_not_stale() -> None:
+    """If this fails, run: make web"""
+    listed = json.loads((PAGE / "sources.json").read_text())
+    sources = [path for path in (WEB / "src").rglob("*") if path.is_file()]
+    sources += [WEB / "build.ts", WEB / "package-lock.json", *(ROOT / name for name in SHARED)]
+    names = {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sources}
+    assert names == listed
+
+
+def test_page_makes_no_markup_from_text() -> None:
+    """Records hold markup of others. The sources have none of the ways to turn a text into markup or code."""
+    for path in (WEB / "src").rglob("*.ts*"):
+        text = path.read_text()
+        for word in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "dangerouslySetInnerHTML",
+            "eval(",
+            "new Function",
+        ):
+            assert word not in text, f"{path.name} has {word}"
+
+
+def test_page_asks_for_nothing_elsewhere() -> None:
+    page = (PAGE / "index.html").read_text()
+    policy = page.split('Content-Security-Policy" content="')[1].split('"')[0]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "unsafe" not in policy
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_page_is_small() -> None:
+    import gzip
+
+    sizes = [len(gzip.compress((PAGE / name).read_bytes(), 9)) for name in ("explorer/app.js", "explorer/style.css")]
+    assert sum(sizes) <= 250_000
+
+
+def test_corpus_in_node() -> None:
+    done = subprocess.run(
+        [find_node(), "--test", str(WEB / "tests" / "corpus.test.mjs")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+@pytest.mark.more
+def test_build_is_the_same_to_the_byte(tmp_path: Path) -> None:
+    if not (WEB / "node_modules").is_dir():
+        pytest.fail("the page's parts are not installed; run: make .venv/.ready-web")
+    subprocess.run([find_node(), "build.ts", str(tmp_path)], cwd=WEB, check=True, capture_output=True)
+    for built in (path for path in tmp_path.rglob("*") if path.is_file()):
+        assert built.read_bytes() == (PAGE / built.relative_to(tmp_path)).read_bytes(), built.name
+
+
+def test_page_knows_the_arguments_that_only_describe_a_call() -> None:
+    listed = json.loads((WEB / "src/verify/approvals/descriptive.json").read_text())
+    assert {tool: frozenset(names) for tool, names in listed.items()} == load_known_agents()._descriptive

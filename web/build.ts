@@ -1,0 +1,85 @@
+/**
+ * Build the page into src/aver/explorer/page: not minified, so that what verifies can be read, and the same bytes each time.
+ *
+ *     node build.ts [DIRECTORY]
+ *
+ * 1. `verify.mjs`: the verifier as a command for Node.
+ * 2. The worker, as text. Chromium refuses worker files on file://, so the page makes its worker from this text.
+ * 3. `explorer/app.js`: the page as one classic script, with the worker's text in it.
+ * 4. `sources.json`: the digests of the sources. A test finds a stale build by them.
+ */
+
+import { createHash } from "node:crypto";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Plugin, type Rolldown, build } from "vite";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = dirname(here);
+const out = process.argv[2] ?? join(root, "src", "aver", "explorer", "page");
+
+/** Files outside `web/src` that the page is made of. */
+const SHARED = ["tests/conformance/corpus/ed25519.json", "src/aver/verdict/codes.json"];
+
+async function bundle(entry: string, format: "es" | "iife", plugins: Plugin[] = [], external: RegExp[] = []): Promise<string> {
+  const result = (await build({
+    root: here,
+    configFile: false,
+    logLevel: "warn",
+    plugins,
+   
+    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    build: {
+      write: false,
+      minify: false,
+      target: "es2022",
+      modulePreload: false,
+      rolldownOptions: {
+        input: join(here, entry),
+        external,
+        // Tests import the functions of the command.
+        preserveEntrySignatures: "strict",
+        output: { format, codeSplitting: false },
+      },
+    },
+  } as Parameters<typeof build>[0])) as Rolldown.RolldownOutput | Rolldown.RolldownOutput[];
+  const { output } = (Array.isArray(result) ? result[0] : result) as Rolldown.RolldownOutput;
+  if (output.length !== 1 || output[0]?.type !== "chunk") throw new Error(`${entry} became ${output.length} files`);
+  return output[0].code;
+}
+
+/** A module that exports a text, written line by line so that it can be read. */
+function textModule(name: string, text: string): Plugin {
+  return {
+    name,
+    resolveId: (id) => (id === name ? `\0${name}` : null),
+    load: (id) => (id === `\0${name}` ? `export default [\n${lines(text)}\n].join("\\n");` : null),
+  };
+}
+
+function lines(text: string): string {
+  return text.split("\n").map((line) => `  ${JSON.stringify(line)},`).join("\n");
+}
+
+function listFiles(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true })
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .flatMap((entry) => (entry.isDirectory() ? listFiles(join(directory, entry.name)) : [join(directory, entry.name)]));
+}
+
+const verifier = await bundle("src/node/main.ts", "es", [], [/^node:/]);
+const worker = await bundle("src/worker/main.ts", "iife");
+const app = await bundle("src/app.tsx", "iife", [textModule("virtual:worker", worker)]);
+
+mkdirSync(join(out, "explorer"), { recursive: true });
+writeFileSync(join(out, "verify.mjs"), verifier);
+writeFileSync(join(out, "explorer", "app.js"), app);
+copyFileSync(join(here, "src", "style.css"), join(out, "explorer", "style.css"));
+copyFileSync(join(here, "src", "index.html"), join(out, "index.html"));
+
+const sources = [...listFiles(join(here, "src")), join(here, "build.ts"), join(here, "package-lock.json")]
+  .map((path) => relative(root, path))
+  .concat(SHARED);
+const digests = sources.map((path) => [path, createHash("sha256").update(readFileSync(join(root, path))).digest("hex")]);
+writeFileSync(join(out, "sources.json"), `${JSON.stringify(Object.fromEntries(digests), null, 1)}\n`);

@@ -1,0 +1,83 @@
+/**
+ * The verifier as a command, without Python:
+ *
+ *     node verify.mjs THING [--key HEX]... [--require-pq]
+ *
+ * It prints what `aver verify THING --json` prints, and ends with the same exit codes: 0 verified or qualified, 1 failed or
+ * empty, 2 bad input. Without `--key`, no key is known. Other programs import `verifyPath`.
+ */
+
+import { stat } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import { pathToFileURL } from "node:url";
+import { BadInput } from "../verify/json.ts";
+import { NotJudged, type VerifyOptions } from "../verify/options.ts";
+import { PublicKey, Ring } from "../verify/ring.ts";
+import { type Verdict, verdictDocument } from "../verify/verdict.ts";
+import { openEd25519, verifyDirectory, verifyFile } from "../verify/verify.ts";
+import { DiskDirectory, openFile } from "./files.ts";
+
+// The names below are for the tests of the conformance corpus.
+export { canonicalJson, splitOffKeys } from "../verify/canonical.ts";
+export { ChainJudge, plainRules } from "../verify/chain.ts";
+export { holdsByPoints } from "../verify/ed25519.ts";
+export { BadInput, decodeUtf8, readJson } from "../verify/json.ts";
+export { readRecord } from "../verify/record.ts";
+export { PublicKey, Ring, readRingEntry } from "../verify/ring.ts";
+export { Sealed, sealedFromJson } from "../verify/sealed.ts";
+export { conclude } from "../verify/verdict.ts";
+export { openEd25519 };
+
+/** The verdict on a file or directory. */
+export async function verifyPath(path: string, options: VerifyOptions): Promise<Verdict> {
+  const status = await stat(path).catch(() => null);
+  if (status === null) throw new NotJudged(`there is no ${path}`);
+  if (status.isDirectory()) return verifyDirectory(new DiskDirectory(path), options);
+  const name = basename(path);
+  if (name === "index.json") return verifyDirectory(new DiskDirectory(dirname(path)), options);
+  return verifyFile(name, await openFile(path), options);
+}
+
+/** The text of a verdict. A sequence number that JavaScript would round is written digit by digit. */
+export function dumpVerdict(verdict: Verdict): string {
+  const digits = new Map<string, string>();
+  const text = JSON.stringify(
+    verdictDocument(verdict),
+    (_, value: unknown) => {
+      if (typeof value !== "bigint") return value;
+      const mark = `\u0000${digits.size}\u0000`;
+      digits.set(JSON.stringify(mark), String(value));
+      return mark;
+    },
+    2,
+  );
+  return [...digits].reduce((out, [mark, number]) => out.replace(mark, number), text);
+}
+
+async function main(given: string[]): Promise<number> {
+  const things: string[] = [];
+  const keys: PublicKey[] = [];
+  let requirePq = false;
+  try {
+    for (let at = 0; at < given.length; at++) {
+      const word = given[at] as string;
+      if (word === "--key") keys.push(new PublicKey(given[++at]));
+      else if (word === "--require-pq") requirePq = true;
+      else if (word.startsWith("-")) throw new BadInput(`there is no option ${word}`);
+      else things.push(word);
+    }
+    if (things.length !== 1) throw new BadInput("usage: node verify.mjs THING [--key HEX]... [--require-pq]");
+    const ring = new Ring(keys, { isClosed: keys.length > 0 });
+    const verdict = await verifyPath(things[0] as string, { ring, requirePq, ed25519: await openEd25519() });
+    process.stdout.write(`${dumpVerdict(verdict)}\n`);
+    return verdict.status === "verified" || verdict.status === "qualified" ? 0 : 1;
+  } catch (error) {
+    if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
+    process.stderr.write(`verify.mjs: ${error.message}\n`);
+    return 2;
+  }
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  process.exitCode = await main(process.argv.slice(2));
+}

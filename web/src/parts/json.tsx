@@ -1,0 +1,68 @@
+/** JSON values as prose and tables. Numbers are shown by their text, never as JavaScript rounds them. */
+
+import type { JSX } from "preact";
+import { type Json, JsonNumber } from "../verify/json.ts";
+import { Text, visible } from "./text.tsx";
+
+/** Items of a list or object that are shown. The exact bytes below show all. */
+const ITEMS_MAX = 200;
+/** Characters of one text that are shown. */
+const TEXT_MAX = 20_000;
+
+export function Value({ value, depth = 0 }: { value: Json; depth?: number }): JSX.Element {
+  if (value === null) return <span class="soft">none</span>;
+  if (typeof value === "boolean") return <span>{value ? "yes" : "no"}</span>;
+  if (value instanceof JsonNumber) return <span class="figure">{value.text}</span>;
+  if (typeof value === "string") return <LongText text={value} />;
+  if (Array.isArray(value)) {
+    if (!value.length) return <span class="soft">none</span>;
+    return (
+      <ol class="list" start={0}>
+        {value.slice(0, ITEMS_MAX).map((item, at) => <li key={at}><Value value={item} depth={depth + 1} /></li>)}
+        {value.length > ITEMS_MAX ? <li class="soft">{value.length - ITEMS_MAX} more, in the exact bytes below</li> : null}
+      </ol>
+    );
+  }
+  if (!value.size) return <span class="soft">none</span>;
+  const given = [...value].filter(([, item]) => !isEmpty(item));
+  const others = [...value.keys()].filter((key) => isEmpty(value.get(key) as Json));
+  return (
+    <div class="members">
+      <dl>
+        {given.slice(0, ITEMS_MAX).map(([key, item]) => (
+          <div key={key}>
+            <dt><Text>{key}</Text></dt>
+            <dd><Value value={item} depth={depth + 1} /></dd>
+          </div>
+        ))}
+      </dl>
+      {given.length > ITEMS_MAX ? <p class="beside">{given.length - ITEMS_MAX} more, in the exact bytes below</p> : null}
+      {others.length ? <p class="beside">Empty: <Text>{others.slice(0, ITEMS_MAX).join(", ")}</Text></p> : null}
+    </div>
+  );
+}
+
+function isEmpty(value: Json): boolean {
+  return value === null || value === "" || (Array.isArray(value) && !value.length) || (value instanceof Map && !value.size);
+}
+
+function LongText({ text }: { text: string }): JSX.Element {
+  if (text === "") return <span class="soft">empty</span>;
+  if (!text.includes("\n") && text.length <= 160) return <Text>{text}</Text>;
+  const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
+  const shown = visible(text.slice(0, TEXT_MAX));
+  return (
+    <div class="long">
+      <pre class={isDiff ? "diff" : ""}>
+        {isDiff ? shown.split("\n").map((line, at) => <DiffLine key={at} line={line} />) : shown}
+      </pre>
+      {text.length > TEXT_MAX ? <p class="beside">{text.length - TEXT_MAX} more characters, in the exact bytes below</p> : null}
+    </div>
+  );
+}
+
+function DiffLine({ line }: { line: string }): JSX.Element {
+  const isHead = /^(?:\+\+\+|---|diff |index )/.test(line);
+  const sort = isHead ? "head" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "hunk" : "";
+  return <span class={sort}>{`${line}\n`}</span>;
+}

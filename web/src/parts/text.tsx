@@ -1,0 +1,77 @@
+/** Texts from records, shown as they are: nothing in them is markup, and nothing in them stays invisible. */
+
+import type { JSX } from "preact";
+import { usesUtc } from "../state.ts";
+
+/** Characters that a reader would not see, or that would reorder what he sees. */
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** A text with its hidden characters written out, such as `⟨U+202E⟩`. */
+export function visible(text: string): string {
+  return text.replace(HIDDEN, (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+export function Text({ children }: { children: string }): JSX.Element {
+  return <bdi>{visible(children)}</bdi>;
+}
+
+/** The first 16 digits of a hash; the whole on focus and for copying. */
+export function Hex({ children, length = 16 }: { children: string; length?: number }): JSX.Element {
+  return (
+    <code class="hex" title={children}>
+      {visible(children.slice(0, length))}
+      {children.length > length ? "…" : ""}
+    </code>
+  );
+}
+
+/** A point in time of a record, in UTC or local time. A text that is no time is shown as it is. */
+export function Time({ children, short = false }: { children: string; short?: boolean }): JSX.Element {
+  const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
+  if (date === null || Number.isNaN(date.getTime())) return <Text>{children}</Text>;
+  const shown = usesUtc.value
+    ? `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`
+    : date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return (
+    <time dateTime={children} title={children}>
+      {short && usesUtc.value ? shown.slice(11, 19) : shown}
+    </time>
+  );
+}
+
+export function count(value: number): string {
+  return value.toLocaleString("en-GB");
+}
+
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+/** A text that can be copied by a button. */
+export function Copy({ text, label }: { text: string; label: string }): JSX.Element {
+  return (
+    <button
+      type="button"
+      class="small"
+      onClick={(event) => {
+        const button = event.currentTarget;
+        void navigator.clipboard?.writeText(text).then(() => {
+          button.textContent = "copied";
+          setTimeout(() => {
+            button.textContent = label;
+          }, 1500);
+        });
+      }}
+    >
+      {label}
+    </button>
+  );
+}
+
+export function Command({ children }: { children: string }): JSX.Element {
+  return (
+    <span class="command">
+      <code>{visible(children)}</code> <Copy text={children} label="copy" />
+    </span>
+  );
+}

@@ -1,0 +1,63 @@
+/** The page's line to its worker. A worker that dies, or is stopped, is replaced; its requests fail. */
+
+import workerText from "virtual:worker";
+import type { Progress } from "../verify/options.ts";
+import type { Answer, Request, Results } from "../worker/protocol.ts";
+import { scriptUrl } from "./trusted.ts";
+
+/** The thing was not judged: there is no verdict. */
+export class NotJudgedHere extends Error {}
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+  progress?: (progress: Progress) => void;
+}
+
+export class Connection {
+  private worker: Worker | null = null;
+  private readonly waiting = new Map<number, Waiting>();
+  private nextId = 1;
+
+  /** Ask the worker. Raises `NotJudgedHere` where it has no answer. */
+  ask<Type extends Request["type"]>(
+    request: { type: Type } & Omit<Extract<Request, { type: Type }>, "id" | "type">,
+    progress?: (progress: Progress) => void,
+  ): Promise<Results[Type]> {
+    const id = this.nextId++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve: resolve as (result: unknown) => void, reject, ...(progress ? { progress } : {}) });
+      this.start().postMessage({ ...request, id });
+    });
+  }
+
+  /** End the worker and all that it does. The next request starts a new one, which has nothing open. */
+  stop(words = "stopped"): void {
+    this.worker?.terminate();
+    this.worker = null;
+    for (const { reject } of this.waiting.values()) reject(new NotJudgedHere(words));
+    this.waiting.clear();
+  }
+
+  private start(): Worker {
+    if (this.worker !== null) return this.worker;
+    const url = URL.createObjectURL(new Blob([workerText], { type: "text/javascript" }));
+    this.worker = new Worker(scriptUrl(url));
+    URL.revokeObjectURL(url);
+    this.worker.addEventListener("message", (event: MessageEvent<Answer>) => this.take(event.data));
+    this.worker.addEventListener("error", (event) => this.stop(`the worker was lost: ${event.message || "no reason given"}`));
+    return this.worker;
+  }
+
+  private take(answer: Answer): void {
+    const waiting = this.waiting.get(answer.id);
+    if (waiting === undefined) return;
+    if (answer.type === "progress") {
+      waiting.progress?.(answer.progress);
+      return;
+    }
+    this.waiting.delete(answer.id);
+    if (answer.type === "done") waiting.resolve(answer.result);
+    else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words));
+  }
+}

@@ -1,0 +1,4 @@
+declare module "virtual:worker" {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,764 @@
+/**
+ * Verifying a bundle, or the file of one chain. The twin of `aver.ledger.bundle.verify`, in the same order:
+ *
+ * 1. The index is read. Its claims prove nothing; a wrong claim fails (check `index`).
+ * 2. The meta chain is judged. It records how long each chain was.
+ * 3. Every chain that the index lists is judged, and compared with the claims and with the meta chain.
+ * 4. Every blob that a record refers to must have the bytes of its digest.
+ * 5. The chains are compared with the signed heads in `head.json` (check `head`).
+ * 6. Files that nobody lists are a warning.
+ * 7. Examiners check the records of other rooms.
+ *
+ * Files are streamed; memory grows with the number of chains and blobs, not with their size.
+ */
+
+import { KEYS_CHAIN, META_CHAIN, RESERVED_CHAINS, domainOf, readKind } from "../block.ts";
+import { BLOB_REFERENCE, blobReferences } from "../blobs.ts";
+import { type ByteSource, type Directory, readChunks } from "../bytes.ts";
+import { ChainJudge, type Retirement, type Rules, UNREADABLE_MAX, plainRules, prepareRecords } from "../chain.ts";
+import { sha256Hex, startSha256 } from "../digest.ts";
+import {
+  EXAMINED_DOMAINS,
+  type EvidenceReader,
+  type ExaminedChain,
+  type Examiner,
+  ValidRecords,
+  examine,
+  readChainIdentity,
+  skipExaminers,
+  skipPythonChecks,
+} from "../examiner.ts";
+import { type Head, checkHead } from "../heads.ts";
+import { BadInput, type Json, JsonNumber, type JsonObject, NotFound } from "../json.ts";
+import {
+  HistoryReader,
+  type KeyHistory,
+  NO_HISTORY,
+  isValidByItself,
+  readReplacement,
+  reportUnrecorded,
+  retirementsByTime,
+  rulesOf,
+} from "../key_history.ts";
+import { ProgressMeter, type VerifyOptions } from "../options.ts";
+import { Sealed } from "../sealed.ts";
+import { CHECKS, Tally, type Verdict, conclude, place } from "../verdict.ts";
+import { type Checkpoint, type RecordedKey, checkBundleHead, noteRecordedKey, readBundleHead } from "./head.ts";
+import { DROP_KIND, IMPORT_KIND, ImportHistory, OLD_IMPORT, collectHeads, findExternalChain, forgetDropped, readDigits } from "./imports.ts";
+import { type ClaimSource, checkChainClaim, checkKeyClaims, checkShownClaims, checkUnlistedFiles, warnOfMembers } from "./index_check.ts";
+import {
+  BLOBS,
+  type BundleIndex,
+  type ChainClaim,
+  type ChainItem,
+  HEAD,
+  INDEX,
+  META,
+  SHORTEST_CHAIN,
+  claimedName,
+  fileOf,
+  readChainFile,
+  readIndex,
+} from "./layout.ts";
+import { SITE_NAMES, checkSite, isSite } from "./site.ts";
+import { ChainFacts } from "./summary.ts";
+
+const HEADS_MAX = 1_000_000;
+const SIGNERS_KEPT = 1000;
+const SHORT_CHAINS_MAX = 1000;
+const BLOBS_KEPT = 100_000;
+/** Bytes of a blob that is read into memory. */
+const BLOB_READ_MAX = 64 * 1024 * 1024;
+/** Decisions that can be found by their hashes. */
+const INDEXED_MAX = 200_000;
+/** Stand for the size of a blob whose bytes, or whose size, are not those of its reference. */
+const OTHER_BYTES = -1;
+const OTHER_SIZE = -2;
+const UNREADABLE_CODES = new Set(["SCHEMA_INVALID", "DUPLICATE_KEY"]);
+
+/** The content of a chain's file. The hash at the place `wanted` is compared with the meta chain's head. */
+class JudgedChain {
+  readonly facts = new ChainFacts();
+  readonly wanted: number;
+  atWanted: string | null = null;
+  ownClaim: ChainClaim | null = null;
+  refersToBlobs = false;
+
+  constructor(wanted = -1) {
+    this.wanted = wanted;
+  }
+
+  /** Judge what a chain's file gives next. Returns the content of a record that could be read. */
+  take(item: ChainItem, judge: ChainJudge): JsonObject | null {
+    if (item instanceof Sealed) {
+      if (this.facts.count === this.wanted) this.atWanted = item.hash;
+      this.refersToBlobs ||= item.canonical.includes(BLOB_REFERENCE);
+      const content = judge.judge(item);
+      this.facts.addRecord(item, content);
+      return content;
+    }
+    if (item instanceof BadInput) {
+      judge.unreadable(item);
+      this.facts.addUnreadable();
+    } else this.ownClaim = item.claim;
+    return null;
+  }
+
+  /** Compare the chain with the claims of the index or of its own summary. Wrong claims about what is shown go into `shown`. */
+  checkClaim(claim: ChainClaim, source: ClaimSource, judge: ChainJudge, chain: string | null, name: string, shown: Tally): void {
+    const codes = new Set([...judge.tally.counts.values()].map((counted) => counted.code));
+    const isKnown = judge.tally.done.has("content") && ![...UNREADABLE_CODES].some((code) => codes.has(code));
+    const hashesOk = isKnown ? !codes.has("HASH_MISMATCH") : null;
+    checkChainClaim(claim, this.facts, source, judge.tally, chain);
+    checkShownClaims(claim, this.facts, source, shown, place(chain), hashesOk, claim.id || name);
+  }
+}
+
+interface Source {
+  digits: string;
+  ledger: string;
+  tenant: string;
+}
+
+function sourceKey({ digits, ledger, tenant }: Source): string {
+  return JSON.stringify([digits, ledger, tenant]);
+}
+
+/** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
+function identifySource(stored: string, named: JsonObject | null): Source {
+  const name = (key: string) => (named?.has(key) ? pythonText(named.get(key) as Json) : "");
+  return { digits: readDigits(stored) ?? OLD_IMPORT, ledger: name("ledger"), tenant: name("tenant") };
+}
+
+function pythonText(value: Json): string {
+  if (typeof value === "string") return value;
+  if (value instanceof JsonNumber) return value.text;
+  return value === null ? "None" : JSON.stringify(value);
+}
+
+/** Judge the first items of a chain's file to learn what its first record says that the chain is. */
+async function peekChainIdentity(
+  source: ByteSource,
+  unknown: Map<string, number> | null = null,
+): Promise<{ named: JsonObject | null; batches: AsyncGenerator<ChainItem[]> }> {
+  const batches = readChainFile(source, unknown);
+  let first: ChainItem[] | null = null;
+  while (first === null || first.length === 0) {
+    const step = await batches.next();
+    if (step.done) break;
+    first = step.value;
+  }
+  const item = first?.[0];
+  const rest = async function* () {
+    if (first !== null) yield first;
+    yield* batches;
+  };
+  return { named: readChainIdentity(item instanceof Sealed ? item : null), batches: rest() };
+}
+
+/** A bundle under verification. */
+class BundleJudge {
+  private readonly directory: Directory;
+  private readonly index: BundleIndex;
+  private readonly options: VerifyOptions;
+  private readonly meter: ProgressMeter;
+  private readonly tally = new Tally();
+  private readonly shown = new Tally();
+  private readonly heads = new Map<string, Head>();
+  private readonly signers = new Set<string>();
+  private readonly remembered = new Map<string, Head>();
+  private readonly elsewhere = new Set<string>();
+  private readonly made = new Set<string>();
+  private readonly compared = new Set<string>();
+  private readonly blobs = new Map<string, number | null>();
+  private readonly origins = new Map<string, { origin: string; ledger: string; tenant: string }>();
+  private readonly histories = new Map<string, KeyHistory>();
+  private readonly recorded = new Map<string, RecordedKey>();
+  private history: ImportHistory;
+  private keyHistory: KeyHistory;
+  private rules: Rules;
+  private owner: { ledger: string | null; tenant: string | null } = { ledger: null, tenant: null };
+  private doubtfulDrops = 0;
+  private grown = 0;
+  private outside = 0;
+  private byIndexAlone = 0;
+  private absent = 0;
+  private failed = 0;
+  private short = 0;
+
+  constructor(directory: Directory, index: BundleIndex, options: VerifyOptions, meter: ProgressMeter) {
+    this.directory = directory;
+    this.index = index;
+    this.options = options;
+    this.meter = meter;
+    this.keyHistory = { ...NO_HISTORY, retired: retirementsByTime(options.ring, options.ed25519) };
+    const { requirePq = false } = options;
+    this.rules = plainRules(options.ring, options.ed25519, { retired: this.keyHistory.retired, requirePq });
+    this.history = new ImportHistory(options.ring, new Map());
+  }
+
+  /** Read what has to be known before the first chain is judged: the owner, and the history of keys. */
+  async prepare(): Promise<void> {
+    this.owner = await this.findOwner();
+    const replaced = new Map<string, string>();
+    for (const claim of this.index.chains) {
+      if (claim.id !== KEYS_CHAIN && claim.origin !== KEYS_CHAIN) continue;
+      try {
+        const file = await this.directory.open(fileOf(claim));
+        const { named, batches } = await peekChainIdentity(file);
+        const source = identifySource(claim.id, named);
+        const identity = { ledger: source.ledger, tenant: source.tenant };
+        const reader = new HistoryReader(this.options.ring, this.options.ed25519, identity);
+        for await (const items of batches) {
+          const records = items.filter((item) => item instanceof Sealed);
+          await prepareRecords(this.rules, records);
+          for (const record of records) {
+            reader.take(record);
+            if (claim.id === KEYS_CHAIN && isValidByItself(record, this.rules)) {
+              const pair = readReplacement(record, this.rules);
+              if (pair !== null) replaced.set(...pair);
+              noteRecordedKey(record, this.recorded);
+            }
+          }
+        }
+        const key = sourceKey(source);
+        const history = await reader.finish((digest) => readBundleBlob(this.directory, digest));
+        if (!this.histories.has(key)) this.histories.set(key, history);
+      } catch (error) {
+        if (!(error instanceof BadInput)) throw error; // Reported where the chain itself is judged.
+      }
+    }
+    this.history = new ImportHistory(this.options.ring, replaced);
+    if (this.owner.ledger !== null) {
+      const own = { digits: OLD_IMPORT, ledger: this.owner.ledger, tenant: this.owner.tenant ?? "" };
+      this.keyHistory = this.histories.get(sourceKey(own)) ?? this.keyHistory;
+      this.rules = rulesOf(this.keyHistory, this.rules);
+    }
+  }
+
+  /** Judge everything. The numbers are those of the module's text. */
+  async judge(examiners: Examiner[]): Promise<Tally> {
+    const { tally, index } = this;
+    const where = place(null, null, INDEX);
+    if (index.isUnfinished) {
+      tally.fail("index", "CHAIN_MISSING", "the export did not finish", where);
+      return tally;
+    }
+    if (index.meta !== null) await this.judgeChain(index.meta, META); // 2.
+    const ofMeta = tally.records;
+    for (const claim of index.chains) {
+      const limit = this.findLimit();
+      if (limit !== null) {
+        tally.fail("index", "NOT_READ", `${limit}; the rest was not read`, where);
+        break;
+      }
+      await this.judgeChain(claim, fileOf(claim)); // 3. and 4.
+    }
+    if (this.byIndexAlone) {
+      const words = `that ${this.byIndexAlone} chains were imported under their names rests on the index alone`;
+      tally.skip("identity", words, { matters: true });
+    }
+    const counts: [string, number | null, number, string][] = [
+      ["chains", index.chainCount, index.chains.length, "CHAIN_MISSING"],
+      ["capsules", index.capsuleCount, tally.records - ofMeta, "TRUNCATED"],
+    ];
+    for (const [what, counted, here, code] of counts) {
+      if (counted !== null && counted !== here) {
+        tally.fail("index", counted > here ? code : "ROLLBACK", `the index counts ${counted} ${what}; ${here} are here`, where);
+      }
+    }
+    this.checkMissing();
+    const head = await this.checkHead(); // 5.
+    if (index.meta === null) {
+      const instead = head === null ? ": chains may have been cut or left out" : `; ${HEAD} states which chains there are`;
+      tally.skip("meta", `the bundle has no meta chain${instead}`, { matters: false });
+    }
+    tally.merge(this.shown);
+    await this.checkIndex(head); // 6., and the rest of 1.
+    reportUnrecorded(tally);
+    await this.examine(examiners); // 7.
+    return tally;
+  }
+
+  /** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
+  private async findOwner(): Promise<{ ledger: string | null; tenant: string | null }> {
+    const { ledger, tenant } = this.index;
+    if (ledger !== null && tenant !== null) return { ledger, tenant };
+    const own = this.index.chains.filter((claim) => claim.origin === null || RESERVED_CHAINS.has(claim.id)).map(fileOf);
+    const files = this.index.meta === null ? own : [META, ...own];
+    for (const name of files.slice(0, UNREADABLE_MAX)) {
+      try {
+        const { named } = await peekChainIdentity(await this.directory.open(name));
+        const [theirLedger, theirTenant] = [named?.get("ledger"), named?.get("tenant")];
+        if (typeof theirLedger === "string" && typeof theirTenant === "string") {
+          return { ledger: ledger ?? theirLedger, tenant: tenant ?? theirTenant };
+        }
+      } catch (error) {
+        if (!(error instanceof BadInput)) throw error; // Reported where the chain itself is judged.
+      }
+    }
+    return { ledger, tenant };
+  }
+
+  /** The limit of a bundle that is exceeded; null if all are kept. Nobody's honest bundle exceeds one. */
+  private findLimit(): string | null {
+    if (this.absent > UNREADABLE_MAX) return `more than ${UNREADABLE_MAX} chains that it lists are not here`;
+    if (this.failed > UNREADABLE_MAX) return `more than ${UNREADABLE_MAX} chains failed`;
+    if (this.short > SHORT_CHAINS_MAX) {
+      return `more than ${SHORT_CHAINS_MAX} chains have files of less than ${SHORTEST_CHAIN} bytes: too many`;
+    }
+    return null;
+  }
+
+  /** Judge one chain, and compare it with the claims about it and with the meta chain. */
+  private async judgeChain(claim: ChainClaim, fileName: string): Promise<void> {
+    const { tally } = this;
+    const chain = claim.id;
+    tally.countDone("index");
+    let named: JsonObject | null;
+    let name: string;
+    let remembered: Head | undefined;
+    let seen: JudgedChain;
+    let judge: ChainJudge;
+    const unknown = new Map<string, number>();
+    try {
+      const file = await this.directory.open(fileName);
+      this.short += Number(file.size < SHORTEST_CHAIN);
+      const peeked = await peekChainIdentity(file, unknown);
+      named = peeked.named;
+      name = named === null && this.owner.ledger === null ? claimedName(claim) : claim.id;
+      remembered = this.remembered.get(name);
+      seen = new JudgedChain(remembered === undefined ? -1 : remembered.count - 1);
+      judge = this.buildJudge(claim, named);
+      await this.takeAll(peeked.batches, seen, judge, chain, file.size);
+    } catch (error) {
+      if (error instanceof NotFound) {
+        this.absent++;
+        tally.fail("index", "CHAIN_MISSING", `the index lists this chain; there is no ${fileName}`, place(chain));
+        return;
+      }
+      if (error instanceof BadInput) {
+        this.failed++;
+        tally.fail("schema", "SCHEMA_INVALID", error.message, place(chain));
+        return;
+      }
+      throw error;
+    }
+    judge.finish();
+    const isAvers = this.owner.ledger !== null;
+    seen.checkClaim(claim, { name: "the index", isAvers }, judge, chain, chain, this.shown);
+    if (seen.ownClaim !== null) {
+      seen.checkClaim(seen.ownClaim, { name: "its summary", isAvers }, judge, chain, chain, this.shown);
+    }
+    warnOfMembers(unknown, this.shown, chain);
+    this.failed += Number(judge.tally.hasFailed());
+    tally.merge(judge.tally);
+    tally.chains++;
+    const { ledger, tenant } = this.owner;
+    const { facts } = seen;
+    const actual = { ledger: ledger ?? "", tenant: tenant ?? "", chain, count: facts.count, hash: facts.headHash };
+    this.heads.set(chain, actual);
+    this.noteOrigin(chain, name, named, claim);
+    if (seen.ownClaim !== null && seen.ownClaim.id !== "" && seen.ownClaim.id !== chain) {
+      tally.fail("index", "CHAIN_IDENTITY", `the file says that it is '${seen.ownClaim.id}'`, place(chain));
+    }
+    if (remembered === undefined) {
+      this.outside += Number(!RESERVED_CHAINS.has(chain));
+      return;
+    }
+    this.compared.add(name);
+    // The meta chain knows it by the name that it had there; findings have its id in this bundle.
+    this.grown += Number(checkHead({ ...remembered, chain }, actual, seen.atWanted, tally, "meta", "the meta chain"));
+  }
+
+  private async takeAll(
+    batches: AsyncGenerator<ChainItem[]>,
+    seen: JudgedChain,
+    judge: ChainJudge,
+    chain: string,
+    size: number,
+  ): Promise<void> {
+    let judged = 0;
+    for await (const items of batches) {
+      await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
+      let bytes = 0;
+      for (const item of items) {
+        if (judge.stopsReading()) return;
+        const content = seen.take(item, judge);
+        if (content !== null && item instanceof Sealed) {
+          bytes += item.canonical.length;
+          await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
+        }
+      }
+      judged += bytes;
+      this.meter.add(items.length, bytes);
+    }
+    this.meter.add(0, Math.max(0, size - judged));
+  }
+
+  /** Examiners know a chain by the name in its first record, or else by the claimed one. */
+  private noteOrigin(chain: string, name: string, named: JsonObject | null, claim: ChainClaim): void {
+    const claimed = (key: string, otherwise: string | null) =>
+      named?.has(key) ? pythonText(named.get(key) as Json) : (otherwise ?? "");
+    const origin = claimed("name", claim.origin ?? name);
+    if (!EXAMINED_DOMAINS.has(domainOf(origin))) {
+      skipPythonChecks(domainOf(origin), this.tally);
+      return;
+    }
+    // Python writes an empty text for a ledger or tenant that is null.
+    const clean = (value: string) => (value === "None" ? "" : value);
+    this.origins.set(chain, {
+      origin,
+      ledger: clean(claimed("ledger", this.owner.ledger)),
+      tenant: clean(claimed("tenant", this.owner.tenant)),
+    });
+  }
+
+  /** Note the signer of a record and the heads in the meta chain's records, and check the record's blobs. */
+  private async noteRecord(record: Sealed, content: JsonObject, chain: string, sequence: number, tally: Tally): Promise<void> {
+    if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
+    if (chain === META_CHAIN && this.remembered.size < HEADS_MAX) {
+      this.noteClaim(content);
+      collectHeads(content, this.remembered, this.owner.ledger ?? "", this.owner.tenant ?? "");
+      const external = findExternalChain(content);
+      if (external !== null && this.remembered.has(external)) this.elsewhere.add(external);
+      this.noteImport(record, content);
+    }
+    if (record.canonical.includes(BLOB_REFERENCE)) await this.checkBlobs(content, chain, sequence, tally);
+  }
+
+  /** Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so. */
+  private noteClaim(content: JsonObject): void {
+    if (readKind(content) !== IMPORT_KIND) return;
+    const claimed = new Map<string, Head>();
+    collectHeads(content, claimed, "", "");
+    for (const name of claimed.keys()) if (this.remembered.has(name)) this.made.add(name);
+  }
+
+  /** Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing. */
+  private noteImport(record: Sealed, content: JsonObject): void {
+    const kind = readKind(content);
+    if (kind === IMPORT_KIND) this.history.add(record);
+    else if (kind === DROP_KIND) {
+      const judge = new ChainJudge(this.rules, { chain: META_CHAIN, start: null });
+      judge.judge(record);
+      if (judge.tally.hasFailed()) return;
+      const dropped = this.history.add(record);
+      forgetDropped(this.remembered, [...dropped].filter(([name]) => !this.made.has(name)));
+      if (judge.tally.findings.length || judge.signer === null) this.doubtfulDrops += dropped.size;
+    }
+  }
+
+  /**
+   * The judge of a chain whose first record says this about it.
+   *
+   * That a chain was imported excuses its name and its ledger; so it counts only for one that was not made by the
+   * exporting ledger.
+   */
+  private buildJudge(claim: ChainClaim, named: JsonObject | null): ChainJudge {
+    const { ledger, tenant } = this.owner;
+    const hasMade =
+      named !== null &&
+      ledger !== null &&
+      named.get("ledger") === ledger &&
+      (tenant === null || named.get("tenant") === tenant);
+    if (claim.origin === null || RESERVED_CHAINS.has(claim.id) || hasMade) {
+      const identity: Record<string, string> = { name: claim.id };
+      if (ledger !== null) identity["ledger"] = ledger;
+      if (tenant !== null) identity["tenant"] = tenant;
+      return new ChainJudge(this.rules, { chain: claim.id, identity, needsBlock: ledger !== null });
+    }
+    if (this.history.imported.get(claim.id)?.origin !== claim.origin) this.byIndexAlone++;
+    const rules = this.rulesForImported(claim.id, claim.origin, named);
+    return new ChainJudge(rules, { chain: claim.id, identity: { name: claim.origin } });
+  }
+
+  private rulesForImported(stored: string, origin: string, named: JsonObject | null): Rules {
+    const history = this.histories.get(sourceKey(identifySource(stored, named))) ?? NO_HISTORY;
+    const retired = new Map<string, Retirement>();
+    for (const signer of new Set([...this.rules.retired.keys(), ...history.retired.keys()])) {
+      const ours = this.rules.retired.get(signer) ?? { retiredAt: null, limits: null };
+      const limit = ours.limits?.get(stored);
+      retired.set(
+        signer,
+        limit === undefined
+          ? (history.retired.get(signer) ?? { retiredAt: ours.retiredAt, limits: null })
+          : { retiredAt: ours.retiredAt, limits: new Map([[origin, limit]]) },
+      );
+    }
+    const theirLedger = named?.get("ledger");
+    const recorded = theirLedger ? new Set(history.roles.keys()) : null;
+    return { ...this.rules, retired, roles: history.roles, recorded, began: history.began };
+  }
+
+  /** Report the chains that the meta chain knows and the index does not list. */
+  private checkMissing(): void {
+    const { tally, index } = this;
+    if (index.meta === null) return;
+    if (!this.remembered.size) {
+      tally.skip("meta", "the meta chain records no chain", { matters: false });
+      return;
+    }
+    if (this.doubtfulDrops) {
+      const words = `that ${this.doubtfulDrops} imported chains were dropped says an entry by an unknown signer`;
+      tally.skip("meta", words, { matters: true });
+    }
+    const missing = [...this.remembered].filter(([name]) => !this.compared.has(name));
+    if (index.isPart && missing.length) {
+      tally.skip("meta", `${missing.length} chains that the meta chain knows are not in this part`, { matters: true });
+    }
+    let elsewhere = 0;
+    for (const [name, head] of index.isPart ? [] : missing) {
+      if (this.elsewhere.has(name)) elsewhere++;
+      else checkHead(head, null, null, tally, "meta", "the meta chain");
+    }
+    if (elsewhere) {
+      tally.skip("meta", `${elsewhere} chains were kept in databases of their own and are not here`, { matters: true });
+    }
+    if (this.remembered.size >= HEADS_MAX) tally.skip("meta", `the meta chain records more than ${HEADS_MAX} chains`, { matters: true });
+    const compared = `${this.compared.size} chains match their recorded heads`;
+    tally.notes.set("meta", `${compared} (${this.grown} grown since, ${this.outside} not recorded)`);
+  }
+
+  /** Compare the chains with the signed heads, and return these; null if there are none. */
+  private async checkHead(): Promise<Checkpoint | null> {
+    const { tally, owner } = this;
+    let head: Checkpoint | null;
+    try {
+      head = await readBundleHead(this.directory);
+    } catch (error) {
+      if (!(error instanceof BadInput)) throw error;
+      tally.fail("head", error.code, error.message, place(null, null, HEAD));
+      return null;
+    }
+    if (head === null) {
+      if (owner.ledger !== null) {
+        tally.skip("head", `there is no ${HEAD}: chains may have been left out, or cut at their ends`, { matters: true });
+      }
+      return null;
+    }
+    checkBundleHead(head, this.heads, tally, owner, this.rules, this.keyHistory);
+    return head;
+  }
+
+  /** Compare the index's keys and number of blobs with the records, and warn of files that nobody lists. */
+  private async checkIndex(head: Checkpoint | null): Promise<void> {
+    const { tally, index } = this;
+    if (this.owner.ledger !== null) checkKeyClaims(index, head, this.signers, this.options.ring, this.recorded, tally);
+    if (this.blobs.size >= BLOBS_KEPT) {
+      tally.skip("index", `more than ${BLOBS_KEPT} blobs were not counted`, { matters: true });
+      return;
+    }
+    const here = [...this.blobs.values()].filter((size) => size !== null).length;
+    if (index.blobs !== null && index.blobs !== here) {
+      const words = `the index counts ${index.blobs} blobs; records refer to ${here} that are here`;
+      tally.fail("index", "INDEX_MISMATCH", words, place(null, null, INDEX));
+    }
+    const hasPage = await isSite(this.directory);
+    await checkUnlistedFiles(this.directory, index, this.blobs, hasPage ? SITE_NAMES : new Set(), tally);
+    const present = [...this.blobs].flatMap(([digest, size]) => (size === null ? [] : [digest]));
+    if (hasPage) await checkSite(this.directory, index, present, tally);
+  }
+
+  private async checkBlobs(content: JsonObject, chain: string, sequence: number, tally: Tally): Promise<void> {
+    for (const { digest, size } of blobReferences(content)) {
+      if (this.index.areBlobsLeftOut) {
+        tally.skip("blobs", "the bundle was made without its blobs", { matters: true });
+        return;
+      }
+      tally.countDone("blobs");
+      let actual = this.blobs.get(digest);
+      if (actual === undefined || actual === OTHER_SIZE) actual = await this.measureBlob(digest, size);
+      if (this.blobs.size < BLOBS_KEPT) this.blobs.set(digest, actual);
+      if (actual === null) {
+        tally.fail("blobs", "ARTIFACT_MISSING", `the blob ${digest} is not here`, place(chain, sequence));
+      } else if (String(actual) !== size) {
+        tally.fail("blobs", "ARTIFACT_HASH_MISMATCH", `the blob stored as ${digest} has other bytes`, place(chain, sequence));
+      }
+    }
+  }
+
+  /** How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or null if there is none. */
+  private async measureBlob(digest: string, expected: string): Promise<number | null> {
+    try {
+      const file = await this.directory.open(BLOBS, digest);
+      if (String(file.size) !== expected) return OTHER_SIZE;
+      const hash = startSha256();
+      for await (const chunk of readChunks(file)) {
+        hash.update(chunk);
+        this.meter.add(0, chunk.length);
+      }
+      return hash.hex() === digest ? file.size : OTHER_BYTES;
+    } catch (error) {
+      if (error instanceof BadInput) return null;
+      throw error;
+    }
+  }
+
+  /** Run the examiners on the chains, one examination for each ledger that the chains name. */
+  private async examine(examiners: Examiner[]): Promise<void> {
+    // An import must not stand in for another one that names the same ledger.
+    const sources = new Map<string, Source & { names: Map<string, string> }>();
+    for (const [name, { origin, ledger, tenant }] of this.origins) {
+      const source = { digits: readDigits(name) ?? "", ledger, tenant };
+      const key = sourceKey(source);
+      const known = sources.get(key) ?? { ...source, names: new Map<string, string>() };
+      sources.set(key, known);
+      if (!known.names.has(origin)) known.names.set(origin, name);
+    }
+    const doubtful = new Set(this.tally.doubtful);
+    const reader = new BundleReader(this.directory, this.heads, this.index);
+    for (const { digits, ledger, tenant, names } of sources.values()) {
+      const isOwn = digits === "" && ledger === this.owner.ledger && tenant === this.owner.tenant;
+      const chains: ExaminedChain[] = [...names].map(([origin, name]) => {
+        return { name, origin, count: (this.heads.get(name) as Head).count };
+      });
+      const theirs = this.histories.get(sourceKey({ digits: digits || OLD_IMPORT, ledger, tenant })) ?? NO_HISTORY;
+      const rules = isOwn ? this.rules : { ...this.rules, roles: theirs.roles };
+      const valid = new ValidRecords(reader, rules, names, doubtful);
+      const isComplete = !this.index.isPart && isOwn;
+      await examine(examiners, { reader: valid, rules, ledger, tenant, chains, isComplete, isSingle: false }, this.tally);
+    }
+  }
+}
+
+/** The bytes of a blob in a bundle; `BadInput` if they are not those of its digest. */
+export async function readBundleBlob(directory: Directory, digest: string): Promise<Uint8Array> {
+  const file = await directory.open(BLOBS, digest);
+  if (file.size > BLOB_READ_MAX) throw new NotFound(`the blob ${digest} is larger than ${BLOB_READ_MAX} bytes, and was not read`);
+  const data = await file.read(0, file.size);
+  if (sha256Hex(data) !== digest) throw new BadInput(`the blob stored as ${digest} has other bytes`);
+  return data;
+}
+
+/** Reads the chains of a bundle that were judged. */
+class BundleReader implements EvidenceReader {
+  private readonly directory: Directory;
+  private readonly heads: ReadonlyMap<string, Head>;
+  private readonly files: ReadonlyMap<string, string>;
+  private decisions: Map<string, Sealed> | null = null;
+
+  constructor(directory: Directory, heads: ReadonlyMap<string, Head>, index: BundleIndex) {
+    this.directory = directory;
+    this.heads = heads;
+    this.files = new Map(index.chains.map((claim) => [claim.id, fileOf(claim)]));
+  }
+
+  async *read(chain: string): AsyncGenerator<Sealed> {
+    const name = this.files.get(chain);
+    if (name === undefined) throw new NotFound(`the chain ${chain} is not in the bundle`);
+    for await (const items of readChainFile(await this.directory.open(name))) {
+      for (const item of items) {
+        if (!(item instanceof Sealed)) continue;
+        item.chain = chain;
+        yield item;
+      }
+    }
+  }
+
+  async get(hash: string): Promise<Sealed | null> {
+    if (this.decisions === null) {
+      this.decisions = new Map();
+      for (const chain of this.files.keys()) {
+        if (!chain.split(".").includes("gate")) continue;
+        for await (const record of this.read(chain)) {
+          if (this.decisions.size >= INDEXED_MAX) break;
+          this.decisions.set(record.hash, record);
+        }
+      }
+    }
+    return this.decisions.get(hash) ?? null;
+  }
+
+  blob(digest: string): Promise<Uint8Array> {
+    return readBundleBlob(this.directory, digest);
+  }
+
+  head(chain: string): Head | null {
+    return this.heads.get(chain) ?? null;
+  }
+}
+
+/** The verdict on a whole bundle. */
+export async function judgeBundle(directory: Directory, options: VerifyOptions, examiners: Examiner[]): Promise<Verdict> {
+  let tally = new Tally();
+  try {
+    const index = await readIndex(directory);
+    const meter = new ProgressMeter(options, await measureBundle(directory, index));
+    const judge = new BundleJudge(directory, index, options, meter);
+    await judge.prepare();
+    tally = await judge.judge(examiners);
+  } catch (error) {
+    if (!(error instanceof BadInput)) throw error;
+    tally.fail("index", error.code, error.message, place(null, null, INDEX));
+  }
+  return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
+}
+
+/** The bytes of all chains, for showing progress. They fix the bound: files that appear later are not read. */
+async function measureBundle(directory: Directory, index: BundleIndex): Promise<number> {
+  let total = 0;
+  for (const name of [...(index.meta ? [META] : []), ...index.chains.map(fileOf)]) {
+    try {
+      total += (await directory.open(name)).size;
+    } catch (error) {
+      if (!(error instanceof BadInput)) throw error;
+    }
+  }
+  return total;
+}
+
+/** The verdict on one chain of a bundle, by its file alone. */
+export async function judgeChainFile(name: string, file: ByteSource, options: VerifyOptions): Promise<Verdict> {
+  // No ledger is here that says up to which record a retired key was valid; only times can tell.
+  const retired = retirementsByTime(options.ring, options.ed25519);
+  const rules = plainRules(options.ring, options.ed25519, { retired, requirePq: options.requirePq ?? false });
+  const judge = new ChainJudge(rules, { source: name });
+  const seen = new JudgedChain();
+  const unknown = new Map<string, number>();
+  const shown = new Tally();
+  const meter = new ProgressMeter(options, file.size);
+  const { named, batches } = await peekChainIdentity(file, unknown);
+  read: for await (const items of batches) {
+    const records = items.filter((item) => item instanceof Sealed);
+    await prepareRecords(rules, records);
+    for (const item of items) {
+      if (judge.stopsReading()) break read;
+      seen.take(item, judge);
+    }
+    meter.add(items.length, records.reduce((sum, record) => sum + record.canonical.length, 0));
+  }
+  const tally = judge.finish();
+  tally.chains = Number(seen.facts.count > 0);
+  tally.countDone("index");
+  const ownName = named?.has("name") ? pythonText(named.get("name") as Json) : "";
+  if (seen.ownClaim !== null) {
+    seen.checkClaim(seen.ownClaim, { name: "its summary", isAvers: named !== null }, judge, null, ownName, shown);
+    checkName(seen.ownClaim, named, tally, name);
+  }
+  warnOfMembers(unknown, shown, null, name);
+  tally.merge(shown);
+  tally.skip("meta", "only one chain was verified: it may have been cut at its end", { matters: false });
+  skipExaminers(domainOf(ownName), "only one chain was verified", tally);
+  if (seen.refersToBlobs) tally.skip("blobs", "only one chain was verified", { matters: false });
+  return conclude(`chain in ${name}`, tally, "signature", [...CHECKS, "index"]);
+}
+
+/** Hold what a chain's file says it is called to what the chain's first record says. */
+function checkName(claim: ChainClaim, named: JsonObject | null, tally: Tally, source: string): void {
+  if (named === null) {
+    tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
+    return;
+  }
+  if (!claim.id) {
+    tally.skip("identity", "the file does not say which chain it is", { matters: false });
+    return;
+  }
+  tally.countDone("identity");
+  const madeAs = claim.origin || claim.id;
+  if (named.get("name") !== madeAs) {
+    tally.fail("identity", "CHAIN_IDENTITY", `the file calls it '${madeAs}', its first record another name`, place(null, 0, source));
+  } else if (madeAs !== claim.id) {
+    tally.skip("identity", `that '${madeAs}' was imported as '${claim.id}' rests on the file's summary alone`, { matters: true });
+  }
+}

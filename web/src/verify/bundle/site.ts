@@ -1,0 +1,97 @@
+/** A bundle that is also a site: the twins of its files, which a page on file:// shows. The twin of `aver.ledger.bundle.site`. */
+
+import type { Directory } from "../bytes.ts";
+import { readStart } from "../bytes.ts";
+import { BadInput, type Json, encoder, readJson } from "../json.ts";
+import { gunzip } from "../run/inflate.ts";
+import { type Tally, place } from "../verdict.ts";
+import { BLOBS, type BundleIndex, HEAD, INDEX, META, fileOf } from "./layout.ts";
+
+const CHECK = "page";
+const DATA = "explorer/data";
+const NAMES_MAX = 16 * 1024 * 1024;
+/** The names that a site adds to a bundle's directory. */
+export const SITE_NAMES: ReadonlySet<string> = new Set(["index.html", "explorer"]);
+
+/** Whether the Explorer's page lies in the directory of a bundle. */
+export async function isSite(directory: Directory): Promise<boolean> {
+  return ((await directory.list("explorer")) ?? []).includes("app.js");
+}
+
+/** Compare every twin with its file (check `page`). */
+export async function checkSite(directory: Directory, index: BundleIndex, blobs: Iterable<string>, tally: Tally): Promise<void> {
+  const fail = (words: string, source: string) => tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
+  let names: string[];
+  try {
+    names = await readNames(directory);
+  } catch (error) {
+    if (!(error instanceof BadInput)) throw error;
+    fail(error.message, `${DATA}/names.js`);
+    return;
+  }
+  for (const [number, name] of names.entries()) {
+    tally.countDone(CHECK);
+    const where = `${DATA}/${number}.js`;
+    try {
+      if (!(await isTwin(directory, number, name))) fail(`the page would show other bytes of ${name} than the bundle has`, where);
+    } catch (error) {
+      if (!(error instanceof BadInput)) throw error;
+      fail(error.message, where);
+    }
+  }
+  const meta = index.meta === null ? [] : [META];
+  const files = [INDEX, HEAD, ...meta, ...index.chains.map(fileOf), ...[...blobs].sort().map((digest) => `${BLOBS}/${digest}`)];
+  for (const name of files) {
+    if (!names.includes(name) && (await exists(directory, name))) fail(`${name} has no twin: the page would not show it`, DATA);
+  }
+  tally.notes.set(CHECK, `${names.length} files are those that the page shows; whether the page is Aver's own, aver verify says`);
+}
+
+async function exists(directory: Directory, name: string): Promise<boolean> {
+  try {
+    await directory.open(...name.split("/"));
+    return true;
+  } catch (error) {
+    if (error instanceof BadInput) return false;
+    throw error;
+  }
+}
+
+function readText(data: Uint8Array): string {
+  return new TextDecoder("latin1").decode(data);
+}
+
+function parse(text: string): Json {
+  // The script was read byte by byte; its JSON is UTF-8.
+  return readJson(Uint8Array.from(text, (unit) => unit.charCodeAt(0)));
+}
+
+async function readNames(directory: Directory): Promise<string[]> {
+  const file = await directory.open("explorer", "data", "names.js");
+  if (file.size > NAMES_MAX) throw new BadInput("names.js is too large");
+  const match = /^averNames\((\[[^]*\])\);\n$/.exec(readText(await readStart(file, NAMES_MAX)));
+  const names = match === null ? null : parse(match[1] as string);
+  if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) throw new BadInput("names.js does not list files");
+  if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
+  return names as string[];
+}
+
+/** Whether a twin has the name and the bytes of a file. Raises `BadInput` if one of them cannot be read. */
+async function isTwin(directory: Directory, number: number, name: string): Promise<boolean> {
+  const file = await directory.open(...name.split("/"));
+  const twin = await directory.open("explorer", "data", `${number}.js`);
+  if (twin.size > 2 * file.size + 4096 + 6 * encoder.encode(name).length) throw new BadInput(`${number}.js is too large`);
+  const match = /^averFile\(("(?:[^"\\]|\\[^])*"),"([A-Za-z0-9+/=]*)"\);\n$/.exec(readText(await twin.read(0, twin.size)));
+  if (match === null) throw new BadInput(`${number}.js is no twin of a file`);
+  if (parse(match[1] as string) !== name) return false;
+  let packed: Uint8Array;
+  try {
+    packed = Uint8Array.from(atob(match[2] as string), (unit) => unit.charCodeAt(0));
+  } catch {
+    throw new BadInput(`${number}.js is no twin of a file`);
+  }
+  const unpacked = gunzip(packed);
+  if (unpacked.length !== file.size) return false;
+  const data = await file.read(0, file.size);
+  return data.length === unpacked.length && data.every((byte, at) => byte === unpacked[at]);
+}

@@ -1,0 +1,40 @@
+/** The hashes: SHA3-256 for capsules, SHA-256 for receipts and blobs; both as lower-case hex. */
+
+import { sha256 } from "@noble/hashes/sha2.js";
+import { sha3_256 } from "@noble/hashes/sha3.js";
+import { encoder } from "./json.ts";
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+export function toHex(bytes: Uint8Array): string {
+  let out = "";
+  for (const byte of bytes) out += HEX[byte];
+  return out;
+}
+
+/** The bytes of a text that is known to be lower-case hex. */
+export function fromHex(text: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(text.length / 2);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
+  return bytes;
+}
+
+export function sha3Hex(data: Uint8Array): string {
+  return toHex(sha3_256(data));
+}
+
+export function sha256Bytes(data: Uint8Array): Uint8Array {
+  return sha256(data);
+}
+
+export function sha256Hex(data: Uint8Array | string): string {
+  return toHex(sha256(typeof data === "string" ? encoder.encode(data) : data));
+}
+
+/** SHA-256 of data that comes in pieces. */
+export function startSha256(): { update(data: Uint8Array): void; hex(): string } {
+  const hash = sha256.create();
+  return { update: (data) => void hash.update(data), hex: () => toHex(hash.digest()) };
+}
+
+export const HEX64 = /^[0-9a-f]{64}$/;

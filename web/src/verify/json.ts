@@ -1,0 +1,438 @@
+/**
+ * Read JSON from outside strictly, in bounded time and memory. The twin of `aver.capsule.json_reader`.
+ *
+ * These are refused as `Unreadable`:
+ *
+ * 1. Bytes that are not UTF-8, or not JSON.
+ * 2. Duplicate keys in one object, because two readers could see two different records (`DuplicateKey`).
+ * 3. NaN, Infinity, and numbers too large for a float or with absurdly many digits.
+ * 4. Nesting deeper than `DEPTH_MAX`.
+ * 5. A document or element larger than `ELEMENT_MAX`, or with more values than `TOKENS_MAX`.
+ *
+ * A number keeps its text: JavaScript would round an integer beyond 2^53, and would forget that `1.0` is no integer.
+ * An object is a `Map`, so that no key such as `__proto__` has a meaning.
+ */
+
+export const ELEMENT_MAX = 16 * 1024 * 1024;
+/** Most commas, colons and opening brackets outside strings in one element. It bounds the memory of the result. */
+export const TOKENS_MAX = 1_000_000;
+export const DEPTH_MAX = 200;
+/** Most digits of an integer. Python's reader has the same limit, and the two must agree. */
+const INTEGER_DIGITS_MAX = 4300;
+
+/** Something from outside that cannot be read. `code` is the code of the finding that it becomes. */
+export class BadInput extends Error {
+  get code(): string {
+    return "SCHEMA_INVALID";
+  }
+}
+
+/** There is no such file or record. */
+export class NotFound extends BadInput {}
+
+/** The bytes are not JSON that can be read safely. */
+export class Unreadable extends BadInput {}
+
+/** One object has the same key twice, so two readers can see two different records. */
+export class DuplicateKey extends Unreadable {
+  override get code(): string {
+    return "DUPLICATE_KEY";
+  }
+}
+
+/** A value without a canonical form. */
+export class NotCanonical extends BadInput {}
+
+/** A number, as it is written. */
+export class JsonNumber {
+  readonly text: string;
+  readonly isInteger: boolean;
+
+  constructor(text: string) {
+    this.text = text;
+    this.isInteger = INTEGER.test(text);
+  }
+
+  /** Its value as JavaScript has it: exact only for integers up to 2^53. */
+  get value(): number {
+    return Number(this.text);
+  }
+}
+
+export type Json = null | boolean | string | JsonNumber | Json[] | JsonObject;
+export type JsonObject = Map<string, Json>;
+
+const INTEGER = /^-?[0-9]+$/;
+const SPACE = /[ \t\r\n]*/y;
+const PLAIN = /[^"\\\u0000-\u001f]*/y;
+const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
+const ESCAPES: Record<string, string> = {
+  '"': '"',
+  "\\": "\\",
+  "/": "/",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+};
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+export const encoder = new TextEncoder();
+
+/** Decode bytes. Raises `Unreadable` if they are not UTF-8. */
+export function decodeUtf8(data: Uint8Array): string {
+  try {
+    return decoder.decode(data);
+  } catch {
+    throw new Unreadable("not UTF-8");
+  }
+}
+
+/** Parse one JSON document strictly. Raises `Unreadable`. */
+export function readJson(data: Uint8Array | string): Json {
+  return new Parser(decodeBounded(data)).document();
+}
+
+/** Parse a text that is known to be within the bounds. */
+export function parseBounded(text: string): Json {
+  return new Parser(text).document();
+}
+
+/** Decode a text and check rules 1, 4 and 5. */
+export function decodeBounded(data: Uint8Array | string): string {
+  if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
+  const text = typeof data === "string" ? data : decodeUtf8(data);
+  checkTokenCount(text);
+  if (countOf(text, "[") + countOf(text, "{") > DEPTH_MAX) {
+    const start = skipSpace(text, 0);
+    if (start < text.length) findValueEnd(text, start);
+  }
+  return text;
+}
+
+/** Whether it has more than `ELEMENT_MAX` bytes. */
+export function isTooLarge(data: Uint8Array | string): boolean {
+  if (data.length > ELEMENT_MAX) return true;
+  if (typeof data !== "string" || 3 * data.length <= ELEMENT_MAX) return false;
+  return byteLength(data) > ELEMENT_MAX;
+}
+
+/** How many bytes a text has as UTF-8; a lone surrogate counts as three. */
+export function byteLength(text: string): number {
+  let size = text.length;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit >= 0x800) size += unit >= 0xd800 && unit < 0xe000 && isPair(text, at) ? 1 : 2;
+    else if (unit >= 0x80) size += 1;
+  }
+  return size;
+}
+
+function isPair(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  const other = unit < 0xdc00 ? text.charCodeAt(at + 1) : text.charCodeAt(at - 1);
+  return unit < 0xdc00 ? other >= 0xdc00 && other < 0xe000 : other >= 0xd800 && other < 0xdc00;
+}
+
+function countOf(text: string, character: string): number {
+  let count = 0;
+  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
+  return count;
+}
+
+/** Refuse a text with more tokens than `TOKENS_MAX`. */
+export function checkTokenCount(text: string): void {
+  if (text.length > TOKENS_MAX && countTokens(text) > TOKENS_MAX) throw tooManyValues();
+}
+
+function tooManyValues(): Unreadable {
+  return new Unreadable(`holds more than ${TOKENS_MAX} values`);
+}
+
+/** Count the tokens outside strings, no further than the limit. */
+export function countTokens(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length && count <= TOKENS_MAX; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === 0x22) {
+      const end = findStringEnd(text, at);
+      if (end === null) break;
+      at = end - 1;
+    } else if (unit === 0x2c || unit === 0x3a || unit === 0x5b || unit === 0x7b) count++;
+  }
+  return count;
+}
+
+export function skipSpace(text: string, at: number): number {
+  SPACE.lastIndex = at;
+  SPACE.test(text);
+  return SPACE.lastIndex;
+}
+
+function findStringEnd(text: string, at: number): number | null {
+  let end = at + 1;
+  for (;;) {
+    const quote = text.indexOf('"', end);
+    if (quote < 0) return null;
+    const escape = text.indexOf("\\", end);
+    if (escape < 0 || escape > quote) return quote + 1;
+    end = escape + 2;
+    if (end > text.length) return null;
+  }
+}
+
+/** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
+export function findValueEnd(text: string, at: number): number | null {
+  const first = text.charCodeAt(at);
+  if (first === 0x22) return findStringEnd(text, at);
+  if (first !== 0x5b && first !== 0x7b) {
+    let end = at;
+    while (end < text.length && !' \t\r\n"[]{},:'.includes(text[end] as string)) end++;
+    return end < text.length ? end : null; // The next chunk may continue the number.
+  }
+  let depth = 0;
+  let opened = 0;
+  for (let here = at; here < text.length; here++) {
+    const unit = text.charCodeAt(here);
+    if (unit === 0x22) {
+      const end = findStringEnd(text, here);
+      if (end === null) return null;
+      here = end - 1;
+    } else if (unit === 0x5b || unit === 0x7b) {
+      depth++;
+      opened++;
+      if (depth > DEPTH_MAX) throw new Unreadable(`nested deeper than ${DEPTH_MAX} levels`);
+      if (opened > TOKENS_MAX) throw tooManyValues();
+    } else if (unit === 0x5d || unit === 0x7d) {
+      depth--;
+      if (depth === 0) return here + 1;
+    }
+  }
+  return null;
+}
+
+class Parser {
+  private readonly text: string;
+  private at = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  document(): Json {
+    this.space();
+    const value = this.value();
+    this.space();
+    if (this.at !== this.text.length) throw this.error("something follows the end of the document");
+    return value;
+  }
+
+  private space(): void {
+    const unit = this.text.charCodeAt(this.at);
+    if (unit === 0x20 || (unit >= 9 && unit <= 13)) this.at = skipSpace(this.text, this.at);
+  }
+
+  private error(words: string): Unreadable {
+    return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
+  }
+
+  private value(): Json {
+    const text = this.text;
+    switch (text.charCodeAt(this.at)) {
+      case 0x22:
+        return this.string();
+      case 0x7b:
+        return this.object();
+      case 0x5b:
+        return this.array();
+      case 0x74:
+        return this.word("true", true);
+      case 0x66:
+        return this.word("false", false);
+      case 0x6e:
+        return this.word("null", null);
+      default:
+        return this.number();
+    }
+  }
+
+  private word<T extends Json>(word: string, value: T): T {
+    if (!this.text.startsWith(word, this.at)) throw this.error("expected a value");
+    this.at += word.length;
+    return value;
+  }
+
+  private number(): JsonNumber {
+    NUMBER.lastIndex = this.at;
+    const match = NUMBER.exec(this.text);
+    if (match === null) throw this.error("expected a value");
+    this.at = NUMBER.lastIndex;
+    const number = new JsonNumber(match[0]);
+    if (number.isInteger) {
+      if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) {
+        throw this.error("an integer with too many digits");
+      }
+    } else if (!Number.isFinite(number.value)) {
+      throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
+    }
+    return number;
+  }
+
+  private string(): string {
+    const text = this.text;
+    let from = ++this.at;
+    let out = "";
+    for (;;) {
+      PLAIN.lastIndex = this.at;
+      PLAIN.test(text);
+      this.at = PLAIN.lastIndex;
+      const unit = text.charCodeAt(this.at);
+      if (unit === 0x22) {
+        out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
+        this.at++;
+        return out;
+      }
+      if (unit !== 0x5c) throw this.error("a string has no end, or holds a control character");
+      out += text.slice(from, this.at);
+      const escape = text[this.at + 1] ?? "";
+      if (escape === "u") {
+        const digits = text.slice(this.at + 2, this.at + 6);
+        if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
+        out += String.fromCharCode(Number.parseInt(digits, 16));
+        this.at += 6;
+      } else {
+        const plain = ESCAPES[escape];
+        if (plain === undefined) throw this.error("a bad escape");
+        out += plain;
+        this.at += 2;
+      }
+      from = this.at;
+    }
+  }
+
+  private array(): Json[] {
+    const items: Json[] = [];
+    this.at++;
+    this.space();
+    if (this.text.charCodeAt(this.at) === 0x5d) {
+      this.at++;
+      return items;
+    }
+    for (;;) {
+      items.push(this.value());
+      this.space();
+      const unit = this.text.charCodeAt(this.at);
+      if (unit === 0x5d) {
+        this.at++;
+        return items;
+      }
+      if (unit !== 0x2c) throw this.error("expected a comma or the end of an array");
+      this.at++;
+      this.space();
+    }
+  }
+
+  private object(): JsonObject {
+    const members: JsonObject = new Map();
+    let count = 0;
+    let twice: string | null = null;
+    this.at++;
+    this.space();
+    if (this.text.charCodeAt(this.at) === 0x7d) {
+      this.at++;
+      return members;
+    }
+    for (;;) {
+      if (this.text.charCodeAt(this.at) !== 0x22) throw this.error("expected a key");
+      const key = this.string();
+      this.space();
+      if (this.text.charCodeAt(this.at) !== 0x3a) throw this.error("expected a colon");
+      this.at++;
+      this.space();
+      const value = this.value();
+      count++;
+      members.set(key, value);
+      if (members.size !== count && twice === null) twice = key;
+      this.space();
+      const unit = this.text.charCodeAt(this.at);
+      if (unit === 0x7d) {
+        this.at++;
+        // Only now: a reader that stops at the first error would report an object that never ends as such.
+        if (twice !== null) throw new DuplicateKey(`the key ${JSON.stringify(twice.slice(0, 80))} occurs twice in one object`);
+        return members;
+      }
+      if (unit !== 0x2c) throw this.error("expected a comma or the end of an object");
+      this.at++;
+      this.space();
+    }
+  }
+}
+
+// --- looking at values
+
+export function isObject(value: Json | undefined): value is JsonObject {
+  return value instanceof Map;
+}
+
+export function isInteger(value: Json | undefined): value is JsonNumber {
+  return value instanceof JsonNumber && value.isInteger;
+}
+
+export function isFloat(value: Json | undefined): value is JsonNumber {
+  return value instanceof JsonNumber && !value.isInteger;
+}
+
+/** A count as a JavaScript number; null for anything but an integer from 0 up to 2^53. */
+export function readCount(value: Json | undefined): number | null {
+  if (!isInteger(value)) return null;
+  const count = value.value;
+  return count >= 0 && Number.isSafeInteger(count) ? count : null;
+}
+
+/** Whether an integer is at least 0 and below 2^63, the range of sequence numbers. */
+export function isPlace(value: Json | undefined): value is JsonNumber {
+  if (!isInteger(value)) return false;
+  if (value.text.startsWith("-")) return value.text === "-0";
+  return value.text.length < 19 || (value.text.length === 19 && value.text < "9223372036854775808");
+}
+
+/** Whether two values are equal as Python compares them: by value, with `true` as 1. */
+export function equalJson(one: Json | undefined, other: Json | undefined): boolean {
+  if (one === other) return true;
+  const left = asNumber(one);
+  const right = asNumber(other);
+  if (left !== null && right !== null) return equalNumbers(left, right);
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((item, at) => equalJson(item, other[at]));
+  }
+  if (isObject(one) && isObject(other)) {
+    if (one.size !== other.size) return false;
+    for (const [key, value] of one) if (!other.has(key) || !equalJson(value, other.get(key))) return false;
+    return true;
+  }
+  return false;
+}
+
+function asNumber(value: Json | undefined): JsonNumber | null {
+  if (value instanceof JsonNumber) return value;
+  return typeof value === "boolean" ? new JsonNumber(value ? "1" : "0") : null;
+}
+
+function equalNumbers(one: JsonNumber, other: JsonNumber): boolean {
+  if (one.text === other.text) return true;
+  if (one.isInteger && other.isInteger) return BigInt(one.text) === BigInt(other.text);
+  if (!one.isInteger && !other.isInteger) return one.value === other.value;
+  const [whole, real] = one.isInteger ? [one, other] : [other, one];
+  return Number.isInteger(real.value) && BigInt(real.value) === BigInt(whole.text);
+}
+
+/** A JSON value as this module represents it, from plain JavaScript values. Numbers must be safe integers. */
+export function toJson(value: unknown): Json {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number" && Number.isSafeInteger(value)) return new JsonNumber(String(value));
+  if (value instanceof JsonNumber || value instanceof Map) return value as Json;
+  if (Array.isArray(value)) return value.map(toJson);
+  if (typeof value === "object") return new Map(Object.entries(value).map(([key, item]) => [key, toJson(item)]));
+  throw new Error(`${typeof value} is no JSON value`);
+}

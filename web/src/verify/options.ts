@@ -1,0 +1,50 @@
+/** How to verify a subject. */
+
+import type { Ed25519 } from "./ed25519.ts";
+import { BadInput } from "./json.ts";
+import type { Ring } from "./ring.ts";
+
+export interface VerifyOptions {
+  ring: Ring;
+  ed25519: Ed25519;
+  requirePq?: boolean;
+  /** Called with the number of records judged so far, and the bytes read and in all. */
+  progress?: (progress: Progress) => void;
+  /** Ends the verification: nothing is judged then. */
+  signal?: AbortSignal;
+}
+
+export interface Progress {
+  records: number;
+  bytes: number;
+  totalBytes: number;
+}
+
+/** The reader has stopped the verification. There is no verdict. */
+export class Stopped extends Error {}
+
+/** The thing is too large or of a sort that this verifier does not judge. There is no verdict. */
+export class NotJudged extends Error {}
+
+export { BadInput };
+
+/** Counts what was read, tells the caller, and stops when the caller wants it. */
+export class ProgressMeter {
+  private readonly options: VerifyOptions;
+  private readonly totalBytes: number;
+  private bytes = 0;
+  private records = 0;
+
+  constructor(options: VerifyOptions, totalBytes: number) {
+    this.options = options;
+    this.totalBytes = totalBytes;
+  }
+
+  /** Note that so many records, of so many bytes, were judged. Raises `Stopped`. */
+  add(records: number, bytes: number): void {
+    this.records += records;
+    this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
+    if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
+    this.options.progress?.({ records: this.records, bytes: this.bytes, totalBytes: this.totalBytes });
+  }
+}

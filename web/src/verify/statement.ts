@@ -1,0 +1,144 @@
+/**
+ * Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
+ *
+ * The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
+ * half signs with both halves, and both must be valid.
+ */
+
+import { canonicalJson } from "./canonical.ts";
+import type { Ed25519 } from "./ed25519.ts";
+import { BadInput, type Json, type JsonObject, encoder, isInteger, isObject } from "./json.ts";
+import { verifyMlDsa } from "./ml_dsa.ts";
+import type { PublicKey, Ring } from "./ring.ts";
+import { show } from "./text.ts";
+
+/** Most signatures on one statement. */
+const SIGNATURES_MAX = 64;
+/** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
+const STATEMENT_MAX = 256 * 1024;
+const CHECKPOINT_MAX = 12 * 1024 * 1024;
+
+const PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
+export const FINGERPRINT = /^[0-9a-f]{16}$/;
+const ED25519 = /^[0-9a-f]{128}$/;
+const ML_DSA_65 = /^[0-9a-f]{6618}$/;
+
+export interface StatementSignature {
+  by: string;
+  ed25519: string;
+  ml_dsa_65: string;
+}
+
+export interface Statement {
+  purpose: string;
+  content: JsonObject;
+  signatures: StatementSignature[];
+}
+
+export type SignatureOutcome = "valid" | "invalid" | "unknown";
+
+export interface SignatureResult {
+  by: string;
+  outcome: SignatureOutcome;
+  /** The key that made a valid signature. `by` is only its fingerprint, which other keys may have, too. */
+  key: PublicKey | null;
+}
+
+/** Return `value` if it is an object with every required key and no others but the optional ones. */
+export function checkObject(value: Json | undefined, where: string, required: string[], optional: string[] = []): JsonObject {
+  if (!isObject(value)) throw new BadInput(`${where} must be an object`);
+  for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
+  for (const name of value.keys()) {
+    if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
+  }
+  return value;
+}
+
+/** Raises `BadInput` unless the version is 1, the only one there is. */
+export function checkVersion(value: Json | undefined, where: string): void {
+  if (!isInteger(value) || value.text !== "1") throw new BadInput(`${where} is of a version that this page does not read`);
+}
+
+/** Return a string that matches the whole pattern. */
+export function textField(value: Json | undefined, where: string, pattern: RegExp): string {
+  if (typeof value !== "string" || !pattern.test(value)) throw new BadInput(`${where} has a bad value`);
+  return value;
+}
+
+const TIME = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d{6})?\+00:00$/;
+
+/** Return a UTC timestamp as Aver writes it. */
+export function timeField(value: Json | undefined, where: string): string {
+  const text = textField(value, where, TIME);
+  if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
+  return text;
+}
+
+/** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
+export function isCalendarTime(text: string): boolean {
+  const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number) as [
+    number, number, number, number, number, number,
+  ];
+  const isLeap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  const days = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;
+  return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
+}
+
+/** Read a statement. Raises `BadInput`. */
+export function readStatement(data: Json | undefined, where = "statement"): Statement {
+  const object = checkObject(data, where, ["v", "purpose", "content", "signatures"]);
+  checkVersion(object.get("v"), where);
+  const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE);
+  const signatures = object.get("signatures");
+  if (!Array.isArray(signatures) || signatures.length > SIGNATURES_MAX) {
+    throw new BadInput(`${where}.signatures must be a list of at most ${SIGNATURES_MAX}`);
+  }
+  const content = object.get("content") as Json;
+  statementBytes(purpose, content);
+  return {
+    purpose,
+    content: content as JsonObject,
+    signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`)),
+  };
+}
+
+function readSignature(item: Json, where: string): StatementSignature {
+  const object = checkObject(item, where, ["by", "ed25519", "ml_dsa_65"]);
+  const second = object.get("ml_dsa_65");
+  return {
+    by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
+    ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519),
+    ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65),
+  };
+}
+
+/** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
+export function statementBytes(purpose: string, content: Json): Uint8Array {
+  if (!isObject(content)) throw new BadInput("a statement's content is an object");
+  const canonical = encoder.encode(canonicalJson(content));
+  const limit = purpose === "checkpoint" ? CHECKPOINT_MAX : STATEMENT_MAX;
+  if (canonical.length > limit) throw new BadInput(`a ${purpose} statement's content is at most ${limit} bytes`);
+  const start = encoder.encode(`aver/${purpose}/v1\n`);
+  const message = new Uint8Array(start.length + canonical.length);
+  message.set(start);
+  message.set(canonical, start.length);
+  return message;
+}
+
+/** Check every signature. Returns one result for each, in order. */
+export function checkStatement(statement: Statement, ring: Ring, ed25519: Ed25519): SignatureResult[] {
+  const message = statementBytes(statement.purpose, statement.content);
+  return statement.signatures.map((signature) => {
+    const candidates = ring.lookup(signature.by);
+    if (candidates.length === 0) {
+      return { by: signature.by, outcome: ring.isClosed ? "invalid" : "unknown", key: null };
+    }
+    for (const key of candidates) {
+      if (!ed25519.verify(key.ed25519, message, signature.ed25519)) continue;
+      if (key.mlDsa === "" || verifyMlDsa(key.mlDsa, message, signature.ml_dsa_65)) {
+        return { by: signature.by, outcome: "valid", key };
+      }
+    }
+    return { by: signature.by, outcome: "invalid", key: null };
+  });
+}
