@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from aver.cli.verbs.demo.acts import ActStep
     from aver.cli.verbs.demo.scenes import GateStep, IngestedSession
     from aver.cli.verbs.demo.tampering import Tampering
-    from aver.cli.verbs.demo.traces import TraceAttack, TraceStep
+    from aver.cli.verbs.demo.traces import StoryStep, TraceAttack
     from aver.verdict import Verdict
 
 EXAMPLES = """\
@@ -246,7 +246,7 @@ def _act_through_gateway(stage: Path, screen: Screen | None) -> tuple[list[ActSt
     return steps, forged
 
 
-def _prove_claims(stage: Path, screen: Screen | None) -> tuple[list[TraceStep], list[TraceAttack]]:
+def _prove_claims(stage: Path, screen: Screen | None) -> tuple[list[StoryStep], list[TraceAttack]]:
     """Run a trace of four agents, then attack copies of it."""
     from aver.cli.verbs.demo.traces import attack_trace, run_trace
 

@@ -54,7 +54,7 @@ raise SystemExit(0 if all(cases.values()) else 1)
 
 
 @dataclass(frozen=True, slots=True)
-class TraceStep:
+class StoryStep:
     """One line of the story: what happened, in words, and whether that was expected."""
 
     title: str
@@ -85,7 +85,7 @@ class TraceAttack:
 # --- the story
 
 
-def run_trace(home: Path, workspace: Path) -> Iterator[TraceStep]:
+def run_trace(home: Path, workspace: Path) -> Iterator[StoryStep]:
     """Make the repository, run the trace up to its audit, keep a copy for attackers, and audit."""
     _make_repository(workspace)
     with _open_session(home, workspace, {"objective": "all tests of the shop pass"}) as session:
@@ -98,13 +98,13 @@ def run_trace(home: Path, workspace: Path) -> Iterator[TraceStep]:
             if step is not None:
                 title, read, expected = step
                 words = read(event.payload)
-                yield TraceStep(title, words, expected in words)
+                yield StoryStep(title, words, expected in words)
     shutil.copytree(home, home.with_name("trace-before-audit"))
     with _open_session(home, workspace) as session:
         session.auditor.audit()
         status = session.events[-1].payload["status"]
         words = f"{status}: the count holds, but exit code 0 was expected"
-        yield TraceStep("audited", words, status == "pass-with-warnings")
+        yield StoryStep("audited", words, status == "pass-with-warnings")
 
 
 _STORY: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], str], str]] = {
