@@ -15931,12 +15931,20 @@
 			"advice": "Only the first use counts."
 		},
 		EVIDENCE_INVALID: {
-			"meaning": "Policy evidence does not hold.",
-			"advice": "Treat the decision as not made."
+			"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.",
+			"advice": "Treat what rests on it as not decided and not proven."
+		},
+		CLAIM_DISPUTED: {
+			"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.",
+			"advice": "Do not rely on the claim until the challenge is withdrawn or ruled on."
+		},
+		NOT_REPRODUCED: {
+			"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.",
+			"advice": "Find out on what else its result depends; rely on it only for the recorded run."
 		},
 		NOT_INDEPENDENT: {
-			"meaning": "An approval was signed with a key that was kept in a plain file, within reach of what it approved.",
-			"advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase."
+			"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, or in the same home.",
+			"advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
 		},
 		UNBOUND_STATEMENT: {
 			"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.",
