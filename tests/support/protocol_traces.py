@@ -8,6 +8,7 @@ from typing import Any
 
 from aver import clock
 from aver.capsule.blobs import Blob
+from aver.capsule.canonical import canonical_json
 from aver.capsule.sealed import Sealed, seal
 from aver.keys import SeedSigner
 from aver.keys.statement import Statement
@@ -154,12 +155,17 @@ class TraceInMemory:
 
     def start(self, intent: str, **refs: str) -> Event:
         payload = {
-            "input": Blob(b'{"tool":"pytest"}', "application/json").reference,
+            "input": self.find_input(intent).reference,
             "workspace": {"revision": None, "change": None},
             "until": "2026-01-05T09:10:00+00:00",
         }
         refs = {"decision": clock.new_id(), **refs}
         return self.say("agent:executor", "tool_execution_started", payload, intent=intent, **refs)
+
+    def find_input(self, intent: str) -> Blob:
+        """The call that an intent has announced, as an artifact."""
+        said = self.fold.intents[intent].payload
+        return Blob(canonical_json({"tool": said["tool"], "arguments": said["arguments"]}), "application/json")
 
     def complete(self, start: Event, output: bytes = b"3 passed", exit_code: int = 0) -> Event:
         payload = {"exit_code": exit_code, "output": {"stdout": Blob(output, "text/plain").reference}, "cut": []}

@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from aver import clock
 from aver.capsule.aver_block import chain_name, of_kind, read_block
 from aver.capsule.blobs import INLINE_MAX
-from aver.capsule.json_document import check_object, check_version, parse_document, text_field
+from aver.capsule.json_document import check_object, check_version, parse_document, text_field, time_field
 from aver.capsule.json_schema import build_validator, find_schema_error
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
@@ -309,7 +309,7 @@ def read_event(record: Sealed) -> Event:
             sequence=record.sequence,
             hash=record.hash,
             previous=record.previous_hash or "",
-            at=str(block["at"]),
+            at=time_field(block["at"], "at"),
             signer=str(block["by"]),
         )
         if problem := find_payload_problem(name, event.payload):

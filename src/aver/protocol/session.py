@@ -290,7 +290,7 @@ class ProtocolSession:
             self._read_on()
             fold = self.fold
             bound = BoundSigner(signer)
-            event = replace(event, before=fold.state, after="", signer=bound.fingerprint)
+            event = replace(event, before=fold.state, after="", signer=bound.fingerprint, at=clock.now())
             try:
                 event = replace(event, after=fold.next_state(event))
                 key, basis = self._find_key(event)

@@ -17,7 +17,7 @@ from aver.protocol.statements import SeenHead
 from support.protocol_traces import TraceInMemory
 
 OUTPUT = b"3 passed"
-CALL = b'{"tool":"pytest"}'
+CALL = b'{"arguments":{},"tool":"pytest"}'
 WHOLE = {Blob(data).digest: data for data in (OUTPUT, CALL, b"1 failed", b"oops")}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from aver.capsule.blobs import blob_references
@@ -21,6 +22,11 @@ from aver.protocol.statements import digest_json
 
 if TYPE_CHECKING:
     from aver.protocol.trace import ProtocolTrace
+
+
+BUDGET_SLACK = 60.0
+"""Seconds beyond the time budget in which a start is still admitted: two homes have two clocks, and sealing takes time.
+The session that makes the call holds itself to the budget exactly."""
 
 
 def judge_proposal_created(trace: ProtocolTrace, event: Event) -> TraceStep:
@@ -163,6 +169,9 @@ def judge_tool_execution_started(trace: ProtocolTrace, event: Event) -> TraceSte
         raise EventRefused("ROLE_POLICY_VIOLATION", "it is no valid approval of this intent", place="review")
     if review is None and needs_review(trace, intent):
         raise EventRefused("ROLE_POLICY_VIOLATION", "the start must name the approval", place="review")
+    if event.payload["input"]["blob"]["digest"] != intent.input_sha256:
+        raise EventRefused("EVIDENCE_INVALID", "it is not the call that the intent has announced", place="input")
+    _check_budget(trace, event)
     limit = trace.bounds.tool_calls
     if limit is not None and len(trace.executions) >= limit:
         raise EventRefused("STATE_VIOLATION", f"the task allows {limit} calls, and they were made")
@@ -170,13 +179,29 @@ def judge_tool_execution_started(trace: ProtocolTrace, event: Event) -> TraceSte
     def apply() -> None:
         intent.start = event.id
         trace.executions[event.id] = ExecutionStanding(
-            event.id, intent.id, event.agent, event.refs["decision"], event.payload["until"], event.payload
+            id=event.id,
+            intent=intent.id,
+            agent=event.agent,
+            decision=event.refs["decision"],
+            until=event.payload["until"],
+            payload=event.payload,
+            is_approved=standing == "approved",
         )
         trace.running[event.id] = None
         for digest, _ in blob_references(event.payload["input"]):
             trace.add_artifact(digest, ARTIFACT_INPUT)
 
     return TraceStep(trace.state, apply)
+
+
+def _check_budget(trace: ProtocolTrace, event: Event) -> None:
+    """Raise if the time that the task allows had passed when the call was started."""
+    budget = trace.bounds.time_budget
+    if budget is None or not event.at:
+        return
+    spent = datetime.fromisoformat(event.at) - datetime.fromisoformat(trace.began)
+    if spent > timedelta(seconds=budget + BUDGET_SLACK):
+        raise EventRefused("STATE_VIOLATION", f"the task allows {budget} seconds, and they had passed", place="at")
 
 
 def _find_running(trace: ProtocolTrace, event: Event, intent: IntentStanding) -> ExecutionStanding:
@@ -211,6 +236,9 @@ def judge_tool_execution_failed(trace: ProtocolTrace, event: Event) -> TraceStep
         # Any executor may give up a call whose runner is gone; only its own executor knows how it ended.
         if execution.agent != event.agent and code != "OUTCOME_UNKNOWN":
             raise EventRefused("ROLE_POLICY_VIOLATION", f"{execution.agent} made the call", place="start")
+        if execution.agent != event.agent and event.at and event.at < execution.until:
+            words = f"{execution.agent} may still be making the call, until {execution.until}"
+            raise EventRefused("STATE_VIOLATION", words, place="start")
     elif code != "REFUSED":
         raise EventRefused("STATE_VIOLATION", f"{code} is the end of a call that has started", place="code")
     elif intent.start is not None or intent.end is not None:
@@ -247,6 +275,9 @@ def _end(
         trace.running.pop(execution.id, None)
     for digest in outputs.values():
         trace.add_artifact(digest, how)
+    # They waited for the end: what a call leaves is as good as the call.
+    for digest in execution.recorded if execution is not None else ():
+        _add_recorded(trace, digest, is_failed=how == ARTIFACT_FAILED)
 
 
 def judge_artifact_recorded(trace: ProtocolTrace, event: Event) -> TraceStep:
@@ -255,9 +286,21 @@ def judge_artifact_recorded(trace: ProtocolTrace, event: Event) -> TraceStep:
         execution = trace.find(trace.executions, event.refs["execution"], "execution")
 
     def apply() -> None:
-        is_failed = execution is not None and execution.code not in ("", "COMPLETED")
         for digest, _ in blob_references(event.payload["blob"]):
-            trace.add_artifact(digest, ARTIFACT_FAILED if is_failed else ARTIFACT_RECORDED)
             trace.recorded[digest] = event.payload["name"]
+            if execution is not None:
+                execution.recorded.append(digest)
+            if execution is None or execution.end is not None:
+                is_failed = execution is not None and execution.code != "COMPLETED"
+                _add_recorded(trace, digest, is_failed=is_failed)
 
     return TraceStep(trace.state, apply)
+
+
+def _add_recorded(trace: ProtocolTrace, digest: str, *, is_failed: bool) -> None:
+    """Note an artifact that was recorded. Recording an input, or what a failed call left, makes it no evidence."""
+    known = trace.artifacts.get(digest, 0)
+    if is_failed:
+        trace.add_artifact(digest, ARTIFACT_FAILED)
+    elif known & (ARTIFACT_COMPLETED | ARTIFACT_RECORDED) or not known & (ARTIFACT_INPUT | ARTIFACT_FAILED):
+        trace.add_artifact(digest, ARTIFACT_RECORDED)
