@@ -107,6 +107,10 @@ class RecordedTrace:
             if fold.count == 1:
                 if judge.signer is None:
                     raise EventRefused("UNKNOWN_SIGNER", "the key that sealed the first event is not known here")
+                entry = self.ledger.keys.ring().entry_of(judge.signer)
+                if entry is not None and not entry.role.may_attest:
+                    words = f"a trace is opened by the ledger's key, and this is the key of {entry.role}"
+                    raise EventRefused("ROLE_POLICY_VIOLATION", words)
                 fold.set_operator_key(judge.signer, event)
         except EventRefused as error:
             raise IntegrityError(error.code, f"{place}: {error.message}", advice="run: aver verify") from error
