@@ -163,8 +163,9 @@ class TraceInMemory:
         return self.say("agent:executor", "tool_execution_started", payload, intent=intent, **refs)
 
     def find_input(self, intent: str) -> Blob:
-        """The call that an intent has announced, as an artifact."""
-        said = self.fold.intents[intent].payload
+        """The call that an intent has announced, as an artifact. Any call stands for that of an unknown intent."""
+        known = self.fold.intents.get(intent)
+        said = {"tool": "pytest", "arguments": {}} if known is None else known.payload
         return Blob(canonical_json({"tool": said["tool"], "arguments": said["arguments"]}), "application/json")
 
     def complete(self, start: Event, output: bytes = b"3 passed", exit_code: int = 0) -> Event:

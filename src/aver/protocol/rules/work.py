@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from aver.capsule.blobs import blob_references
+from aver.capsule.json_document import time_field
 from aver.protocol.bounds import is_risk_from, worst_risk
 from aver.protocol.events import Event
 from aver.protocol.rules.step import EventRefused, TraceStep
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from aver.protocol.trace import ProtocolTrace
 
 
-BUDGET_SLACK = 60.0
-"""Seconds beyond the time budget in which a start is still admitted: two homes have two clocks, and sealing takes time.
-The session that makes the call holds itself to the budget exactly."""
+CLOCK_SLACK = timedelta(seconds=60)
+"""By how much the times of two records may be off: two homes have two clocks, and a clock may be set. The session that
+seals an event compares exactly."""
 
 
 def judge_proposal_created(trace: ProtocolTrace, event: Event) -> TraceStep:
@@ -171,6 +172,7 @@ def judge_tool_execution_started(trace: ProtocolTrace, event: Event) -> TraceSte
         raise EventRefused("ROLE_POLICY_VIOLATION", "the start must name the approval", place="review")
     if event.payload["input"]["blob"]["digest"] != intent.input_sha256:
         raise EventRefused("EVIDENCE_INVALID", "it is not the call that the intent has announced", place="input")
+    time_field(event.payload["until"], "until")
     _check_budget(trace, event)
     limit = trace.bounds.tool_calls
     if limit is not None and len(trace.executions) >= limit:
@@ -200,7 +202,7 @@ def _check_budget(trace: ProtocolTrace, event: Event) -> None:
     if budget is None or not event.at:
         return
     spent = datetime.fromisoformat(event.at) - datetime.fromisoformat(trace.began)
-    if spent > timedelta(seconds=budget + BUDGET_SLACK):
+    if spent > timedelta(seconds=budget) + CLOCK_SLACK:
         raise EventRefused("STATE_VIOLATION", f"the task allows {budget} seconds, and they had passed", place="at")
 
 
@@ -236,7 +238,8 @@ def judge_tool_execution_failed(trace: ProtocolTrace, event: Event) -> TraceStep
         # Any executor may give up a call whose runner is gone; only its own executor knows how it ended.
         if execution.agent != event.agent and code != "OUTCOME_UNKNOWN":
             raise EventRefused("ROLE_POLICY_VIOLATION", f"{execution.agent} made the call", place="start")
-        if execution.agent != event.agent and event.at and event.at < execution.until:
+        until = datetime.fromisoformat(execution.until) - CLOCK_SLACK
+        if execution.agent != event.agent and event.at and datetime.fromisoformat(event.at) < until:
             words = f"{execution.agent} may still be making the call, until {execution.until}"
             raise EventRefused("STATE_VIOLATION", words, place="start")
     elif code != "REFUSED":
