@@ -35,6 +35,7 @@ from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
+from aver.keys.public_key import FINGERPRINT_PATTERN
 from aver.keys.statement import Statement
 from aver.lazy_pattern import lazy_pattern
 
@@ -310,7 +311,7 @@ def read_event(record: Sealed) -> Event:
             hash=record.hash,
             previous=record.previous_hash or "",
             at=time_field(block["at"], "at"),
-            signer=str(block["by"]),
+            signer=text_field(block["by"], "by", FINGERPRINT_PATTERN),
         )
         if problem := find_payload_problem(name, event.payload):
             raise BadInput(f"the payload of {name}: {problem}")

@@ -13,11 +13,15 @@ from aver import Ledger, clock
 from aver.capsule.aver_block import of_kind
 from aver.capsule.blobs import Blob
 from aver.capsule.model import Authority, Capsule
+from aver.capsule.sealed import seal
+from aver.errors import BadInput
 from aver.gate.approvals import approve, enrol_approver, recent_requests
 from aver.keys import SeedSigner
 from aver.keys.statement import sign_statement
+from aver.ledger.bundle import export_bundle
+from aver.ledger.bundle.import_ import import_bundle
 from aver.protocol.bounds import Bounds
-from aver.protocol.events import OPERATOR, Event, build_event_draft
+from aver.protocol.events import OPERATOR, Event, build_event_draft, read_event
 from aver.protocol.rules.claims import dispute_action
 from aver.protocol.rules.step import EventRefused
 from support.approvals import SHOWN, somebody
@@ -28,8 +32,8 @@ from support.tamper import first_bad
 
 CHAIN = "protocol.t1"
 ANN = somebody("ann")
+REJECTION = {"v": 1, "verdict": "rejected", "rationale": "no", "risk": None, "conditions": []}
 CLAIM = {"text": "it works", "confidence": 1, "about": "success"}
-TWO_CRITICS = {**AGENTS, "agent:second": "critic"}
 
 
 @pytest.fixture
@@ -61,21 +65,6 @@ def test_a_start_has_the_input_that_its_intent_announced(trace: StoredTrace) -> 
     refs = {"intent": intent.id, "decision": trace.decide(intent.id)}
     start = trace.force("agent:executor", "tool_execution_started", payload, **refs)
     assert first_bad(trace.verify()) == ("EVIDENCE_INVALID", CHAIN, start.sequence)
-
-
-def test_one_of_two_critics_does_not_approve_what_the_gate_found_worse(ledger: Ledger, workspace: Path) -> None:
-    """The executor plays the risk down. The gate's decision shows it, so every critic must have approved."""
-    trace = StoredTrace(ledger, workspace, agents=TWO_CRITICS)
-    trace.begin()
-    proposal = trace.propose()
-    trace.review(proposal.id)
-    trace.review(proposal.id, by="agent:second")
-    intent = trace.intend(proposal.id, risk="low")
-    review = trace.review_intent(intent.id)
-    found = trace.decide(intent.id, type="shell_exec", tool="Bash", arguments={"command": "rm tests.txt"})
-    start = trace.start(intent.id, decision=found, review=review.id)
-    verdict = trace.verify()
-    assert first_bad(verdict) == ("ROLE_POLICY_VIOLATION", CHAIN, start.sequence)
 
 
 def test_the_executor_cannot_decide_for_the_gate(trace: StoredTrace) -> None:
@@ -268,8 +257,6 @@ def test_a_persons_answer_to_something_else_is_no_ruling(tmp_path: Path, ledger:
 
 
 def test_an_honest_ruling_is_verified_in_ledger_and_bundle(tmp_path: Path, ledger: Ledger) -> None:
-    from aver.ledger.bundle import export_bundle
-
     enrol_approver(ledger, ANN)
     ledger.keys.trust(ANN.public)
     with open_session(tmp_path, ledger=ledger) as session:
@@ -295,6 +282,18 @@ def test_an_honest_ruling_is_verified_in_ledger_and_bundle(tmp_path: Path, ledge
 # --- who operates
 
 
+@pytest.mark.parametrize("by", ["", "0", None])
+def test_an_event_that_names_no_signer_is_nobodys(trace: StoredTrace, by: str | None) -> None:
+    """Whoever can write to the store needs no key for such a record. No rule may take it for the agent's."""
+    trace.reach_executing()
+    event = trace.draft("agent:critic", "proposal_reviewed", REJECTION, {"proposal": clock.new_id()})
+    content = build_event_draft(replace(event, before="executing", after="executing")).to_dict()
+    content["context"]["environment"]["aver"] |= {"v": 1, "at": clock.now(), "by": by}
+    sealed = seal({**content, "sequence": 3, "previous_hash": "0" * 64}, SeedSigner(b"m" * 32))
+    with pytest.raises(BadInput, match="by"):
+        read_event(sealed)
+
+
 def test_an_agents_key_is_no_operator(ledger: Ledger, workspace: Path) -> None:
     """The holder of one agent's key opens a trace of its own, with keys that it has made for all roles."""
     ledger.keys.signer("agent:mallory").public  # noqa: B018 - makes the key, as an honest home would
@@ -304,6 +303,38 @@ def test_an_agents_key_is_no_operator(ledger: Ledger, workspace: Path) -> None:
     trace.seal(trace.initial, after="planning", by=mallory)
     verdict = trace.verify()
     assert first_bad(verdict) == ("ROLE_POLICY_VIOLATION", CHAIN, 0), (verdict.status, verdict.findings)
+
+
+# --- bundles
+
+
+def test_a_bundle_without_the_gates_decisions_still_judges_claims(trace: StoredTrace, tmp_path: Path) -> None:
+    """An auditor lies about a claim that does not hold, and the decisions are left out of the bundle."""
+    proposal = trace.reach_claiming()
+    evidence = [{"artifact": Blob(b"3 passed").digest, "check": {"text": {"contains": "9 passed"}}}]
+    claim = trace.say("agent:executor", "claim_issued", {**CLAIM, "evidence": evidence}, proposal=proposal)
+    trace.conclude()
+    trace.audit("pass", lie=lambda content: content.update(status="pass", findings=[]))
+    export_bundle(trace.ledger, tmp_path / "bundle", chains=[CHAIN])
+    verdict = aver.verify(tmp_path / "bundle", keys=list(trace.ledger.keys.ring().entries))
+    assert first_bad(verdict) == ("CLAIM_UNPROVEN", CHAIN, claim.sequence)
+    assert verdict.check("executions").status == "not_checked"
+
+
+def test_what_was_forged_is_found_in_an_import_too(trace: StoredTrace, tmp_path: Path) -> None:
+    challenge = trace.challenge(trace.claim(trace.reach_claiming()).id)
+    ruling = rule(trace, challenge, SeedSigner(b"m" * 32))
+    enrol_approver(trace.ledger, ANN)
+    chains = [name for name in trace.ledger.chains() if name not in ("meta", "keys")]
+    export_bundle(trace.ledger, tmp_path / "bundle", chains=chains)
+    with aver.open_ledger(tmp_path / "other.db", home=tmp_path / "other") as other:
+        for entry in trace.ledger.keys.ring().entries:
+            other.keys.trust(entry.key)
+        import_bundle(other, tmp_path / "bundle")
+        verdict = aver.verify(ledger=other)
+        # Without a person's known key, nobody can tell here; the claim must not pass as settled.
+        found = {(each.check, each.place.sequence) for each in verdict.findings if each.status == "failed"}
+        assert ("claims", ruling.sequence) in found or verdict.check("claims").status == "not_checked"
 
 
 # --- honest traces

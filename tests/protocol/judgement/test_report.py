@@ -14,7 +14,7 @@ from aver.protocol.events import OPERATOR
 from aver.protocol.judgement.report import PROFILE_RULES, REPORT_CHECKS, GateWord, Report, build_report
 from aver.protocol.judgement.trace_judge import TraceJudge
 from aver.protocol.statements import SeenHead
-from support.protocol_traces import TraceInMemory
+from support.protocol_traces import AGENTS, TraceInMemory
 
 OUTPUT = b"3 passed"
 CALL = b'{"arguments":{},"tool":"pytest"}'
@@ -263,3 +263,20 @@ def test_the_table_of_profiles() -> None:
         "not_independent": ("warning", "note", "note"),
         "unknown_key": ("failed", "warning", "warning"),
     }
+
+
+@pytest.mark.parametrize("approvals", [1, 2])
+def test_every_critic_must_have_approved_what_the_gate_found_worse(approvals: int) -> None:
+    """The executor plays the risk down, and names the approval of one critic."""
+    trace = TraceInMemory(agents={**AGENTS, "agent:second": "critic"})
+    trace.begin()
+    proposal = trace.propose()
+    critics = ("agent:critic", "agent:second")
+    for critic in critics:
+        trace.review(proposal.id, by=critic)
+    intent = trace.intend(proposal.id, risk="low")
+    reviews = [trace.review_intent(intent.id, by=critic) for critic in critics[:approvals]]
+    start = trace.start(intent.id, review=reviews[0].id)
+    word = GateWord(start.refs["decision"], intent.id, True, "high", trace.signers[OPERATOR].fingerprint)
+    found = codes(report_on(trace, decision=lambda _: word), "failed")
+    assert (("intents", "ROLE_POLICY_VIOLATION", start.sequence) in found) == (approvals == 1)
