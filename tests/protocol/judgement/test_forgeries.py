@@ -14,9 +14,10 @@ from aver.capsule.aver_block import of_kind
 from aver.capsule.blobs import Blob
 from aver.capsule.model import Authority, Capsule
 from aver.capsule.sealed import seal
-from aver.errors import BadInput
+from aver.errors import BadInput, IntegrityError
 from aver.gate.approvals import approve, enrol_approver, recent_requests
 from aver.keys import SeedSigner
+from aver.keys.ring import sign_rotation
 from aver.keys.statement import sign_statement
 from aver.ledger.bundle import export_bundle
 from aver.ledger.bundle.import_ import import_bundle
@@ -303,6 +304,34 @@ def test_an_agents_key_is_no_operator(ledger: Ledger, workspace: Path) -> None:
     trace.seal(trace.initial, after="planning", by=mallory)
     verdict = trace.verify()
     assert first_bad(verdict) == ("ROLE_POLICY_VIOLATION", CHAIN, 0), (verdict.status, verdict.findings)
+
+
+def test_a_stolen_operators_key_names_no_successor(trace: StoredTrace) -> None:
+    """The operator has rotated its key. The thief of the old one signs a rotation to a key of its own."""
+    trace.reach_executing()
+    operator = trace.fold.participants[OPERATOR]
+    evil = SeedSigner(b"e" * 32)
+    join = trace.join(OPERATOR, OPERATOR, signer=evil)
+    key = evil.public
+    item = {"agent": OPERATOR, "role": OPERATOR, "public_key": key.ed25519, "public_key_pq": "", "held": "here"}
+    old = trace.ledger.keys.ring().entry(operator.key.fingerprint)
+    assert old is not None
+    new = replace(old, epoch=old.epoch + 1, key=key, created_at=clock.now())
+    stolen: Any = trace.ledger.signer()
+    rotation = sign_rotation(old, new, stolen, evil)
+    joined = trace.force(
+        OPERATOR,
+        "participant_joined",
+        {"participant": item},
+        by=evil,
+        statements=(join, rotation),
+        succeeds=operator.joined,
+    )
+    verdict = trace.verify()
+    assert first_bad(verdict) == ("ROLE_POLICY_VIOLATION", CHAIN, joined.sequence)
+    with pytest.raises(IntegrityError) as caught:
+        open_session(trace.workspace, ledger=trace.ledger, trace="t1")
+    assert caught.value.code == "ROLE_POLICY_VIOLATION"
 
 
 # --- bundles

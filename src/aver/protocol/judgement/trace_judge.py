@@ -31,6 +31,7 @@ from aver.keys.ring import Ring
 from aver.log import debug
 from aver.protocol.events import Event, read_event
 from aver.protocol.judgement.report import GateWord, ProducedArtifact, ReportFinding, TraceFacts
+from aver.protocol.rules.participants import check_own_succession
 from aver.protocol.standings import ARTIFACT_COMPLETED, ARTIFACT_FAILED, ARTIFACT_RECORDED
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
@@ -130,6 +131,7 @@ class TraceJudge:
     def admit(self, event: Event) -> bool:
         """Go on by an event that was read. Returns whether the rules of the protocol admit it."""
         try:
+            check_own_succession(self.trace, event, self._ring)
             self.trace.admit(event)
             if event.sequence == 0:
                 operator = self._find_operator(event.signer)

@@ -23,6 +23,7 @@ from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
 from aver.ledger import Head, Ledger
 from aver.protocol.events import OPERATOR, Event, read_event, trace_chain
+from aver.protocol.rules.participants import check_own_succession
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
@@ -103,6 +104,7 @@ class RecordedTrace:
                 raise IntegrityError(found.code, f"{found.place}: {found.words}", evidence=found, advice=advice)
         try:
             event = read_event(record)
+            check_own_succession(fold, event, self.ledger.keys.ring())
             fold.admit(event)
             if fold.count == 1:
                 if judge.signer is None:
