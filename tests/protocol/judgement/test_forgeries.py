@@ -278,6 +278,11 @@ def test_an_honest_ruling_is_verified_in_ledger_and_bundle(tmp_path: Path, ledge
         without = aver.verify(tmp_path / "bundle", keys=keys)
         assert without.status == "qualified"
         assert without.check("claims").status == "not_checked"
+        chains = [session.chain, f"gate.{session.trace}", "approvals.default", "approvers.default"]
+        export_bundle(ledger, tmp_path / "whole", chains=chains)
+        proven = aver.verify(tmp_path / "whole", keys=[*keys, ANN.public])
+        assert proven.check("claims").status == "passed", proven.findings
+        assert not [f for f in proven.findings if f.status == "failed"], proven.findings
 
 
 # --- who operates

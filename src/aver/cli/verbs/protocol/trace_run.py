@@ -175,6 +175,8 @@ def read_report(session: ProtocolSession) -> tuple[dict[str, Any], str | None]:
 
 
 def _print_summary(session: ProtocolSession, screen: Screen) -> None:
+    from aver.protocol.judgement.report_text import describe_finding
+
     report, _ = read_report(session)
     screen.print_line()
     style = {"completed": "good", "failed": "bad", "aborted": "warn"}.get(session.state, "warn")
@@ -186,8 +188,14 @@ def _print_summary(session: ProtocolSession, screen: Screen) -> None:
         mark = screen.status_mark("pending" if evidence is None else _judge_mark(claim.standing, evidence))
         screen.print_line("  ", mark, f" {to_one_line(claim.text)}", StyledText(f"  ({claim.standing})", "dim"))
     errors = StderrScreen()
+    for found in report.get("findings", []):
+        if found["status"] != "note":
+            errors.print_note(f"{found['status']}: record {found['sequence']}: {describe_finding(found, report)}")
     if session.state in ("completed", "failed", "aborted"):
         errors.print_note(f"aver show {session.trace} tells the whole trace; aver verify {session.trace} checks it")
+        return
+    if session.fold.running:
+        errors.print_note(f"another process is making a call; when it has ended: aver protocol resume {session.trace}")
         return
     waiting = _name_waiting(session)
     words = f"the trace waits for {waiting}" if waiting else "nobody has anything to say"
