@@ -14,6 +14,7 @@ import pytest
 
 from aver import clock
 from aver.capsule.blobs import INLINE_MAX, Blob
+from aver.capsule.canonical import canonical_json
 from aver.errors import BadInput, Refused
 from aver.gate.approvals import approve, enrol_approver, recent_requests
 from aver.gate.decision_record import RecordedDecision
@@ -161,8 +162,10 @@ def test_one_decision_allows_one_start(tmp_path: Path) -> None:
             {"intent": other.id, "decision": proposal.id},
             {"intent": other.id, "decision": clock.new_id()},
         ):
+            blob = Blob(canonical_json({"tool": "count", "arguments": {"n": 2}}), "application/json")
+            payload = {**start.payload, "input": blob.reference}
             with pytest.raises(EventRefused) as caught:
-                session.say("agent:executor", "tool_execution_started", start.payload, refs=refs)
+                session.say("agent:executor", "tool_execution_started", payload, refs=refs, artifacts=[blob])
             assert caught.value.place == "decision"
         assert session.events[-1].id == other.id
 
@@ -182,14 +185,15 @@ def test_a_decision_that_does_not_allow_is_no_ground_for_a_start(tmp_path: Path)
             retry_of=intent.id,
         )
         review = session.critic.review(retry.id, "approved", rationale="fine")
+        blob = Blob(canonical_json({"tool": "shell", "arguments": retry.payload["arguments"]}))
         payload = {
-            "input": Blob(b"{}").reference,
+            "input": blob.reference,
             "workspace": {"revision": None, "change": None},
             "until": clock.now(),
         }
         refs = {"intent": retry.id, "decision": decision.id, "review": review.id}
         with pytest.raises(EventRefused) as caught:
-            session.say("agent:executor", "tool_execution_started", payload, refs=refs, artifacts=[Blob(b"{}")])
+            session.say("agent:executor", "tool_execution_started", payload, refs=refs, artifacts=[blob])
         assert caught.value.place == "decision"
 
 

@@ -165,3 +165,13 @@ def test_any_bytes_are_counted_or_refused(data: bytes) -> None:
         except NotCounted as error:
             reason = error.reason
         assert reason in ("", *REASONS)
+
+
+@pytest.mark.parametrize("name", ["testcase", "failure", "error", "skipped", "testsuite"])
+def test_elements_with_a_prefix_that_some_readers_count_are_refused(name: str) -> None:
+    inner = f"<a:{name}/>" if name in ("testcase", "testsuite") else f"<testcase><a:{name}/></testcase>"
+    with pytest.raises(NotCounted) as caught:
+        count_junit(f'<testsuite xmlns:a="u"><testcase/>{inner}</testsuite>'.encode())
+    assert caught.value.reason == "not_tests"
+    plain = b'<testsuite xmlns:a="u"><testcase><a:note/></testcase></testsuite>'
+    assert count_junit(plain).passed == 1

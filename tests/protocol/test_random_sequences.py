@@ -107,7 +107,7 @@ class Author:
         return self.trace.say(self.draw("agent:executor", "agent:critic"), "artifact_recorded", payload)
 
     def claim(self) -> Event:
-        artifact = self.draw(*OUTPUTS, b"log", b"never", b'{"tool":"pytest"}')
+        artifact = self.draw(*OUTPUTS, b"log", b"never", b'{"arguments":{},"tool":"pytest"}')
         return self.trace.claim(self.pick("proposal_created"), artifact, self.draw("success", "failure"))
 
     def abort(self) -> Event:

@@ -13,6 +13,7 @@ import pytest
 
 from aver import clock
 from aver.capsule.blobs import Blob
+from aver.capsule.canonical import canonical_json
 from aver.errors import OutcomeUnknown, Unavailable
 from aver.gate.ask import ask
 from aver.ledger import Ledger, open_ledger
@@ -225,6 +226,7 @@ def test_a_call_of_another_home_is_given_up_only_after_its_time(
         assert list(session.fold.running)
     later = clock.now().replace("20", "21", 1)
     monkeypatch.setattr("aver.protocol.records.recovery.clock.now", lambda: later)
+    monkeypatch.setattr("aver.ledger.append.now", lambda: later)
     with open_session(tmp_path, ledger=ledger, trace=trace) as session:
         last = session.events[-1]
         assert (last.agent, last.payload["code"], last.refs["intent"]) == ("agent:executor", "OUTCOME_UNKNOWN", intent)
@@ -246,7 +248,7 @@ def start_from_elsewhere(session: ProtocolSession, zoes: ProtocolSession, propos
     action = build_action(session, "agent:zoe", session.tools.describe("count", {}), intent.id)
     decision = ask(session.ledger, action)
     assert decision.allows
-    blob = Blob(b"{}", "application/json")
+    blob = Blob(canonical_json(call), "application/json")
     until = "2030-01-05T09:00:00+00:00"
     start = {"input": blob.reference, "workspace": {"revision": None, "change": None}, "until": until}
     refs = {"intent": intent.id, "decision": decision.record.id}

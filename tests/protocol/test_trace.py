@@ -622,7 +622,7 @@ def test_a_claim_needs_evidence_of_its_own_trace() -> None:
     start = next(iter(trace.fold.executions))
     other.reach_claiming()
     foreign, unknown = Blob(b"elsewhere").digest, "0" * 64
-    tool_input = Blob(b'{"tool":"pytest"}').digest
+    tool_input = Blob(b'{"arguments":{},"tool":"pytest"}').digest
     for digest in (foreign, unknown, tool_input):
         error = refusal_of(lambda found=digest: claim_on(trace, proposal, [{"artifact": found}]))
         assert (error.code, error.place) == ("CLAIM_UNPROVEN", "evidence[0].artifact")

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+import aver
 from aver import clock
 from aver.errors import AverError, IntegrityError, NotFound
 from aver.ledger import Ledger, open_ledger
+from aver.protocol.events import trace_chain
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.session import ProtocolSession
-from aver.protocol.statements import Join, sign_join
-from support.protocol_sessions import TASK, open_session
+from aver.protocol.statements import Join, TracePlace, digest_json, sign_join
+from support.protocol_sessions import TASK, claim_count, open_session, reach_executing
 
 pytestmark = pytest.mark.both_stores
 
@@ -97,3 +99,26 @@ def test_a_rotated_key_elsewhere_joins_anew_by_a_statement_and_the_operator(
         session.accept(join)
         with open_session(tmp_path, ledger=other_home, trace=session.trace) as carols:
             assert carols.critic.review(proposal.id, "approved", rationale="fine").agent == "agent:carol"
+
+
+def test_an_executor_elsewhere_has_a_gate_of_its_own(ledger: Ledger, other_home: Ledger, tmp_path: Path) -> None:
+    """Its decisions are sealed by the key that has joined. By any other key, an honest trace would fail its audit."""
+    carol = other_home.keys.signer("agent:carol", create=False)
+    place = TracePlace(ledger.id, ledger.tenant, trace_chain("t1"))
+    join = Join(place, digest_json(TASK), "default", "executor", "agent:carol", carol.public, clock.now())
+    given = {"agent:planner": "planner", "agent:critic": "critic", "agent:auditor": "auditor"}
+    ledger.keys.trust(carol.public)
+    parts = {**given, "agent:carol": sign_join(carol, join)}
+    with open_session(tmp_path, ledger=ledger, task=TASK, trace="t1", participants=parts) as session:
+        other_home.keys.trust(session.fold.participants["operator"].key)
+        proposal = reach_executing(session)
+        with open_session(tmp_path, ledger=other_home, trace="t1") as carols:
+            intent = carols.executor.intend(proposal.id, "count", {}, justification="to count")
+            assert carols.executor.run(intent.id).name == "tool_execution_completed"
+            claim_count(carols)
+            carols.executor.conclude("done")
+        session.audit_engine = None
+        session.catch_up()
+        assert session.auditor.audit().status == "pass"
+        verdict = aver.verify(session.chain, ledger=ledger)
+        assert not [found for found in verdict.findings if found.status == "failed"], verdict.findings

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from aver import clock
 from aver.capsule.blobs import Blob
+from aver.capsule.canonical import canonical_json
 from aver.capsule.sealed import Sealed, seal
 from aver.keys import SeedSigner
 from aver.keys.statement import Statement
@@ -37,7 +38,9 @@ class TraceInMemory:
         agents: Mapping[str, str] = AGENTS,
         profile: str = "default",
         bounds: Bounds | None = None,
+        elsewhere: Collection[str] = (),
     ) -> None:
+        self.elsewhere = elsewhere
         self.place = TracePlace(ledger, "default", trace_chain(trace))
         self.agents = dict(agents)
         self.signers = {agent: signer_of(f"{trace}:{agent}") for agent in (OPERATOR, *agents)}
@@ -62,7 +65,7 @@ class TraceInMemory:
             "role": role or self.agents[agent],
             "public_key": key.ed25519,
             "public_key_pq": key.ml_dsa_65,
-            "held": "here",
+            "held": "elsewhere" if agent in self.elsewhere else "here",
         }
 
     def join(self, agent: str, role: str, *, profile: str = "default", signer: SeedSigner | None = None) -> Statement:
@@ -154,12 +157,18 @@ class TraceInMemory:
 
     def start(self, intent: str, **refs: str) -> Event:
         payload = {
-            "input": Blob(b'{"tool":"pytest"}', "application/json").reference,
+            "input": self.find_input(intent).reference,
             "workspace": {"revision": None, "change": None},
             "until": "2026-01-05T09:10:00+00:00",
         }
         refs = {"decision": clock.new_id(), **refs}
         return self.say("agent:executor", "tool_execution_started", payload, intent=intent, **refs)
+
+    def find_input(self, intent: str) -> Blob:
+        """The call that an intent has announced, as an artifact. Any call stands for that of an unknown intent."""
+        known = self.fold.intents.get(intent)
+        said = {"tool": "pytest", "arguments": {}} if known is None else known.payload
+        return Blob(canonical_json({"tool": said["tool"], "arguments": said["arguments"]}), "application/json")
 
     def complete(self, start: Event, output: bytes = b"3 passed", exit_code: int = 0) -> Event:
         payload = {"exit_code": exit_code, "output": {"stdout": Blob(output, "text/plain").reference}, "cut": []}

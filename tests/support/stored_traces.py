@@ -22,6 +22,9 @@ from aver.protocol.records.draft import BoundSigner
 from aver.protocol.statements import SeenHead, SignedReport, sign_report
 from support.protocol_traces import TraceInMemory
 
+INPUT = b'{"arguments":{},"tool":"pytest"}'
+"""The call of an intent whose test names no arguments."""
+
 Lie = Callable[[dict[str, Any]], Any]
 
 
@@ -55,7 +58,7 @@ class StoredTrace(TraceInMemory):
         self.workspace = workspace
         self.chain = self.place.chain
         self.data: dict[str, Blob] = {}
-        self.keep(b'{"tool":"pytest"}', "application/json")
+        self.keep(INPUT, "application/json")
         self.keep(b"3 passed", "text/plain")
 
     def keep(self, data: bytes, media: str = "application/octet-stream") -> str:
@@ -114,6 +117,8 @@ class StoredTrace(TraceInMemory):
         return ask(self.ledger, action).record.id
 
     def start(self, intent: str, **refs: str) -> Event:
+        given = self.find_input(intent)
+        self.keep(given.data, given.media)
         return super().start(intent, **{"decision": refs.pop("decision", None) or self.decide(intent), **refs})
 
     def audit(self, status: str | None = None, *, lie: Lie | None = None) -> Event:

@@ -33,9 +33,11 @@ from aver.capsule.model import Authority
 from aver.errors import AverError, BadInput, Refused
 from aver.gate.action import Action
 from aver.gate.decision_record import RecordedDecision, authorize_call
+from aver.ledger import Ledger
 from aver.log import debug
 from aver.protocol.bounds import REPEATABLE_EFFECTS, derive_risk
 from aver.protocol.events import Event
+from aver.protocol.records.membership import find_operator_signer
 from aver.protocol.records.trace_files import hold_run_lock
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.rules.work import find_approval, needs_review
@@ -230,7 +232,13 @@ def _ask_gate(
 
     wait = max(wait, session.wait, session.fold.bounds.wait)
     action = build_action(session, agent, call, intent.id)
-    answer = ask(session.ledger, action, annotations=call.annotations, declared=call.declared, wait=wait)
+    # The operator's gate decides in its home. An executor elsewhere has a gate of its own, which seals by the key that
+    # the trace binds: a decision by another key would allow nothing here.
+    ledger = session.ledger
+    if find_operator_signer(session) is None:
+        signer = session.find_signer(agent)
+        ledger = Ledger(ledger.store, ledger.keys, tenant=ledger.tenant, signer=signer, config=ledger.config)
+    answer = ask(ledger, action, annotations=call.annotations, declared=call.declared, wait=wait)
     if not answer.allows and answer.request is not None and answer.outcome is None and not answer.trouble:
         words = f"a person must approve the call of {intent.tool} first"
         advice = f"aver approvals show {answer.request.id[:8]}; then run the intent again"

@@ -109,6 +109,7 @@ _MANY_ATTRIBUTES = re.compile(
 
 _SUITES = ("testsuites", "testsuite")
 _RESULTS = {"error": "errors", "failure": "failed", "skipped": "skipped"}
+_COUNTED = frozenset({*_SUITES, "testcase", *_RESULTS})
 _WORST_FIRST = ("errors", "failed", "skipped")
 
 
@@ -133,6 +134,9 @@ class _CaseReader:
         self._elements += 1
         if self._elements > ELEMENTS_MAX or len(self._open) >= XML_DEPTH_MAX:
             raise NotCounted("too_large")
+        # With a namespace prefix, some readers count the element, and others do not.
+        if ":" in name and name.rpartition(":")[2] in _COUNTED:
+            raise NotCounted("not_tests")
         parent = self._open[-1] if self._open else ""
         if not parent and name not in _SUITES:
             raise NotCounted("not_tests")

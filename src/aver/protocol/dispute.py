@@ -116,28 +116,3 @@ def _seal_ruling(session: ProtocolSession, challenge: str, outcome: str, record:
             type=authority["type"], approver=authority["approver"], escalation_reason=authority["escalation_reason"]
         ),
     )
-
-
-def find_ruling_problem(ruling: Event, record: Sealed | None) -> str:
-    """Return why the record that a ruling names does not support it; empty if it does. For verifiers.
-
-    The record is the use of an approval, or a person's denial. Whether people signed it who may is judged by the check
-    `approvals`, on the record's own chain.
-    """
-    from aver.gate.approvals.vote import USE_KIND, VOTE_KIND
-
-    if record is None:
-        return "no record of an approval or a denial has the id that it names"
-    content = record.content
-    is_denial = ruling.payload["outcome"] == "upheld"
-    result, chain = content["outcome"]["result"], content["authority"]["chain"]
-    if record.kind != (VOTE_KIND if is_denial else USE_KIND):
-        return f"the record that it names is of the kind {record.kind}"
-    if is_denial and result.get("decision") != "deny":
-        return "the record that it names is no denial"
-    if not is_denial and result.get("call_id") != ruling.refs["challenge"]:
-        return "the approval was used for something else"
-    votes = [statement.to_dict() for statement in ruling.statements]
-    if votes != (chain[-1:] if is_denial else list(chain)):
-        return "its votes are not those of the record that it names"
-    return ""

@@ -29,12 +29,13 @@ from typing import Any, Literal, NamedTuple, get_args
 from aver import clock
 from aver.capsule.aver_block import chain_name, of_kind, read_block
 from aver.capsule.blobs import INLINE_MAX
-from aver.capsule.json_document import check_object, check_version, parse_document, text_field
+from aver.capsule.json_document import check_object, check_version, parse_document, text_field, time_field
 from aver.capsule.json_schema import build_validator, find_schema_error
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
+from aver.keys.public_key import FINGERPRINT_PATTERN
 from aver.keys.statement import Statement
 from aver.lazy_pattern import lazy_pattern
 
@@ -308,8 +309,8 @@ def read_event(record: Sealed) -> Event:
             sequence=record.sequence,
             hash=record.hash,
             previous=record.previous_hash or "",
-            at=str(block["at"]),
-            signer=str(block["by"]),
+            at=time_field(block["at"], "at"),
+            signer=text_field(block["by"], "by", FINGERPRINT_PATTERN),
         )
         problem = find_schema_error(_load_validator(name), event.payload)
         # A record that is not longer than the longest text has no longer text in it.

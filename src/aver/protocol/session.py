@@ -280,7 +280,7 @@ class ProtocolSession:
                     statements=statements,
                     id=event_id or clock.new_id(),
                 ),
-                self._signer_of(agent),
+                self.find_signer(agent),
                 artifacts,
                 authority,
             )
@@ -297,7 +297,7 @@ class ProtocolSession:
             self._read_on()
             fold = self.fold
             bound = BoundSigner(signer)
-            event = replace(event, before=fold.state, after="", signer=bound.fingerprint)
+            event = replace(event, before=fold.state, after="", signer=bound.fingerprint, at=clock.now())
             try:
                 event = replace(event, after=fold.next_state(event))
                 key, basis = self._find_key(event)
@@ -341,7 +341,7 @@ class ProtocolSession:
             words += "this was said before"
         return EventRefused("REPLAY", words)
 
-    def _signer_of(self, agent: str) -> Signer | HoldableSigner:
+    def find_signer(self, agent: str) -> Signer | HoldableSigner:
         """Return the signer of an agent of this home, or of the operator. Raises `NotFound`."""
         if agent == OPERATOR:
             return self.ledger.signer()
@@ -363,6 +363,10 @@ class ProtocolSession:
         if task is None:
             raise NotFound(f"there is no trace {self.trace} in this ledger", advice="aver protocol list shows them")
         bound = BoundSigner(self.ledger.signer())
+        entry = self.ledger.keys.ring().entry_of(bound.public)
+        if entry is not None and not entry.role.may_attest:
+            words = f"a trace is opened by the ledger's key, and this ledger seals by that of {entry.identity}"
+            raise BadInput(words, advice="open the ledger without a signer, or invite the operator's home")
         event = replace(build_first_event(self, task, profile, participants), signer=bound.fingerprint)
         event = replace(event, after=self.fold.next_state(event))
         draft, key = build_event_draft(event), f"protocol:{self.trace}"
@@ -417,7 +421,7 @@ class ProtocolSession:
                 statements=more,
             )
             self.fold.next_state(said)  # Refused here already, if it may not come.
-            signer: Any = self._signer_of(agent)
+            signer: Any = self.find_signer(agent)
             statement = sign_contribution(signer, self.place, said, head)
         return ContributionFile(statement, said.payload, tuple(artifacts), more)
 
@@ -483,7 +487,7 @@ class ProtocolSession:
 
     def find_statement_signer(self, agent: str) -> StatementSigner:
         """Return the signer of an agent of this home, for statements."""
-        signer: Any = self._signer_of(agent)
+        signer: Any = self.find_signer(agent)
         return cast("StatementSigner", signer)
 
     def close_chain(self) -> None:

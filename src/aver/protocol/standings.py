@@ -112,11 +112,15 @@ class ExecutionStanding:
     decision: str
     until: str
     payload: Mapping[str, Any]
+    is_approved: bool
+    """Whether every critic had approved this very intent when the call began."""
     end: str | None = None
     code: str = ""
     exit_code: int | None = None
     outputs: dict[str, str] = field(default_factory=dict)
     """The digests of its outputs, by name."""
+    recorded: list[str] = field(default_factory=list)
+    """The digests of artifacts that were recorded for it, in order."""
 
 
 @dataclass(slots=True)

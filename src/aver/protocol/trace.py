@@ -241,7 +241,7 @@ class ProtocolTrace:
         if event.trace != self.trace:
             raise EventRefused("REPLAY", f"the event is of the trace {event.trace[:80]}", place="trace")
         if event.id in self._names:
-            raise EventRefused("REPLAY", f"the trace has an event with the id {event.id}", place="id")
+            raise EventRefused("REPLAY", f"this was said before: the trace has the event {event.id}", place="id")
         if event.name not in ADMITS[self.state]:
             raise EventRefused("STATE_VIOLATION", f"{event.name} does not come in the state {self.state}")
         if event.role not in FORMS[event.name].roles:

@@ -23,7 +23,7 @@ from aver.protocol.statements import digest_json
 from aver.verdict.examiner import TRACE_CHECKS
 from support.forged_records import cut
 from support.protocol_sessions import claim_count, open_session, reach_claiming
-from support.stored_traces import StoredTrace
+from support.stored_traces import INPUT, StoredTrace
 from support.tamper import Attacker, changed, codes_at, first_bad, forget, unguarded
 
 CHAIN = "protocol.t1"
@@ -172,7 +172,7 @@ CLAIM = {"text": "it works", "confidence": 1, "about": "success"}
     [
         [],
         [{"artifact": "0" * 64}],
-        [{"artifact": Blob(b'{"tool":"pytest"}').digest}],  # The input of the call.
+        [{"artifact": Blob(INPUT).digest}],  # The input of the call.
         [{"execution": "the start"}],
         [{"execution": "the start", "check": {"exit_code": ["==", 0]}}],
     ],
@@ -338,7 +338,7 @@ def test_one_key_cannot_join_in_two_roles(ledger: Ledger, workspace: Path) -> No
 
 def start_payload(trace: StoredTrace) -> dict[str, Any]:
     return {
-        "input": trace.data[trace.keep(b'{"tool":"pytest"}', "application/json")].reference,
+        "input": trace.data[trace.keep(INPUT, "application/json")].reference,
         "workspace": {"revision": None, "change": None},
         "until": "2026-01-05T09:10:00+00:00",
     }

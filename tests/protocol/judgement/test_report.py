@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ from aver.protocol.judgement.trace_judge import TraceJudge
 from aver.protocol.predicates import CHECK_NAMES, REASONS
 from aver.protocol.statements import SeenHead
 from aver.verdict.examiner import TRACE_CHECKS
-from support.protocol_traces import TraceInMemory
+from support.protocol_traces import AGENTS, TraceInMemory
 
 OUTPUT = b"3 passed"
-CALL = b'{"tool":"pytest"}'
+CALL = b'{"arguments":{},"tool":"pytest"}'
 WHOLE = {Blob(data).digest: data for data in (OUTPUT, CALL, b"1 failed", b"oops")}
 
 
@@ -269,6 +270,9 @@ def test_the_table_of_profiles() -> None:
 
 
 def test_a_decision_by_the_executors_own_gate_counts_by_its_signature(trace: TraceInMemory) -> None:
+    here, trace = trace, TraceInMemory(elsewhere=["agent:executor"])
+    trace.claim(trace.reach_claiming())
+    trace.conclude()
     start = next(event for event in trace.events if event.name == "tool_execution_started")
     executor, digest = trace.signers["agent:executor"], "ab" * 32
     word = {"id": "x", "call_id": start.refs["intent"], "allows": True, "risk": "low", "digest": digest}
@@ -279,6 +283,8 @@ def test_a_decision_by_the_executors_own_gate_counts_by_its_signature(trace: Tra
     critic = trace.signers["agent:critic"]
     other = GateWord(**word, signed_by=critic.fingerprint, signature=critic.sign(digest).ed25519)
     assert report_on(trace, decision=lambda name: other).status == "fail"
+    intent = next(event for event in here.events if event.name == "tool_execution_started").refs["intent"]
+    assert report_on(here, decision=lambda name: replace(honest, call_id=intent)).status == "fail", "in this home"
 
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "protocol-report.md"
@@ -291,3 +297,20 @@ def test_the_page_lists_all_reasons_and_checks() -> None:
     assert {name.strip(" `"): words.strip() for name, words in rows} == dict(REASONS)
     for name in (*CHECK_NAMES, *TRACE_CHECKS):
         assert f"`{name}`" in page or f'"{name}"' in page, name
+
+
+@pytest.mark.parametrize("approvals", [1, 2])
+def test_every_critic_must_have_approved_what_the_gate_found_worse(approvals: int) -> None:
+    """The executor plays the risk down, and names the approval of one critic."""
+    trace = TraceInMemory(agents={**AGENTS, "agent:second": "critic"})
+    trace.begin()
+    proposal = trace.propose()
+    critics = ("agent:critic", "agent:second")
+    for critic in critics:
+        trace.review(proposal.id, by=critic)
+    intent = trace.intend(proposal.id, risk="low")
+    reviews = [trace.review_intent(intent.id, by=critic) for critic in critics[:approvals]]
+    start = trace.start(intent.id, review=reviews[0].id)
+    word = GateWord(start.refs["decision"], intent.id, True, "high", trace.signers[OPERATOR].fingerprint)
+    found = codes(report_on(trace, decision=lambda _: word), "failed")
+    assert (("intents", "ROLE_POLICY_VIOLATION", start.sequence) in found) == (approvals == 1)

@@ -27,11 +27,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from aver.capsule.json_reader import Unreadable, read_json
-from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, IntegrityError, NotFound
-from aver.gate.approvals.request_records import approvals_chain
 from aver.log import debug
-from aver.protocol.dispute import find_ruling_problem
 from aver.protocol.events import OPERATOR, Event
 from aver.protocol.judgement.gate_words import GateWords
 from aver.protocol.judgement.report import (
@@ -44,7 +41,9 @@ from aver.protocol.judgement.report import (
     worst_audit_status,
 )
 from aver.protocol.judgement.report_text import describe_finding
+from aver.protocol.judgement.rulings import RulingExaminer
 from aver.protocol.judgement.trace_judge import EVENTS_MAX, TraceJudge
+from aver.protocol.rules.claims import dispute_action
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
 from aver.text import plural
@@ -53,6 +52,9 @@ from aver.verdict.chain import make_printable
 from aver.verdict.examiner import TRACE_CHECKS, ValidRecords, guard
 
 REPORT_CHECK = "report"
+
+_DECISION_CHECKS = ("intents", "executions")
+"""The checks that need the gate's decisions."""
 
 
 def examine_traces(examination: Examination) -> Tally:
@@ -87,9 +89,13 @@ class _TraceExaminer:
         self._chain = chain
         trace = chain.origin.partition(".")[2]
         self._place = TracePlace(examination.ledger, examination.tenant, chain.origin)
-        self._judge = TraceJudge(self._place, trace, examination.rules.ring)
+        self._judge = self._build_judge(trace)
         self._words = GateWords(self._reader, trace)
-        self._report: Report | None = None
+        self._rulings = RulingExaminer(examination)
+
+    def _build_judge(self, trace: str) -> TraceJudge:
+        rules = self._examination.rules
+        return TraceJudge(self._place, trace, rules.ring, roles=rules.roles)
 
     def examine(self) -> None:
         if self._chain.is_excerpt or self._chain.count > EVENTS_MAX:
@@ -97,17 +103,17 @@ class _TraceExaminer:
             self._skip_all(words)
             return
         judge = self._judge
-        rulings: dict[str, Event] = {}
         for record in self._reader.read(self._chain.origin, 0, self._chain.count):
             event = judge.read(record)
             if event is None:
                 break
             if event.name == "verification_run_completed":
                 self._examine_audit(event)
+            dispute = self._find_dispute(event)
             if not judge.admit(event):
                 break
-            if event.name == "challenge_resolved" and event.role == OPERATOR:
-                rulings[event.refs["approval"]] = event
+            if dispute is not None:
+                self._examine_ruling(event, dispute)
         if judge.broken is None and judge.count < self._chain.count:
             words = f"record {judge.count} is missing, or does not hold"
             judge.broken, judge.words = ReportFinding("append_only", "failed", "SEQUENCE_GAP", judge.count), words
@@ -122,22 +128,25 @@ class _TraceExaminer:
             self.tally.vouched = {f"{key} {self._chain.name}" for key in joined}
             if judge.audit is None:
                 self._report_open(judge.trace)
-            self._examine_rulings(rulings)
 
-    def _examine_rulings(self, rulings: Mapping[str, Event]) -> None:
-        """Hold each ruling to the record of the person's answer: its operator could have sealed any vote."""
-        found: dict[str, Sealed] = {}
-        try:
-            for record in self._reader.read(approvals_chain(self._place.tenant)) if rulings else ():
-                if record.id in rulings:
-                    found[record.id] = record
-        except NotFound:
-            self._skip("claims", "a person has ruled on a dispute, and the records of the answer are not here")
+    # --- rulings
+
+    def _find_dispute(self, event: Event) -> str | None:
+        """The digest of the dispute that a person is said to rule on, as it stands before the ruling; None if none."""
+        trace = self._judge.trace
+        challenge = trace.challenges.get(event.refs.get("challenge", ""))
+        if event.name != "challenge_resolved" or event.role != OPERATOR or challenge is None:
+            return None
+        return dispute_action(trace, challenge).digest
+
+    def _examine_ruling(self, event: Event, dispute: str) -> None:
+        problem = self._rulings.examine(event, dispute, self._judge.trace.trace)
+        if problem is None:
             return
-        for approval, ruling in rulings.items():
-            if problem := find_ruling_problem(ruling, found.get(approval)):
-                place = Place(self._chain.name, ruling.sequence)
-                self.tally.add(Finding("claims", "failed", "EVIDENCE_INVALID", problem, place))
+        if problem.code:
+            self._add("claims", "failed", problem.code, f"no person made this ruling: {problem.words}", event.sequence)
+        else:
+            self._skip("claims", f"the ruling in record {event.sequence}: {problem.words}")
 
     # --- the report
 
@@ -145,11 +154,13 @@ class _TraceExaminer:
         """Make the report again, before the event that brings it is admitted, and compare."""
         payload = event.payload
         head = SeenHead(payload["head"]["count"], payload["head"]["hash"])
-        report = self._report = self._build_report(head, payload.get("rerun") or (), event.sequence)
-        if report is None:
-            return
+        judge = self._find_judge(head, event.sequence)
+        report = self._build_report(judge, head, payload.get("rerun") or ())
         self._add_findings(report)
-        self._examine_keys(event)
+        self._examine_keys(event, judge.trace)
+        if self._lacks_decisions:
+            self._skip_decisions()
+            return
         data = self._read_report(payload["report"]["blob"]["digest"], report)
         if data is None:
             return
@@ -167,14 +178,18 @@ class _TraceExaminer:
         if problem:
             self._add(REPORT_CHECK, "failed", "EVIDENCE_INVALID", problem, event.sequence)
 
-    def _build_report(self, head: SeenHead, rerun: Any, sequence: int) -> Report | None:
-        """The report on the trace up to a head. None if the gate's decisions are not here, and need not be."""
-        judge = self._judge
-        if head.count != sequence:  # Somebody joined between the audit and its end: the report is about less.
-            judge = TraceJudge(self._place, judge.trace.trace, self._examination.rules.ring)
-            judge.take(self._reader.read(self._chain.origin, 0, min(head.count, sequence)))
+    def _find_judge(self, head: SeenHead, sequence: int) -> TraceJudge:
+        """The judge of the trace up to a head."""
+        if head.count == sequence:
+            return self._judge
+        # Somebody joined between the audit and its end: the report is about less.
+        judge = self._build_judge(self._judge.trace.trace)
+        judge.take(self._reader.read(self._chain.origin, 0, min(head.count, sequence)))
+        return judge
+
+    def _build_report(self, judge: TraceJudge, head: SeenHead, rerun: Any) -> Report:
         reader = self._reader
-        report = build_report(
+        return build_report(
             judge.facts(
                 head=head,
                 profile=judge.trace.profile,
@@ -184,11 +199,15 @@ class _TraceExaminer:
                 are_artifacts_intact=isinstance(reader, ValidRecords) and reader.has_intact_blobs(self._chain.origin),
             )
         )
-        if not self._words.are_here and not self._examination.is_complete:
-            for check in ("intents", "executions", REPORT_CHECK):
-                self._skip(check, "the gate's decisions about the trace are not here")
-            return None
-        return report
+
+    @property
+    def _lacks_decisions(self) -> bool:
+        """Whether the gate's decisions are not here, and need not be. Known once a report was made."""
+        return not self._words.are_here and not self._examination.is_complete
+
+    def _skip_decisions(self) -> None:
+        for check in (*_DECISION_CHECKS, REPORT_CHECK):
+            self._skip(check, "the gate's decisions about the trace are not here")
 
     def _read_report(self, digest: str, report: Report) -> bytes | None:
         """The bytes of the auditor's report; None if they are not here, or of a version that cannot be compared."""
@@ -209,9 +228,9 @@ class _TraceExaminer:
             return None
         return data
 
-    def _examine_keys(self, event: Event) -> None:
-        """Hold the auditor's account of the keys that it knew to those that the trace binds."""
-        keys, trace = event.payload["keys"], self._judge.trace
+    def _examine_keys(self, event: Event, trace: ProtocolTrace) -> None:
+        """Hold the auditor's account of the keys that it knew to those that the trace bound at its head."""
+        keys = event.payload["keys"]
         named = sorted([*keys["known"], *keys["unknown"]])
         if named != sorted(trace.bound_keys):
             words = "the auditor's lists of keys are not the keys of the trace"
@@ -227,6 +246,9 @@ class _TraceExaminer:
         """Add the findings of a report. Notes are no findings of a verdict."""
         for found in report.content["findings"]:
             is_left_out = found["status"] == "note" or (only_failures and _is_unfinished(found))
+            # Without the decisions, no call is allowed by one. That is no fault of the trace.
+            if self._lacks_decisions and found["code"] == "ROLE_POLICY_VIOLATION":
+                is_left_out = is_left_out or found["check"] in _DECISION_CHECKS
             if not is_left_out:
                 words = describe_finding(found, report.content)
                 self._add(found["check"], found["status"], found["code"], words, found["sequence"])
@@ -241,9 +263,9 @@ class _TraceExaminer:
         self.is_open = True
         head = trace.head
         if head is not None:
-            report = self._build_report(head, (), head.count)
-            if report is not None:
-                self._add_findings(report, only_failures=True)
+            self._add_findings(self._build_report(self._judge, head, ()), only_failures=True)
+            if self._lacks_decisions:
+                self._skip_decisions()
         if self._examination.is_single:
             state = trace.state if trace.is_over else "under way"
             self._skip(REPORT_CHECK, f"the trace is {state}: there is no report")

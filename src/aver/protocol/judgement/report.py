@@ -30,7 +30,7 @@ The profile says what becomes of a weakness (`PROFILE_RULES`). Integrity, order,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from aver.capsule.canonical import canonical_json
@@ -152,10 +152,6 @@ class TraceFacts:
     """The place of each event, by its id."""
     produced: Mapping[str, ProducedArtifact]
     """The artifacts that events brought, by digest, in order."""
-    recorded_for: Mapping[str, Sequence[str]]
-    """The digests of artifacts that were recorded for an execution, by the execution's id."""
-    reviewed: Container[str]
-    """The executions that name a critic's approval of their intent."""
     blob: Callable[[str], bytes]
     decision: Callable[[str], GateWord | None]
     """The gate's decision with this id; None if there is none."""
@@ -219,6 +215,7 @@ class _ReportBuilder:
         self._executions: dict[str, _AuditedExecution] = {}
         self._by_proposal: dict[str, list[str]] = {}
         """The executions of each proposal that completed, in order."""
+        self._relied_on: set[str] = set()
 
     def build(self) -> dict[str, Any]:
         facts, trace = self._facts, self._trace
@@ -226,6 +223,7 @@ class _ReportBuilder:
         artifacts = self._list_artifacts()
         executions = self._list_executions()
         claims = [self._report_claim(claim) for claim in trace.claims.values()]
+        self._relied_on = self._find_proposals_relied_on()
         proposals = [self._report_proposal(proposal) for proposal in trace.proposals.values()]
         self._counts["order"] = self._counts["roles"] = self._counts["append_only"] = len(facts.sequences)
         self._counts["attribution"] = len(claims)
@@ -326,7 +324,7 @@ class _ReportBuilder:
         self._counts["executions"] += 1
         intent = self._trace.intents[execution.intent]
         workspace = execution.payload["workspace"]
-        outputs = (*execution.outputs.values(), *self._facts.recorded_for.get(execution.id, ()))
+        outputs = (*execution.outputs.values(), *execution.recorded)
         is_clean = workspace["revision"] is not None and workspace["change"] is None
         audited = _AuditedExecution(execution.exit_code, workspace["revision"], is_clean, outputs)
         if execution.end is not None:
@@ -365,8 +363,8 @@ class _ReportBuilder:
         # The decision names the call, and a call starts once. So no decision allows two executions.
         if word is None or word.call_id != intent.id or not word.allows or not self._is_sealed(word, execution.agent):
             self._add("executions", "failed", "ROLE_POLICY_VIOLATION", execution.id, execution.decision)
-        elif needs_review(self._trace, intent, word.risk) and execution.id not in self._facts.reviewed:
-            # The gate saw worse effects than the executor had said, and no critic has approved these.
+        elif needs_review(self._trace, intent, word.risk) and not execution.is_approved:
+            # The gate saw worse effects than the executor had said, and not every critic has approved these.
             self._add("intents", "failed", "ROLE_POLICY_VIOLATION", execution.id, intent.id)
         return word
 
@@ -375,7 +373,9 @@ class _ReportBuilder:
         sealer = self._trace.bound_keys.get(word.signed_by)
         if sealer is None or sealer.role == OPERATOR:
             return sealer is not None  # The caller has verified what the operator sealed.
-        return sealer.agent == agent and verify_ed25519(sealer.key.ed25519_bytes, word.digest.encode(), word.signature)
+        # An executor elsewhere has a gate of its own. One of the operator's home cannot decide for the operator's gate.
+        is_own = sealer.agent == agent and sealer.held == "elsewhere"
+        return is_own and verify_ed25519(sealer.key.ed25519_bytes, word.digest.encode(), word.signature)
 
     # --- claims and expectations
 
@@ -451,12 +451,26 @@ class _ReportBuilder:
             "evidence": [_show_item(item, judge.judge(item)) for item in challenge.evidence],
         }
 
+    def _find_proposals_relied_on(self) -> set[str]:
+        """The proposals that claims name, and those whose calls gave the evidence of claims."""
+        origins: dict[str, set[str]] = {}
+        for execution in self._trace.executions.values():
+            proposal = self._trace.intents[execution.intent].proposal
+            for name in (execution.id, *execution.outputs.values(), *execution.recorded):
+                origins.setdefault(name, set()).add(proposal)
+        found: set[str] = set()
+        for claim in self._trace.claims.values():
+            if claim.standing != "retracted":
+                found.add(claim.proposal)
+                for item in claim.evidence:
+                    given = origins.get(str(item.get("execution") or item.get("artifact")), set())
+                    # Where calls of several proposals gave the same output, the claim says which one it rests on.
+                    found |= given if claim.proposal not in given else set()
+        return found
+
     def _report_proposal(self, proposal: ProposalStanding) -> dict[str, Any]:
         critics = self._trace.critics
-        is_relied_on = any(
-            claim.proposal == proposal.id and claim.standing != "retracted" for claim in self._trace.claims.values()
-        )
-        is_judged = is_relied_on or (proposal.revised_by is None and proposal.id in self._by_proposal)
+        is_judged = proposal.id in self._relied_on or (proposal.revised_by is None and proposal.id in self._by_proposal)
         expected = list(self._judge_expectations(proposal, proposal.payload["expected_evidence"], is_judged=is_judged))
         conditions = []
         for critic in sorted(proposal.conditions):

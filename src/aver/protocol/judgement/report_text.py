@@ -41,6 +41,8 @@ def describe_finding(found: Mapping[str, Any], content: Mapping[str, Any]) -> st
         # Conditions come after expected evidence: both are judged under the proposal, each by its own number.
         failing = [each for each in judged if not each["holds"] and each["place"] == item]
         shown = "; ".join(_describe_result(each) for each in failing) or "an item does not hold"
+        if kind == "proposal":
+            return f"what was expected of the proposal {subject} is not met, item {item}: {shown}"
         return f"{kind} {subject}, item {item}: {shown}"
     if found["check"] == "executions" and code == "ROLE_POLICY_VIOLATION":
         return f"no decision of the gate allows this call; it names the decision {subject}"

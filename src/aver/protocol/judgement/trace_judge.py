@@ -26,11 +26,13 @@ from aver.capsule.blobs import blob_references
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Refused
 from aver.keys.algorithms import verify_ed25519, verify_ml_dsa_65
-from aver.keys.public_key import PublicKey
+from aver.keys.public_key import KeyRole, PublicKey
 from aver.keys.ring import Ring
 from aver.log import debug
 from aver.protocol.events import Event, read_event
 from aver.protocol.judgement.report import GateWord, ProducedArtifact, ReportFinding, TraceFacts
+from aver.protocol.rules.participants import check_own_succession
+from aver.protocol.standings import ARTIFACT_COMPLETED, ARTIFACT_FAILED, ARTIFACT_RECORDED
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
 
@@ -62,6 +64,8 @@ _BRINGING_EVENTS = frozenset(
 )
 """The events that bring artifacts. The end of an audit brings the report, which is about the trace before it."""
 
+OPERATOR_KEY = "a trace is opened by the ledger's key"
+
 _SPEAKER_PLACES = ("role", "agent", "signer")
 """The parts of an event by which the fold refuses a speaker."""
 
@@ -69,7 +73,14 @@ _SPEAKER_PLACES = ("role", "agent", "signer")
 class TraceJudge:
     """Takes the records of one trace in order. The module docstring has an example."""
 
-    def __init__(self, place: TracePlace, trace: str, ring: Ring, failures: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self,
+        place: TracePlace,
+        trace: str,
+        ring: Ring,
+        failures: Mapping[int, str] | None = None,
+        roles: Mapping[str, KeyRole] | None = None,
+    ) -> None:
         self.trace = ProtocolTrace(place, trace)
         self.broken: ReportFinding | None = None
         """The first record that does not hold."""
@@ -80,12 +91,11 @@ class TraceJudge:
         """The end of the audit, once it was admitted."""
         self._ring = ring
         self._failures = failures or {}
+        self._roles = roles or {}
         self._place = place
         self._last: tuple[int, str, str] | None = None
         self._sequences: dict[str, int] = {}
         self._produced: dict[str, ProducedArtifact] = {}
-        self._reviewed: set[str] = set()
-        self._recorded_for: dict[str, list[str]] = {}
 
     @property
     def count(self) -> int:
@@ -111,6 +121,8 @@ class TraceJudge:
         elif expected == 0 and self._find_operator(event.signer) is None:
             self.is_operator_known = False
             self._break("participants", "UNKNOWN_SIGNER", 0, event.id, "the operator's key is not known")
+        elif expected == 0 and (problem := self._find_operator_problem(event.signer)):
+            self._break("participants", "ROLE_POLICY_VIOLATION", 0, event.id, problem)
         elif expected and not self._is_sealed(record, event):
             words = f"the signature is not that of the key {event.signer} that has joined"
             self._break("attribution", "SIG_INVALID", expected, event.id, words)
@@ -119,6 +131,7 @@ class TraceJudge:
     def admit(self, event: Event) -> bool:
         """Go on by an event that was read. Returns whether the rules of the protocol admit it."""
         try:
+            check_own_succession(self.trace, event, self._ring)
             self.trace.admit(event)
             if event.sequence == 0:
                 operator = self._find_operator(event.signer)
@@ -132,8 +145,6 @@ class TraceJudge:
         self._sequences[event.id] = event.sequence
         self._last = event.sequence, event.id, event.hash
         self._note_artifacts(event)
-        if "review" in event.refs:
-            self._reviewed.add(event.id)
         if event.name == "verification_run_completed":
             self.audit = event
         return True
@@ -165,8 +176,6 @@ class TraceJudge:
             last=self._last,
             sequences=self._sequences,
             produced=self._produced,
-            recorded_for=self._recorded_for,
-            reviewed=self._reviewed,
             blob=blob,
             decision=decision,
             rerun=tuple(rerun),
@@ -182,6 +191,14 @@ class TraceJudge:
 
     def _find_operator(self, signer: str) -> PublicKey | None:
         return next((key for key in self._ring.lookup(signer) if key.fingerprint == signer), None)
+
+    def _find_operator_problem(self, signer: str) -> str:
+        """Why a key cannot have opened the trace; empty where it can. About a bare key, nothing is known."""
+        key = self._find_operator(signer)
+        assert key is not None  # The caller has found it.
+        entry = self._ring.entry_of(key)
+        role = self._roles.get(key.ed25519) if entry is None else entry.role
+        return "" if role is None or role.may_attest else f"{OPERATOR_KEY}, and this is the key of {role}"
 
     def _is_sealed(self, record: Sealed, event: Event) -> bool:
         """Whether the key by which the signer joined has sealed a record. The fold checks whose key it must be."""
@@ -212,26 +229,21 @@ class TraceJudge:
     # --- artifacts
 
     def _note_artifacts(self, event: Event) -> None:
-        """Note which artifacts an event brings, and whether they are evidence from here on."""
+        """Note which artifacts an event brings, and which are evidence from here on. The fold has judged that."""
         if event.name not in _BRINGING_EVENTS:
             return
-        is_failed = event.name == "tool_execution_failed"
-        is_evidence = event.name in ("tool_execution_completed", "artifact_recorded")
-        execution = event.refs.get("execution")
-        if execution is not None and event.name == "artifact_recorded":
-            standing = self.trace.executions[execution]
-            if standing.code not in ("", "COMPLETED"):  # It belongs to a call that has failed, as its outputs do.
-                is_failed, is_evidence = True, False
         digests = []
         for digest, size in blob_references(event.payload):
             digests.append(digest)
-            artifact = self._produced.setdefault(digest, ProducedArtifact(size, event.sequence))
-            if is_evidence and artifact.evidence_from is None:
+            self._produced.setdefault(digest, ProducedArtifact(size, event.sequence))
+        if "start" in event.refs:  # What was recorded for a call has waited for its end.
+            digests += self.trace.executions[event.refs["start"]].recorded
+        for digest in digests:
+            how, artifact = self.trace.artifacts.get(digest, 0), self._produced[digest]
+            if how & (ARTIFACT_COMPLETED | ARTIFACT_RECORDED) and artifact.evidence_from is None:
                 artifact.evidence_from = event.sequence
-            if is_failed and artifact.failure_from is None:
+            if how & ARTIFACT_FAILED and artifact.failure_from is None:
                 artifact.failure_from = event.sequence
-        if execution is not None and event.name == "artifact_recorded":
-            self._recorded_for.setdefault(execution, []).extend(digests)
 
 
 def _is_claim_without_evidence(record: Sealed) -> bool:

@@ -23,6 +23,7 @@ from aver.keys.public_key import PublicKey
 from aver.keys.ring import Ring
 from aver.ledger import Head, Ledger
 from aver.protocol.events import OPERATOR, Event, read_event, trace_chain
+from aver.protocol.rules.participants import check_own_succession
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
@@ -103,10 +104,15 @@ class RecordedTrace:
                 raise IntegrityError(found.code, f"{found.place}: {found.words}", evidence=found, advice=advice)
         try:
             event = read_event(record)
+            check_own_succession(fold, event, self.ledger.keys.ring())
             fold.admit(event)
             if fold.count == 1:
                 if judge.signer is None:
                     raise EventRefused("UNKNOWN_SIGNER", "the key that sealed the first event is not known here")
+                entry = self.ledger.keys.ring().entry_of(judge.signer)
+                if entry is not None and not entry.role.may_attest:
+                    words = f"a trace is opened by the ledger's key, and this is the key of {entry.role}"
+                    raise EventRefused("ROLE_POLICY_VIOLATION", words)
                 fold.set_operator_key(judge.signer, event)
         except EventRefused as error:
             raise IntegrityError(error.code, f"{place}: {error.message}", advice="run: aver verify") from error

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from aver.keys.public_key import PublicKey
-from aver.keys.ring import ROTATION_PURPOSE, read_rotation
+from aver.keys.ring import ROTATION_PURPOSE, Ring, read_rotation
 from aver.protocol.bounds import Bounds
 from aver.protocol.events import OPERATOR, Event, trace_chain
 from aver.protocol.rules.step import EventRefused, FoldStep
@@ -103,6 +103,26 @@ def judge_participant_joined(trace: ProtocolTrace, event: Event) -> FoldStep:
             trace.executable = 0
 
     return FoldStep(after, apply)
+
+
+def check_own_succession(trace: ProtocolTrace, event: Event, ring: Ring) -> None:
+    """Raise if a key of our own ring is succeeded by one that the ring does not have.
+
+    A key may be rotated because somebody stole it. Who holds the old key can sign a rotation to a key of its own, but
+    cannot put it into our ring. About keys of others, this ring does not tell.
+    """
+    if event.name != "participant_joined" or "succeeds" not in event.refs:
+        return
+    joining = event.payload["participant"]
+    before = trace.participants.get(joining["agent"])
+    new = PublicKey(joining["public_key"], joining["public_key_pq"])
+    own = None if before is None else ring.entry(before.key.fingerprint)
+    if before is None or own is None or own.key != before.key:
+        return
+    entry = ring.entry(new.fingerprint)
+    if entry is None or entry.key != new:
+        words = f"the key of {before.agent} is of this home, and its successor {new.fingerprint} is not"
+        raise EventRefused("ROLE_POLICY_VIOLATION", words, place="succeeds")
 
 
 def _check_succession(event: Event, before: Participant, new: Participant) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from aver.capsule.blobs import blob_references
+from aver.capsule.json_document import time_field
 from aver.protocol.bounds import is_risk_from, worst_risk
 from aver.protocol.events import Event
 from aver.protocol.rules.step import EventRefused, FoldStep
@@ -21,6 +23,11 @@ from aver.protocol.statements import digest_json
 
 if TYPE_CHECKING:
     from aver.protocol.trace import ProtocolTrace
+
+
+CLOCK_SLACK = timedelta(seconds=60)
+"""By how much the times of two records may be off: two homes have two clocks, and a clock may be set. The session that
+seals an event compares exactly."""
 
 
 def judge_proposal_created(trace: ProtocolTrace, event: Event) -> FoldStep:
@@ -163,6 +170,10 @@ def judge_tool_execution_started(trace: ProtocolTrace, event: Event) -> FoldStep
         raise EventRefused("ROLE_POLICY_VIOLATION", "it is no valid approval of this intent", place="review")
     if review is None and needs_review(trace, intent):
         raise EventRefused("ROLE_POLICY_VIOLATION", "the start must name the approval", place="review")
+    if event.payload["input"]["blob"]["digest"] != intent.input_sha256:
+        raise EventRefused("EVIDENCE_INVALID", "it is not the call that the intent has announced", place="input")
+    time_field(event.payload["until"], "until")
+    _check_budget(trace, event)
     limit = trace.bounds.tool_calls
     if limit is not None and len(trace.executions) >= limit:
         raise EventRefused("STATE_VIOLATION", f"the task allows {limit} calls, and they were made")
@@ -170,13 +181,29 @@ def judge_tool_execution_started(trace: ProtocolTrace, event: Event) -> FoldStep
     def apply() -> None:
         intent.start = event.id
         trace.executions[event.id] = ExecutionStanding(
-            event.id, intent.id, event.agent, event.refs["decision"], event.payload["until"], event.payload
+            id=event.id,
+            intent=intent.id,
+            agent=event.agent,
+            decision=event.refs["decision"],
+            until=event.payload["until"],
+            payload=event.payload,
+            is_approved=standing == "approved",
         )
         trace.running[event.id] = None
         for digest, _ in blob_references(event.payload["input"]):
             trace.add_artifact(digest, ARTIFACT_INPUT)
 
     return FoldStep(trace.state, apply)
+
+
+def _check_budget(trace: ProtocolTrace, event: Event) -> None:
+    """Raise if the time that the task allows had passed when the call was started."""
+    budget = trace.bounds.time_budget
+    if budget is None or not event.at:
+        return
+    spent = datetime.fromisoformat(event.at) - datetime.fromisoformat(trace.began)
+    if spent > timedelta(seconds=budget) + CLOCK_SLACK:
+        raise EventRefused("STATE_VIOLATION", f"the task allows {budget} seconds, and they had passed", place="at")
 
 
 def _find_running(trace: ProtocolTrace, event: Event, intent: IntentStanding) -> ExecutionStanding:
@@ -211,6 +238,10 @@ def judge_tool_execution_failed(trace: ProtocolTrace, event: Event) -> FoldStep:
         # Any executor may give up a call whose runner is gone; only its own executor knows how it ended.
         if execution.agent != event.agent and code != "OUTCOME_UNKNOWN":
             raise EventRefused("ROLE_POLICY_VIOLATION", f"{execution.agent} made the call", place="start")
+        until = datetime.fromisoformat(execution.until) - CLOCK_SLACK
+        if execution.agent != event.agent and event.at and datetime.fromisoformat(event.at) < until:
+            words = f"{execution.agent} may still be making the call, until {execution.until}"
+            raise EventRefused("STATE_VIOLATION", words, place="start")
     elif code != "REFUSED":
         raise EventRefused("STATE_VIOLATION", f"{code} is the end of a call that has started", place="code")
     elif intent.start is not None or intent.end is not None:
@@ -247,6 +278,9 @@ def _end(
         trace.running.pop(execution.id, None)
     for digest in outputs.values():
         trace.add_artifact(digest, how)
+    # They waited for the end: what a call leaves is as good as the call.
+    for digest in execution.recorded if execution is not None else ():
+        _add_recorded(trace, digest, is_failed=how == ARTIFACT_FAILED)
 
 
 def judge_artifact_recorded(trace: ProtocolTrace, event: Event) -> FoldStep:
@@ -255,9 +289,21 @@ def judge_artifact_recorded(trace: ProtocolTrace, event: Event) -> FoldStep:
         execution = trace.find(trace.executions, event.refs["execution"], "execution")
 
     def apply() -> None:
-        is_failed = execution is not None and execution.code not in ("", "COMPLETED")
         for digest, _ in blob_references(event.payload["blob"]):
-            trace.add_artifact(digest, ARTIFACT_FAILED if is_failed else ARTIFACT_RECORDED)
             trace.recorded[digest] = event.payload["name"]
+            if execution is not None:
+                execution.recorded.append(digest)
+            if execution is None or execution.end is not None:
+                is_failed = execution is not None and execution.code != "COMPLETED"
+                _add_recorded(trace, digest, is_failed=is_failed)
 
     return FoldStep(trace.state, apply)
+
+
+def _add_recorded(trace: ProtocolTrace, digest: str, *, is_failed: bool) -> None:
+    """Note an artifact that was recorded. Recording an input, or what a failed call left, makes it no evidence."""
+    known = trace.artifacts.get(digest, 0)
+    if is_failed:
+        trace.add_artifact(digest, ARTIFACT_FAILED)
+    elif known & (ARTIFACT_COMPLETED | ARTIFACT_RECORDED) or not known & (ARTIFACT_INPUT | ARTIFACT_FAILED):
+        trace.add_artifact(digest, ARTIFACT_RECORDED)

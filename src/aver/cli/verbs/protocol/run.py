@@ -57,6 +57,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     import aver
     from aver.check import open_ledger
     from aver.cli.verbs.protocol.trace_run import run_and_report, save_run_files
+    from aver.protocol.roles.protocol_run import build_roles
     from aver.protocol.roles.task_file import read_task_file
 
     path = Path(given.task)
@@ -64,6 +65,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     workspace = read_workspace(given)
     joins = [_read_join(name) for name in given.join]
     participants = _list_participants(found, joins)
+    directory = str(path.parent.absolute())
+    # Wrong options and programs that are not there end the run here, before a trace is begun.
+    build_roles(found.roles, workspace=workspace, directory=directory, blob=lambda digest: None)
     ledger = open_ledger(given.ledger, tenant=given.tenant)
     with ledger:
         if given.trace is not None and ledger.head(f"protocol.{given.trace}").count:
@@ -77,8 +81,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             participants=participants,
             wait=float(given.wait),
         ) as session:
-            save_run_files(session, found.roles, workspace=workspace, directory=str(path.parent.absolute()))
-            return run_and_report(session, found.roles, given, screen, directory=str(path.parent.absolute()))
+            save_run_files(session, found.roles, workspace=workspace, directory=directory)
+            return run_and_report(session, found.roles, given, screen, directory=directory)
 
 
 def _read_join(name: str) -> Statement:

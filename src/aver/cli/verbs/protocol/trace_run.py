@@ -175,6 +175,8 @@ def read_report(session: ProtocolSession) -> tuple[dict[str, Any], str | None]:
 
 
 def _print_summary(session: ProtocolSession, screen: Screen) -> None:
+    from aver.protocol.judgement.report_text import describe_finding
+
     report, _ = read_report(session)
     screen.print_line()
     style = {"completed": "good", "failed": "bad", "aborted": "warn"}.get(session.state, "warn")
@@ -187,8 +189,6 @@ def _print_summary(session: ProtocolSession, screen: Screen) -> None:
         screen.print_line("  ", mark, f" {to_one_line(claim.text)}", StyledText(f"  ({claim.standing})", "dim"))
     for found in report.get("findings", []):
         if found["status"] != "note":
-            from aver.protocol.judgement.report_text import describe_finding
-
             mark = screen.status_mark("failed" if found["status"] == "failed" else "warning")
             screen.print_hanging("  ", mark, f" {found['code']}: ", text=describe_finding(found, report))
     errors = StderrScreen()
@@ -200,6 +200,9 @@ def _print_summary(session: ProtocolSession, screen: Screen) -> None:
             errors.print_note(f"disputed: {challenge.reason}")
             advice = f"aver protocol resolve {session.trace} {challenge.id[:8]}"
             errors.print_note(f"if executor and critic do not agree, let a person rule: {advice}")
+    if session.fold.running:
+        errors.print_note(f"another process is making a call; when it has ended: aver protocol resume {session.trace}")
+        return
     waiting = _name_waiting(session)
     words = f"the trace waits for {waiting}" if waiting else "nobody has anything to say"
     errors.print_note(f"{words}; go on with: aver protocol resume {session.trace}")
