@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from aver.gateway.executor.workspace_files import FileBase, WorkspaceFiles, digest_file
 
 from aver.errors import Refused
 from aver.gateway.executor import workspace_files
-from aver.gateway.executor.workspace_files import FileBase, WorkspaceFiles, digest_file
 
 
 @pytest.fixture
