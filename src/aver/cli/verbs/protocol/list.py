@@ -11,6 +11,7 @@ from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
     from aver.ledger import Ledger
+    from aver.ledger.stores.protocol import ChainRow
 
 EXAMPLES = """\
   aver protocol list                     the newest 20 traces
@@ -89,7 +90,7 @@ def _read_lines(ledger: Ledger, state: str | None) -> list[TraceLine]:
     for row in ledger.store.chains(ledger.tenant):
         if not row.count or not (row.origin or row.name).startswith("protocol."):
             continue
-        last = _read_record(ledger, row.name, row.count - 1)
+        last = _read_record(ledger, row, row.count - 1)
         context = last.get("context", {})
         block = context.get("environment", {}).get("protocol", {})
         at = context.get("environment", {}).get("aver", {}).get("at", "")
@@ -100,18 +101,21 @@ def _read_lines(ledger: Ledger, state: str | None) -> list[TraceLine]:
 
 
 def _read_objective(ledger: Ledger, chain: str) -> str:
-    result = _read_record(ledger, chain, 0).get("outcome", {}).get("result")
+    row = ledger.store.chain(ledger.tenant, chain)
+    result = {} if row is None else _read_record(ledger, row, 0).get("outcome", {}).get("result")
     task = result.get("task") if isinstance(result, dict) else None
     return str(task.get("objective", "")) if isinstance(task, dict) else ""
 
 
-def _read_record(ledger: Ledger, chain: str, sequence: int) -> dict[str, Any]:
+def _read_record(ledger: Ledger, row: ChainRow, sequence: int) -> dict[str, Any]:
     """Read one record without verifying it; empty if it cannot be read. `aver verify` says why."""
     from aver.errors import AverError
 
     try:
-        for record in ledger.read(chain, sequence, sequence + 1):
-            return dict(record.content)
+        # From the store itself: `Ledger.read` would look up the head row of every chain once more.
+        with ledger.store.read_rows(row, sequence, sequence + 1) as rows:
+            for stored in rows:
+                return dict(stored.sealed.content)
     except (AverError, ValueError):
         pass
     return {}
