@@ -67,6 +67,13 @@ def test_a_person_upholds_a_challenge_and_the_claim_is_refuted(tmp_path: Path, l
         assert ruling.payload["outcome"] == "upheld"
         claim = session.fold.claims[challenge.refs["claim"]]
         assert claim.standing == "refuted"
+        # Neither a revision nor a new claim brings back the words that were refuted.
+        for say in (
+            lambda: claim_count(session),
+            lambda: session.executor.revise(claim.id, claim.text, confidence=0.1, evidence=claim.evidence),
+        ):
+            with pytest.raises(EventRefused, match="upheld"):
+                say()
         session.executor.retract(claim.id, "so it is")
         assert claim.standing == "retracted"
         trace = session.trace

@@ -157,6 +157,8 @@ class ProtocolTrace:
         """The intents that may still be executed, or are."""
         self.disputes = 0
         """Challenges that are open."""
+        self.refuted: set[str] = set()
+        """The digests of claims, by words and evidence, against which a person has upheld a challenge."""
         self.may_claim = False
         """Whether a call has completed, or has failed as often as the bounds allow."""
         self.final_statement: Event | None = None

@@ -31,6 +31,7 @@ from aver.capsule.blobs import Blob
 from aver.errors import AverError, Refused
 from aver.gate.action import Action
 from aver.log import debug
+from aver.protocol.bounds import REPEATABLE_EFFECTS
 from aver.protocol.calls import mask_bytes, read_workspace_state
 from aver.protocol.evidence import read_item
 from aver.protocol.predicates import Material, judge_check
@@ -118,7 +119,10 @@ def _ask_again(
     except AverError as error:
         debug("protocol", "the gate did not decide: %s", error)
         raise _Skipped("REFUSED") from error
-    if not answer.allows:
+    effects = answer.decision.effects
+    # The executor's word that a call is repeatable does not count here: the gate has found out what it does.
+    is_repeatable = effects is not None and not effects.unclear and effects.classes <= REPEATABLE_EFFECTS
+    if not answer.allows or not is_repeatable:
         raise _Skipped("REFUSED")
 
 

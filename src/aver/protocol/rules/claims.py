@@ -16,7 +16,7 @@ from aver.protocol.standings import (
     ChallengeStanding,
     ClaimStanding,
 )
-from aver.protocol.statements import APPROVAL_PURPOSE, find_statements
+from aver.protocol.statements import APPROVAL_PURPOSE, digest_json, find_statements
 
 if TYPE_CHECKING:
     from aver.protocol.trace import ProtocolTrace
@@ -65,6 +65,7 @@ def judge_claim_issued(trace: ProtocolTrace, event: Event) -> FoldStep:
     if not proposal.ends:
         raise EventRefused("STATE_VIOLATION", "no call of this proposal has ended", place="proposal")
     check_evidence(trace, payload["evidence"], payload["about"], least=trace.bounds.evidence_min)
+    _check_not_refuted(trace, payload["text"], payload["evidence"])
 
     def apply() -> None:
         trace.claims[event.id] = ClaimStanding(
@@ -79,6 +80,17 @@ def judge_claim_issued(trace: ProtocolTrace, event: Event) -> FoldStep:
         )
 
     return FoldStep(trace.state, apply)
+
+
+def _digest_words(text: str, evidence: Iterable[Mapping[str, Any]]) -> str:
+    return digest_json({"text": text, "evidence": list(evidence)})
+
+
+def _check_not_refuted(trace: ProtocolTrace, text: str, evidence: Iterable[Mapping[str, Any]]) -> None:
+    """Raise for words and evidence against which a person has upheld a challenge. Saying them again changes nothing."""
+    if trace.refuted and _digest_words(text, evidence) in trace.refuted:
+        words = "a person has upheld a challenge to these very words, on this very evidence"
+        raise EventRefused("STATE_VIOLATION", words, place="text", advice="word it anew, or bring other evidence")
 
 
 def judge_claim_challenged(trace: ProtocolTrace, event: Event) -> FoldStep:
@@ -105,6 +117,7 @@ def judge_claim_revised(trace: ProtocolTrace, event: Event) -> FoldStep:
         raise EventRefused("STATE_VIOLATION", "the claim was taken back", place="claim")
     if not payload["retracted"]:
         check_evidence(trace, payload["evidence"], claim.about, least=trace.bounds.evidence_min)
+        _check_not_refuted(trace, payload["text"], payload["evidence"])
 
     def apply() -> None:
         claim.worded_by = event.id
@@ -166,6 +179,7 @@ def judge_challenge_resolved(trace: ProtocolTrace, event: Event) -> FoldStep:
         trace.disputes -= 1
         if outcome == "upheld":
             claim.standing = "refuted"
+            trace.refuted.add(_digest_words(claim.text, claim.evidence))
         elif claim.standing != "refuted":
             claim.standing = "disputed" if claim.open_challenges else "settled"
 
