@@ -90,7 +90,7 @@ def test_a_strict_run_fails_by_the_same_weakness(aver: Aver) -> None:
         ("objective = 1", "objective must be a text"),
         ('objective = "x"\nmax_tool_call = 1', "unknown field"),
         ('objective = "x"\n[roles.a]\nrole = "critic"\nuse = "checks"', "nobody has the role planner"),
-        ('objective = "x"\n[bounds]\nattempts = 1000', "attempts"),
+        (task_text() + "\n[bounds]\nattempts = 1000\n", "attempts"),
     ],
 )
 def test_a_bad_task_is_exit_code_2(project: Aver, text: str, words: str) -> None:
