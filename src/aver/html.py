@@ -167,3 +167,19 @@ CONTENT_SECURITY_POLICY = "; ".join(
 def escape_text(text: Any) -> str:
     """The text, escaped for an element or an attribute. Unprintable characters are written out."""
     return escape(escape_unprintable(str(text).replace("\r", ""), keep="\n\t"), quote=True)
+
+
+def begin_page(title: str) -> str:
+    """The beginning of a page, up to its body."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{escape_text(title)}</title>
+<style>{PAGE_STYLE}</style>
+</head>
+<body>
+"""

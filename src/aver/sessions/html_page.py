@@ -18,7 +18,7 @@ from aver import __version__
 from aver.clock import now
 from aver.diffs import classify_diff_lines
 from aver.gate.decision_record import NOT_HELD_BACK, RecordedDecision
-from aver.html import CONTENT_SECURITY_POLICY, PAGE_SCRIPT, PAGE_STYLE, escape_text
+from aver.html import PAGE_SCRIPT, begin_page, escape_text
 from aver.sessions.labels import (
     LabelledText,
     decision_label,
@@ -80,18 +80,7 @@ def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
     title = " ".join(session.title.split()) or f"{session.tool} {session.session}"
     tool, name, started = escape_text(session.tool), escape_text(session.session), _time_tag(session.started)
     totals = "".join(f"<li>{escape_text(words)}</li>" for words in total_labels(session))
-    yield f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{escape_text(title)}</title>
-<style>{PAGE_STYLE}</style>
-</head>
-<body>
-<a class="skip" href="#story">To the story</a>
+    yield f"""{begin_page(title)}<a class="skip" href="#story">To the story</a>
 <header>
 <h1 dir="auto">{escape_text(title)}</h1>
 <p class="meta">{tool} · session <code>{name}</code> · {started} to {_time_tag(session.ended)} UTC</p>

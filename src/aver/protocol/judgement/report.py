@@ -44,19 +44,11 @@ from aver.protocol.rules.work import needs_review
 from aver.protocol.standings import ClaimStanding, ExecutionStanding, ProposalStanding
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
+from aver.verdict.examiner import TRACE_CHECKS
 
 REPORT_VERSION = 1
 
-REPORT_CHECKS = (
-    "participants",
-    "roles",
-    "order",
-    "intents",
-    "executions",
-    "claims",
-    "attribution",
-    "append_only",
-)
+REPORT_CHECKS = tuple(check for check in TRACE_CHECKS if check != "report")
 """The checks of a report, in their order. A verdict has `report` before the last: there the report itself is judged."""
 
 FindingStatus = Literal["failed", "warning", "note"]

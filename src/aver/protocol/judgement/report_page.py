@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from aver.html import CONTENT_SECURITY_POLICY, PAGE_STYLE, escape_text
+from aver.html import begin_page, escape_text
 from aver.protocol.judgement.report_text import (
     STATUS_WORDS,
     ClaimTexts,
@@ -35,18 +35,7 @@ def render_report_page(content: Mapping[str, Any], texts: ClaimTexts) -> str:
 def _render_head(content: Mapping[str, Any]) -> Iterator[str]:
     title = f"Audit of the trace {show_text(content['trace'])}"
     badge = f'<span class="badge {_BADGES[content["status"]]}">{STATUS_WORDS[content["status"]].lower()}</span>'
-    yield f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{escape_text(title)}</title>
-<style>{PAGE_STYLE}</style>
-</head>
-<body>
-<header>
+    yield f"""{begin_page(title)}<header>
 <h1 dir="auto">{escape_text(title)}</h1>
 <p>{badge}</p>
 <p class="meta">{plural(content["head"]["count"], "record")}, judged by the profile {escape_text(content["profile"])};
