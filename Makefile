@@ -85,8 +85,9 @@ $(READY)-browser: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[test,peer,browser]"
 	@touch $@ $(READY)-test
 
+# npm trusts the certificates that this machine trusts, as pip does: a company's own registry may have its own.
 $(READY)-web: pyproject.toml $(wildcard web/package-lock.json) $(READY)-test
-	@cd web && $(CURDIR)/$(BIN)/npm install --no-save --no-audit --no-fund --silent
+	@cd web && NODE_OPTIONS=--use-system-ca $(CURDIR)/$(BIN)/npm install --no-save --no-audit --no-fund --silent
 	@touch $@
 
 $(READY)-fuzz: pyproject.toml | $(BIN)/python
