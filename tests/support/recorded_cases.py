@@ -41,31 +41,30 @@ _verify = check.verify
 
 @functools.wraps(_verify)
 def _verify_and_record(thing: Any = None, **options: Any) -> Any:
-    path = _find_path(thing) if CASES else None
+    path = _find_path(thing)
     if path is not None:
         _record(path, options)
     return _verify(thing, **options)
 
-
-check.verify = _verify_and_record  # type: ignore[assignment]
 
 _verify_ledger = Ledger.verify
 
 
 @functools.wraps(_verify_ledger)
 def _verify_ledger_and_record(self: Ledger, *arguments: Any, **options: Any) -> Any:
-    if CASES:
-        place = Path(CASES) / f"exported-{os.getpid()}-{next(_numbers)}"
-        try:
-            export_bundle(self, place)
-            _record(place, {"home": self.config.home})
-        except (AverError, OSError):
-            pass  # A damaged ledger that cannot be exported is no case.
-        shutil.rmtree(place, ignore_errors=True)
+    place = Path(CASES) / f"exported-{os.getpid()}-{next(_numbers)}"
+    try:
+        export_bundle(self, place)
+        _record(place, {"home": self.config.home})
+    except (AverError, OSError):
+        pass  # A damaged ledger that cannot be exported is no case.
+    shutil.rmtree(place, ignore_errors=True)
     return _verify_ledger(self, *arguments, **options)
 
 
-Ledger.verify = _verify_ledger_and_record  # type: ignore[method-assign]
+if CASES:  # Other tests use this module's functions, and must not change what they test.
+    check.verify = _verify_and_record  # type: ignore[assignment]
+    Ledger.verify = _verify_ledger_and_record  # type: ignore[method-assign]
 
 
 def _find_path(thing: Any) -> Path | None:
