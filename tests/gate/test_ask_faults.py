@@ -50,7 +50,7 @@ from aver.gate.ask import ask
 from aver.ledger import Ledger
 from test_ask_faults import deletion
 step, when, count = int(sys.argv[2]), sys.argv[3], 0
-append = Ledger.append
+append = Ledger.append_together
 def counted(*given, **named):
     global count
     count += 1
@@ -61,7 +61,7 @@ def counted(*given, **named):
     finally:
         if count == step:
             os.kill(os.getpid(), signal.SIGKILL)
-Ledger.append = counted
+Ledger.append_together = counted
 with aver.open_ledger() as ledger:
     ask(ledger, deletion(Path(sys.argv[1])))
 """
