@@ -189,7 +189,8 @@ def test_a_statement_about_something_else(
 
 def test_a_statement_with_no_or_another_signature(ledger: Ledger, ada: Person, request_: ApprovalRequest) -> None:
     statement = signed(request_, ada)
-    flipped = replace(statement.signatures[0], ed25519="00" + statement.signatures[0].ed25519[2:])
+    [signature] = statement.signatures
+    flipped = replace(signature, ed25519=f"{int(signature.ed25519[:2], 16) ^ 1:02x}{signature.ed25519[2:]}")
     for signatures, code in (
         ((), "UNKNOWN_KEY"),
         ((flipped,), "SIG_INVALID"),
