@@ -1,4 +1,4 @@
-"""What the HTML pages of Aver share: style, script, Content-Security-Policy, escaping.
+"""The parts that all HTML pages of Aver share: style, script, Content-Security-Policy, escaping.
 
 The script folds and filters the page of a session; a page reads whole without it. The Content-Security-Policy allows
 exactly this style and this script, by their digests. So nothing that a page shows can act as style or script.

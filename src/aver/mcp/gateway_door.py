@@ -12,7 +12,6 @@ The SDK reads the JSON of a call. Of a key that comes twice it keeps the last, s
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from aver import __version__
 from aver.gateway.act_records import IngressNote
 from aver.gateway.codes import build_envelope
 from aver.gateway.gateway import CLOSED_SCHEMA, Door, Gateway
+from aver.mcp.tool_result import build_tool_result
 
 SERVER_NAME = "aver-gateway"
 ACT = "act"
@@ -105,8 +105,7 @@ class _ActTool:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
         # The thread continues if the client disconnects: an act that has begun gets its outcome.
         envelope = await anyio.to_thread.run_sync(partial(self._act, params.arguments or {}), limiter=self._turns)
-        text = types.TextContent(type="text", text=json.dumps(envelope, indent=2))
-        return types.CallToolResult(content=[text], structured_content=envelope, is_error=envelope["status"] != "OK")
+        return build_tool_result(envelope, is_error=envelope["status"] != "OK")
 
     def _act(self, arguments: dict[str, Any]) -> dict[str, Any]:
         try:

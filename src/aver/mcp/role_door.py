@@ -13,7 +13,6 @@ with code and reason, so that the agent can correct itself. Every result comes a
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Callable, Mapping
@@ -28,11 +27,11 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from aver import __version__
-from aver.capsule.blobs import Blob
+from aver.capsule.blobs import TEXT_MEDIA, Blob
 from aver.errors import AverError, BadInput, NotFound, Refused
+from aver.mcp.tool_result import build_tool_result
 from aver.protocol.events import FORMS, Event, load_schema
 from aver.protocol.roles.protocol_run import say_for
-from aver.protocol.tools.tool import TEXT
 from aver.protocol.view import Said
 
 if TYPE_CHECKING:
@@ -130,16 +129,16 @@ class _RoleDoor:
         try:
             with self._opening:
                 self._session = self._session or self._open_session()
-            return _build_result({"ok": True, **self._run(self._session, tool, arguments)}, is_error=False)
+            return build_tool_result({"ok": True, **self._run(self._session, tool, arguments)}, is_error=False)
         except AverError as error:
             code = getattr(error, "code", type(error).__name__)
             found = {"ok": False, "code": code, "error": error.message, "advice": error.advice}
-            return _build_result(found, is_error=True)
+            return build_tool_result(found, is_error=True)
         except Exception as error:  # noqa: BLE001 - a defect here must not take the server down
             _LOG.exception("%s failed", tool)
             # Only the type: the text of an unexpected error may contain a secret, and the agent would see it.
             words = f"internal error: {type(error).__name__}; nothing may be taken as done"
-            return _build_result({"ok": False, "code": "INTERNAL", "error": words, "advice": ""}, is_error=True)
+            return build_tool_result({"ok": False, "code": "INTERNAL", "error": words, "advice": ""}, is_error=True)
 
     def _run(self, session: ProtocolSession, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if tool == "view":
@@ -151,7 +150,7 @@ class _RoleDoor:
         if tool == "run_intent":
             from aver.protocol.handles import ExecutorHandle
 
-            return _describe_event(ExecutorHandle(session, self._agent).run(_need_text(arguments, "intent")))
+            return _describe_event(ExecutorHandle(session, self._agent).run(_require_text(arguments, "intent")))
         if tool == "audit":
             from aver.protocol.handles import AuditorHandle
 
@@ -217,14 +216,14 @@ def _build_said(event: str, payload: dict[str, Any], refs: dict[str, str]) -> Sa
         return Said(event=event, payload=payload, refs=refs)
     from aver.protocol.calls import mask_bytes
 
-    text, media = _need_text(payload, "text"), payload.get("media", TEXT)
+    text, media = _require_text(payload, "text"), payload.get("media", TEXT_MEDIA)
     blob = Blob(mask_bytes(text.encode("utf-8", "surrogatepass")), media)
     named = {"name": payload.get("name"), "blob": blob.reference}
     return Said(event=event, payload=named, refs=refs, artifacts=(blob,))
 
 
 def _read_artifact(session: ProtocolSession, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    digest = _need_text(arguments, "digest")
+    digest = _require_text(arguments, "digest")
     session.catch_up()
     if digest not in session.fold.artifacts:
         raise NotFound(f"{ascii(digest)[:80]} is no artifact of this trace", advice="view names them")
@@ -243,13 +242,8 @@ def _describe_event(event: Event) -> dict[str, Any]:
     }
 
 
-def _need_text(arguments: Mapping[str, Any], name: str) -> str:
+def _require_text(arguments: Mapping[str, Any], name: str) -> str:
     value = arguments.get(name)
     if not isinstance(value, str):
         raise Refused("BAD_REQUEST", f"{name} must be a text")
     return value
-
-
-def _build_result(content: dict[str, Any], *, is_error: bool) -> types.CallToolResult:
-    text = types.TextContent(type="text", text=json.dumps(content, indent=2))
-    return types.CallToolResult(content=[text], structured_content=content, is_error=is_error)

@@ -7,7 +7,6 @@ many at the same time. The server finishes every call that it started, even if t
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from aver import __version__
+from aver.mcp.tool_result import build_tool_result
 from aver.mcp.tools import INSTRUCTIONS, PROMPT, TOOLS, ToolSpec, build_input_schema
 
 if TYPE_CHECKING:
@@ -102,13 +102,8 @@ class _ToolHandler:
             _LOG.exception("%s failed", tool)
             # Only the type: the text of an unexpected error may contain a secret, and the agent would see it.
             words = f"internal error: {type(error).__name__}; nothing may be taken as done"
-            return _build_result({"ok": False, "tool": tool, "error": words, "human_summary": words}, is_error=True)
-        return _build_result(answer.content, is_error=answer.is_error)
-
-
-def _build_result(content: dict[str, Any], *, is_error: bool) -> types.CallToolResult:
-    text = types.TextContent(type="text", text=json.dumps(content, indent=2))
-    return types.CallToolResult(content=[text], structured_content=content, is_error=is_error)
+            return build_tool_result({"ok": False, "tool": tool, "error": words, "human_summary": words}, is_error=True)
+        return build_tool_result(answer.content, is_error=answer.is_error)
 
 
 async def _list_tools(context: RequestContext, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:

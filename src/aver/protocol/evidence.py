@@ -121,7 +121,7 @@ class EndedExecution(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSource:
-    """What items can refer to: blobs, executions that have ended, artifacts that count. Each function takes an id."""
+    """The things that items can refer to: blobs, ended executions, artifacts that count. Each function takes an id."""
 
     blob: Callable[[str], bytes]
     """Raises `NotFound`, and `IntegrityError` or `BadInput` for bytes of another digest."""

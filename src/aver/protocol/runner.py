@@ -1,4 +1,4 @@
-"""What a session needs of others: a runner of tools, an auditor's engine, and what the gate gets to see of a call.
+"""Interfaces that a session needs others to fill: a runner of tools, an auditor's engine, the description of a call.
 
 The session guards a call, seals its start, has the runner make it, and seals its end. A runner knows tools: commands,
 files, callables, MCP tools. It decides nothing and seals nothing.
@@ -66,7 +66,7 @@ class ToolRunner(Protocol):
 
 
 class AuditOutcome(NamedTuple):
-    """What an audit found: the status, the bytes of the report, and which participants' keys the auditor knows."""
+    """The result of an audit: the status, the bytes of the report, and which participants' keys the auditor knows."""
 
     status: str
     """`pass`, `pass-with-warnings` or `fail`."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from aver.capsule.blobs import TEXT_MEDIA
 from aver.capsule.canonical import canonical_json
 from aver.errors import BadInput, NotCanonical, Refused
 from aver.protocol.calls import BegunCall, begin_call, finish_call, mask_call, sign_intent
@@ -104,12 +105,12 @@ class UnderProposal:
         if begun is None:
             return ""  # The gate could not judge it, or refused it: the trace has no start.
         if isinstance(outputs, str):
-            data, media = outputs.encode("utf-8", "backslashreplace"), "text/plain; charset=utf-8"
+            data, media = outputs.encode("utf-8", "backslashreplace"), TEXT_MEDIA
         else:
             try:
                 data, media = canonical_json(outputs), "application/json"
             except NotCanonical:
-                data, media = repr(outputs).encode("utf-8", "backslashreplace"), "text/plain; charset=utf-8"
+                data, media = repr(outputs).encode("utf-8", "backslashreplace"), TEXT_MEDIA
         found = {RESULT_NAME: (data, media)}
         result: ToolResult | ToolFailure = ToolResult(None, found)
         if not success:

@@ -1,4 +1,4 @@
-"""What a participant sees of a trace, and what it may say now: one value in, one event out.
+"""The view of a participant: it sees a trace, and the events that it may say now. One value in, one event out.
 
     View   the task, the state, what is open, and the events that this role may say now, with their schemas
     Said   one event that a role wants to say
@@ -54,7 +54,7 @@ class View:
     artifacts: Mapping[str, str] = field(default_factory=dict)
     """The names of the artifacts that were recorded by themselves, by digest. Outputs are with their executions."""
     open: Mapping[str, tuple[str, ...]]
-    """What waits for somebody, by sort: see `find_open_things`."""
+    """Things that wait for somebody, by sort: see `find_open_things`."""
     may_say: tuple[str, ...]
     """The events that this role may say in this state. A guard may still refuse one."""
 

@@ -148,7 +148,7 @@ class TraceFacts:
     decision: Callable[[str], GateWord | None]
     """The gate's decision with this id; None if there is none."""
     rerun: tuple[Mapping[str, Any], ...] = ()
-    """What the auditor found when it repeated executions."""
+    """The result of each execution that the auditor repeated."""
     are_artifacts_intact: bool = False
     """Whether the caller has compared all artifacts with their digests. Then they are not read for that again."""
 

@@ -61,7 +61,7 @@ _FINDING_WORDS: Mapping[str, str] = {
 
 
 def _find_items(content: Mapping[str, Any], subject: Any) -> tuple[str, list[dict[str, Any]]]:
-    """What a finding is about, and its judged items, each with its place in its list."""
+    """Return the subject of a finding, and its judged items, each with its place in its list."""
     for claim in content["claims"]:
         if claim["id"] == subject:
             return "claim", [{**each, "place": place} for place, each in enumerate(claim["evidence"])]
@@ -105,7 +105,7 @@ def find_root_cause(content: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def list_advice(content: Mapping[str, Any]) -> list[str]:
-    """What to do about the findings that count, each once, in their order."""
+    """Return the advice about the findings that count, each once, in their order."""
     known = load_codes()
     codes = dict.fromkeys(each["code"] for each in content["findings"] if each["status"] != "note")
     return list(dict.fromkeys(known[code].advice for code in codes if code in known))

@@ -166,7 +166,7 @@ class TraceJudge:
         rerun: Iterable[Mapping[str, Any]] = (),
         are_artifacts_intact: bool = False,
     ) -> TraceFacts:
-        """What a report is made from, with everything that was admitted so far."""
+        """Return the facts for a report: everything that was admitted so far."""
         return TraceFacts(
             place=self._place,
             head=head,

@@ -1,4 +1,4 @@
-"""What a session does about a trace that does not hold, and about calls whose process is gone."""
+"""A session ends a trace that does not hold, and gives up calls whose process is gone."""
 
 from __future__ import annotations
 

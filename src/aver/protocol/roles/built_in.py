@@ -18,13 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from aver.capsule.blobs import Blob
+from aver.capsule.blobs import TEXT_MEDIA, Blob
 from aver.protocol.evidence import EvidenceJudge, EvidenceSource
 from aver.protocol.predicates import REASONS, CheckResult
 from aver.protocol.roles.project_checks import CheckOutcome
 from aver.protocol.roles.role import RoleFunction, leave_audit_to_session
 from aver.protocol.roles.work_items import BlobReader, EndedCall, WorkItem, find_work
-from aver.protocol.tools.tool import TEXT
 from aver.protocol.view import Said, View
 
 CONFIDENCE = 0.99
@@ -113,7 +112,7 @@ class BuiltInExecutor:
             return None
         # A call that never completed may have no output at all. So the reason itself becomes the artifact.
         words = _describe_failure(view, proposal)
-        record = Blob(words.encode(), TEXT)
+        record = Blob(words.encode(), TEXT_MEDIA)
         if record.digest not in self._recorded:
             self._recorded.add(record.digest)
             payload = {"name": FAILURE_NAME, "blob": record.reference}

@@ -77,7 +77,7 @@ class ProjectCheck:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """What a run shows, as a claim: its words, and the evidence items that prove them."""
+    """The claim that a run supports: its words, and the evidence items that prove them."""
 
     text: str
     evidence: tuple[Mapping[str, Any], ...]

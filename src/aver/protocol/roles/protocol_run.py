@@ -56,7 +56,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class RunNote:
-    """What a run did: an event that was sealed, or a refusal. The command line shows each as a line."""
+    """One step of a run: an event that was sealed, or a refusal. The command line shows each as a line."""
 
     agent: str
     event: Event | None
@@ -250,7 +250,7 @@ def say_for(session: ProtocolSession, agent: str, said: Said) -> Event:
     if said.event == "tool_intent_signed":
         return _intend(session, agent, payload, said.refs)
     if said.event == "final_statement_signed":
-        return ExecutorHandle(session, agent).conclude(_need(payload, "text", said.event))
+        return ExecutorHandle(session, agent).conclude(_require_field(payload, "text", said.event))
     if said.event == "verification_run_started":
         AuditorHandle(session, agent).audit()
         return session.events[-1]
@@ -263,14 +263,14 @@ def _intend(session: ProtocolSession, agent: str, payload: Mapping[str, Any], re
     from aver.protocol.rules.step import EventRefused
 
     event, wish = "tool_intent_signed", payload.get("repeatable", False)
-    proposal, retry_of = _need(refs, "proposal", event), refs.get("retry_of")
+    proposal, retry_of = _require_field(refs, "proposal", event), refs.get("retry_of")
     for repeatable in (True, False) if wish is None else (wish,):
         try:
             return ExecutorHandle(session, agent).intend(
                 proposal,
-                _need(payload, "tool", event),
-                _need(payload, "arguments", event),
-                justification=_need(payload, "justification", event),
+                _require_field(payload, "tool", event),
+                _require_field(payload, "arguments", event),
+                justification=_require_field(payload, "justification", event),
                 risk=_read_declared_risk(payload.get("risk")),
                 repeatable=repeatable,
                 retry_of=retry_of,
@@ -281,7 +281,7 @@ def _intend(session: ProtocolSession, agent: str, payload: Mapping[str, Any], re
     raise AssertionError("one of the two is signed, or raises")
 
 
-def _need(values: Mapping[str, Any], name: str, event: str) -> Any:
+def _require_field(values: Mapping[str, Any], name: str, event: str) -> Any:
     if name not in values:
         raise BadInput(f"{event} needs {name}", advice=f"aver protocol schema {event} shows its form")
     return values[name]

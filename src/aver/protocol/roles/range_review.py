@@ -1,4 +1,4 @@
-"""What a range of commits changes: files, lines, risk, secrets and tests. The tool `review_range`.
+"""The review of a range of commits: files, lines, risk, secrets and tests. The tool `review_range`.
 
     review_range {"range": "main..HEAD"}        output `result`, as JSON:
 

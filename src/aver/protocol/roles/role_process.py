@@ -22,7 +22,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aver.capsule.blobs import Blob
+from aver.capsule.blobs import TEXT_MEDIA, Blob
 from aver.capsule.canonical import canonical_json
 from aver.capsule.json_document import check_object
 from aver.capsule.json_reader import read_json
@@ -30,7 +30,7 @@ from aver.errors import BadInput, Unavailable
 from aver.log import debug
 from aver.protocol.roles.work_items import BlobReader
 from aver.protocol.tools.processes import run_process
-from aver.protocol.tools.tool import BYTES, TEXT, Limits
+from aver.protocol.tools.tool import BYTES, Limits
 from aver.protocol.view import Said, View
 from aver.text import to_one_line
 
@@ -141,7 +141,7 @@ def read_answer(raw: bytes) -> Said | None:
 def _read_artifact(number: int, given: Any) -> Blob:
     where = f"artifacts[{number}] of the answer"
     found: Mapping[str, Any] = check_object(given, where, frozenset(), frozenset({"text", "base64", "media"}))
-    media = found.get("media", TEXT if "text" in found else BYTES)
+    media = found.get("media", TEXT_MEDIA if "text" in found else BYTES)
     if ("text" in found) == ("base64" in found) or not all(isinstance(value, str) for value in found.values()):
         raise BadInput(f"{where} must have either text or base64, and a media type")
     if "text" in found:

@@ -1,4 +1,4 @@
-"""What judging an event comes to: a step of the trace, or a refusal."""
+"""The two results of judging an event: a step of the trace, or a refusal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class EventRefused(Refused):
 
 
 class FoldStep(NamedTuple):
-    """What an event leads to: the next state, and the change of the trace."""
+    """The next state after an event, and the change of the trace."""
 
     after: str
     apply: Callable[[], None]

@@ -18,13 +18,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from aver.capsule.blobs import TEXT_MEDIA
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.files.regular import NotRegularFile, open_descriptor
 from aver.log import debug
 from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.processes import run_process, tool_environment
-from aver.protocol.tools.tool import BYTES, JSON, TEXT, ToolOrder, fail_tool, read_arguments, read_words
+from aver.protocol.tools.tool import BYTES, JSON, ToolOrder, fail_tool, read_arguments, read_words
 
 COMMAND = "command"
 
@@ -36,7 +37,13 @@ COLLECT_MAX = 16
 
 OWN_OUTPUTS = ("stdout", "stderr")
 
-_MEDIA_BY_ENDING = {".xml": "application/xml", ".json": JSON, ".txt": TEXT, ".tap": TEXT, ".log": TEXT}
+_MEDIA_BY_ENDING = {
+    ".xml": "application/xml",
+    ".json": JSON,
+    ".txt": TEXT_MEDIA,
+    ".tap": TEXT_MEDIA,
+    ".log": TEXT_MEDIA,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class CommandTool:
             )
         except OSError as error:
             return fail_tool("ERROR", f"{command.argv[0]} cannot be started: {error.strerror}")
-        outputs = {"stdout": (end.stdout, TEXT), "stderr": (end.stderr, TEXT)}
+        outputs = {"stdout": (end.stdout, TEXT_MEDIA), "stderr": (end.stderr, TEXT_MEDIA)}
         cut = list(end.cut)
         if end.reason != "exited":
             if end.reason == "timeout":

@@ -14,13 +14,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from aver.capsule.blobs import TEXT_MEDIA
 from aver.capsule.canonical import canonical_bytes
 from aver.diffs import unified_diff
 from aver.errors import BadInput, Refused
 from aver.files.workspace_files import FileBase, FileLook, WorkspaceFiles, digest_file, split_relpath
 from aver.gate.effects.findings import build_path_roots, locate_path
 from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
-from aver.protocol.tools.tool import BYTES, JSON, TEXT, Tool, ToolOrder, fail_tool, read_arguments
+from aver.protocol.tools.tool import BYTES, JSON, Tool, ToolOrder, fail_tool, read_arguments
 
 
 class _ReadFile:
@@ -113,7 +114,7 @@ def _guess_media(data: bytes) -> str:
         data.decode()
     except UnicodeDecodeError:
         return BYTES
-    return TEXT
+    return TEXT_MEDIA
 
 
 def _confirm(result: Mapping[str, Any]) -> ToolResult:

@@ -21,11 +21,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from aver.capsule.blobs import TEXT_MEDIA
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput
 from aver.gate.own_tools import find_declared_effects
 from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
-from aver.protocol.tools.tool import BYTES, JSON, TEXT, Tool, ToolOrder, fail_tool
+from aver.protocol.tools.tool import BYTES, JSON, Tool, ToolOrder, fail_tool
 
 
 class FunctionTool:
@@ -86,7 +87,7 @@ def build_result(value: Any, output_max: int) -> ToolResult | ToolFailure:
     if isinstance(value, bytes | bytearray | memoryview):
         data, media = bytes(value), BYTES
     elif isinstance(value, str):
-        data, media = value.encode("utf-8", "surrogatepass"), TEXT
+        data, media = value.encode("utf-8", "surrogatepass"), TEXT_MEDIA
     else:
         try:
             data, media = canonical_bytes({"value": value})[len(b'{"value":') : -1], JSON

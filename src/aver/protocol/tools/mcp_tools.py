@@ -16,11 +16,12 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
+from aver.capsule.blobs import TEXT_MEDIA
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput, Unavailable
 from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.processes import tool_environment
-from aver.protocol.tools.tool import JSON, TEXT, Tool, ToolOrder, fail_tool
+from aver.protocol.tools.tool import JSON, Tool, ToolOrder, fail_tool
 
 TOOLS_MAX = 1000
 """Most tools of one server."""
@@ -129,7 +130,7 @@ class McpTool:
         cut: list[str] = []
         room = order.limits.output_max
         texts = [part.text for part in found.content if part.type == "text"]
-        pieces = {"text": ("\n".join(texts).encode("utf-8", "surrogatepass"), TEXT)} if texts else {}
+        pieces = {"text": ("\n".join(texts).encode("utf-8", "surrogatepass"), TEXT_MEDIA)} if texts else {}
         if found.structured_content is not None:
             pieces["result"] = (canonical_bytes(found.structured_content), JSON)
         for name, (data, media) in pieces.items():

@@ -29,7 +29,6 @@ NAME_MAX = 128
 WORDS_MAX = 1000
 """Characters of the words about a failure. The rest is in the outputs."""
 
-TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 BYTES = "application/octet-stream"
 

@@ -1,15 +1,13 @@
 """`aver protocol`: finds the module of a subcommand. To add one, write its module and add a line to `SUBCOMMANDS`.
 
-A module has `EXAMPLES`, `add_arguments(parser)` and `run(given, screen) -> int`, as the module of a verb has. It
-imports the protocol inside of `run`, so that `--help` loads none of it.
+`aver.cli.subcommands` says what such a module has. It imports the protocol inside of `run`: `--help` loads none of it.
 """
 
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
 
-from aver.cli.options import Parser, add_action_parser
+from aver.cli.subcommands import add_subcommands, run_subcommand
 from aver.cli.terminal import Screen
 
 SUBCOMMANDS = {
@@ -38,11 +36,8 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
-    for name, (module_name, summary) in SUBCOMMANDS.items():
-        module = import_module(module_name)
-        module.add_arguments(add_action_parser(actions, name, summary, module.EXAMPLES))
+    add_subcommands(parser, SUBCOMMANDS)
 
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
-    return int(import_module(SUBCOMMANDS[given.action][0]).run(given, screen))
+    return run_subcommand(SUBCOMMANDS, given, screen)

@@ -27,7 +27,7 @@ HEADER = ("trace", "last event", "state", "events", "objective")
 
 
 class TraceLine(NamedTuple):
-    """What one line shows of a trace."""
+    """The fields of a trace that one line shows."""
 
     trace: str
     chain: str

@@ -1,4 +1,4 @@
-"""What the subcommands share: naming a trace by the beginning of its id, opening its session, and showing events."""
+"""Functions that the subcommands share: they name a trace by the beginning of its id, open its session, show events."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def _print_summary(session: ProtocolSession, screen: Screen) -> None:
             mark = screen.status_mark("failed" if found["status"] == "failed" else "warning")
             screen.print_hanging("  ", mark, f" {found['code']}: ", text=describe_finding(found, report))
     errors = StderrScreen()
-    if session.state in ("completed", "failed", "aborted"):
+    if session.fold.is_over:
         errors.print_note(f"aver show {session.trace} tells the whole trace; aver verify {session.trace} checks it")
         return
     for challenge in session.fold.challenges.values():
