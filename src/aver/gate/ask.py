@@ -33,17 +33,11 @@ from aver.config import Config
 from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
+from aver.gate.call_decisions import gate_id_for, next_gate_id
 from aver.gate.changes import seal_change
 from aver.gate.decide import Decider, Gate, build_refusal, decide
 from aver.gate.decision import Decision
-from aver.gate.decision_record import (
-    CallerAnswer,
-    decision_chain,
-    decision_key,
-    gate_id_for,
-    next_gate_id,
-    seal_decision,
-)
+from aver.gate.decision_record import CallerAnswer, decision_chain, decision_key, seal_decision
 from aver.gate.effects.large_action import bound_action
 from aver.gate.facts.surroundings import gather_facts
 from aver.gate.own_tools import add_code_declaration

@@ -460,7 +460,7 @@ _NOTES = {
         "facts masked": "the facts of {} not compared, because secrets in them were masked",
     },
     DELEGATION_CHECK: {
-        "signed calls": "signed calls among them: {}; their bodies were not kept, so nobody can compare these with the acts",
+        "signed calls": "signed calls among them: {}; their bodies were not kept and are not compared with the acts",
     },
     EFFECTS_CHECK: {
         "under way": "{} under way",
