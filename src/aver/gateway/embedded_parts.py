@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from aver.errors import Refused
 from aver.gate.ask import load_gate
@@ -23,6 +24,7 @@ from aver.gateway.policy_server import PolicyServer, name_program
 from aver.gateway.proof.attestation import PolicyKeys
 from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.proof.predicate import EvidenceTrust
+from aver.gateway.request import BoundRequest
 from aver.gateway.settings import GatewaySettings
 from aver.keys.mac_keys import SHARED, create_mac_keys, mac_key_path, shared_mac_source, verifier_mac_source
 from aver.ledger import Ledger
@@ -36,12 +38,14 @@ def open_embedded(
     session: str = "",
     effects: Mapping[str, ActEffect] | None = None,
     clock: Callable[[], float] = time.time,
+    annotate: Callable[[BoundRequest], Mapping[str, Any]] = lambda request: {},
     close: Callable[[], None],
 ) -> Gateway:
     """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end.
 
     `effects` are those that the executor can cause, by intent; without them, those on files of the workspace. `clock`
-    is the time by which shares and PREVIEWs expire.
+    is the time by which shares and PREVIEWs expire. `annotate` returns the annotations of the tool that a request
+    calls.
     """
     workspace = os.path.realpath(workspace)
     home = ledger.config.home
@@ -100,5 +104,6 @@ def open_embedded(
         settings=settings,
         session=session,
         clock=clock,
+        annotate=annotate,
         close=end,
     )

@@ -134,8 +134,10 @@ class Gateway:
         deployment: Deployment = "embedded",
         session: str = "",
         clock: Callable[[], float] = time.time,
+        annotate: Callable[[BoundRequest], Mapping[str, Any]] = lambda request: {},
         close: Callable[[], None] = lambda: None,
     ) -> None:
+        """`annotate` returns the annotations of the MCP tool that a request calls, as its server gives them."""
         self.ledger = ledger
         self.workspace = workspace
         self.settings = settings
@@ -143,6 +145,7 @@ class Gateway:
         self._executor = executor
         self.deployment = deployment
         self._clock = clock
+        self._annotate = annotate
         self._close = close
         self.door = Door(session=check_session(session or new_session()))
         """The door of this process itself: for callers of `act` that name no other."""
@@ -290,6 +293,7 @@ class Gateway:
         answer = ask(
             self.ledger,
             shown.action,
+            annotations=self._annotate(request),
             decide=panel.decide,
             beside=lambda decision, record_id: act.build_entries(panel.answer, decision, record_id),
             approvals="use" if uses_approval else "find",
@@ -370,7 +374,7 @@ class Gateway:
         if shown.base != preview.base:
             return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
         panel = PolicyPanel(self._servers, request, preview.action_id)
-        answer = ask(self.ledger, shown.action, decide=panel.decide)
+        answer = ask(self.ledger, shown.action, annotations=self._annotate(request), decide=panel.decide)
         evidence = _Evidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
         if evidence is None:
             code = panel.answer.reason_code

@@ -117,6 +117,9 @@ _HARMLESS_VALUES = {
 NESTED_MAX = 64 * 1024
 """Characters of a text in the arguments of an own tool that are searched for paths, if it looks like JSON."""
 
+CHANGED_TOOL_HINT = "aver/changed"
+"""The annotation by which the proxy says that a tool's definition is not the one first seen. It makes a call unclear."""
+
 _DECLARED_ON_PATHS = frozenset({"read", "write", "delete", "execute"})
 _DECLARED_ON_HOSTS = frozenset({"network", "egress"})
 _NEVER_DECLARED = frozenset({"secret", "aver"})
@@ -232,6 +235,9 @@ def find_effects(
         finder.report.add_effect("delete", (action.tool,))
     if facts.annotations.get("openWorldHint") is True:
         finder.report.add_effect("network", (action.tool,))
+    if facts.annotations.get(CHANGED_TOOL_HINT) is True:
+        words = f"the definition of this tool is not the one first seen; look at it: aver proxy trust {server}"
+        finder.report.add_unclear("changed-tool", words)
     return mark_creations(finder.conclude(server), action, facts)
 
 
