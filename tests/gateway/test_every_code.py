@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from tests.gateway.test_http_door import ACME, BOT, BOT_CLIENT, OTHER, OWNER, Caller, delegate
 
+from aver.errors import Unavailable
 from aver.gateway.act_records import revocation_key
 from aver.gateway.codes import load_reason_codes
 from aver.gateway.delegation_records import build_revocation_draft, delegations_chain
@@ -143,6 +144,21 @@ def lose_policy_server(place: Place) -> dict[str, Any]:
         gateway._servers = servers
 
 
+def miss_executor(place: Place) -> dict[str, Any]:
+    """No executor answers, and the order has reached none."""
+
+    class Nobody:
+        def execute(self, order: CommitOrder) -> dict[str, Any]:
+            raise Unavailable("nobody listens")
+
+    gateway = place.office.gateway
+    executor, gateway._executor = gateway._executor, Nobody()
+    try:
+        return place.act()
+    finally:
+        gateway._executor = executor
+
+
 def lose_executor(place: Place) -> dict[str, Any]:
     """The executor dies in the effect, another one closes the act, and the gateway finds the outcome."""
     office, gateway = place.office, place.office.gateway
@@ -229,7 +245,7 @@ SCENARIOS: dict[str, Scenario] = {
     "TX_CALLER_MISMATCH": lambda place: place.commit(place.preview(), caller="agent:other"),
     "TX_AUTH_CONTEXT_MISMATCH": lambda place: place.commit(place.preview(**place.token())),
     "POLICY_UNAVAILABLE": lose_policy_server,
-    "EXECUTOR_UNAVAILABLE": lambda place: place.act("RunCommand", {"argv": ["ls"]}),
+    "EXECUTOR_UNAVAILABLE": miss_executor,
     "BAD_COMMIT_PROOF": commit_other_inputs,
     "MISSING_EVIDENCE": commit_without_evidence,
     "REPLAY_DENY": replay,

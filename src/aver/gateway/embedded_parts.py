@@ -17,8 +17,8 @@ from typing import Any
 
 from aver.errors import Refused
 from aver.gate.ask import load_gate
+from aver.gateway.executor.effects import build_effects
 from aver.gateway.executor.executor import ActEffect, Executor
-from aver.gateway.executor.workspace_effects import WorkspaceEffects
 from aver.gateway.gateway import Gateway
 from aver.gateway.policy_server import PolicyServer, name_program
 from aver.gateway.proof.attestation import PolicyKeys
@@ -43,7 +43,7 @@ def open_embedded(
 ) -> Gateway:
     """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end.
 
-    `effects` are those that the executor can cause, by intent; without them, those on files of the workspace. `clock`
+    `effects` are those that the executor can cause, by intent; without them, all of `build_effects`. `clock`
     is the time by which shares and PREVIEWs expire. `annotate` returns the annotations of the tool that a request
     calls.
     """
@@ -83,7 +83,7 @@ def open_embedded(
 
     executor = Executor(
         ledger,
-        WorkspaceEffects(workspace).by_intent if effects is None else effects,
+        build_effects(workspace, settings.effects) if effects is None else effects,
         trust=trust,
         # The gateway compares an older PREVIEW with the rules as they are now, and has the servers decide again.
         program_id=lambda: servers[0].program_id or name_program(load(workspace)),
