@@ -83,7 +83,7 @@ def open_embedded(
 
     executor = Executor(
         ledger,
-        build_effects(workspace, settings.effects) if effects is None else effects,
+        build_effects(ledger, workspace, settings.effects) if effects is None else effects,
         trust=trust,
         # The gateway compares an older PREVIEW with the rules as they are now, and has the servers decide again.
         program_id=lambda: servers[0].program_id or name_program(load(workspace)),

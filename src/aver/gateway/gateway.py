@@ -64,7 +64,7 @@ from aver.gateway.intents import ActInputs, IntentCall, read_inputs
 from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
 from aver.gateway.policy_server import Evaluator, name_program
 from aver.gateway.proof.patch import NOOP
-from aver.gateway.request import ActRequest, BoundRequest
+from aver.gateway.request import SKILL_CALLER, ActRequest, BoundRequest
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
 from aver.keys.statement import Statement
 from aver.ledger import Entry, Ledger
@@ -185,7 +185,7 @@ class Gateway:
                 return self._commit(call, given, visit)
             request = BoundRequest.bind(
                 call.intent.name,
-                caller=act.caller,
+                caller=visit.caller,
                 session=door.session,
                 inputs=given.bound or {},
                 external_principal=visit.principal,
@@ -213,15 +213,22 @@ class Gateway:
         constraints, name = act.constraints, call.intent.name
         if door.federated is not None:
             constraints = bind_constraints(door.federated, constraints)
+        caller = act.caller
         if constraints.workload_token is not None:
-            raise Refused("WORKLOAD_TOKEN_INVALID", "no skill is installed here, so there are no workload tokens")
-        allowed = find_capabilities(self.settings.callers, act.caller)
+            from aver.gateway.skills.workload_token import check_workload_token  # Few callers are skills.
+
+            caller = check_workload_token(
+                constraints.workload_token, ring=self.ledger.keys.ring(), session=door.session, now=self._clock()
+            )
+        elif caller.startswith(SKILL_CALLER):
+            raise Refused("WORKLOAD_TOKEN_INVALID", f"only a workload token makes a caller {SKILL_CALLER}<digest>")
+        allowed = find_capabilities(self.settings.callers, caller)
         if allowed is not None and not may_name(allowed, name):
-            raise Refused("CAPABILITY_DENY", f"{act.caller} may not use {name}")
+            raise Refused("CAPABILITY_DENY", f"{caller} may not use {name}")
         delegation = check_delegation(
             constraints.delegation_token,
             intent_id=name,
-            caller=act.caller,
+            caller=caller,
             session=door.session,
             external_principal=constraints.external_principal,
             keys=self.settings.keys,
@@ -233,7 +240,7 @@ class Gateway:
             if allowed is not None and not may_name(allowed, name):
                 raise Refused("PRINCIPAL_CAPABILITY_DENY", f"{delegation.principal} may not use {name}")
         surroundings = Surroundings(door.ingress, self.deployment, self.settings.is_insecure)
-        return _Visit(door, act.caller, delegation, surroundings, bool(constraints.user_confirm))
+        return _Visit(door, caller, delegation, surroundings, bool(constraints.user_confirm))
 
     def _refuse(self, refusal: Refused, intent_id: str, caller: str, door: Door) -> dict[str, Any]:
         """Record a refusal that came before any decision, and answer with it."""
@@ -257,6 +264,14 @@ class Gateway:
     def _show(self, request: BoundRequest, action_id: str) -> _ShownAct:
         """Return the action that is judged, and the file that it changes as it is now. Raises `Refused`."""
         base, diff = None, None
+        if request.intent_id == "CommitSkillInstall":
+            from aver.gateway.skills.admission import admit_package  # Skills are installed seldom.
+            from aver.gateway.skills.skill_store import SkillStore
+
+            skills = self.settings.effects.skills
+            admit_package(
+                SkillStore(self.ledger.config.home, skills), request.inputs["skill_digest"], skills.ioc_domains
+            )
         if request.intent_id in CHANGING_INTENTS:
             look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
             base, diff = {"sha256": look.base.sha256}, build_change(request, self.workspace, look)

@@ -120,7 +120,7 @@ def build_executor_part(
     trust()
     executor = Executor(
         ledger,
-        build_effects(workspace, settings.effects),
+        build_effects(ledger, workspace, settings.effects),
         trust=trust,
         program_id=lambda: program.load()[0].program_id,
         settings=settings,
