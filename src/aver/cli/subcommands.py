@@ -23,8 +23,8 @@ Subcommands = Mapping[str, tuple[str, str]]
 class SubcommandParser:
     """Stands for the parser of a subcommand, and makes it when its command line is parsed.
 
-    `parse_known_args` is the one method that argparse calls of a parser below another. A parser takes long to make, and a verb has up
-    to sixteen subcommands.
+    `parse_known_args` is the one method that argparse calls of a parser below another. A parser takes long to make,
+    and a verb has up to sixteen subcommands.
     """
 
     def __init__(self, *, prog: str, summary: str, module: str) -> None:
