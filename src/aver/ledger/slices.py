@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from aver.capsule.blobs import blob_references
+from aver.capsule.blobs import record_references
 from aver.errors import AverError, StoreDamaged, is_outage
 from aver.ledger.imports.source import OLD_IMPORT, read_digits
 from aver.ledger.key_history import KeyHistory
@@ -141,7 +141,7 @@ def judge_slice(
                 if type(sequence) is not int or sequence != expected or tenant != row.tenant:
                     _report_misplaced(row, sequence, tenant, expected, judge.tally)
                 if content is not None and sealed.canonical.find(b'"blob":{') >= 0:
-                    _check_blobs(ledger, content, Place(row.name, expected), judge.tally)
+                    _check_blobs(ledger, content, sealed.canonical, Place(row.name, expected), judge.tally)
                 if follower is not None and content is not None:
                     sealed.keep_content(content)
                     follower.take(sealed)
@@ -171,10 +171,10 @@ def _report_misplaced(row: ChainRow, sequence: Any, tenant: Any, expected: int, 
         tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
 
 
-def _check_blobs(ledger: Ledger, content: dict[str, Any], place: Place, tally: Tally) -> None:
+def _check_blobs(ledger: Ledger, content: dict[str, Any], text: bytes, place: Place, tally: Tally) -> None:
     """Check that the blobs of a record are here."""
     with guard(tally, "blobs", place):
-        for digest, size in blob_references(content):
+        for digest, size in record_references(content, text):
             tally.count_done("blobs")
             try:
                 actual = _blob_size(ledger, digest)
