@@ -43,6 +43,7 @@ from aver.verdict import (
     Examination,
     Examiner,
     Level,
+    Rules,
     Subject,
     Tally,
     Verdict,

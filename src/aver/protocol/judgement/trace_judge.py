@@ -209,7 +209,7 @@ class TraceJudge:
             return True  # No key of this trace: the fold refuses the event, and says why.
         known = self._ring.lookup(record.signed_by)
         if known:
-            return any([key.ed25519 == bound.ed25519 for key in known])
+            return any(key.ed25519 == bound.ed25519 for key in known)
         message = record.hash.encode()
         if not verify_ed25519(bound.ed25519_bytes, message, record.signature or ""):
             return False
