@@ -477,7 +477,10 @@ class ProtocolSession:
                 statements=(contribution.statement, *contribution.more),
                 id=said.id,
             )
-            return self.seal_judged(event, self.ledger.signer(), contribution.artifacts)
+            sealed = self.seal_judged(event, self.ledger.signer(), contribution.artifacts)
+            if sealed.name == "verification_run_completed":
+                self.close_chain()
+            return sealed
 
     # --- for the handles
 

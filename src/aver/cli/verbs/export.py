@@ -92,7 +92,9 @@ def _add_decisions(chains: list[str], here: set[str]) -> list[str]:
 
     A trace may be named by its id alone.
     """
-    named = [name if name in here or f"{TRACE_PREFIX}{name}" not in here else f"{TRACE_PREFIX}{name}" for name in chains]
+    named = [
+        name if name in here or f"{TRACE_PREFIX}{name}" not in here else f"{TRACE_PREFIX}{name}" for name in chains
+    ]
     decisions = [f"gate.{name.removeprefix(TRACE_PREFIX)}" for name in named if name.startswith(TRACE_PREFIX)]
     return list(dict.fromkeys([*named, *(name for name in decisions if name in here)]))
 
