@@ -155,6 +155,7 @@ class ExplorerServer:
 
     def __init__(self, ledger: Ledger, place: Place, *, read_only: bool) -> None:
         self._place = place
+        self._uvicorn: _Uvicorn | None = None
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
         self.link = f"{place.url}/#token={self.token}&keys={digest_keys(ledger.keys.ring())}"
         """For the person at the terminal. Whoever has it can read the ledger."""
@@ -185,7 +186,7 @@ class ExplorerServer:
             watch.cancel()
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM. Running requests are finished first."""
+        """Serve until SIGINT, SIGTERM or `stop`. Running requests are finished first."""
         config = uvicorn.Config(
             self.app,
             http=ExplorerConnection,
@@ -201,7 +202,13 @@ class ExplorerServer:
         )
         config.load()
         config.ssl = self._place.context
-        _Uvicorn(config, self._api).run(self._place.sockets)
+        self._uvicorn = _Uvicorn(config, self._api)
+        self._uvicorn.run(self._place.sockets)
+
+    def stop(self) -> None:
+        """Make `run` return soon. Any thread may call it."""
+        if self._uvicorn is not None:
+            self._uvicorn.should_exit = True
 
 
 class _Uvicorn(uvicorn.Server):
