@@ -26,7 +26,7 @@ from aver.capsule.json_document import check_object
 from aver.capsule.json_reader import read_json
 from aver.errors import AverError, BadInput, Refused
 from aver.explorer.answers import COMMON_HEADERS, CONTENT_POLICY, error_answer, json_answer, problem_answer
-from aver.explorer.approval_places import STATES, answer_request, list_places
+from aver.explorer.approval_places import STATES, answer_request, enrol_from_page, list_places
 from aver.explorer.guard import API
 from aver.explorer.ledger_reads import digest_keys, dump_keys, find_place, read_blob, read_records
 from aver.explorer.live import LiveFeed
@@ -133,7 +133,7 @@ class ExplorerApi:
             "live": self._live,
             "openapi.json": self._openapi,
         }
-        posts = {"approvals/{id}": self._answer}
+        posts = {"approvals/{id}": self._answer, "approvers": self._enrol}
         return [
             *(Route(f"{API}{path}", _report_errors(handler), methods=["GET"]) for path, handler in gets.items()),
             *(Route(f"{API}{path}", _report_errors(handler), methods=["POST"]) for path, handler in posts.items()),
@@ -250,21 +250,24 @@ class ExplorerApi:
         return json_answer({"requests": found, "next": write_cursor(str(found[-1]["sequence"])) if has_more else None})
 
     async def _answer(self, request: Request) -> Response:
-        read_query(request)
-        if self._read_only:
-            raise ReadOnly
         name = request.path_params["id"]
         if not _UUID(name):
             raise BadInput("a request is named by its id")
-        document = check_object(
-            await self._read_body(request), "the answer", frozenset({"statement", "shown", "comment"})
-        )
+        body = await self._read_body(request)
+        document = check_object(body, "the answer", frozenset({"statement", "shown", "comment"}))
         if not isinstance(document["shown"], str) or not isinstance(document["comment"], str):
             raise BadInput("`shown` and `comment` are texts")
         return json_answer(await self._run(answer_request, self._ledger, name, document))
 
+    async def _enrol(self, request: Request) -> Response:
+        document = check_object(await self._read_body(request), "the enrolment", frozenset({"statement"}))
+        return json_answer(await self._run(enrol_from_page, self._ledger, document))
+
     async def _read_body(self, request: Request) -> Any:
-        """The JSON of a body, by the strict reader."""
+        """The JSON of a request that writes, by the strict reader. Raises `ReadOnly` if this server takes none."""
+        read_query(request)
+        if self._read_only:
+            raise ReadOnly
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise BadInput("the body must be JSON", advice="send Content-Type: application/json")
         return await self._run(read_json, await request.body())

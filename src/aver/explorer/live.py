@@ -23,7 +23,6 @@ open. It reads nothing else unless the answer has changed. A stream keeps no que
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -71,7 +70,6 @@ class LiveFeed:
         self._problem: AverError | None = None
         self._changed = asyncio.Condition()
         self._looking = asyncio.Lock()
-        self._looked = -LOOK_SECONDS
         self._streams = 0
         self._is_stopping = False
 
@@ -95,8 +93,6 @@ class LiveFeed:
     async def look(self) -> None:
         """Look whether anything has changed, and wake the streams if so. Raises the error of a ledger that fails."""
         async with self._looking:
-            if time.monotonic() - self._looked < LOOK_SECONDS / 2 and self._problem is None:
-                return  # Another stream has just looked.
             before = (self._moment, self._approvals, self._index, self._problem)
             try:
                 await anyio.to_thread.run_sync(self._read)
@@ -104,7 +100,6 @@ class LiveFeed:
             except AverError as error:
                 debug("explorer", "the live stream cannot read the ledger: %s", error)
                 self._problem, self._mark = error, None
-            self._looked = time.monotonic()
             if before != (self._moment, self._approvals, self._index, self._problem):
                 async with self._changed:
                     self._changed.notify_all()

@@ -87,6 +87,8 @@ SCHEMAS: dict[str, Schema] = {
         **_object(statement={"type": "object"}, shown=_TEXT, comment={"type": "string", "maxLength": 2000}),
         "additionalProperties": False,
     },
+    "Enrolment": {**_object(statement={"type": "object"}), "additionalProperties": False},
+    "Enrolled": _object(identity=_TEXT, chain=_TEXT, sequence=_COUNT),
     "Answered": _object(id=_TEXT, state=_TEXT, reason=_TEXT, level=_COUNT, approvers=_list(_TEXT)),
 }
 
@@ -196,6 +198,14 @@ PATHS: dict[str, dict[str, Schema]] = {
             path=("id",),
             body="Answer",
             errors=(404, 409),
+        )
+    },
+    "approvers": {
+        "post": _route(
+            "Enrol a passkey that an approver on the roster has endorsed.",
+            "Enrolled",
+            body="Enrolment",
+            errors=(409,),
         )
     },
     "live": {"get": _route("Events `heads`, `approvals` and `index`, as they happen.", media="text/event-stream")},
