@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from aver import __version__
+from aver.explorer.index.answers import BUCKETS, SORT_COLUMNS
 
 API_VERSION = 1
 
@@ -48,7 +49,37 @@ SCHEMAS: dict[str, Schema] = {
         read_only=_FLAG,
         index=_named("Index"),
     ),
-    "Index": {"type": "object", "description": "How far the derived index is."},
+    "Indexed": _object(
+        records=_COUNT,
+        of_records=_COUNT,
+        sessions=_COUNT,
+        of_sessions=_COUNT,
+        cut=_COUNT,
+        unreadable=_list(_TEXT),
+        complete=_FLAG,
+        note=_TEXT,
+    ),
+    "Index": {
+        "allOf": [
+            _named("Indexed"),
+            _object(state={"enum": ["waiting", "working", "ready", "failed"]}, problem=_TEXT),
+        ]
+    },
+    "Session": {"type": "object", "description": "The figures of `aver sessions`, as the index remembers them."},
+    "Sessions": _object(
+        sessions=_list(_named("Session")), found=_COUNT, next=_or_null(_TEXT), indexed=_named("Indexed")
+    ),
+    "Hit": _object(chain=_TEXT, sequence=_COUNT, at=_or_null(_TEXT), tool=_TEXT, call=_TEXT, kind=_TEXT, outcome=_TEXT),
+    "Hits": _object(
+        query={"type": "object"}, hits=_list(_named("Hit")), next=_or_null(_TEXT), indexed=_named("Indexed")
+    ),
+    "Counts": _object(
+        by=_TEXT,
+        counts=_list({"type": "object"}),
+        undated=_or_null({"type": "object"}),
+        next=_or_null(_TEXT),
+        indexed=_named("Indexed"),
+    ),
     "Key": _object(
         identity=_or_null(_TEXT),
         purpose=_or_null(_TEXT),
@@ -99,6 +130,14 @@ _PARAMETERS: dict[str, Schema] = {
     "stop": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
     "ref": {"type": "string", "minLength": 1, "maxLength": 512},
     "state": {"enum": ["pending", "approved", "denied", "expired", "closed", "used"]},
+    "query": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Words, phrases and conditions."},
+    "tool": _TEXT,
+    "workspace": _TEXT,
+    "since": {"type": "string", "description": "2026-05-31, 2026-05-31T09:00 or 2h"},
+    "until": {"type": "string", "description": "as `since`"},
+    "sort": {"enum": list(SORT_COLUMNS), "default": "latest"},
+    "order": {"enum": ["descending", "ascending"], "default": "descending"},
+    "by": {"enum": list(BUCKETS), "default": "day"},
     "name": _CHAIN_NAME,
     "sha256": _HEX64,
     "id": _ID,
@@ -182,6 +221,28 @@ PATHS: dict[str, dict[str, Schema]] = {
             media="application/octet-stream",
             path=("sha256",),
             errors=(404,),
+        )
+    },
+    "sessions": {
+        "get": _route(
+            "Sessions with figures, from the index.",
+            "Sessions",
+            query=("tool", "workspace", "since", "until", "query", "sort", "order", "after", "limit"),
+        )
+    },
+    "search": {
+        "get": _route(
+            "Places where a query may hold, the newest first, from the index.",
+            "Hits",
+            query=("query", "after", "limit"),
+            required=("query",),
+        )
+    },
+    "counts": {
+        "get": _route(
+            "Activity, outcomes, denials, tokens and cost over time, from the index.",
+            "Counts",
+            query=("by", "since", "until", "after", "limit"),
         )
     },
     "approvals": {

@@ -27,6 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
+import anyio.to_thread
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -178,12 +179,14 @@ class ExplorerServer:
 
     @asynccontextmanager
     async def _live(self, app: Starlette) -> AsyncIterator[None]:
-        """Watch the ledger while the server runs."""
+        """Watch the ledger and keep the index near it while the server runs."""
         watch = asyncio.create_task(self._api.feed.watch())
+        self._api.keeper.start()
         try:
             yield
         finally:
             watch.cancel()
+            await anyio.to_thread.run_sync(self._api.keeper.stop)
 
     def run(self) -> None:
         """Serve until SIGINT, SIGTERM or `stop`. Running requests are finished first."""
