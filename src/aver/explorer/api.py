@@ -103,9 +103,9 @@ class PiecewiseResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            body = bytes(self.body)
+            body = memoryview(self.body)
             for start in range(0, max(len(body), 1), PIECE):
-                piece = body[start : start + PIECE]
+                piece = bytes(body[start : start + PIECE])
                 await send({"type": "http.response.body", "body": piece, "more_body": start + PIECE < len(body)})
         finally:
             self.release()
