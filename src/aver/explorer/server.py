@@ -36,7 +36,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from aver.errors import BadInput, Unavailable
-from aver.explorer.answers import problem_answer
+from aver.explorer.answers import COMMON_HEADERS, problem_answer
 from aver.explorer.api import ExplorerApi
 from aver.explorer.connection import ExplorerConnection
 from aver.explorer.guard import ExplorerGuard
@@ -49,6 +49,9 @@ PORT = 4840
 
 GRACE_SECONDS = 5
 """How long a server that is stopped waits for running requests. They are short, and live streams end by themselves."""
+
+PATIENCE_SECONDS = 5.0
+"""How long a request waits for a ledger that is locked, or whose server does not answer."""
 
 KEEP_SECONDS = 30
 """How long a connection without a request stays open. The page asks now and then."""
@@ -166,9 +169,13 @@ class ExplorerServer:
         async def give_file(request: Request) -> Response:
             return page.answer(request)
 
+        async def give_nothing(request: Request) -> Response:
+            return Response(status_code=204, headers=COMMON_HEADERS)  # Every browser asks for it.
+
         app = Starlette(
             routes=[
                 *(Route(path, give_file, methods=["GET"]) for path in page.by_path),
+                Route("/favicon.ico", give_nothing, methods=["GET"]),
                 *self._api.routes(),
             ],
             exception_handlers={HTTPException: _answer_missing},
