@@ -62,7 +62,7 @@ _ORIGIN = re.compile(r"https://[a-z0-9.-]+(?::[1-9][0-9]{0,4})?|https://\[[0-9a-
 
 
 @dataclass(slots=True)
-class Place:
+class ListeningPlace:
     """Sockets that listen, and the names by which clients may call the server there."""
 
     sockets: list[socket.socket]
@@ -77,7 +77,7 @@ class Place:
         for each in self.sockets:
             each.close()
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> ListeningPlace:
         return self
 
     def __exit__(
@@ -86,7 +86,7 @@ class Place:
         self.close()
 
 
-def listen_locally(port: int, origin: str | None = None) -> Place:
+def listen_locally(port: int, origin: str | None = None) -> ListeningPlace:
     """Listen on this machine only. `origin` is the address of a TLS proxy in front, for people elsewhere.
 
     Raises `Unavailable` if the port is in use, and `BadInput` for an origin that is none.
@@ -95,7 +95,7 @@ def listen_locally(port: int, origin: str | None = None) -> Place:
     listeners = bind_loopback_pair(port)
     chosen = int(listeners[0].socket.getsockname()[1])
     hosts = [f"{name}:{chosen}" for name in ("localhost", "127.0.0.1", "[::1]")]
-    return Place(
+    return ListeningPlace(
         [listener.socket for listener in listeners],
         chosen,
         frozenset({*hosts, *(each.removeprefix("https://") for each in further)}),
@@ -104,7 +104,7 @@ def listen_locally(port: int, origin: str | None = None) -> Place:
     )
 
 
-def listen_with_tls(host: str, port: int, cert: Path, key: Path, origin: str | None = None) -> Place:
+def listen_with_tls(host: str, port: int, cert: Path, key: Path, origin: str | None = None) -> ListeningPlace:
     """Listen at any address, with TLS. `origin` is the name by which clients call it, if that is not `host`.
 
     Raises `BadInput` for a certificate or key that cannot be used, and `Unavailable` for an address.
@@ -135,7 +135,7 @@ def listen_with_tls(host: str, port: int, cert: Path, key: Path, origin: str | N
     if named is None and chosen == 443:
         origins.add(f"https://{written}")
     hosts = {each.removeprefix("https://") for each in origins}
-    return Place([listening], chosen, frozenset(hosts), frozenset(origins), min(origins, key=len), context)
+    return ListeningPlace([listening], chosen, frozenset(hosts), frozenset(origins), min(origins, key=len), context)
 
 
 def check_origin(text: str) -> str:
@@ -157,7 +157,7 @@ def _is_unspecified(host: str) -> bool:
 class ExplorerServer:
     """One server over one ledger, which the caller opens and closes."""
 
-    def __init__(self, ledger: Ledger, place: Place, *, read_only: bool) -> None:
+    def __init__(self, ledger: Ledger, place: ListeningPlace, *, read_only: bool) -> None:
         self._place = place
         self._uvicorn: _Uvicorn | None = None
         self.token = secrets.token_urlsafe(TOKEN_BYTES)

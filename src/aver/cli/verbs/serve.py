@@ -55,7 +55,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     except ImportError as error:
         raise Unavailable(
             f"the Explorer's server needs a package that is not installed: {error.name}",
-            advice="pip install 'aver-ledger[explorer]'; aver export --html writes a site without it",
+            advice="pip install 'aver-ledger[explorer]'",
         ) from error
     from aver.config import load_config
     from aver.ledger.ledger import open_configured_ledger
