@@ -161,7 +161,7 @@ def test_enrolments(ledger: Ledger, tmp_path: Path) -> None:
     withdraw("person:late", late.fingerprint, phone)
     withdraw("person:mallory", mallory.public.fingerprint, laptop)
     withdraw("person:ada", ada.public.fingerprint, laptop)  # The last key that is no passkey.
-    compare_all(ledger, tmp_path, ada, failed=17)
+    compare_all(ledger, tmp_path, ada, failed=19)
 
 
 def test_passkeys_of_a_site(ledger: Ledger, tmp_path: Path) -> None:
