@@ -12,9 +12,12 @@ export function enrolmentContent({ identity, key, custody }: Approver, ledger: s
   return new Map<string, Json>([["identity", identity], ...parts, ["custody", custody], ["ledger", ledger], ["tenant", tenant], ["at", at]]);
 }
 
+/** The parts of a request that a vote names. */
+export type VoteSubject = Pick<ApprovalRequest, "ledger" | "tenant" | "id" | "digest" | "expires" | "scope" | "statement">;
+
 /** The content that a person signs: exactly that of the version that the request wants. `shown` is a digest. */
 export function voteContent(
-  request: ApprovalRequest,
+  request: VoteSubject,
   word: string,
   approver: string,
   shown: string,
