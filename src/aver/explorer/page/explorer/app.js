@@ -17661,7 +17661,7 @@
 			"advice": "Find out on what else its result depends; rely on it only for the recorded run."
 		},
 		NOT_INDEPENDENT: {
-			"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, or in the same home.",
+			"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.",
 			"advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
 		},
 		UNBOUND_STATEMENT: {
