@@ -188,7 +188,7 @@
 				else r.__e = u.__e;
 				r.__k || (r.__k = u.__k || []), t && t.then || D$1(r), n$1.__e(t, r, u);
 			}
-		} else l = r.__e = F$1(u.__e, r, u, i, f, o, e, c, a, t);
+		} else l = r.__e = F$2(u.__e, r, u, i, f, o, e, c, a, t);
 		return (s = n$1.diffed) && s(r), l;
 	}
 	function B$1(n, t) {
@@ -215,7 +215,7 @@
 			}
 		});
 	}
-	function F$1(t, r, u, i, f, o, e, l, c, a) {
+	function F$2(t, r, u, i, f, o, e, l, c, a) {
 		var s, h, y, _, k, b, m, M, $ = u.props || p$3, x = r.props, C = r.type;
 		if ("svg" == C ? f = "http://www.w3.org/2000/svg" : "math" == C ? f = "http://www.w3.org/1998/Math/MathML" : f || (f = "http://www.w3.org/1999/xhtml"), o) {
 			for (s = 0; s < o.length; s++) if ((k = o[s]) && (C ? k.localName == C : 3 == k.nodeType)) {
@@ -335,6 +335,10 @@
 	function A$1(n, u) {
 		var i = y$2(t$1++, 3);
 		!a$2.__s && E(i.__H, u) && (i.__P = !0, i.__ = n, i.u = u, r$1.__H.__h.push(i));
+	}
+	function F$1(n, u) {
+		var i = y$2(t$1++, 4);
+		!a$2.__s && E(i.__H, u) && (i.__P = !1, i.__ = n, i.u = u, r$1.__h.push(i));
 	}
 	function T(n) {
 		return f$2 = 5, w$2(function() {
@@ -1146,25 +1150,27 @@
 			children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
 		});
 	}
-	/** A point in time of a record, in UTC or local time. A text that is no time is shown as it is. */
-	function Time({ children, short = false }) {
+	/** A point in time, in UTC or local time: whole, `short` without the day, or `brief` without seconds. A text that is no time stays as it is. */
+	function Time({ children, short = false, brief = false }) {
 		const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
 		if (date === null || Number.isNaN(date.getTime())) return /* @__PURE__ */ a(Text, { children });
-		const shown = usesUtc.value ? `${date.toISOString().slice(0, 19).replace("T", " ")} UTC` : date.toLocaleString(void 0, {
-			dateStyle: "medium",
-			timeStyle: "medium"
-		});
+		const words = usesUtc.value ? date.toISOString() : localIso(date);
+		const zone = usesUtc.value ? " UTC" : "";
 		return /* @__PURE__ */ a("time", {
 			dateTime: children,
 			title: children,
-			children: short && usesUtc.value ? shown.slice(11, 19) : shown
+			children: short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`
 		});
 	}
-	function count(value) {
+	/** A time of this machine's zone, written as the others are. */
+	function localIso(date) {
+		return (/* @__PURE__ */ new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
+	}
+	function count$1(value) {
 		return value.toLocaleString("en-GB");
 	}
 	function plural(value, one, many = `${one}s`) {
-		return `${count(value)} ${value === 1 ? one : many}`;
+		return `${count$1(value)} ${value === 1 ? one : many}`;
 	}
 	/** A text that can be copied by a button. */
 	function Copy({ text, label }) {
@@ -2150,6 +2156,7 @@
 		if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
 		return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
 	}
+	var HEX64 = /^[0-9a-f]{64}$/;
 	// src/verify/text.ts
 	var PYTHON_SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 	new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, "g");
@@ -2438,7 +2445,8 @@
 		const look = (value) => {
 			if (Array.isArray(value)) value.forEach(look);
 			else if (value instanceof Map) {
-				if (value.has("identity") && value.has("public_key")) found.push(readRingEntry(value).key);
+				const entry = new Map([...value].filter(([name]) => name !== "origin"));
+				if (typeof entry.get("identity") === "string" && entry.has("public_key")) found.push(readRingEntry(entry).key);
 				else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) found.push(new PublicKey(value.get("public_key"), value.get("public_key_pq")));
 				else for (const item of value.values()) look(item);
 			} else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
@@ -4112,7 +4120,7 @@
 		"	// src/verify/digest.ts",
 		"	/** The hashes: SHA3-256 for capsules, SHA-256 for receipts and blobs; both as lower-case hex. */",
 		"	var HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, \"0\"));",
-		"	function toHex(bytes) {",
+		"	function toHex$1(bytes) {",
 		"		let out = \"\";",
 		"		for (const byte of bytes) out += HEX[byte];",
 		"		return out;",
@@ -4124,20 +4132,20 @@
 		"		return bytes;",
 		"	}",
 		"	function sha3Hex(data) {",
-		"		return toHex(sha3_256(data));",
+		"		return toHex$1(sha3_256(data));",
 		"	}",
 		"	function sha256Bytes(data) {",
 		"		return sha256(data);",
 		"	}",
 		"	function sha256Hex(data) {",
-		"		return toHex(sha256(typeof data === \"string\" ? encoder.encode(data) : data));",
+		"		return toHex$1(sha256(typeof data === \"string\" ? encoder.encode(data) : data));",
 		"	}",
 		"	/** SHA-256 of data that comes in pieces. */",
 		"	function startSha256() {",
 		"		const hash = sha256.create();",
 		"		return {",
 		"			update: (data) => void hash.update(data),",
-		"			hex: () => toHex(hash.digest())",
+		"			hex: () => toHex$1(hash.digest())",
 		"		};",
 		"	}",
 		"	/** The bytes of base64 with its padding, and without white space; null for any other text. */",
@@ -5827,7 +5835,7 @@
 		"		if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;",
 		"		const key = withoutSign(fromHex(publicHex));",
 		"		const point = withoutSign(fromHex(signature.slice(0, 64)));",
-		"		if (SMALL_ORDER.has(toHex(key)) || SMALL_ORDER.has(toHex(point))) return false;",
+		"		if (SMALL_ORDER.has(toHex$1(key)) || SMALL_ORDER.has(toHex$1(point))) return false;",
 		"		return readLittleEndian(key) < P && readLittleEndian(fromHex(signature.slice(64))) < L;",
 		"	}",
 		"	/** The equation, computed with noble's points: R = encode([S]B − [k]A). */",
@@ -5845,7 +5853,7 @@
 		"			const s = readLittleEndian(fromHex(signature.slice(64)));",
 		"			const left = s === 0n ? point.ZERO : point.BASE.multiplyUnsafe(s);",
 		"			const right = k === 0n ? point.ZERO : key.multiplyUnsafe(k);",
-		"			return toHex(left.subtract(right).toBytes()) === signature.slice(0, 64);",
+		"			return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);",
 		"		} catch {",
 		"			return false;",
 		"		}",
@@ -6016,8 +6024,8 @@
 		"		if (bits > 32) throw new RangeError(\"\\\"bits\\\" expected <= 32, got \" + bits);",
 		"		return bits === 32 ? 4294967295 : ~(-1 << bits) >>> 0;",
 		"	}",
-		"	var EMPTY = /* @__PURE__ */ Uint8Array.of();",
-		"	function getMessage(msg, ctx = EMPTY) {",
+		"	var EMPTY$1 = /* @__PURE__ */ Uint8Array.of();",
+		"	function getMessage(msg, ctx = EMPTY$1) {",
 		"		abytes$1(msg, void 0, \"msg\");",
 		"		abytes$1(ctx, void 0, \"ctx\");",
 		"		if (ctx.length > 255) throw new RangeError(\"context should be 255 bytes or less\");",
@@ -6051,7 +6059,7 @@
 		"		const collisionResistance = hash.outputLen * 8 / 2;",
 		"		if (requiredStrength > collisionResistance) throw new Error(\"Pre-hash security strength too low: \" + collisionResistance + \", required: \" + requiredStrength);",
 		"	}",
-		"	function getMessagePrehash(hash, msg, ctx = EMPTY) {",
+		"	function getMessagePrehash(hash, msg, ctx = EMPTY$1) {",
 		"		checkHash(hash);",
 		"		abytes$1(msg, void 0, \"msg\");",
 		"		abytes$1(ctx, void 0, \"ctx\");",
@@ -6760,14 +6768,14 @@
 		"	}",
 		"	var PYTHON_SPACE = \"\\\\t-\\\\r\\\\u001c-\\\\u0020\\\\u0085\\\\u00a0\\\\u1680\\\\u2000-\\\\u200a\\\\u2028\\\\u2029\\\\u202f\\\\u205f\\\\u3000\";",
 		"	var AROUND$1 = new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, \"g\");",
-		"	var LINE_END = /[\\n\\v\\f\\r\\u001c-\\u001e\\u0085\\u2028\\u2029]/;",
+		"	var LINE_END$1 = /[\\n\\v\\f\\r\\u001c-\\u001e\\u0085\\u2028\\u2029]/;",
 		"	/** A text without the white space around it, as Python's `strip` knows it. */",
 		"	function strip(text) {",
 		"		return text.replace(AROUND$1, \"\");",
 		"	}",
 		"	/** The text up to its first line end. */",
 		"	function firstLine(text) {",
-		"		return text.split(LINE_END, 1)[0] ?? \"\";",
+		"		return text.split(LINE_END$1, 1)[0] ?? \"\";",
 		"	}",
 		"	var E_MAIL = /[\\p{L}\\p{N}_.%+-]{1,64}@[\\p{L}\\p{N}_-]{1,63}(?:\\.[\\p{L}\\p{N}_-]{1,63}){1,8}/gu;",
 		"	var HOME = new RegExp(`(?:/home|/Users|[A-Za-z]:\\\\\\\\Users)[/\\\\\\\\][^/\\\\\\\\${PYTHON_SPACE}]+`, \"gu\");",
@@ -8625,7 +8633,7 @@
 		"			this.count++;",
 		"		}",
 		"		get root() {",
-		"			return toHex(this.tree.root);",
+		"			return toHex$1(this.tree.root);",
 		"		}",
 		"		/** The first equation that does not hold, including those at the end; null if all hold. */",
 		"		problemAtEnd(count, finalReceipt) {",
@@ -8693,7 +8701,7 @@
 		"		const texts = encodeAction(action);",
 		"		const { leaf } = buildRow$1(index, action, texts);",
 		"		const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));",
-		"		if (root === null || toHex(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;",
+		"		if (root === null || toHex$1(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;",
 		"		return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? \"the last action has another receipt than the statement says\" : null;",
 		"	}",
 		"	var ONE = new JsonNumber(\"1\");",
@@ -8803,7 +8811,7 @@
 		"		};",
 		"	}",
 		"	/** Read a decision's record; null where it is no decision. */",
-		"	function readDecision(content) {",
+		"	function readDecision$1(content) {",
 		"		if (readKind(content) !== \"gate.decision\") return null;",
 		"		const result = at(content, \"outcome\", \"result\");",
 		"		if (!isObject(result)) return null;",
@@ -12956,7 +12964,7 @@
 		"				if (!this.wanted.has(record.hash)) this.tally.fail(\"gates\", \"STATE_VIOLATION\", \"the run refers to no such record\", place(record.chain));",
 		"			}",
 		"			if (content !== null) {",
-		"				const decision = readDecision(content);",
+		"				const decision = readDecision$1(content);",
 		"				if (decision === null) return;",
 		"				if (this.canKeep(decision.files, this.decided.size)) this.decided.set(record.hash, decision);",
 		"			}",
@@ -13633,7 +13641,7 @@
 		"				this.tally.skip(\"proof\", `${LEVELS} was not compared: more than ${LEAVES_COMPARED_MAX} leaves`, { matters: false });",
 		"				return;",
 		"			}",
-		"			const expected = buildLevels(this.leaves).map((level) => level.map(toHex));",
+		"			const expected = buildLevels(this.leaves).map((level) => level.map(toHex$1));",
 		"			const file = await ArrayFile.open(this.archive.members.get(LEVELS), (code, words) => this.fail(code, words, LEVELS));",
 		"			const levels = [];",
 		"			for (let level = file.next(); level !== void 0; level = file.next()) levels.push(level);",
@@ -13644,7 +13652,7 @@
 		"		}",
 		"		get rowRoot() {",
 		"			const top = buildLevels(this.leaves).at(-1)?.[0];",
-		"			return top === void 0 ? sha256Hex(\"empty\") : toHex(top);",
+		"			return top === void 0 ? sha256Hex(\"empty\") : toHex$1(top);",
 		"		}",
 		"	};",
 		"	function member(value) {",
@@ -14269,23 +14277,89 @@
 		"	}",
 		"	// src/worker/changes.ts",
 		"	/** Changes of a copy, to see where it breaks. The thing itself is never touched. */",
+		"	/** Claims about a chain that a shorter chain does not have. An attacker leaves them out. */",
+		"	var CLAIMS = [",
+		"		\"ended_at\",",
+		"		\"signed_by\",",
+		"		\"all_hashes_ok\"",
+		"	];",
 		"	/** The text of a chain's file with one record changed. */",
-		"	function changeChain(source, place, change) {",
+		"	async function changeChain(source, place, change) {",
 		"		const document = JSON.parse(source);",
 		"		const records = document.capsules;",
 		"		const record = records?.[place];",
 		"		if (!records || !record) throw new NotJudged(\"only a record of a bundle's chain can be changed here\");",
 		"		const canonical = record[\"canonical\"] ?? \"\";",
 		"		const middle = Math.floor(canonical.length / 2);",
-		"		if (change === \"flip\") record[\"canonical\"] = canonical.slice(0, middle) + (canonical[middle] === \"a\" ? \"b\" : \"a\") + canonical.slice(middle + 1);",
-		"		else if (change === \"edit\" || change === \"resign\") {",
-		"			record[\"canonical\"] = canonical.replace(/\"summary\":\"/, \"\\\"summary\\\":\\\"(changed) \");",
-		"			if (change === \"resign\") record[\"hash\"] = sha3Hex(encoder.encode(record[\"canonical\"]));",
-		"		} else if (change === \"drop\") records.splice(place, 1);",
-		"		else if (change === \"double\") records.splice(place, 0, { ...record });",
-		"		else if (change === \"swap\") records.splice(place, 2, ...records.slice(place, place + 2).reverse());",
-		"		else records.length = place;",
+		"		const edited = canonical.replace(/\"summary\":\"/, \"\\\"summary\\\":\\\"(changed) \");",
+		"		switch (change) {",
+		"			case \"flip\":",
+		"				record[\"canonical\"] = canonical.slice(0, middle) + (canonical[middle] === \"a\" ? \"b\" : \"a\") + canonical.slice(middle + 1);",
+		"				break;",
+		"			case \"edit\":",
+		"				record[\"canonical\"] = edited;",
+		"				break;",
+		"			case \"resign\":",
+		"				record[\"canonical\"] = edited;",
+		"				record[\"hash\"] = sha3Hex(encoder.encode(edited));",
+		"				break;",
+		"			case \"forge\":",
+		"				await forge(record, edited);",
+		"				break;",
+		"			case \"drop\":",
+		"				records.splice(place, 1);",
+		"				break;",
+		"			case \"double\":",
+		"				records.splice(place, 0, { ...record });",
+		"				break;",
+		"			case \"swap\":",
+		"				if (place + 1 >= records.length) throw new NotJudged(\"this is the last record: there is no next one to swap it with\");",
+		"				records.splice(place, 2, ...records.slice(place, place + 2).reverse());",
+		"				break;",
+		"			case \"cut\":",
+		"				records.length = place;",
+		"				break;",
+		"			case \"rollback\":",
+		"				if (place === 0) throw new NotJudged(\"this is the first record: nothing would be left\");",
+		"				records.length = place;",
+		"				shorten(document, place, records.at(-1)?.[\"hash\"] ?? null);",
+		"		}",
 		"		return JSON.stringify(document);",
+		"	}",
+		"	/** Give a record another text, and a seal over it by a key that is made now. */",
+		"	async function forge(record, text) {",
+		"		const pair = await crypto.subtle.generateKey(\"Ed25519\", true, [\"sign\"]);",
+		"		const signer = toHex(await crypto.subtle.exportKey(\"raw\", pair.publicKey)).slice(0, 16);",
+		"		const canonical = text.replaceAll(`\"by\":\"${record[\"signed_by\"]}\"`, `\"by\":\"${signer}\"`);",
+		"		const hash = sha3Hex(encoder.encode(canonical));",
+		"		const signature = toHex(await crypto.subtle.sign(\"Ed25519\", pair.privateKey, encoder.encode(hash)));",
+		"		Object.assign(record, {",
+		"			canonical,",
+		"			hash,",
+		"			signature,",
+		"			signature_pq: \"\",",
+		"			signed_by: signer",
+		"		});",
+		"	}",
+		"	function toHex(bytes) {",
+		"		return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, \"0\")).join(\"\");",
+		"	}",
+		"	function shorten(claim, length, head) {",
+		"		claim[\"length\"] = length;",
+		"		claim[\"head_hash\"] = head;",
+		"		for (const name of CLAIMS) delete claim[name];",
+		"	}",
+		"	/** The text of an index that fits a bundle in which one chain was rolled back, and which has no meta chain. */",
+		"	function rollIndexBack(source, chain, changed) {",
+		"		const index = JSON.parse(source);",
+		"		const records = JSON.parse(changed).capsules ?? [];",
+		"		const claim = index.chains?.find((one) => one[\"id\"] === chain);",
+		"		if (claim === void 0) throw new NotJudged(`the index does not list ${chain}`);",
+		"		const before = Number(claim[\"length\"]);",
+		"		shorten(claim, records.length, records.at(-1)?.[\"hash\"] ?? null);",
+		"		if (typeof index[\"capsule_count\"] === \"number\") index[\"capsule_count\"] -= before - records.length;",
+		"		index[\"meta\"] = null;",
+		"		return JSON.stringify(index);",
 		"	}",
 		"	// src/worker/live.ts",
 		"	/** Records that are asked for at once. The server gives at most 1,000, and at most 8 MiB. */",
@@ -14598,34 +14672,14 @@
 		"				heads: verdict.status === \"failed\" ? [] : seen.heads",
 		"			};",
 		"		}",
-		"		/** What the records of a chain add up to. */",
-		"		async figures(chain) {",
-		"			const sum = {",
-		"				records: 0,",
-		"				calls: 0,",
-		"				failures: 0,",
-		"				denials: 0,",
-		"				tokensIn: 0,",
-		"				tokensOut: 0,",
-		"				startedAt: \"\",",
-		"				endedAt: \"\"",
-		"			};",
-		"			for await (const items of this.readBatches(chain)) for (const item of items) {",
-		"				sum.records++;",
-		"				if (item instanceof BadInput) continue;",
-		"				const content = safeContent(item);",
-		"				const calls = at(content, \"execution\", \"tool_calls\");",
-		"				const status = text(at(content, \"outcome\", \"status\"));",
-		"				const usage = at(content, \"execution\", \"resources_used\");",
-		"				if (Array.isArray(calls)) sum.calls += calls.length;",
-		"				if (status === \"failure\") sum.failures++;",
-		"				if (status === \"blocked\") sum.denials++;",
-		"				sum.tokensIn += Number(text(at(usage, \"tokens_in\"))) || 0;",
-		"				sum.tokensOut += Number(text(at(usage, \"tokens_out\"))) || 0;",
-		"				sum.startedAt ||= item.signed_at;",
-		"				sum.endedAt = item.signed_at;",
+		"		/** The first record of a chain; null where there is none. */",
+		"		async readFirst(chain) {",
+		"			try {",
+		"				for await (const items of this.readBatches(chain, 0, 1)) if (items[0]) return items[0];",
+		"			} catch (error) {",
+		"				if (!(error instanceof BadInput)) throw error;",
 		"			}",
-		"			return sum;",
+		"			return null;",
 		"		}",
 		"		/** A copy of the chain's file with one change in it. The thing itself stays as it is. */",
 		"		async change(chain, place, change) {",
@@ -14634,7 +14688,11 @@
 		"			const file = thing.files.find(([path]) => path === name)?.[1];",
 		"			if (file === void 0) throw new NotJudged(`there is no ${name} that could be copied`);",
 		"			if (file.size > CHANGED_MAX) throw new NotJudged(\"this chain is too large to be copied into a page's memory\");",
-		"			return { files: [[name, new Blob([changeChain(await file.text(), place, change)])]] };",
+		"			const changed = await changeChain(await file.text(), place, change);",
+		"			const files = [[name, new Blob([changed])]];",
+		"			const index = thing.files.find(([path]) => path === \"index.json\")?.[1];",
+		"			if (change === \"rollback\" && index !== void 0) files.push([\"index.json\", new Blob([rollIndexBack(await index.text(), chain, changed)])], [\"head.json\", null], [\"meta.json\", null]);",
+		"			return { files };",
 		"		}",
 		"		/** Records of a chain as rows. */",
 		"		async rows(chain, start, stop) {",
@@ -15079,6 +15137,1087 @@
 		"		const start = Math.max(0, index - AROUND);",
 		"		return `${start > 0 ? \"… \" : \"\"}${canonical.slice(start, index + 120)}${index + 120 < canonical.length ? \" …\" : \"\"}`;",
 		"	}",
+		"	/** Domains of chains that are not sessions of coding agents. */",
+		"	var OTHER_DOMAINS = /* @__PURE__ */ new Set([",
+		"		\"gate\",",
+		"		\"actions\",",
+		"		\"gateway\",",
+		"		\"protocol\",",
+		"		\"approvals\",",
+		"		...RESERVED_CHAINS",
+		"	]);",
+		"	/** All chains of the session. A verdict on it must cover all of them. */",
+		"	function chainNames({ main, agents, decisions }) {",
+		"		return [",
+		"			main,",
+		"			...agents.map(([, chain]) => chain),",
+		"			decisions",
+		"		].filter((chain) => chain !== null);",
+		"	}",
+		"	/** The domain that a chain had where it was made. */",
+		"	function madeDomain({ name, origin }) {",
+		"		return splitChainName(origin === null ? name : originalName(name, origin))[0];",
+		"	}",
+		"	/** All sessions; with `like`, only sessions of the same tool as that chain. */",
+		"	async function groupChains(rows, readFirst, like = null) {",
+		"		const found = rows.find((row) => row.name === like);",
+		"		const domain = found === void 0 ? null : madeDomain(found);",
+		"		const decisions = /* @__PURE__ */ new Map();",
+		"		const groups = /* @__PURE__ */ new Map();",
+		"		const strays = [];",
+		"		for (const row of rows) {",
+		"			const source = row.origin === null ? \"\" : readDigits(row.name) ?? \"imported\";",
+		"			const rowDomain = madeDomain(row);",
+		"			if (rowDomain === \"gate\") {",
+		"				const first = await readFirst(row.name);",
+		"				if (first?.session) decisions.set(`${source}\\n${first.session}`, row.name);",
+		"			} else if (!OTHER_DOMAINS.has(rowDomain) && (domain === null || domain === rowDomain)) {",
+		"				const place = identifyChain(row, await readFirst(row.name));",
+		"				if (place === null) strays.push(row);",
+		"				else {",
+		"					const key = `${source}\\n${place.tool}\\n${place.session}`;",
+		"					const group = groups.get(key) ?? {",
+		"						...place,",
+		"						members: []",
+		"					};",
+		"					group.members.push([place.agent, row]);",
+		"					groups.set(key, group);",
+		"				}",
+		"			}",
+		"		}",
+		"		adoptStrays(strays, [...groups.values()]);",
+		"		return [...groups].map(([key, { tool, session, members }]) => {",
+		"			const main = members.find(([agent]) => !agent)?.[1].name ?? null;",
+		"			return {",
+		"				tool,",
+		"				session,",
+		"				main,",
+		"				agents: members.filter(([, row]) => row.name !== main).map(([agent, row]) => [agent || row.name, row.name]),",
+		"				decisions: decisions.get(`${key.split(\"\\n\", 1)[0]}\\n${session}`) ?? null,",
+		"				imported: members.some(([, row]) => row.origin !== null)",
+		"			};",
+		"		});",
+		"	}",
+		"	/**",
+		"	* Chains with the name of a subagent of a session whose first record does not say so. An attacker may have changed that",
+		"	* record. The verdict on the session must still cover the chain.",
+		"	*/",
+		"	function adoptStrays(strays, groups) {",
+		"		const mains = /* @__PURE__ */ new Map();",
+		"		for (const { members } of groups) for (const [agent, row] of members) if (!agent) mains.set(row.name, members);",
+		"		for (const row of strays) for (let dot = row.name.lastIndexOf(\".\"); dot >= 0; dot = row.name.slice(0, dot).lastIndexOf(\".\")) mains.get(row.name.slice(0, dot))?.push([row.name.slice(row.name.lastIndexOf(\".\") + 1), row]);",
+		"	}",
+		"	/** Tool, session and subagent of a chain, from its first record; null if that names none. */",
+		"	function identifyChain(row, first) {",
+		"		if (first === null) return null;",
+		"		const { toolName: tool, session, agent } = first;",
+		"		if (first.own) return first.key.startsWith(`${tool}:`) && session !== \"\" && (row.origin || row.name) === sessionChainName(tool, session, agent) ? {",
+		"			tool,",
+		"			session,",
+		"			agent",
+		"		} : null;",
+		"		if (row.origin === null || OTHER_DOMAINS.has(tool) || !tool) return null;",
+		"		return {",
+		"			tool,",
+		"			session: session || splitChainName(originalName(row.name, row.origin))[1],",
+		"			agent: \"\"",
+		"		};",
+		"	}",
+		"	/** The name of a session's chain, or of a subagent's own chain. */",
+		"	function sessionChainName(tool, session, agent = \"\") {",
+		"		return chainName(tool, (agent ? [session, agent] : [session]).map((part) => {",
+		"			return /^[A-Za-z0-9_-]{1,63}$/.test(part) && !/^x-[0-9a-f]{32}$/.test(part) ? part : `x-${sha256Hex(part).slice(0, 32)}`;",
+		"		}).join(\".\"));",
+		"	}",
+		"	/** The name of an imported chain where it was made, in Aver's form. */",
+		"	function originalName(chain, origin) {",
+		"		if (origin.includes(\".\") || RESERVED_CHAINS.has(origin)) return origin;",
+		"		let name = chain;",
+		"		for (let digits = readDigits(name); digits; digits = readDigits(name)) name = name.slice(`import.${digits}.`.length);",
+		"		return name;",
+		"	}",
+		"	// src/sessions/changed_lines.ts",
+		"	/** The lines of unified diffs. The twin of the reading half of `aver.diffs`. */",
+		"	var HUNK = /^@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \\+([0-9]{1,9})(?:,([0-9]{1,9}))? @@/;",
+		"	/** Count the lines that a unified diff adds and removes. */",
+		"	function countChangedLines(diff) {",
+		"		let [added, removed, old, next] = [",
+		"			0,",
+		"			0,",
+		"			0,",
+		"			0",
+		"		];",
+		"		for (const line of diff.split(\"\\n\")) if (old <= 0 && next <= 0) {",
+		"			const header = HUNK.exec(line);",
+		"			if (header) [old, next] = [Number(header[2] ?? 1), Number(header[4] ?? 1)];",
+		"		} else if (line.startsWith(\"+\")) [added, next] = [added + 1, next - 1];",
+		"		else if (line.startsWith(\"-\")) [removed, old] = [removed + 1, old - 1];",
+		"		else if (!line.startsWith(\"\\\\\")) [old, next] = [old - 1, next - 1];",
+		"		return [added, removed];",
+		"	}",
+		"	var known_tools_default = {",
+		"		command: [",
+		"			\"bash\",",
+		"			\"bashtool\",",
+		"			\"containerexec\",",
+		"			\"exec\",",
+		"			\"execcommand\",",
+		"			\"executebash\",",
+		"			\"executecommand\",",
+		"			\"localshell\",",
+		"			\"monitor\",",
+		"			\"runcommand\",",
+		"			\"runcommands\",",
+		"			\"runinterminal\",",
+		"			\"runshellcommand\",",
+		"			\"runterminalcmd\",",
+		"			\"shell\",",
+		"			\"shellcommand\",",
+		"			\"terminal\",",
+		"			\"unifiedexec\"",
+		"		],",
+		"		patch: [\"applypatch\"]",
+		"	};",
+		"	// src/sessions/known_tools.ts",
+		"	/** The tools of known agents that run commands or apply patches. `known_tools.json` is checked against Aver's own table. */",
+		"	var COMMANDS = new Set(known_tools_default.command);",
+		"	var PATCHES = new Set(known_tools_default.patch);",
+		"	/** A name in lower case without separators. One that is not ASCII may only look like a known one, and stays as it is. */",
+		"	function normalise(name) {",
+		"		return /[^\\x00-\\x7f]/.test(name) ? name : name.replace(/[-_. ]/g, \"\").toLowerCase();",
+		"	}",
+		"	/** Aver knows no tool of an MCP server by its name. */",
+		"	function isOfMcpServer(tool) {",
+		"		return /^mcp__.+?__.+$/.test(tool);",
+		"	}",
+		"	function takesCommand(tool) {",
+		"		return !isOfMcpServer(tool) && COMMANDS.has(normalise(tool));",
+		"	}",
+		"	function takesPatch(tool) {",
+		"		return !isOfMcpServer(tool) && PATCHES.has(normalise(tool));",
+		"	}",
+		"	// src/sessions/values.ts",
+		"	/**",
+		"	* Values in records of any tool: texts, lists, counts, prices and times, each checked. The twin of",
+		"	* `aver.ingest.foreign_json`. A value of another type than expected is empty or null; nothing here raises.",
+		"	*/",
+		"	/** More than any real count of tokens. A larger number is an error. */",
+		"	var COUNT_MAX = 0x38d7ea4c68000;",
+		"	/** More dollars than any message costs. A larger number is an error. */",
+		"	var COST_MAX = 1e9;",
+		"	var NOTHING = /* @__PURE__ */ new Map();",
+		"	function asText(value) {",
+		"		return typeof value === \"string\" ? value : \"\";",
+		"	}",
+		"	function asObject(value) {",
+		"		return isObject(value) ? value : NOTHING;",
+		"	}",
+		"	function asList(value) {",
+		"		return Array.isArray(value) ? value : [];",
+		"	}",
+		"	/** The texts of a list that are not empty. */",
+		"	function asTexts(value) {",
+		"		return asList(value).filter((item) => typeof item === \"string\" && item !== \"\");",
+		"	}",
+		"	function asCount(value) {",
+		"		if (!isInteger(value)) return null;",
+		"		const count = value.value;",
+		"		return count >= 0 && count < COUNT_MAX ? count + 0 : null;",
+		"	}",
+		"	function asCost(value) {",
+		"		if (!(value instanceof JsonNumber)) return null;",
+		"		const cost = value.value;",
+		"		return cost >= 0 && cost < COST_MAX ? cost : null;",
+		"	}",
+		"	/** Whether Python takes the value for true. */",
+		"	function isTruthy(value) {",
+		"		if (value === void 0 || value === null || value === false || value === \"\") return false;",
+		"		if (value instanceof JsonNumber) return value.value !== 0;",
+		"		if (Array.isArray(value)) return value.length > 0;",
+		"		return isObject(value) ? value.size > 0 : true;",
+		"	}",
+		"	var MOMENT = /^(\\d{4})-?(\\d\\d)-?(\\d\\d)(?:[^\\d](\\d\\d)(?::?(\\d\\d)(?::?(\\d\\d)(?:[.,](\\d+))?)?)?(Z|[+-]\\d\\d(?::?\\d\\d(?::?\\d\\d(?:\\.\\d+)?)?)?)?)?$/u;",
+		"	/** A time of ISO 8601 in UTC, as Python writes it: `2026-05-31T09:00:02.500000+00:00`; null if it is no time. */",
+		"	function toUtc(value) {",
+		"		if (typeof value !== \"string\") return null;",
+		"		const found = MOMENT.exec(value);",
+		"		if (found === null) return null;",
+		"		const [, year, month, day, hour = \"0\", minute = \"0\", second = \"0\", fraction = \"\", zone = \"\"] = found;",
+		"		const parts = [",
+		"			year,",
+		"			month,",
+		"			day,",
+		"			hour,",
+		"			minute,",
+		"			second",
+		"		].map(Number);",
+		"		if (parts[0] < 1 || parts[3] > 23 || parts[4] > 59 || parts[5] > 59) return null;",
+		"		const moment = /* @__PURE__ */ new Date(0);",
+		"		moment.setUTCFullYear(parts[0], parts[1] - 1, parts[2]);",
+		"		if (moment.getUTCMonth() !== parts[1] - 1 || moment.getUTCDate() !== parts[2]) return null;",
+		"		moment.setUTCHours(parts[3], parts[4], parts[5]);",
+		"		const digits = zone.replace(/[^\\d]/g, \"\");",
+		"		const offset = Number(digits.slice(0, 2) || 0) * 3600 + Number(digits.slice(2, 4) || 0) * 60 + Number(digits.slice(4, 6) || 0);",
+		"		if (offset >= 86400) return null;",
+		"		const utc = /* @__PURE__ */ new Date(moment.getTime() - (zone.startsWith(\"-\") ? -1 : 1) * offset * 1e3);",
+		"		const shown = utc.toISOString();",
+		"		if (!/^\\d/.test(shown) || utc.getUTCFullYear() < 1) return null;",
+		"		const micro = fraction.slice(0, 6).padEnd(6, \"0\");",
+		"		return `${shown.slice(0, 19)}${Number(micro) ? `.${micro}` : \"\"}+00:00`;",
+		"	}",
+		"	// src/sessions/step.ts",
+		"	/**",
+		"	* Reads one record of a session as a step for people. The twin of `aver.sessions.step`.",
+		"	*",
+		"	* `readStep` reads Aver's records and those of the agent-capsule tool, which have fewer keys and loose sections. It never",
+		"	* raises: an unreadable record becomes a step that says so. Nothing is verified here.",
+		"	*/",
+		"	var UNKNOWN_CONSUMPTION = {",
+		"		tokensIn: null,",
+		"		tokensOut: null,",
+		"		costUsd: null",
+		"	};",
+		"	var addKnown = (one, other) => one === null ? other : other === null ? one : one + other;",
+		"	var maxKnown = (one, other) => one === null ? other : other === null ? one : Math.max(one, other);",
+		"	function join(one, other, by) {",
+		"		return {",
+		"			tokensIn: by(one.tokensIn, other.tokensIn),",
+		"			tokensOut: by(one.tokensOut, other.tokensOut),",
+		"			costUsd: by(one.costUsd, other.costUsd)",
+		"		};",
+		"	}",
+		"	function addConsumption(one, other) {",
+		"		return join(one, other, addKnown);",
+		"	}",
+		"	/** The larger value of each count, for tools that report running totals. */",
+		"	function maxConsumption(one, other) {",
+		"		return join(one, other, maxKnown);",
+		"	}",
+		"	/** Names of input tokens, cached or not. The first group with any known name is summed. */",
+		"	var TOKENS_IN = [",
+		"		[\"tokens_in\"],",
+		"		[",
+		"			\"input_tokens\",",
+		"			\"cache_creation_input_tokens\",",
+		"			\"cache_read_input_tokens\",",
+		"			\"cache_writes\",",
+		"			\"cache_reads\"",
+		"		],",
+		"		[",
+		"			\"tokensIn\",",
+		"			\"cacheWrites\",",
+		"			\"cacheReads\"",
+		"		],",
+		"		[\"inputTokens\"]",
+		"	];",
+		"	var TOKENS_OUT = [",
+		"		[\"tokens_out\"],",
+		"		[\"output_tokens\"],",
+		"		[\"tokensOut\"],",
+		"		[\"outputTokens\"]",
+		"	];",
+		"	var COST = [",
+		"		\"cost_usd\",",
+		"		\"cost\",",
+		"		\"total_cost_usd\"",
+		"	];",
+		"	/** Read `execution.resources_used`, with the names of CPS or those of a tool. */",
+		"	function readConsumption(used) {",
+		"		const sum = (groups) => {",
+		"			for (const group of groups) {",
+		"				const found = group.map((name) => asCount(used.get(name))).filter((count) => count !== null);",
+		"				if (found.length) return found.reduce((one, other) => one + other);",
+		"			}",
+		"			return null;",
+		"		};",
+		"		const costUsd = COST.map((name) => asCost(used.get(name))).find((cost) => cost !== null) ?? null;",
+		"		return {",
+		"			tokensIn: sum(TOKENS_IN),",
+		"			tokensOut: sum(TOKENS_OUT),",
+		"			costUsd",
+		"		};",
+		"	}",
+		"	var EDIT_VERBS = [",
+		"		\"edited \",",
+		"		\"wrote \",",
+		"		\"added \",",
+		"		\"deleted \"",
+		"	];",
+		"	var CUT_FIELDS = {",
+		"		\"trigger.request\": \"asked\",",
+		"		\"reasoning.analysis\": \"text\",",
+		"		\"reasoning.reasoning\": \"thinking\",",
+		"		\"outcome.error\": \"error\"",
+		"	};",
+		"	function hasHappened(status) {",
+		"		return status !== \"blocked\" && status !== \"failure\";",
+		"	}",
+		"	function isEdit(step) {",
+		"		return step.what === \"call\" && hasHappened(step.status) && (step.lines !== null || hasEffect(step, EDIT_VERBS));",
+		"	}",
+		"	function isCommand(step) {",
+		"		return step.what === \"call\" && step.status !== \"blocked\" && (hasEffect(step, [\"ran \"]) || takesCommand(step.call));",
+		"	}",
+		"	function hasEffect(step, beginnings) {",
+		"		return step.sideEffects.some((effect) => beginnings.some((beginning) => effect.startsWith(beginning)));",
+		"	}",
+		"	var EMPTY = {",
+		"		what: \"unreadable\",",
+		"		id: \"\",",
+		"		chain: null,",
+		"		sequence: null,",
+		"		hash: \"\",",
+		"		signedBy: \"\",",
+		"		signedAt: \"\",",
+		"		own: false,",
+		"		at: null,",
+		"		toolName: \"\",",
+		"		session: \"\",",
+		"		agent: \"\",",
+		"		key: \"\",",
+		"		summary: \"\",",
+		"		asked: \"\",",
+		"		text: \"\",",
+		"		thinking: \"\",",
+		"		redacted: false,",
+		"		model: \"\",",
+		"		call: \"\",",
+		"		callId: \"\",",
+		"		arguments: null,",
+		"		result: null,",
+		"		diff: null,",
+		"		lines: null,",
+		"		status: \"\",",
+		"		error: \"\",",
+		"		sideEffects: [],",
+		"		authority: \"\",",
+		"		rule: \"\",",
+		"		durationMs: null,",
+		"		spent: UNKNOWN_CONSUMPTION,",
+		"		message: \"\",",
+		"		title: \"\",",
+		"		subagent: \"\",",
+		"		addition: null,",
+		"		more: null,",
+		"		sessionCost: null,",
+		"		cut: /* @__PURE__ */ new Map()",
+		"	};",
+		"	/** A prompt that the record of another tool repeats, as a step of its own with that record's seal. */",
+		"	function promptOf({ id, chain, sequence, hash, signedBy, signedAt, at, asked }) {",
+		"		return {",
+		"			...EMPTY,",
+		"			what: \"prompt\",",
+		"			id,",
+		"			chain,",
+		"			sequence,",
+		"			hash,",
+		"			signedBy,",
+		"			signedAt,",
+		"			at,",
+		"			asked",
+		"		};",
+		"	}",
+		"	/** A record that could not even be read as one. */",
+		"	function unreadableStep(chain, words) {",
+		"		return {",
+		"			...EMPTY,",
+		"			chain,",
+		"			summary: `this record cannot be read: ${words}`",
+		"		};",
+		"	}",
+		"	/** Read a record as a step. Never raises. */",
+		"	function readStep(record) {",
+		"		const seal = {",
+		"			chain: record.chain,",
+		"			hash: record.hash,",
+		"			signedBy: record.signed_by,",
+		"			signedAt: record.signed_at",
+		"		};",
+		"		let content;",
+		"		try {",
+		"			content = record.content;",
+		"		} catch (error) {",
+		"			if (!(error instanceof BadInput)) throw error;",
+		"			return {",
+		"				...EMPTY,",
+		"				...seal,",
+		"				summary: `this record cannot be read: ${error.message}`",
+		"			};",
+		"		}",
+		"		const section = (name) => asObject(content.get(name));",
+		"		const [trigger, context, reasoning, authority, execution, outcome] = [",
+		"			\"trigger\",",
+		"			\"context\",",
+		"			\"reasoning\",",
+		"			\"authority\",",
+		"			\"execution\",",
+		"			\"outcome\"",
+		"		].map(section);",
+		"		const environment = asObject(context.get(\"environment\"));",
+		"		const block = readBlock(content);",
+		"		const what = stepKind(content, trigger, environment, block);",
+		"		const call = asObject(asList(execution.get(\"tool_calls\"))[0]);",
+		"		const { diff, result, more } = splitResult(call, outcome, block !== null);",
+		"		const status = asText(outcome.get(\"status\"));",
+		"		const agent = asText(context.get(\"agent_id\"));",
+		"		const slash = agent.indexOf(\"/\");",
+		"		return {",
+		"			...seal,",
+		"			what,",
+		"			id: asText(content.get(\"id\")),",
+		"			sequence: asCount(content.get(\"sequence\")),",
+		"			own: block !== null,",
+		"			at: environment.get(\"time_known\") === false ? null : toUtc(trigger.get(\"timestamp\")) ?? toUtc(environment.get(\"timestamp\")),",
+		"			toolName: asText(content.get(\"domain\")),",
+		"			session: asText(context.get(\"session_id\")),",
+		"			agent: slash < 0 ? \"\" : agent.slice(slash + 1),",
+		"			key: asText(block?.get(\"key\")),",
+		"			summary: asText(outcome.get(\"summary\")),",
+		"			asked: what === \"prompt\" || block === null ? asText(trigger.get(\"request\")) : \"\",",
+		"			text: what === \"answer\" && asText(answerValue(outcome)) || asText(reasoning.get(\"analysis\")),",
+		"			thinking: asText(reasoning.get(\"reasoning\")),",
+		"			redacted: environment.get(\"thinking_redacted\") === true,",
+		"			model: asText(reasoning.get(\"model\")) || asText(environment.get(\"model\")),",
+		"			call: what === \"call\" ? asText(call.get(\"tool\")) : \"\",",
+		"			callId: asText(environment.get(\"tool_call_id\")),",
+		"			arguments: call.get(\"arguments\") ?? null,",
+		"			result: result ?? null,",
+		"			diff: diff ?? null,",
+		"			lines: hasHappened(status) ? changedLines(outcome, diff) : null,",
+		"			status,",
+		"			error: asText(outcome.get(\"error\")) || asText(call.get(\"error\")),",
+		"			sideEffects: asTexts(outcome.get(\"side_effects\")),",
+		"			authority: asText(authority.get(\"type\")),",
+		"			rule: asText(authority.get(\"policy_reference\")),",
+		"			durationMs: environment.get(\"duration_known\") === false ? null : asCount(execution.get(\"duration_ms\")) || asCount(call.get(\"duration_ms\")) || null,",
+		"			spent: readConsumption(asObject(execution.get(\"resources_used\"))),",
+		"			message: block === null || !block.size ? asText(environment.get(\"request_id\")) : \"\",",
+		"			title: asText(environment.get(\"title\")),",
+		"			subagent: asText(asObject(environment.get(\"subagent\")).get(\"chain\")),",
+		"			addition: readAddition(block, outcome),",
+		"			more: what === \"call\" ? null : more ?? null,",
+		"			sessionCost: asCost(environment.get(\"session_cost_usd\")),",
+		"			cut: cutDigests(what, outcome, block)",
+		"		};",
+		"	}",
+		"	function stepKind(content, trigger, environment, block) {",
+		"		if (block !== null && isTruthy(asObject(block.get(\"refs\")).get(\"adds_to\"))) return \"addition\";",
+		"		if (environment.has(\"unknown_record\")) return \"unknown\";",
+		"		const kind = content.get(\"type\");",
+		"		if (kind === \"tool\") return \"call\";",
+		"		if (kind === \"chat\") {",
+		"			if (block === null) return environment.get(\"role\") === \"user\" ? \"prompt\" : \"answer\";",
+		"			const key = block.get(\"key\") ?? null;",
+		"			return key !== null && key === trigger.get(\"correlation_id\") ? \"prompt\" : \"answer\";",
+		"		}",
+		"		return kind === \"workflow\" ? \"session\" : \"note\";",
+		"	}",
+		"	/** An answer with more content beside its text is `{\"text\", \"more\"}`. */",
+		"	function answerValue(outcome) {",
+		"		const result = outcome.get(\"result\");",
+		"		return isObject(result) && result.has(\"text\") ? result.get(\"text\") : result;",
+		"	}",
+		"	/** The diff, the result of the call and other content. Other tools' records have the diff as the result. */",
+		"	function splitResult(call, outcome, own) {",
+		"		const kept = outcome.get(\"result\");",
+		"		const result = call.get(\"result\");",
+		"		if (own) {",
+		"			const mapping = asObject(kept);",
+		"			return {",
+		"				diff: mapping.get(\"diff\"),",
+		"				result,",
+		"				more: mapping.has(\"more\") ? mapping.get(\"more\") : mapping.has(\"diff\") ? null : kept",
+		"			};",
+		"		}",
+		"		if (typeof result === \"string\" && (result.startsWith(\"--- \") || result.startsWith(\"@@ \")) && result.includes(\"@@ \")) return {",
+		"			diff: result,",
+		"			result: null,",
+		"			more: kept",
+		"		};",
+		"		return {",
+		"			diff: null,",
+		"			result,",
+		"			more: kept",
+		"		};",
+		"	}",
+		"	function changedLines(outcome, diff) {",
+		"		const metrics = asObject(outcome.get(\"metrics\"));",
+		"		const [added, removed] = [asCount(metrics.get(\"lines_added\")), asCount(metrics.get(\"lines_removed\"))];",
+		"		if (added !== null && removed !== null) return [added, removed];",
+		"		if (typeof diff === \"string\") return countChangedLines(diff);",
+		"		const counts = /\\(\\+([0-9]{1,9})\\/-([0-9]{1,9})\\)/.exec(asText(outcome.get(\"summary\")));",
+		"		return counts ? [Number(counts[1]), Number(counts[2])] : null;",
+		"	}",
+		"	function readAddition(block, outcome) {",
+		"		const to = asText(asObject(block?.get(\"refs\")).get(\"adds_to\"));",
+		"		if (!to) return null;",
+		"		const result = asObject(outcome.get(\"result\"));",
+		"		const ended = asObject(result.get(\"outcome\"));",
+		"		const says = asObject(result.get(\"says\"));",
+		"		const diff = says.get(\"diff\");",
+		"		return {",
+		"			to,",
+		"			via: asText(result.get(\"via\")),",
+		"			differs: asTexts(result.get(\"differs\")),",
+		"			says,",
+		"			lines: typeof diff === \"string\" ? countChangedLines(diff) : null,",
+		"			status: asText(ended.get(\"status\")),",
+		"			error: asText(ended.get(\"error\"))",
+		"		};",
+		"	}",
+		"	function cutDigests(what, outcome, block) {",
+		"		const found = /* @__PURE__ */ new Map();",
+		"		const answer = what === \"answer\" ? answerValue(outcome) : null;",
+		"		if (isBlobReference(answer)) for (const { digest } of blobReferences(answer)) found.set(\"text\", digest);",
+		"		for (const [path, reference] of asObject(block?.get(\"whole\"))) {",
+		"			const name = Object.hasOwn(CUT_FIELDS, path) ? CUT_FIELDS[path] : void 0;",
+		"			for (const { digest } of blobReferences(reference)) if (name !== void 0 && (name !== \"asked\" || what === \"prompt\")) found.set(name, digest);",
+		"		}",
+		"		return found;",
+		"	}",
+		"	/** Whether the value is a reference to a blob that is stored beside the record. */",
+		"	function isBlobReference(value) {",
+		"		return isObject(value) && value.size === 1 && isObject(value.get(\"blob\")) && !blobReferences(value).next().done;",
+		"	}",
+		"	/** Longest string inside a capsule, in bytes. A longer one is a blob. */",
+		"	var INLINE_MAX = 16384;",
+		"	/** Read a decision's record; null where it is none, or not whole. */",
+		"	function readDecision(record) {",
+		"		let content;",
+		"		try {",
+		"			content = record.content;",
+		"		} catch (error) {",
+		"			if (error instanceof BadInput) return null;",
+		"			throw error;",
+		"		}",
+		"		if (readKind(content) !== \"gate.decision\") return null;",
+		"		const result = at(content, \"outcome\", \"result\");",
+		"		const action = at(result, \"action\");",
+		"		const policy = at(result, \"policy\");",
+		"		const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get(\"trigger\"));",
+		"		const texts = [",
+		"			at(result, \"gate_id\"),",
+		"			at(result, \"decision\"),",
+		"			at(result, \"digest\")",
+		"		];",
+		"		const needed = [",
+		"			\"score\",",
+		"			\"instruction_sha256\",",
+		"			\"input_sha256\"",
+		"		].every((name) => at(result, name) !== void 0);",
+		"		if (!isWhole || !needed || texts.some((text) => typeof text !== \"string\")) return null;",
+		"		return {",
+		"			id: asText(content.get(\"id\")),",
+		"			hash: record.hash,",
+		"			chain: record.chain,",
+		"			sequence: asCount(content.get(\"sequence\")),",
+		"			signedBy: record.signed_by,",
+		"			at: asText(at(content, \"trigger\", \"timestamp\")),",
+		"			callId: asText(result.get(\"call_id\")),",
+		"			decision: asText(result.get(\"decision\")),",
+		"			digest: asText(result.get(\"digest\")),",
+		"			score: result.get(\"score\") ?? null,",
+		"			interval: result.get(\"interval\") ?? null,",
+		"			thresholds: result.get(\"thresholds\") ?? null,",
+		"			reasons: asList(result.get(\"reasons\")).map(plainText),",
+		"			rules: asList(at(policy, \"rules\")).map(plainText),",
+		"			tool: asText(action.get(\"tool\")),",
+		"			arguments: asObject(action.get(\"arguments\")),",
+		"			mode: asText(result.get(\"mode\")) || \"enforce\",",
+		"			answer: asText(result.get(\"answer\"))",
+		"		};",
+		"	}",
+		"	function plainText(value) {",
+		"		return typeof value === \"string\" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);",
+		"	}",
+		"	function refuses({ decision }) {",
+		"		return decision === \"skip\" || decision === \"skipped\";",
+		"	}",
+		"	function isObserved({ mode }) {",
+		"		return mode === \"observe\";",
+		"	}",
+		"	/** The decisions that no call has taken yet. */",
+		"	var DecisionMatcher = class {",
+		"		byCall = /* @__PURE__ */ new Map();",
+		"		byLikeness = /* @__PURE__ */ new Map();",
+		"		blob;",
+		"		constructor(decisions, blob) {",
+		"			this.blob = blob;",
+		"			for (const decision of decisions) {",
+		"				const [table, key] = decision.callId.includes(\":\") ? [this.byCall, decision.callId] : [this.byLikeness, matchKey(decision.tool, decision.arguments)];",
+		"				table.set(key, [...table.get(key) ?? [], decision]);",
+		"			}",
+		"		}",
+		"		/** The decision about a call, which then counts as taken; null if there is none. */",
+		"		async take(step) {",
+		"			if (!this.byCall.size && !this.byLikeness.size) return null;",
+		"			const key = matchKey(step.call, await this.readArguments(step.arguments));",
+		"			const suffix = `@${step.chain}`;",
+		"			const callId = step.key.endsWith(suffix) ? step.key.slice(0, -suffix.length) : step.key;",
+		"			const about = this.byCall.get(callId);",
+		"			if (about?.length) {",
+		"				const newestFirst = [...about].reverse();",
+		"				const taken = newestFirst.find((found) => matchKey(found.tool, found.arguments) === key) ?? newestFirst[0];",
+		"				this.byCall.set(callId, about.filter((decision) => decision.digest !== taken.digest));",
+		"				return taken;",
+		"			}",
+		"			return this.byLikeness.get(key)?.shift() ?? null;",
+		"		}",
+		"		/** The decisions that no call took, the oldest first. */",
+		"		listUnmatched() {",
+		"			return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? \"\", other.chain ?? \"\") || (one.sequence ?? 0) - (other.sequence ?? 0));",
+		"		}",
+		"		/** Large arguments are one blob. Without it, a call is compared by its reference, and finds no decision by likeness. */",
+		"		async readArguments(value) {",
+		"			if (!isBlobReference(value)) return value;",
+		"			const [reference] = [...blobReferences(value)];",
+		"			const data = reference === void 0 ? null : await this.blob(reference.digest);",
+		"			try {",
+		"				return data === null ? value : nameLongTexts(readJson(data));",
+		"			} catch (error) {",
+		"				if (error instanceof BadInput) return value;",
+		"				throw error;",
+		"			}",
+		"		}",
+		"	};",
+		"	/** The value with each long text named by its digest, as the record of a decision has it. */",
+		"	function nameLongTexts(value) {",
+		"		if (typeof value === \"string\") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;",
+		"		if (Array.isArray(value)) return value.map(nameLongTexts);",
+		"		return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;",
+		"	}",
+		"	/** The key by which a call and the decision about it are compared. */",
+		"	function matchKey(tool, given) {",
+		"		const values = asObject(replaceBlobs(given));",
+		"		const command = takesCommand(tool) ? commandLine(values) : \"\";",
+		"		if (command) return `a command\\n${command}`;",
+		"		const patch = takesPatch(tool) ? [\"patch\", \"input\"].map((name) => values.get(name)).find((text) => typeof text === \"string\") : \"\";",
+		"		if (patch) return `a patch\\n${patch}`;",
+		"		const without = new Map([...values].filter(([name]) => name !== \"cwd\"));",
+		"		return `${tool.replace(/^mcp__/, \"\")}\\n\\n${asciiJson(without)}`;",
+		"	}",
+		"	function replaceBlobs(value) {",
+		"		if (isObject(value)) {",
+		"			const [kept] = value.size === 1 && value.has(\"blob\") ? [...blobReferences(value)] : [];",
+		"			return kept ? `sha256 ${kept.digest}` : new Map([...value].map(([name, item]) => [name, replaceBlobs(item)]));",
+		"		}",
+		"		return Array.isArray(value) ? value.map(replaceBlobs) : value;",
+		"	}",
+		"	/** The command that a call runs, as a person writes it; empty if it runs none. The twin of `aver.ingest.command_line`. */",
+		"	function commandLine(values) {",
+		"		const command = isTruthy(values.get(\"cmd\")) ? values.get(\"cmd\") : values.get(\"command\");",
+		"		if (typeof command === \"string\") return command;",
+		"		if (!Array.isArray(command) || !command.every((word) => typeof word === \"string\")) return \"\";",
+		"		if (command.length === 3 && [\"-lc\", \"-c\"].includes(command[1])) return command[2];",
+		"		return command.map((word) => word === \"\" ? \"''\" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll(\"'\", \"'\\\"'\\\"'\")}'` : word).join(\" \");",
+		"	}",
+		"	// src/sessions/labels.ts",
+		"	/** The words for the parts of a session. The twin of `aver.sessions.labels`. Nothing is escaped here: texts stay texts. */",
+		"	/** Characters of the arguments that are added to a summary that does not name them. */",
+		"	var ARGUMENTS_MAX = 160;",
+		"	var SPACES = /[\\t-\\r\\u001c- \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+/g;",
+		"	/** A text on one line, with single spaces. */",
+		"	function toOneLine(text) {",
+		"		return text.replace(SPACES, \" \").replace(/^ | $/g, \"\");",
+		"	}",
+		"	/** One line that describes a step. */",
+		"	function stepSummary(step) {",
+		"		let summary = toOneLine(step.summary) || step.call || step.what;",
+		"		if (summary === step.call && !isEmpty(step.arguments)) summary = `${summary}: ${shortenArguments(step.arguments)}`;",
+		"		return step.status === \"blocked\" ? `denied: ${summary.replace(/ \\(denied\\)$/, \"\")}` : summary;",
+		"	}",
+		"	/** The arguments of a call on one line. A single text argument stands without its name. */",
+		"	function shortenArguments(given) {",
+		"		const values = isObject(given) ? [...given.values()] : [];",
+		"		const commands = isObject(given) && given.size === 1 ? given.get(\"commands\") : null;",
+		"		const only = Array.isArray(commands) && commands.every((one) => typeof one === \"string\") ? commands.join(\"; \") : values.length === 1 ? values[0] : null;",
+		"		const line = toOneLine((typeof only === \"string\" ? only : valueText(given)).slice(0, 320));",
+		"		return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0, 159)}…`;",
+		"	}",
+		"	function isEmpty(value) {",
+		"		return value === null || value === \"\" || Array.isArray(value) && !value.length || isObject(value) && !value.size;",
+		"	}",
+		"	/** A value as JSON text, with each number as it is written. */",
+		"	function valueText(value) {",
+		"		if (isBlobReference(value)) return `${at(value, \"blob\", \"size\").text} bytes of ${String(at(value, \"blob\", \"media\"))}, stored as a blob, sha256 ${String(at(value, \"blob\", \"digest\"))}`;",
+		"		return typeof value === \"string\" ? value : writeJson(value);",
+		"	}",
+		"	function writeJson(value) {",
+		"		if (value instanceof JsonNumber) return value.text;",
+		"		if (Array.isArray(value)) return `[${value.map(writeJson).join(\", \")}]`;",
+		"		if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(\", \")}}`;",
+		"		return JSON.stringify(value);",
+		"	}",
+		"	// src/sessions/totals.ts",
+		"	/** The figures of a session. The twin of the second half of `aver.sessions.sessions`: a call counts once. */",
+		"	/** The longest title that is made from a prompt, in characters. */",
+		"	var TITLE_MAX = 120;",
+		"	/** Digits after the point of a total cost, to remove rounding errors of the addition. */",
+		"	var COST_DIGITS = 9;",
+		"	/** Tools whose records by agent-capsule repeat the token count of the whole session. */",
+		"	var CUMULATIVE_TOOLS = /* @__PURE__ */ new Set([\"codex\"]);",
+		"	var LINE_END = /\\r\\n|[\\n\\v\\f\\r\\u001c-\\u001e\\u0085\\u2028\\u2029]/;",
+		"	/** Counts the steps of a session, one by one. */",
+		"	var SessionCounter = class {",
+		"		sum = {",
+		"			prompts: 0,",
+		"			actions: 0,",
+		"			edits: 0,",
+		"			linesAdded: 0,",
+		"			linesRemoved: 0,",
+		"			commands: 0,",
+		"			failures: 0,",
+		"			denials: 0,",
+		"			gated: 0,",
+		"			observed: 0,",
+		"			unknown: 0,",
+		"			unreadable: 0,",
+		"			records: 0",
+		"		};",
+		"		spent = UNKNOWN_CONSUMPTION;",
+		"		growing = UNKNOWN_CONSUMPTION;",
+		"		sessionCost = null;",
+		"		title = \"\";",
+		"		firstPrompt = \"\";",
+		"		times = null;",
+		"		sealed = null;",
+		"		models = /* @__PURE__ */ new Set();",
+		"		/** Ids of calls whose outcome is not known yet. */",
+		"		openCalls = /* @__PURE__ */ new Set();",
+		"		byMessage = /* @__PURE__ */ new Map();",
+		"		lastAsked = \"\";",
+		"		/** Count a step of a chain, and the decision about it. */",
+		"		add(step, isMain, decision) {",
+		"			const { sum } = this;",
+		"			sum.records++;",
+		"			if (step.what === \"unknown\") sum.unknown++;",
+		"			if (step.what === \"unreadable\") sum.unreadable++;",
+		"			if (step.model) this.models.add(step.model);",
+		"			this.times = widenSpan(this.times, step.at);",
+		"			this.sealed = widenSpan(this.sealed, step.signedAt);",
+		"			this.addConsumption(step);",
+		"			if (step.what === \"call\") this.addCall(step, decision);",
+		"			else if (step.addition !== null && this.openCalls.delete(step.addition.to)) {",
+		"				if (step.addition.status === \"failure\") sum.failures++;",
+		"				if (step.addition.status === \"blocked\") sum.denials++;",
+		"			}",
+		"			if (step.what === \"prompt\" && step.own) sum.prompts++;",
+		"			else if (step.asked && step.asked !== this.lastAsked) {",
+		"				this.lastAsked = step.asked;",
+		"				sum.prompts++;",
+		"			}",
+		"			if (!isMain) return;",
+		"			this.title = step.title || this.title;",
+		"			if (!this.firstPrompt && step.asked) this.firstPrompt = step.asked.split(LINE_END).map(strip).find(Boolean) ?? \"\";",
+		"		}",
+		"		/** Count records that are no steps, those of the decisions' chain. */",
+		"		addRecords(count) {",
+		"			this.sum.records += count;",
+		"		}",
+		"		addConsumption(step) {",
+		"			if (step.own || !step.message && !CUMULATIVE_TOOLS.has(step.toolName)) this.spent = addConsumption(this.spent, step.spent);",
+		"			else if (!step.message) this.growing = maxConsumption(this.growing, step.spent);",
+		"			else this.byMessage.set(step.message, maxConsumption(this.byMessage.get(step.message) ?? UNKNOWN_CONSUMPTION, step.spent));",
+		"			if (step.sessionCost !== null) this.sessionCost = Math.max(step.sessionCost, this.sessionCost ?? 0);",
+		"		}",
+		"		addCall(step, decision) {",
+		"			const { sum } = this;",
+		"			sum.actions++;",
+		"			if (decision !== null) sum.gated++;",
+		"			if (decision !== null && isObserved(decision)) sum.observed++;",
+		"			if (isCommand(step)) sum.commands++;",
+		"			if (step.status === \"failure\") sum.failures++;",
+		"			if (step.status === \"blocked\") sum.denials++;",
+		"			if (step.status === \"pending\") this.openCalls.add(step.id);",
+		"			if (isEdit(step)) {",
+		"				sum.edits++;",
+		"				sum.linesAdded += step.lines?.[0] ?? 0;",
+		"				sum.linesRemoved += step.lines?.[1] ?? 0;",
+		"			}",
+		"		}",
+		"		/** The totals. `left` are the decisions that no call took. */",
+		"		finish(chains, left) {",
+		"			let spent = addConsumption(this.spent, this.growing);",
+		"			for (const each of this.byMessage.values()) spent = addConsumption(spent, each);",
+		"			const costUsd = this.sessionCost ?? (spent.costUsd === null ? null : Number(spent.costUsd.toFixed(COST_DIGITS)));",
+		"			const [started, ended] = this.times ?? this.sealed ?? [null, null];",
+		"			return {",
+		"				...this.sum,",
+		"				tool: chains.tool,",
+		"				session: chains.session,",
+		"				title: this.title || cutText(this.firstPrompt, TITLE_MAX),",
+		"				started,",
+		"				ended,",
+		"				denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length,",
+		"				observed: this.sum.observed + left.filter(isObserved).length,",
+		"				tokensIn: spent.tokensIn,",
+		"				tokensOut: spent.tokensOut,",
+		"				costUsd,",
+		"				models: [...this.models],",
+		"				subagents: chains.agents.length,",
+		"				imported: chains.imported,",
+		"				chains: chainNames(chains)",
+		"			};",
+		"		}",
+		"	};",
+		"	/** The earliest and the latest moment. */",
+		"	function widenSpan(ends, moment) {",
+		"		if (!moment) return ends;",
+		"		if (ends === null) return [moment, moment];",
+		"		return [compareCodePoints(moment, ends[0]) < 0 ? moment : ends[0], compareCodePoints(moment, ends[1]) > 0 ? moment : ends[1]];",
+		"	}",
+		"	// src/sessions/story.ts",
+		"	/** Characters of a text that a row keeps. The record has the whole. */",
+		"	var TEXT_MAX = 600;",
+		"	/** Characters of a prompt that the story keeps: more than anyone reads in a list. */",
+		"	var ASKED_MAX = 8e3;",
+		"	/** Read a session: its figures, and its story. `report` is called after each batch with the records so far. */",
+		"	async function readSession(chains, read, blob, report = () => {}) {",
+		"		const counter = new SessionCounter();",
+		"		let records = 0;",
+		"		const decisions = [];",
+		"		for await (const batch of chains.decisions === null ? [] : read(chains.decisions)) {",
+		"			for (const item of batch) {",
+		"				const decision = item instanceof BadInput ? null : readDecision(item);",
+		"				if (decision !== null) decisions.push(decision);",
+		"			}",
+		"			counter.addRecords(batch.length);",
+		"			await report(records += batch.length);",
+		"		}",
+		"		const matcher = new DecisionMatcher(decisions, blob);",
+		"		const builder = new StoryBuilder(chains);",
+		"		for (const chain of [chains.main, ...chains.agents.map(([, name]) => name)]) {",
+		"			if (chain === null) continue;",
+		"			let place = 0;",
+		"			for await (const batch of read(chain)) {",
+		"				for (const item of batch) {",
+		"					const step = item instanceof BadInput ? unreadableStep(chain, item.message) : readStep(item);",
+		"					const decision = step.what === \"call\" ? await matcher.take(step) : null;",
+		"					counter.add(step, chain === chains.main, decision);",
+		"					builder.add(chain, place++, step, decision);",
+		"				}",
+		"				await report(records += batch.length);",
+		"			}",
+		"		}",
+		"		const left = matcher.listUnmatched();",
+		"		return {",
+		"			totals: counter.finish(chains, left),",
+		"			entries: [...builder.build(left)]",
+		"		};",
+		"	}",
+		"	var StoryBuilder = class {",
+		"		chains;",
+		"		agents;",
+		"		plans = /* @__PURE__ */ new Map();",
+		"		built = /* @__PURE__ */ new Set();",
+		"		constructor(chains) {",
+		"			this.chains = chains;",
+		"			this.agents = new Map(chains.agents.map(([agent, chain]) => [chain, agent]));",
+		"			for (const chain of [chains.main, ...this.agents.keys()]) if (chain !== null) this.plans.set(chain, {",
+		"				steps: [],",
+		"				items: [],",
+		"				additions: /* @__PURE__ */ new Map(),",
+		"				decisions: /* @__PURE__ */ new Map(),",
+		"				ids: /* @__PURE__ */ new Set(),",
+		"				last: \"\",",
+		"				isAsStored: false",
+		"			});",
+		"		}",
+		"		/** Plan a step. */",
+		"		add(chain, place, step, decision) {",
+		"			const plan = this.plans.get(chain);",
+		"			plan.steps.push(lighten(step));",
+		"			plan.isAsStored ||= step.sequence !== place;",
+		"			plan.last = step.at ?? plan.last;",
+		"			if (step.addition !== null && plan.ids.has(step.addition.to)) {",
+		"				const { to } = step.addition;",
+		"				plan.additions.set(to, [...plan.additions.get(to) ?? [], place]);",
+		"				return;",
+		"			}",
+		"			plan.ids.add(step.id);",
+		"			plan.items.push({",
+		"				at: plan.last,",
+		"				place,",
+		"				decision: null",
+		"			});",
+		"			if (decision !== null) plan.decisions.set(place, decision);",
+		"		}",
+		"		/** The entries: the main chain with its subagents, then subagents that no call started. */",
+		"		*build(unmatched) {",
+		"			for (const { items } of this.plans.values()) items.sort((one, other) => compareCodePoints(one.at, other.at) || one.place - other.place);",
+		"			const [first] = this.plans.values();",
+		"			first?.items.push(...unmatched.map((decision) => ({",
+		"				at: decision.at,",
+		"				place: -1,",
+		"				decision",
+		"			})));",
+		"			first?.items.sort((one, other) => compareCodePoints(one.at, other.at));",
+		"			if (this.chains.main !== null) yield* this.buildChain(this.chains.main, 0);",
+		"			for (const chain of this.agents.keys()) yield* this.buildSubagent(chain, 1);",
+		"		}",
+		"		*buildChain(chain, depth) {",
+		"			this.built.add(chain);",
+		"			const plan = this.plans.get(chain);",
+		"			const bare = {",
+		"				depth,",
+		"				chain,",
+		"				place: -1,",
+		"				step: null,",
+		"				decision: null,",
+		"				additions: [],",
+		"				agent: \"\"",
+		"			};",
+		"			const inOrder = plan.isAsStored ? [...plan.items.filter((item) => item.decision !== null), ...plan.steps.map((_, place) => ({",
+		"				at: \"\",",
+		"				place,",
+		"				decision: null",
+		"			}))] : plan.items;",
+		"			let asked = \"\";",
+		"			for (const { place, decision } of inOrder) {",
+		"				const step = plan.steps[place];",
+		"				if (decision !== null || step === void 0) {",
+		"					yield {",
+		"						...bare,",
+		"						decision",
+		"					};",
+		"					continue;",
+		"				}",
+		"				if (!step.own && step.asked && step.asked !== asked) {",
+		"					asked = step.asked;",
+		"					yield {",
+		"						...bare,",
+		"						place,",
+		"						step: promptOf(step)",
+		"					};",
+		"					if (step.what === \"prompt\") continue;",
+		"				}",
+		"				const additions = plan.isAsStored ? [] : plan.additions.get(step.id) ?? [];",
+		"				const whole = applyAdditions(step, additions.map((one) => plan.steps[one]));",
+		"				yield {",
+		"					...bare,",
+		"					place,",
+		"					step: whole,",
+		"					decision: plan.decisions.get(place) ?? null,",
+		"					additions",
+		"				};",
+		"				if (this.agents.has(step.subagent)) yield* this.buildSubagent(step.subagent, depth + 1);",
+		"			}",
+		"		}",
+		"		*buildSubagent(chain, depth) {",
+		"			if (this.built.has(chain)) return;",
+		"			yield {",
+		"				depth,",
+		"				chain,",
+		"				place: -1,",
+		"				step: null,",
+		"				decision: null,",
+		"				additions: [],",
+		"				agent: this.agents.get(chain) ?? \"\"",
+		"			};",
+		"			yield* this.buildChain(chain, depth);",
+		"		}",
+		"	};",
+		"	/** What a row shows of a step. Arguments, results and diffs stay in the record. */",
+		"	function lighten(step) {",
+		"		return {",
+		"			...step,",
+		"			summary: step.what === \"call\" || step.summary ? stepSummary({",
+		"				...step,",
+		"				status: \"\"",
+		"			}).slice(0, TEXT_MAX) : \"\",",
+		"			asked: step.asked.slice(0, ASKED_MAX),",
+		"			text: step.text.slice(0, TEXT_MAX),",
+		"			thinking: step.thinking.slice(0, TEXT_MAX),",
+		"			error: step.error.slice(0, TEXT_MAX),",
+		"			arguments: null,",
+		"			result: null,",
+		"			diff: null,",
+		"			more: null,",
+		"			addition: step.addition === null ? null : {",
+		"				...step.addition,",
+		"				says: /* @__PURE__ */ new Map()",
+		"			}",
+		"		};",
+		"	}",
+		"	/** The step with the fields that later records add: thinking, tokens, or the outcome of a pending call. */",
+		"	function applyAdditions(step, additions) {",
+		"		let whole = step;",
+		"		for (const later of additions) {",
+		"			const { addition } = later;",
+		"			if (addition !== null) {",
+		"				if (whole.status === \"pending\" && addition.status) whole = {",
+		"					...whole,",
+		"					status: addition.status,",
+		"					error: addition.error",
+		"				};",
+		"				const lines = whole.lines ?? (hasHappened(whole.status) ? addition.lines : null);",
+		"				const [result, diff] = [whole.result ?? addition.says.get(\"result\") ?? null, whole.diff ?? addition.says.get(\"diff\") ?? null];",
+		"				whole = {",
+		"					...whole,",
+		"					result,",
+		"					diff,",
+		"					lines",
+		"				};",
+		"			}",
+		"			whole = {",
+		"				...whole,",
+		"				thinking: whole.thinking || later.thinking,",
+		"				text: whole.text || later.text,",
+		"				redacted: whole.redacted || later.redacted,",
+		"				model: whole.model || later.model,",
+		"				authority: whole.authority === \"unknown\" ? later.authority : whole.authority,",
+		"				rule: whole.rule || later.rule,",
+		"				durationMs: whole.durationMs ?? later.durationMs,",
+		"				spent: addConsumption(whole.spent, later.spent),",
+		"				cut: new Map([...later.cut, ...whole.cut])",
+		"			};",
+		"		}",
+		"		return whole;",
+		"	}",
+		"	// src/worker/session_list.ts",
+		"	/** The sessions of the open thing, and the figures of each, as `aver sessions` counts them. */",
+		"	async function listSessions(library) {",
+		"		return groupChains(library.chains.map(({ id, origin }) => ({",
+		"			name: id,",
+		"			origin",
+		"		})), async (chain) => {",
+		"			const first = await library.readFirst(chain);",
+		"			return first instanceof Sealed ? readStep(first) : null;",
+		"		});",
+		"	}",
+		"	/** The figures of one session, counted from its records. */",
+		"	async function countSession(library, session) {",
+		"		let workspace = \"\";",
+		"		const read = async function* (chain) {",
+		"			for await (const items of library.readBatches(chain)) {",
+		"				for (const item of items) {",
+		"					if (item instanceof BadInput) continue;",
+		"					item.chain = chain;",
+		"					workspace ||= findWorkspace(item);",
+		"				}",
+		"				yield items;",
+		"			}",
+		"		};",
+		"		const blob = (digest) => library.blob(digest).catch(() => null);",
+		"		const { totals, entries } = await readSession(session, read, blob);",
+		"		let risk = null;",
+		"		for (const { decision } of entries) {",
+		"			const score = decision?.score;",
+		"			if (score instanceof JsonNumber && Number.isFinite(score.value)) risk = Math.max(risk ?? 0, score.value);",
+		"		}",
+		"		return {",
+		"			...totals,",
+		"			risk,",
+		"			workspace",
+		"		};",
+		"	}",
+		"	/** The directory in which the agent worked, where the record says it. */",
+		"	function findWorkspace(record) {",
+		"		if (!/\"(?:cwd|workspace)\":/.test(record.canonical)) return \"\";",
+		"		const environment = at(safeContent(record), \"context\", \"environment\");",
+		"		const action = at(safeContent(record), \"outcome\", \"result\", \"action\");",
+		"		return text(at(environment, \"cwd\")) || text(at(environment, \"workspace\")) || text(at(action, \"workspace\"));",
+		"	}",
 		"	// src/worker/main.ts",
 		"	/** The worker: reads and verifies, so that the page's own thread never waits. It answers one request after the other. */",
 		"	/** Milliseconds between two reports of progress. More would only keep the page busy. */",
@@ -15113,7 +16252,8 @@
 		"			case \"rows\": return library.rows(request.chain, request.start, request.stop);",
 		"			case \"records\": return library.records(request.chain, request.start, request.stop);",
 		"			case \"blob\": return library.blob(request.digest);",
-		"			case \"figures\": return library.figures(request.chain);",
+		"			case \"figures\": return countSession(library, request.session);",
+		"			case \"sessions\": return listSessions(library);",
 		"			case \"search\": return search(library, request.words, request.limit);",
 		"			case \"approvals\": return listApprovals(library, makeRing(request.keys), request.now);",
 		"			case \"meta\": return listMeta(library);",
@@ -15263,18 +16403,18 @@
 	/** The parts of the address. */
 	var route = y$1(readRoute());
 	/** By address, the link that had the focus when the reader left it. */
-	var left = /* @__PURE__ */ new Map();
+	var left$1 = /* @__PURE__ */ new Map();
 	var here = location.hash;
 	addEventListener("hashchange", () => {
 		const active = document.activeElement;
 		const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
-		if (target !== null) left.set(here, target);
+		if (target !== null) left$1.set(here, target);
 		here = location.hash;
 		route.value = readRoute();
 	});
 	/** Put the focus where it was when the reader left this address, or else on the content. */
 	function returnFocus(main) {
-		const target = left.get(location.hash);
+		const target = left$1.get(location.hash);
 		const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
 		if (main.contains(document.activeElement) && document.activeElement !== main) return;
 		(found ?? main).focus({ preventScroll: found === void 0 });
@@ -15325,8 +16465,7 @@
 	var unjudged = y$1(0);
 	var original = null;
 	var retryLive = () => {};
-	/** The verdict, if there is one. */
-	var verdict = O(() => judgement.value.state === "done" ? judgement.value.verdict : null);
+	O(() => judgement.value.state === "done" ? judgement.value.verdict : null);
 	var totalRecords = O(() => (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chain.length ?? 0), 0));
 	/** The verdict that says most about a chain: the one on it alone, or the one on everything. */
 	function judgementOf(chain) {
@@ -15396,6 +16535,23 @@
 		unjudged.value = 0;
 		spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged";
 	}
+	/** Verify one chain, where not everything was verified. */
+	async function verifyChain(chain) {
+		const [found, listed] = [thing.value, contents.value];
+		if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return;
+		if (chainJudgements.value.get(chain)?.state === "working") return;
+		const set = (next) => {
+			chainJudgements.value = new Map(chainJudgements.value).set(chain, next);
+		};
+		set({
+			state: "working",
+			progress: null
+		});
+		const done = await judge(found, listed, [chain], set);
+		if (thing.value !== found) return;
+		set(done);
+		spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
+	}
 	async function judge(found, listed, chains, report) {
 		const scope = scopeOf(found, listed);
 		try {
@@ -15453,7 +16609,10 @@
 		original ??= found;
 		await openThing({
 			...found,
-			files: found.files.map(([path, blob]) => [path, replaced.get(path) ?? blob])
+			files: found.files.flatMap(([path, blob]) => {
+				const other = replaced.has(path) ? replaced.get(path) : blob;
+				return other ? [[path, other]] : [];
+			})
 		}, words);
 	}
 	/** Go back from a changed copy to the thing itself. */
@@ -15537,24 +16696,32 @@
 			cx: "10",
 			cy: "10",
 			r: "8",
-			class: "line turning"
+			class: "line faint"
 		})
 	};
-	/** The shape of a status. The word always stands beside it. */
-	function Mark({ name }) {
+	/** The shape of a status. The word always stands beside it. The ring of work fills up to `share` percent. */
+	function Mark({ name, share = 0 }) {
 		return /* @__PURE__ */ a("svg", {
 			class: `mark ${name.replace(" ", "-")}`,
 			viewBox: "0 0 20 20",
 			width: "20",
 			height: "20",
 			"aria-hidden": "true",
-			children: PATHS[name]
+			children: [PATHS[name], name === "working" ? /* @__PURE__ */ a("circle", {
+				cx: "10",
+				cy: "10",
+				r: "8",
+				class: "line",
+				pathLength: "100",
+				"stroke-dasharray": `${share} 100`,
+				transform: "rotate(-90 10 10)"
+			}) : null]
 		});
 	}
 	var ADVICE = codes_default;
 	/** What would make a check that was not made. */
 	function remedy(check) {
-		const name = contents.value?.name ?? "FILE";
+		const name = thing.value?.live ? "" : contents.value?.name ?? "FILE";
 		if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return /* @__PURE__ */ a($, { children: [
 			"Pin the signer's key on ",
 			/* @__PURE__ */ a("a", {
@@ -15570,16 +16737,26 @@
 			"effects",
 			"delegation",
 			"protocol"
-		].includes(check.name)) return /* @__PURE__ */ a(Command, { children: `aver verify ${name}` });
+		].includes(check.name)) return /* @__PURE__ */ a(Command, { children: `aver verify ${name}`.trim() });
 		if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
+		if (check.name === "head") return thing.value?.live ? /* @__PURE__ */ a($, { children: ["Compare with a checkpoint that you keep: ", /* @__PURE__ */ a(Command, { children: "aver verify --checkpoint FILE" })] }) : /* @__PURE__ */ a($, { children: ["Export it again with the ledger's key at hand: ", /* @__PURE__ */ a(Command, { children: "aver export --out DIR" })] });
 		if (check.name === "meta") return /* @__PURE__ */ a($, { children: ["Open the whole ledger: ", /* @__PURE__ */ a(Command, { children: "aver export --out DIR" })] });
 		return "";
+	}
+	/** A day as people say it, such as 3 Nov. */
+	function dayOf(at) {
+		return new Date(at).toLocaleDateString("en-GB", {
+			day: "numeric",
+			month: "short",
+			timeZone: "UTC"
+		});
 	}
 	function sentence(verdict) {
 		const extent = `${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
 		if (verdict.status === "verified") {
 			const signers = new Set((contents.value?.chains ?? []).flatMap((chain) => chain.signers));
-			return `Verified: ${extent}, signed by ${pins.value.filter((pin) => signers.has(pin.publicKey.slice(0, 16))).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${pin.at.slice(0, 10)}`).join("; ") || "keys that you pinned"}.`;
+			const used = pins.value.filter((pin) => !signers.size || signers.has(pin.publicKey.slice(0, 16)));
+			return `Verified: ${extent}, signed by ${used.slice(0, 3).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${dayOf(pin.at)}`).join("; ") || "keys that you pinned"}${used.length > 3 ? `, and ${used.length - 3} more keys` : ""}.`;
 		}
 		if (verdict.status === "qualified") return `Nothing failed in ${extent}, but not everything was checked. The list says what was not, and why.`;
 		if (verdict.status === "empty") return "There is nothing to verify: no record was read. That is never a success.";
@@ -15594,8 +16771,8 @@
 	}
 	function placeLink({ chain, sequence }) {
 		const only = contents.value?.chains[0]?.id;
-		const name = chain ?? (contents.value?.format === "bundle" ? null : only);
-		return name ? sequence === null ? link("s", name) : link("s", name, `at-${sequence}`) : null;
+		const name = chain ?? (["bundle", "ledger"].includes(contents.value?.format ?? "") ? null : only);
+		return name ? sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`) : null;
 	}
 	function FindingCard({ finding, isFirst = false }) {
 		const explained = ADVICE[finding.code];
@@ -15637,28 +16814,56 @@
 			}),
 			/* @__PURE__ */ a("td", {
 				class: "number",
-				children: check.status === "passed" ? count(check.count) : check.status
+				children: check.status === "passed" ? count$1(check.count) : check.status
 			}),
 			/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Text, { children: check.reason }) })
 		] });
 	}
+	/** The verdict on everything that is open. */
 	function VerdictBand() {
 		const now = judgement.value;
-		if (now.state === "none") return null;
+		if (now.state === "none") {
+			if (contents.value === null || totalRecords.value <= 2e4) return /* @__PURE__ */ a("div", {
+				class: "band placeholder tall",
+				"aria-hidden": "true"
+			});
+			return /* @__PURE__ */ a("section", {
+				class: "band not-judged",
+				children: [
+					/* @__PURE__ */ a("h2", { children: [/* @__PURE__ */ a(Mark, { name: "not judged" }), " Not judged yet"] }),
+					/* @__PURE__ */ a("p", { children: [plural(totalRecords.value, "record"), " take a while. A chain is verified when you open it; all of them when you ask for it."] }),
+					/* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
+						type: "button",
+						onClick: () => void verifyThing(),
+						children: "Verify everything (v)"
+					}) })
+				]
+			});
+		}
+		return /* @__PURE__ */ a(Band, { now });
+	}
+	/** A judgement: at work, given up, or a verdict. */
+	function Band({ now, again = verifyThing }) {
 		if (now.state === "working") {
 			const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
 			const share = totalBytes ? Math.floor(100 * bytes / totalBytes) : 0;
+			const of = totalRecords.value >= records && totalRecords.value > 0 ? ` of ${plural(totalRecords.value, "record")}` : "";
 			return /* @__PURE__ */ a("section", {
 				class: "band working",
-				"aria-live": "polite",
 				children: [
-					/* @__PURE__ */ a("h2", { children: [/* @__PURE__ */ a(Mark, { name: "working" }), " Verifying"] }),
-					/* @__PURE__ */ a("p", { children: [
-						plural(records, "record"),
-						" judged so far, ",
-						share,
-						" % of the bytes."
-					] }),
+					/* @__PURE__ */ a("h2", { children: [/* @__PURE__ */ a(Mark, {
+						name: "working",
+						share
+					}), " Verifying"] }),
+					/* @__PURE__ */ a("p", {
+						class: "figure",
+						children: [
+							of ? `${count$1(records)}${of}` : plural(records, "record"),
+							" judged so far, ",
+							share,
+							" % of the bytes."
+						]
+					}),
 					/* @__PURE__ */ a("progress", {
 						max: 100,
 						value: share,
@@ -15666,7 +16871,7 @@
 					}),
 					/* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
 						type: "button",
-						onClick: () => void stopVerifying(),
+						onClick: () => stopVerifying(),
 						children: "Stop"
 					}) })
 				]
@@ -15674,34 +16879,41 @@
 		}
 		if (now.state === "not judged") return /* @__PURE__ */ a("section", {
 			class: "band not-judged",
-			"aria-live": "polite",
 			children: [
 				/* @__PURE__ */ a("h2", { children: [/* @__PURE__ */ a(Mark, { name: "not judged" }), " Not judged"] }),
 				/* @__PURE__ */ a("p", { children: /* @__PURE__ */ a(Text, { children: now.words }) }),
 				/* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
 					type: "button",
-					onClick: () => void verifyThing(),
+					onClick: () => void again(),
 					children: "Try again"
 				}) })
 			]
 		});
 		return /* @__PURE__ */ a(Judged, {
 			verdict: now.verdict,
-			usesPlatform: now.usesPlatform
+			usesPlatform: now.usesPlatform,
+			at: now.at
 		});
 	}
-	function Judged({ verdict, usesPlatform }) {
+	/** Where this page came from. Someone who changes records can change the page, too. */
+	function origin() {
+		const door = document.documentElement.dataset["door"];
+		return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it";
+	}
+	/** The command that says the same without this page. */
+	function command$1() {
+		if (thing.value?.live) return "aver verify";
+		return `aver verify ${contents.value?.name ?? "FILE"}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
+	}
+	function Judged({ verdict, usesPlatform, at }) {
 		const made = verdict.checks.filter((check) => check.status !== "not_checked");
 		const unmade = verdict.checks.filter((check) => check.status === "not_checked");
 		const others = unmade.filter((check) => check.reason !== DOES_NOT_APPLY);
 		const foreign = unmade.filter((check) => check.reason === DOES_NOT_APPLY).map((check) => check.name.replace("_", " "));
 		const word = verdict.status;
-		const name = contents.value?.name ?? "FILE";
-		const keys = pins.value.map((pin) => ` --key ${pin.publicKey}`).join("");
 		const [first, ...rest] = verdict.first_bad ? [verdict.first_bad, ...verdict.findings.filter((one) => one !== verdict.first_bad)] : [void 0, ...verdict.findings];
 		return /* @__PURE__ */ a("section", {
 			class: `band ${word}`,
-			"aria-live": "polite",
 			"aria-labelledby": "verdict",
 			children: [
 				/* @__PURE__ */ a("h2", {
@@ -15717,6 +16929,19 @@
 					class: "sentence",
 					children: /* @__PURE__ */ a(Text, { children: sentence(verdict) })
 				}),
+				unjudged.value ? /* @__PURE__ */ a("p", {
+					class: "strip",
+					children: [
+						plural(unjudged.value, "record"),
+						" came after this verdict. ",
+						/* @__PURE__ */ a("button", {
+							type: "button",
+							class: "small",
+							onClick: () => void verifyThing(),
+							children: "Verify again (v)"
+						})
+					]
+				}) : null,
 				first === void 0 ? null : /* @__PURE__ */ a(FindingCard, {
 					finding: first,
 					isFirst: true
@@ -15760,13 +16985,18 @@
 				/* @__PURE__ */ a("p", {
 					class: "beside",
 					children: [
-						"This page judged it, and came ",
-						document.documentElement.dataset["door"] === "site" ? "with these records" : "from where you opened it",
+						"This page judged it at ",
+						/* @__PURE__ */ a(Time, {
+							short: true,
+							children: at.toISOString()
+						}),
+						", and came ",
+						origin(),
 						". Ed25519 by ",
 						usesPlatform ? "the browser, after checks of our own" : "JavaScript",
 						". Without this page:",
 						" ",
-						/* @__PURE__ */ a(Command, { children: `aver verify ${name}${keys}` }),
+						/* @__PURE__ */ a(Command, { children: command$1() }),
 						" ",
 						/* @__PURE__ */ a(Copy, {
 							text: JSON.stringify(verdictDocument(verdict), (_, value) => typeof value === "bigint" ? String(value) : value, 2),
@@ -15780,93 +17010,2339 @@
 	/** The verdict in the bar. */
 	function VerdictChip() {
 		const now = judgement.value;
+		if (contents.value === null) return /* @__PURE__ */ a("span", { class: "chip" });
 		const name = now.state === "done" ? now.verdict.status : now.state === "working" ? "working" : "not judged";
-		if (now.state === "none") return /* @__PURE__ */ a("span", { class: "chip" });
+		const { bytes = 0, totalBytes = 0 } = now.state === "working" && now.progress || {};
 		return /* @__PURE__ */ a("a", {
 			class: `chip ${name.replace(" ", "-")}`,
-			href: link(""),
+			href: link(),
 			children: [
-				/* @__PURE__ */ a(Mark, { name }),
+				/* @__PURE__ */ a(Mark, {
+					name,
+					share: totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
+				}),
 				" ",
 				/* @__PURE__ */ a("span", { children: name === "working" ? "verifying" : name })
 			]
 		});
 	}
-	// src/views/approvals/approvals.tsx
-	function ApprovalsView(_) {
-		return /* @__PURE__ */ a("h1", { children: "Approvals" });
+	// src/parts/json.tsx
+	/** Items of a list or object that are shown. The exact bytes below show all. */
+	var ITEMS_MAX = 200;
+	/** Characters of one text that are shown. */
+	var TEXT_MAX = 2e4;
+	function Value({ value, depth = 0 }) {
+		if (value === null) return /* @__PURE__ */ a("span", {
+			class: "soft",
+			children: "none"
+		});
+		if (typeof value === "boolean") return /* @__PURE__ */ a("span", { children: value ? "yes" : "no" });
+		if (value instanceof JsonNumber) return /* @__PURE__ */ a("span", {
+			class: "figure",
+			children: value.text
+		});
+		if (typeof value === "string") return /* @__PURE__ */ a(LongText, { text: value });
+		if (Array.isArray(value)) {
+			if (!value.length) return /* @__PURE__ */ a("span", {
+				class: "soft",
+				children: "none"
+			});
+			return /* @__PURE__ */ a("ol", {
+				class: "list",
+				start: 0,
+				children: [value.slice(0, ITEMS_MAX).map((item, at) => /* @__PURE__ */ a("li", { children: /* @__PURE__ */ a(Value, {
+					value: item,
+					depth: depth + 1
+				}) }, at)), value.length > ITEMS_MAX ? /* @__PURE__ */ a("li", {
+					class: "soft",
+					children: [value.length - ITEMS_MAX, " more, in the exact bytes below"]
+				}) : null]
+			});
+		}
+		if (!value.size) return /* @__PURE__ */ a("span", {
+			class: "soft",
+			children: "none"
+		});
+		const given = [...value].filter(([, item]) => !isEmpty(item));
+		const others = [...value.keys()].filter((key) => isEmpty(value.get(key)));
+		return /* @__PURE__ */ a("div", {
+			class: "members",
+			children: [
+				/* @__PURE__ */ a("dl", { children: given.slice(0, ITEMS_MAX).map(([key, item]) => /* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: /* @__PURE__ */ a(Text, { children: key }) }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Value, {
+					value: item,
+					depth: depth + 1
+				}) })] }, key)) }),
+				given.length > ITEMS_MAX ? /* @__PURE__ */ a("p", {
+					class: "beside",
+					children: [given.length - ITEMS_MAX, " more, in the exact bytes below"]
+				}) : null,
+				others.length ? /* @__PURE__ */ a("p", {
+					class: "beside",
+					children: ["Empty: ", /* @__PURE__ */ a(Text, { children: others.slice(0, ITEMS_MAX).join(", ") })]
+				}) : null
+			]
+		});
 	}
-	// src/views/chains/chain.tsx
+	function isEmpty(value) {
+		return value === null || value === "" || Array.isArray(value) && !value.length || value instanceof Map && !value.size;
+	}
+	function LongText({ text }) {
+		if (text === "") return /* @__PURE__ */ a("span", {
+			class: "soft",
+			children: "empty"
+		});
+		if (!text.includes("\n") && text.length <= 160) return /* @__PURE__ */ a(Text, { children: text });
+		const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
+		const shown = visible(text.slice(0, TEXT_MAX));
+		return /* @__PURE__ */ a("div", {
+			class: "long",
+			children: [/* @__PURE__ */ a("pre", {
+				class: isDiff ? "diff" : "",
+				children: isDiff ? shown.split("\n").map((line, at) => /* @__PURE__ */ a(DiffLine, { line }, at)) : shown
+			}), text.length > TEXT_MAX ? /* @__PURE__ */ a("p", {
+				class: "beside",
+				children: [text.length - TEXT_MAX, " more characters, in the exact bytes below"]
+			}) : null]
+		});
+	}
+	function DiffLine({ line }) {
+		return /* @__PURE__ */ a("span", {
+			class: /^(?:\+\+\+|---|diff |index )/.test(line) ? "head" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "hunk" : "",
+			children: `${line}\n`
+		});
+	}
+	// src/parts/states.tsx
 	/**
-	* One chain as a timeline. Rows have fixed heights, and only those near the window are in the page. A break cuts the line
-	* at its place; the records after it keep their own marks.
+	* Ask for something, and ask again when `reasons` change. An answer that is already here stays while the next one comes,
+	* so that nothing jumps. `retry` asks again.
 	*/
-	var ROW_HEIGHT = 36;
-	var CARD_HEIGHT = 88;
-	var GAP_HEIGHT = 36;
-	/** Rows beyond the window that are kept in the page, so that scrolling shows no blank. */
-	var AROUND = 12;
-	function arrange(rows, findings) {
+	function useAnswer(ask, reasons) {
+		const [answer, setAnswer] = d$2({
+			state: "loading",
+			value: null,
+			words: ""
+		});
+		const [tried, setTried] = d$2(0);
+		A$1(() => {
+			let isCurrent = true;
+			ask().then((value) => {
+				if (isCurrent) setAnswer({
+					state: "done",
+					value,
+					words: ""
+				});
+			}, (error) => {
+				if (isCurrent) setAnswer((before) => ({
+					state: "failed",
+					value: before.value,
+					words: error.message
+				}));
+			});
+			return () => {
+				isCurrent = false;
+			};
+		}, [...reasons, tried]);
+		return {
+			...answer,
+			retry: () => setTried(tried + 1)
+		};
+	}
+	/** Rows that are not here yet, with the height that they will have. */
+	function Loading({ rows, words }) {
+		return /* @__PURE__ */ a("div", {
+			class: "placeholders",
+			"aria-busy": "true",
+			children: [/* @__PURE__ */ a("p", {
+				class: "hidden",
+				role: "status",
+				children: [words, " …"]
+			}), Array.from({ length: rows }, (_, at) => /* @__PURE__ */ a("div", { class: "placeholder row-height" }, at))]
+		});
+	}
+	/** Nothing is there, and this is how to get it. */
+	function Empty({ children, command }) {
+		return /* @__PURE__ */ a("div", {
+			class: "empty",
+			children: [/* @__PURE__ */ a("p", { children }), command ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a(Command, { children: command }) }) : null]
+		});
+	}
+	/** Something went wrong: what, and what next. */
+	function Problem({ words, retry }) {
+		return /* @__PURE__ */ a("div", {
+			class: "finding failed",
+			role: "alert",
+			children: [/* @__PURE__ */ a("p", { children: /* @__PURE__ */ a(Text, { children: words }) }), retry ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
+				type: "button",
+				class: "small",
+				onClick: retry,
+				children: "Try again"
+			}) }) : null]
+		});
+	}
+	// src/verify/block.ts
+	var RESERVED_CHAINS = /* @__PURE__ */ new Set(["meta", "keys"]);
+	/** The value under these keys, one inside the other; undefined where a key or an object is missing. */
+	function at(value, ...keys) {
+		for (const key of keys) {
+			if (!isObject(value)) return void 0;
+			value = value.get(key);
+		}
+		return value;
+	}
+	// src/views/approvals/cases.ts
+	/** The requests for an approval, with their states as this page computes them from the records. */
+	/** All requests, newest first; null until they are read. */
+	var cases = y$1(null);
+	var casesProblem = y$1("");
+	/** The time by which a request is judged, which moves on each second while one waits. */
+	var now = y$1(/* @__PURE__ */ new Date());
+	/** A request that nobody answered in time is denied, also before the ledger has a record of it. */
+	function stateOf(one) {
+		return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
+	}
+	var asked = 0;
+	/** Read the requests again. */
+	function readCases() {
+		const mine = ++asked;
+		connection.ask({
+			type: "approvals",
+			keys: pinnedKeys(),
+			now: (/* @__PURE__ */ new Date()).toISOString().replace("Z", "+00:00")
+		}).then((found) => {
+			if (mine !== asked) return;
+			cases.value = found.cases;
+			casesProblem.value = "";
+		}, (error) => {
+			if (mine === asked) casesProblem.value = error.message;
+		});
+	}
+	x(() => {
+		contents.value, pins.value, news.value.approvals;
+		if (contents.value === null) cases.value = null;
+		else readCases();
+	});
+	x(() => {
+		waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
+	});
+	setInterval(() => {
+		if (waiting.value > 0) now.value = /* @__PURE__ */ new Date();
+	}, 1e3);
+	// src/views/approvals/approvals.tsx
+	/** Characters of an id that name a request on the command line. */
+	var ID_SHOWN = 8;
+	var WORDS = {
+		pending: "waits for an answer",
+		approved: "approved, not used yet",
+		denied: "denied",
+		expired: "expired: denied",
+		closed: "closed: denied",
+		used: "approved and used"
+	};
+	function isRefused(state) {
+		return [
+			"denied",
+			"expired",
+			"closed"
+		].includes(state);
+	}
+	/** How long is left, as minutes and seconds. */
+	function left(expires) {
+		const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
+		const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
+		return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
+	}
+	function State({ one }) {
+		const state = stateOf(one);
+		return /* @__PURE__ */ a("span", {
+			class: `word ${isRefused(state) ? "failure" : state === "pending" ? "" : "good"}`,
+			children: WORDS[state] ?? state
+		});
+	}
+	function describe(one) {
+		let content = null;
+		try {
+			content = at(readJson(one.canonical), "outcome", "result") ?? null;
+		} catch {}
+		const action = at(content, "action");
+		const command = at(action, "arguments", "command");
+		const tool = at(action, "tool");
+		const diff = at(content, "diff");
+		return {
+			content,
+			action,
+			line: typeof command === "string" ? command : typeof tool === "string" ? tool : "a request",
+			diff: typeof diff === "string" ? diff : ""
+		};
+	}
+	function CaseLine({ one }) {
+		const { line } = describe(one);
+		return /* @__PURE__ */ a("a", {
+			class: "case-line",
+			href: link("approvals", one.id),
+			"data-row": true,
+			children: [
+				/* @__PURE__ */ a("code", { children: /* @__PURE__ */ a(Text, { children: line.slice(0, 160) }) }),
+				/* @__PURE__ */ a(State, { one }),
+				/* @__PURE__ */ a("span", {
+					class: "beside",
+					children: stateOf(one) === "pending" ? /* @__PURE__ */ a($, { children: [left(one.expires), " left"] }) : /* @__PURE__ */ a(Time, { children: one.opened })
+				})
+			]
+		});
+	}
+	/** A part of a request that is kept apart as a blob, because it is large. */
+	function Apart({ value }) {
+		const [text, setText] = d$2(null);
+		const [words, setWords] = d$2("");
+		const digest = isObject(value) && value.size === 1 ? at(value, "blob", "sha256") ?? at(value, "blob") : void 0;
+		A$1(() => {
+			if (typeof digest !== "string") return;
+			connection.ask({
+				type: "blob",
+				digest
+			}).then((bytes) => setText(new TextDecoder().decode(bytes)), (error) => setWords(error.message));
+		}, [digest]);
+		if (typeof digest !== "string") return null;
+		if (words) return /* @__PURE__ */ a(Problem, { words });
+		return text === null ? /* @__PURE__ */ a("p", {
+			class: "beside",
+			children: "Reading …"
+		}) : /* @__PURE__ */ a(Value, { value: text });
+	}
+	function Levels({ one }) {
+		return /* @__PURE__ */ a("table", {
+			class: "plain",
+			children: [/* @__PURE__ */ a("thead", { children: /* @__PURE__ */ a("tr", { children: [
+				/* @__PURE__ */ a("th", {
+					scope: "col",
+					children: "Level"
+				}),
+				/* @__PURE__ */ a("th", {
+					scope: "col",
+					children: "Who decides"
+				}),
+				/* @__PURE__ */ a("th", {
+					scope: "col",
+					children: "How many"
+				}),
+				/* @__PURE__ */ a("th", {
+					scope: "col",
+					children: "From"
+				})
+			] }) }), /* @__PURE__ */ a("tbody", { children: one.levels.map((level, index) => /* @__PURE__ */ a("tr", {
+				class: index + 1 === one.floor ? "current" : "",
+				children: [
+					/* @__PURE__ */ a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }),
+					/* @__PURE__ */ a("td", { children: level.approvers.map((name) => {
+						const key = one.approvers.find((approver) => approver.identity === name);
+						return /* @__PURE__ */ a("p", {
+							class: "tight",
+							children: [
+								/* @__PURE__ */ a(Text, { children: name }),
+								" ",
+								key ? /* @__PURE__ */ a("span", {
+									class: "beside",
+									children: [
+										/* @__PURE__ */ a(Hex, { children: key.fingerprint }),
+										" ",
+										key.custody
+									]
+								}) : null
+							]
+						}, name);
+					}) }),
+					/* @__PURE__ */ a("td", { children: [
+						level.quorum,
+						" of ",
+						level.approvers.length
+					] }),
+					/* @__PURE__ */ a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })
+				]
+			}, index)) })]
+		});
+	}
+	function Votes({ one }) {
+		if (!one.votes.length) return /* @__PURE__ */ a("p", {
+			class: "soft",
+			children: "Nobody has answered."
+		});
+		return /* @__PURE__ */ a("table", {
+			class: "plain",
+			children: /* @__PURE__ */ a("tbody", { children: one.votes.map((vote) => /* @__PURE__ */ a("tr", { children: [
+				/* @__PURE__ */ a("td", { children: [
+					/* @__PURE__ */ a(Mark, { name: vote.problem ? "failed" : "verified" }),
+					" ",
+					vote.word
+				] }),
+				/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Text, { children: vote.approver || "the gate" }) }),
+				/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Time, { children: vote.at }) }),
+				/* @__PURE__ */ a("td", { children: vote.problem ? /* @__PURE__ */ a("strong", {
+					class: "bad",
+					children: /* @__PURE__ */ a(Text, { children: vote.problem })
+				}) : vote.approver ? "the signature holds, by the key that the request names" : "" }),
+				/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a("a", {
+					href: link("c", one.chain, vote.place),
+					children: "record"
+				}) })
+			] }, vote.place)) })
+		});
+	}
+	function Answers({ one }) {
+		const [followed, setFollowed] = d$2("");
+		const state = stateOf(one);
+		A$1(() => {
+			if (followed && state !== "pending") spoken.value = `The request is ${WORDS[state] ?? state}`;
+		}, [state]);
+		A$1(() => {
+			if (state !== "pending" || !thing.value?.live) return void 0;
+			const timer = setInterval(readCases, 5e3);
+			return () => clearInterval(timer);
+		}, [state]);
+		if (state !== "pending") return null;
+		const id = one.id.slice(0, ID_SHOWN);
+		return /* @__PURE__ */ a("section", {
+			class: "answers",
+			children: [
+				/* @__PURE__ */ a("h2", { children: "Answer it" }),
+				/* @__PURE__ */ a("p", { children: "Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page." }),
+				/* @__PURE__ */ a("p", {
+					onClick: () => setFollowed("approve"),
+					children: /* @__PURE__ */ a(Command, { children: `aver approvals approve ${id}` })
+				}),
+				/* @__PURE__ */ a("p", {
+					onClick: () => setFollowed("deny"),
+					children: /* @__PURE__ */ a(Command, { children: `aver approvals deny ${id} --because "…"` })
+				}),
+				thing.value?.live ? /* @__PURE__ */ a("p", {
+					class: "beside",
+					role: "status",
+					children: "This page follows the ledger, and shows the answer when it is there."
+				}) : /* @__PURE__ */ a("p", {
+					class: "beside",
+					children: "This is a copy: an answer appears in the ledger, not here."
+				})
+			]
+		});
+	}
+	function Case({ one }) {
+		const { content, action, line, diff } = describe(one);
+		const state = stateOf(one);
+		const reasons = at(content, "reasons");
+		const risk = at(content, "risk");
+		const score = at(risk, "score");
+		const interval = at(risk, "interval");
+		const numbers = Array.isArray(interval) ? interval.map((item) => item instanceof JsonNumber ? item.text : "?").join(" to ") : "";
+		return /* @__PURE__ */ a("article", {
+			class: "record case",
+			children: [
+				/* @__PURE__ */ a("p", {
+					class: "beside",
+					children: /* @__PURE__ */ a("a", {
+						href: link("approvals"),
+						children: "All requests"
+					})
+				}),
+				/* @__PURE__ */ a("h1", { children: /* @__PURE__ */ a("code", { children: /* @__PURE__ */ a(Text, { children: line.slice(0, 400) }) }) }),
+				/* @__PURE__ */ a("p", {
+					class: "sentence",
+					children: [
+						/* @__PURE__ */ a(State, { one }),
+						" ",
+						state === "pending" ? /* @__PURE__ */ a("strong", {
+							class: "countdown",
+							children: [left(one.expires), " left; then it is denied"]
+						}) : /* @__PURE__ */ a(Text, { children: one.reason })
+					]
+				}),
+				one.problem ? /* @__PURE__ */ a(Problem, { words: `The record of this request does not hold: ${one.problem}. Do not answer it.` }) : null,
+				!one.isSameAction ? /* @__PURE__ */ a(Problem, { words: "The action or the diff in this request is not the one that its digest names. Do not answer it." }) : null,
+				!one.isSignerKnown && !one.problem ? /* @__PURE__ */ a("div", {
+					class: "finding warning",
+					children: /* @__PURE__ */ a("p", { children: ["The record of this request was signed by a key that you have not pinned, so the signature was not checked. ", /* @__PURE__ */ a("a", {
+						href: link("keys"),
+						children: "Keys"
+					})] })
+				}) : null,
+				/* @__PURE__ */ a(Answers, { one }),
+				/* @__PURE__ */ a("section", {
+					class: "section",
+					children: [/* @__PURE__ */ a("h2", { children: "The exact action" }), isObject(action) && action.has("blob") ? /* @__PURE__ */ a(Apart, { value: action }) : /* @__PURE__ */ a(Value, { value: action ?? null })]
+				}),
+				diff || isObject(at(content, "diff")) ? /* @__PURE__ */ a("section", {
+					class: "section",
+					children: [/* @__PURE__ */ a("h2", { children: "Its diff" }), diff ? /* @__PURE__ */ a(Value, { value: diff }) : /* @__PURE__ */ a(Apart, { value: at(content, "diff") })]
+				}) : null,
+				/* @__PURE__ */ a("section", {
+					class: "section",
+					children: [/* @__PURE__ */ a("h2", { children: "Why it is asked" }), /* @__PURE__ */ a("div", {
+						class: "members",
+						children: /* @__PURE__ */ a("dl", { children: [
+							/* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: "digest" }), /* @__PURE__ */ a("dd", { children: [
+								/* @__PURE__ */ a(Hex, {
+									length: 64,
+									children: one.digest
+								}),
+								" ",
+								/* @__PURE__ */ a(Copy, {
+									text: one.digest,
+									label: "copy"
+								}),
+								" ",
+								one.isSameAction ? /* @__PURE__ */ a("span", {
+									class: "good",
+									children: "computed here: the same"
+								}) : /* @__PURE__ */ a("strong", {
+									class: "bad",
+									children: "another action"
+								})
+							] })] }),
+							/* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: "risk" }), /* @__PURE__ */ a("dd", { children: score instanceof JsonNumber ? /* @__PURE__ */ a("span", {
+								class: "figure",
+								children: [score.text, numbers ? ` (${numbers})` : ""]
+							}) : /* @__PURE__ */ a("span", {
+								class: "soft",
+								children: "no score"
+							}) })] }),
+							/* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: "reasons" }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Value, { value: reasons ?? null }) })] }),
+							/* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: "rules" }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Value, { value: at(content, "rules") ?? null }) })] }),
+							/* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: "opened" }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Time, { children: one.opened }) })] }),
+							/* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: "expires" }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Time, { children: one.expires }) })] }),
+							/* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: "request" }), /* @__PURE__ */ a("dd", { children: [
+								/* @__PURE__ */ a("code", { children: /* @__PURE__ */ a(Text, { children: one.id }) }),
+								" ",
+								/* @__PURE__ */ a("a", {
+									href: link("c", one.chain, one.place),
+									children: "its record"
+								})
+							] })] })
+						] })
+					})]
+				}),
+				/* @__PURE__ */ a("section", {
+					class: "section",
+					children: [/* @__PURE__ */ a("h2", { children: "Who decides" }), /* @__PURE__ */ a(Levels, { one })]
+				}),
+				/* @__PURE__ */ a("section", {
+					class: "section",
+					children: [/* @__PURE__ */ a("h2", { children: "What was answered" }), /* @__PURE__ */ a(Votes, { one })]
+				})
+			]
+		});
+	}
+	function ApprovalsView({ parts: [id] }) {
+		const all = cases.value;
+		if (id) {
+			const one = all?.find((found) => found.id === id);
+			if (one) return /* @__PURE__ */ a(Case, { one });
+			return all === null ? /* @__PURE__ */ a(Loading, {
+				rows: 6,
+				words: "Reading the request"
+			}) : /* @__PURE__ */ a(Problem, {
+				words: `There is no request ${id} here.`,
+				retry: readCases
+			});
+		}
+		const open = (all ?? []).filter((one) => stateOf(one) === "pending");
+		const done = (all ?? []).filter((one) => stateOf(one) !== "pending");
+		return /* @__PURE__ */ a($, { children: [
+			/* @__PURE__ */ a("h1", { children: "Approvals" }),
+			casesProblem.value ? /* @__PURE__ */ a(Problem, {
+				words: casesProblem.value,
+				retry: readCases
+			}) : null,
+			all === null && !casesProblem.value ? /* @__PURE__ */ a(Loading, {
+				rows: 6,
+				words: "Reading the requests"
+			}) : null,
+			all !== null && !all.length ? /* @__PURE__ */ a(Empty, {
+				command: "aver approvals enrol person:NAME",
+				children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
+			}) : null,
+			open.length ? /* @__PURE__ */ a("section", { children: [/* @__PURE__ */ a("h2", { children: [
+				plural(open.length, "request"),
+				" ",
+				open.length === 1 ? "waits" : "wait",
+				" for an answer"
+			] }), /* @__PURE__ */ a("div", {
+				class: "cases",
+				children: open.map((one) => /* @__PURE__ */ a(CaseLine, { one }, one.id))
+			})] }) : null,
+			all?.length && !open.length ? /* @__PURE__ */ a("p", {
+				class: "strip",
+				children: "Nothing waits for you."
+			}) : null,
+			done.length ? /* @__PURE__ */ a("section", { children: [/* @__PURE__ */ a("h2", { children: "Answered" }), /* @__PURE__ */ a("div", {
+				class: "cases",
+				children: done.slice(0, 100).map((one) => /* @__PURE__ */ a(CaseLine, { one }, one.id))
+			})] }) : null,
+			all?.length ? /* @__PURE__ */ a("p", {
+				class: "beside",
+				children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
+			}) : null
+		] });
+	}
+	// src/parts/keyboard.ts
+	/**
+	* The keys of the keyboard. A view claims keys while it is shown; the one that claimed last has them. No key works with a
+	* modifier held, nor while the reader types.
+	*
+	*     useKeys({ j: () => move(1), k: () => move(-1) });
+	*/
+	var claims = [];
+	/** Claim keys for as long as the component is shown. */
+	function useKeys(keys) {
+		const claim = T({ keys });
+		claim.current.keys = keys;
+		A$1(() => {
+			const mine = claim.current;
+			claims.push(mine);
+			return () => {
+				claims.splice(claims.indexOf(mine), 1);
+			};
+		}, []);
+	}
+	function isTyping(target) {
+		return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+	}
+	/** Keys that a focused link or button uses itself. */
+	function isOwnKey(event) {
+		return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary");
+	}
+	/** Start to listen. `go` gets the letter after `g`, and says whether there is such a view. */
+	function listenToKeys(go) {
+		let isGoing = false;
+		addEventListener("keydown", (event) => {
+			if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+			if (isTyping(event.target) && event.key !== "Escape") return;
+			if (isOwnKey(event)) return;
+			const wasGoing = isGoing;
+			isGoing = event.key === "g" && !wasGoing;
+			if (isGoing) return;
+			if (wasGoing && go(event.key)) {
+				event.preventDefault();
+				return;
+			}
+			const claim = claims.findLast(({ keys }) => event.key in keys);
+			if (claim === void 0) return;
+			event.preventDefault();
+			claim.keys[event.key]?.(event);
+		});
+	}
+	// node_modules/@tanstack/virtual-core/dist/esm/lazy-measurements.js
+	function getMeasurementKey(item) {
+		return typeof item === "object" ? item.key : item;
+	}
+	function createLazyMeasurementsView(cache, flat) {
+		const count = cache.length;
+		return new Proxy(cache, { get(target, prop, receiver) {
+			if (typeof prop === "string") {
+				const c = prop.charCodeAt(0);
+				if (c >= 48 && c <= 57) {
+					const i = +prop;
+					if (Number.isInteger(i) && i >= 0 && i < count) {
+						let v = target[i];
+						if (typeof v !== "object") {
+							const s = flat[i * 2];
+							v = target[i] = {
+								index: i,
+								key: v,
+								start: s,
+								size: flat[i * 2 + 1],
+								end: s + flat[i * 2 + 1],
+								lane: 0
+							};
+						}
+						return v;
+					}
+				}
+				if (prop === "length") return count;
+			}
+			return Reflect.get(target, prop, receiver);
+		} });
+	}
+	// node_modules/@tanstack/virtual-core/dist/esm/utils.js
+	function memo(getDeps, fn, opts) {
+		let deps = opts.initialDeps ?? [];
+		let result;
+		let isInitial = true;
+		function memoizedFunction() {
+			const newDeps = getDeps();
+			if (!(newDeps.length !== deps.length || newDeps.some((dep, index) => deps[index] !== dep))) return result;
+			deps = newDeps;
+			result = fn(...newDeps);
+			if ((opts == null ? void 0 : opts.onChange) && !(isInitial && opts.skipInitialOnChange)) opts.onChange(result);
+			isInitial = false;
+			return result;
+		}
+		memoizedFunction.updateDeps = (newDeps) => {
+			deps = newDeps;
+		};
+		return memoizedFunction;
+	}
+	function notUndefined(value, msg) {
+		if (value === void 0) throw new Error(`Unexpected undefined${msg ? `: ${msg}` : ""}`);
+		else return value;
+	}
+	var approxEqual = (a, b) => Math.abs(a - b) < 1.01;
+	var debounce = (targetWindow, fn, ms) => {
+		let timeoutId;
+		return Object.assign(function(...args) {
+			targetWindow.clearTimeout(timeoutId);
+			timeoutId = targetWindow.setTimeout(() => fn.apply(this, args), ms);
+		}, { cancel: () => {
+			targetWindow.clearTimeout(timeoutId);
+		} });
+	};
+	// node_modules/@tanstack/virtual-core/dist/esm/scroll-classifier.js
+	function classifyScrollEvent({ offset, isScrolling, elementMax, holdOffset, scrollOffset, pendingWrite, clampedMaxAtWrite }) {
+		var _a;
+		if (isScrolling && pendingWrite === null && offset === scrollOffset) return "spurious";
+		if (pendingWrite !== null && Math.abs(offset - pendingWrite.target) < 1.5) return "readBack";
+		if (pendingWrite !== null && !pendingWrite.smooth && elementMax !== null && pendingWrite.target > elementMax + holdOffset + .5 && Math.abs(offset - (elementMax + holdOffset)) < 1.5) return "clampedReadBack";
+		if (pendingWrite !== null && !pendingWrite.smooth && ((_a = pendingWrite.lowMaxes) == null ? void 0 : _a.some((max) => Math.abs(offset - max) < 1.5))) return "clampedReadBack";
+		if (clampedMaxAtWrite !== null && Math.abs(offset - clampedMaxAtWrite) < 1.5) return "clampedEcho";
+		return "external";
+	}
+	var isAnimating = (phase) => phase === "smooth" || phase === "smoothFinishing";
+	function externalRetiresCommand({ kind, offset, command, target }) {
+		return kind !== "spurious" && kind !== "readBack" && kind !== "clampedReadBack" && (command == null ? void 0 : command.index) != null && command.phase !== "queued" && !isAnimating(command.phase) && !approxEqual(offset, command.lastTargetOffset) && !approxEqual(offset, target()) && kind !== "clampedEcho";
+	}
+	var FLING_WINDOW_MS = 40;
+	function flingSpedUp(samples) {
+		const last = samples[samples.length - 1];
+		if (last === void 0) return false;
+		let j = samples.length - 2;
+		while (j >= 0 && last.t - samples[j].t < FLING_WINDOW_MS) j--;
+		if (j < 0) return false;
+		const mid = samples[j];
+		let k = j - 1;
+		while (k >= 0 && mid.t - samples[k].t < FLING_WINDOW_MS) k--;
+		if (k < 0) return false;
+		const first = samples[k];
+		const recent = (last.offset - mid.offset) / (last.t - mid.t);
+		const before = (mid.offset - first.offset) / (mid.t - first.t);
+		return recent * before >= 0 && Math.abs(recent) >= 2 * Math.abs(before) && Math.abs(recent) - Math.abs(before) >= .8;
+	}
+	function flingCaught(samples) {
+		const last = samples[samples.length - 1];
+		if (last === void 0) return false;
+		let j = samples.length - 2;
+		while (j >= 0 && last.t - samples[j].t < FLING_WINDOW_MS) j--;
+		if (j < 0) return false;
+		const from = samples[j];
+		return Math.abs(last.offset - from.offset) / (last.t - from.t) >= .05;
+	}
+	// node_modules/@tanstack/virtual-core/dist/esm/ios-gesture.js
+	var _isIOSResult;
+	var isIOSWebKit = () => {
+		if (_isIOSResult !== void 0) return _isIOSResult;
+		if (typeof navigator === "undefined") return _isIOSResult = false;
+		if (/iP(hone|od|ad)/.test(navigator.userAgent)) return _isIOSResult = true;
+		const mtp = navigator.maxTouchPoints;
+		return _isIOSResult = navigator.platform === "MacIntel" && mtp !== void 0 && mtp > 0;
+	};
+	var _iosMomentumOverridesWritesResult;
+	var iosMomentumOverridesWrites = () => {
+		if (_iosMomentumOverridesWritesResult !== void 0) return _iosMomentumOverridesWritesResult;
+		return _iosMomentumOverridesWritesResult = isIOSWebKit() && typeof CSS !== "undefined" && typeof CSS.supports === "function" && CSS.supports("overflow-anchor: auto");
+	};
+	var momentumOverridesWrites = () => !isIOSWebKit() || iosMomentumOverridesWrites();
+	var touchListenerOptions = {
+		capture: true,
+		passive: true
+	};
+	var IosGesture = class {
+		constructor(host) {
+			this.host = host;
+			this._touch = null;
+			this.inMotion = () => this._touch !== null && this._touch.phase !== "lateFling";
+			this.dragging = () => {
+				var _a;
+				return ((_a = this._touch) == null ? void 0 : _a.phase) === "down" && this._touch.moved;
+			};
+			this.tail = () => {
+				var _a;
+				return ((_a = this._touch) == null ? void 0 : _a.phase) === "tail" ? this._touch.moved ? "fling" : "tap" : null;
+			};
+			this.onScroll = ({ isScrolling, ownReadBack, moved, external }) => {
+				var _a, _b, _c;
+				if (isScrolling && ((_a = this._touch) == null ? void 0 : _a.phase) === "tail") this._openTail(this._touch.moved || !ownReadBack, false);
+				else if (((_b = this._touch) == null ? void 0 : _b.phase) === "lateFling") {
+					if (this.host.now() > this._touch.until) this._touch = null;
+					else if (external && isScrolling && moved) this._openTail(true, false);
+				}
+				if (!ownReadBack && isScrolling && moved && ((_c = this._touch) == null ? void 0 : _c.phase) === "down") {
+					this._touch.moved = true;
+					return true;
+				}
+				return false;
+			};
+			this.touchStart = () => {
+				this.end();
+				this._touch = {
+					phase: "down",
+					moved: false
+				};
+			};
+			this.touchEnd = () => {
+				var _a;
+				const moved = ((_a = this._touch) == null ? void 0 : _a.phase) === "down" && this._touch.moved;
+				this.end();
+				this._openTail(moved, moved);
+			};
+			this.end = () => {
+				var _a;
+				const win = this.host.getWindow();
+				if (((_a = this._touch) == null ? void 0 : _a.phase) === "tail" && win != null) win.clearTimeout(this._touch.timerId);
+				this._touch = null;
+			};
+			this.listen = (target) => {
+				const onTouchStart = () => this.touchStart();
+				const onTouchEnd = () => this.touchEnd();
+				target.addEventListener("touchstart", onTouchStart, touchListenerOptions);
+				target.addEventListener("touchend", onTouchEnd, touchListenerOptions);
+				target.addEventListener("touchcancel", onTouchEnd, touchListenerOptions);
+				return () => {
+					target.removeEventListener("touchstart", onTouchStart, touchListenerOptions);
+					target.removeEventListener("touchend", onTouchEnd, touchListenerOptions);
+					target.removeEventListener("touchcancel", onTouchEnd, touchListenerOptions);
+					this.end();
+				};
+			};
+			this._openTail = (moved, awaitingFling) => {
+				const win = this.host.getWindow();
+				if (win == null) return;
+				this.end();
+				const tail = {
+					phase: "tail",
+					moved,
+					awaitingFling,
+					timerId: win.setTimeout(() => {
+						if (this.host.tailStillMoving()) {
+							this._openTail(tail.moved, tail.awaitingFling);
+							return;
+						}
+						this._touch = tail.awaitingFling ? {
+							phase: "lateFling",
+							until: this.host.now() + 1e3
+						} : null;
+						this.host.onTailClosed();
+					}, 150)
+				};
+				this._touch = tail;
+			};
+		}
+		get touch() {
+			return this._touch;
+		}
+	};
+	// node_modules/@tanstack/virtual-core/dist/esm/index.js
+	var getRect = (element) => {
+		const { clientWidth, clientHeight } = element;
+		return {
+			width: clientWidth,
+			height: clientHeight
+		};
+	};
+	var createFrameQueue = (targetWindow) => {
+		const ids = /* @__PURE__ */ new Set();
+		return {
+			schedule: (fn) => {
+				const id = targetWindow.requestAnimationFrame(() => {
+					ids.delete(id);
+					fn();
+				});
+				ids.add(id);
+			},
+			cancel: () => {
+				ids.forEach((id) => targetWindow.cancelAnimationFrame(id));
+				ids.clear();
+			}
+		};
+	};
+	var defaultKeyExtractor = (index) => index;
+	var defaultRangeExtractor = (range) => {
+		const overscan = range.overscan * Math.max(range.lanes ?? 1, 1);
+		const start = Math.max(range.startIndex - overscan, 0);
+		const len = Math.min(range.endIndex + overscan, range.count - 1) - start + 1;
+		const arr = new Array(len);
+		for (let i = 0; i < len; i++) arr[i] = start + i;
+		return arr;
+	};
+	var observeElementRect = (instance, cb) => {
+		const element = instance.scrollElement;
+		if (!element) return;
+		const targetWindow = instance.targetWindow;
+		if (!targetWindow) return;
+		const handler = (rect) => {
+			const { width, height } = rect;
+			cb({
+				width: Math.round(width),
+				height: Math.round(height)
+			});
+		};
+		handler(getRect(element));
+		if (!targetWindow.ResizeObserver) return () => {};
+		const frames = createFrameQueue(targetWindow);
+		const observer = new targetWindow.ResizeObserver(() => {
+			const run = () => {
+				handler(getRect(element));
+			};
+			instance.options.useAnimationFrameWithResizeObserver ? frames.schedule(run) : run();
+		});
+		observer.observe(element, { box: "content-box" });
+		return () => {
+			observer.unobserve(element);
+			frames.cancel();
+		};
+	};
+	var addEventListenerOptions = { passive: true };
+	var supportsScrollend = typeof window == "undefined" ? true : "onscrollend" in window;
+	var observeOffset = (instance, cb, readOffset) => {
+		const element = instance.scrollElement;
+		if (!element) return;
+		const targetWindow = instance.targetWindow;
+		if (!targetWindow) return;
+		const registerScrollendEvent = instance.options.useScrollendEvent && supportsScrollend;
+		let offset = 0;
+		const fallback = registerScrollendEvent ? null : debounce(targetWindow, () => cb(readOffset(element), false), instance.options.isScrollingResetDelay);
+		const createHandler = (isScrolling) => () => {
+			offset = readOffset(element);
+			fallback?.();
+			cb(offset, isScrolling);
+		};
+		const handler = createHandler(true);
+		const endHandler = createHandler(false);
+		element.addEventListener("scroll", handler, addEventListenerOptions);
+		if (registerScrollendEvent) element.addEventListener("scrollend", endHandler, addEventListenerOptions);
+		return () => {
+			element.removeEventListener("scroll", handler);
+			if (registerScrollendEvent) element.removeEventListener("scrollend", endHandler);
+			fallback?.cancel();
+		};
+	};
+	var observeElementOffset = (instance, cb) => observeOffset(instance, cb, (el) => {
+		const { horizontal, isRtl } = instance.options;
+		return horizontal ? el.scrollLeft * (isRtl && -1 || 1) : el.scrollTop;
+	});
+	var measureElement = (element, entry, instance) => {
+		if (instance.options.useCachedMeasurements) {
+			const index = instance.indexFromElement(element);
+			const key = instance.options.getItemKey(index);
+			return instance.itemSizeCache.get(key) ?? instance.options.estimateSize(index);
+		}
+		if (entry == null ? void 0 : entry.borderBoxSize) {
+			const box = entry.borderBoxSize[0];
+			if (box) return Math.round(box[instance.options.horizontal ? "inlineSize" : "blockSize"]);
+		}
+		if (!entry) {
+			const index = instance.indexFromElement(element);
+			const key = instance.options.getItemKey(index);
+			const cachedSize = instance.itemSizeCache.get(key);
+			if (cachedSize !== void 0) return cachedSize;
+		}
+		return element[instance.options.horizontal ? "offsetWidth" : "offsetHeight"];
+	};
+	var scrollWithAdjustments = (offset, { adjustments = 0, behavior }, instance) => {
+		var _a;
+		const { scrollElement, options } = instance;
+		const adjustedOffset = offset + adjustments;
+		const isRtlElement = options.horizontal && options.isRtl && scrollElement !== null && "ownerDocument" in scrollElement;
+		(_a = scrollElement == null ? void 0 : scrollElement.scrollTo) == null || _a.call(scrollElement, {
+			[options.horizontal ? "left" : "top"]: isRtlElement ? -adjustedOffset : adjustedOffset,
+			behavior
+		});
+	};
+	var elementScroll = scrollWithAdjustments;
+	var initialScrollPhase = (behavior, atTarget) => behavior === "smooth" ? atTarget ? "smoothLanded" : "smooth" : "instant";
+	var isSmoothScroll = (state) => (state == null ? void 0 : state.phase) === "smooth" || (state == null ? void 0 : state.phase) === "smoothLanded";
+	function isAppendWithTrim(prevCount, nextCount, getPreviousKey, getNextKey) {
+		if (nextCount === 0) return false;
+		const firstKey = getNextKey(0);
+		const removedKeys = /* @__PURE__ */ new Set();
+		let removedCount = 0;
+		while (removedCount < prevCount) {
+			const key = getPreviousKey(removedCount);
+			if (key === firstKey) break;
+			removedKeys.add(key);
+			removedCount++;
+		}
+		const retainedCount = prevCount - removedCount;
+		if (retainedCount === 0 || retainedCount >= nextCount) return false;
+		for (let i = 0; i < retainedCount; i++) if (getNextKey(i) !== getPreviousKey(removedCount + i)) return false;
+		for (let i = retainedCount; i < nextCount; i++) if (removedKeys.has(getNextKey(i))) return false;
+		return true;
+	}
+	var Virtualizer = class {
+		constructor(opts) {
+			this.unsubs = [];
+			this.scrollElement = null;
+			this.targetWindow = null;
+			this.isScrolling = false;
+			this.scrollState = null;
+			this.measurementsCache = [];
+			this._singleLaneMeasurements = null;
+			this.itemSizeCache = /* @__PURE__ */ new Map();
+			this.itemSizeCacheVersion = 0;
+			this.laneAssignments = /* @__PURE__ */ new Map();
+			this.pendingMin = null;
+			this.prevLanes = void 0;
+			this.lanesChangedFlag = false;
+			this.lanesSettling = false;
+			this.pendingScrollAnchor = null;
+			this.scrollRect = null;
+			this.scrollOffset = null;
+			this.scrollDirection = null;
+			this._holdOffset = 0;
+			this._reportedOverscroll = false;
+			this._iosGesture = new IosGesture({
+				getWindow: () => this.targetWindow,
+				now: () => this.now(),
+				tailStillMoving: () => {
+					const state = this.scrollState;
+					if ((state == null ? void 0 : state.phase) !== "queued" || this.pendingWrite !== null) return false;
+					const now = this._readElementOffset();
+					if (now === null || this._lastElementOffset === null || Math.abs(now - this._lastElementOffset) < 1) return false;
+					this._lastElementOffset = now;
+					state.samples = [...state.samples ?? [], {
+						t: this.now(),
+						offset: now
+					}];
+					return true;
+				},
+				onTailClosed: () => {
+					const state = this.scrollState;
+					if ((state == null ? void 0 : state.phase) === "queued" && flingCaught(state.samples ?? [])) this.scrollState = null;
+					this._flushHoldIfReady(true);
+					this._writeAwaitingCommand();
+					this._retryClampedAdjustment();
+				}
+			});
+			this._lastElementOffset = null;
+			this.pendingWrite = null;
+			this._clampedAdjustment = null;
+			this.elementsCache = /* @__PURE__ */ new Map();
+			this._resizeBatch = null;
+			this.now = () => {
+				var _a, _b, _c;
+				return ((_c = (_b = (_a = this.targetWindow) == null ? void 0 : _a.performance) == null ? void 0 : _b.now) == null ? void 0 : _c.call(_b)) ?? Date.now();
+			};
+			this.observer = /* @__PURE__ */ (() => {
+				let _ro = null;
+				let _frames = null;
+				let delivering = false;
+				let observeQueued = false;
+				const pendingObservations = /* @__PURE__ */ new Set();
+				const get = () => {
+					if (_ro) return _ro;
+					const targetWindow = this.targetWindow;
+					if (!targetWindow || !targetWindow.ResizeObserver) return null;
+					const frames = _frames = createFrameQueue(targetWindow);
+					return _ro = new targetWindow.ResizeObserver((entries) => {
+						const run = () => {
+							const batch = { sync: false };
+							this._resizeBatch = batch;
+							try {
+								entries.forEach(measureEntry);
+							} finally {
+								this._resizeBatch = null;
+								if (batch.notify) {
+									this.notify(batch.sync);
+									this._noteClampMax();
+									this._flushHoldIfReady(true);
+									this._retryClampedAdjustment();
+									this.measureElement(null);
+								}
+							}
+						};
+						if (this.options.useAnimationFrameWithResizeObserver) frames.schedule(run);
+						else {
+							delivering = true;
+							try {
+								run();
+							} finally {
+								delivering = false;
+							}
+						}
+					});
+				};
+				const measureEntry = (entry) => {
+					const node = entry.target;
+					const index = this.indexFromElement(node);
+					if (!node.isConnected) {
+						this.observer.unobserve(node);
+						for (const [cacheKey, cachedNode] of this.elementsCache) if (cachedNode === node) {
+							this.elementsCache.delete(cacheKey);
+							break;
+						}
+						return;
+					}
+					if (!this.isIndexInRange(index)) return;
+					if (this.shouldMeasureDuringScroll(index)) this.resizeItem(index, this.options.measureElement(node, entry, this));
+				};
+				return {
+					disconnect: () => {
+						var _a;
+						(_a = get()) == null || _a.disconnect();
+						_frames?.cancel();
+						pendingObservations.clear();
+						observeQueued = false;
+						_ro = null;
+						_frames = null;
+					},
+					observe: (target) => {
+						const observer = get();
+						if (!observer) return;
+						if (!delivering) {
+							observer.observe(target, { box: "border-box" });
+							return;
+						}
+						pendingObservations.add(target);
+						if (!observeQueued) {
+							observeQueued = true;
+							_frames?.schedule(() => {
+								observeQueued = false;
+								pendingObservations.forEach((node) => {
+									if (node.isConnected) _ro?.observe(node, { box: "border-box" });
+								});
+								pendingObservations.clear();
+							});
+						}
+					},
+					unobserve: (target) => {
+						var _a;
+						pendingObservations.delete(target);
+						(_a = get()) == null || _a.unobserve(target);
+					}
+				};
+			})();
+			this.range = null;
+			this.setOptions = (opts2) => {
+				var _a;
+				const merged = {
+					debug: false,
+					initialOffset: 0,
+					overscan: 1,
+					paddingStart: 0,
+					paddingEnd: 0,
+					scrollPaddingStart: 0,
+					scrollPaddingEnd: 0,
+					horizontal: false,
+					getItemKey: defaultKeyExtractor,
+					rangeExtractor: defaultRangeExtractor,
+					onChange: () => {},
+					measureElement,
+					initialRect: {
+						width: 0,
+						height: 0
+					},
+					scrollMargin: 0,
+					gap: 0,
+					indexAttribute: "data-index",
+					initialMeasurementsCache: [],
+					lanes: 1,
+					anchorTo: "start",
+					followOnAppend: false,
+					scrollEndThreshold: 1,
+					isScrollingResetDelay: 150,
+					enabled: true,
+					isRtl: false,
+					useScrollendEvent: false,
+					useAnimationFrameWithResizeObserver: false,
+					laneAssignmentMode: "estimate",
+					useCachedMeasurements: false
+				};
+				for (const key in opts2) {
+					const v = opts2[key];
+					if (v !== void 0) merged[key] = v;
+				}
+				const prevOptions = this.options;
+				let anchor = null;
+				let followOnAppend = null;
+				let edgeKeysChanged = false;
+				if (prevOptions !== void 0 && prevOptions.enabled && merged.enabled && merged.anchorTo === "end" && this.scrollElement !== null) {
+					const prevCount = prevOptions.count;
+					const nextCount = merged.count;
+					const measurements = this.getMeasurements();
+					const previousItems = ((_a = this._singleLaneMeasurements) == null ? void 0 : _a.items) ?? measurements;
+					const getPreviousKey = (index) => getMeasurementKey(previousItems[index]);
+					const prevFirstKey = prevCount > 0 ? getPreviousKey(0) : null;
+					const prevLastKey = prevCount > 0 ? getPreviousKey(prevCount - 1) : null;
+					if (nextCount !== prevCount || prevCount > 0 && nextCount > 0 && (merged.getItemKey(0) !== prevFirstKey || merged.getItemKey(nextCount - 1) !== prevLastKey)) {
+						edgeKeysChanged = true;
+						const item = prevCount > 0 ? this.getVirtualItemForOffset(this.getScrollOffset()) ?? measurements[0] : null;
+						if (item) anchor = [item.key, this.getScrollOffset() - item.start];
+						const behavior = merged.followOnAppend === true ? "auto" : merged.followOnAppend || null;
+						if (behavior && nextCount > 0 && this.isAtEnd(prevOptions.scrollEndThreshold) && (prevCount === 0 || merged.getItemKey(nextCount - 1) !== prevLastKey)) {
+							if (nextCount > prevCount || isAppendWithTrim(prevCount, nextCount, getPreviousKey, merged.getItemKey)) followOnAppend = behavior;
+						}
+					}
+				}
+				this.options = merged;
+				if (edgeKeysChanged) {
+					this.pendingMin = 0;
+					this.itemSizeCacheVersion++;
+				}
+				let anchorDelta = null;
+				if (anchor && this.scrollOffset !== null && !this._awaitingCommandReadBack()) {
+					const [anchorKey, anchorOffset] = anchor;
+					const newMeasurements = this.getMeasurements();
+					const { count, getItemKey } = this.options;
+					let idx = 0;
+					while (idx < count && getItemKey(idx) !== anchorKey) idx++;
+					if (idx < count) {
+						const anchorItem = newMeasurements[idx];
+						if (anchorItem) {
+							const newOffset = Math.max(0, anchorItem.start + anchorOffset);
+							if (!followOnAppend && newOffset !== this.scrollOffset) {
+								anchorDelta = newOffset - this.scrollOffset;
+								this.scrollOffset = newOffset;
+							}
+						}
+					}
+				}
+				if (followOnAppend) this.pendingScrollAnchor = {
+					kind: "follow",
+					behavior: followOnAppend
+				};
+				else if (anchorDelta !== null) {
+					if (this._canWriteScroll()) this.pendingScrollAnchor = {
+						kind: "anchor",
+						delta: anchorDelta
+					};
+					else {
+						this._holdOffset += anchorDelta;
+						this._followOffsetTarget(anchorDelta);
+					}
+				}
+			};
+			this.notify = (sync) => {
+				var _a, _b;
+				(_b = (_a = this.options).onChange) == null || _b.call(_a, this, sync);
+			};
+			this.maybeNotify = memo(() => {
+				this.calculateRange();
+				return [
+					this.isScrolling,
+					this.range ? this.range.startIndex : null,
+					this.range ? this.range.endIndex : null
+				];
+			}, (isScrolling) => {
+				this.notify(isScrolling);
+			}, {
+				key: false,
+				debug: () => this.options.debug,
+				initialDeps: [
+					this.isScrolling,
+					this.range ? this.range.startIndex : null,
+					this.range ? this.range.endIndex : null
+				]
+			});
+			this.cleanup = () => {
+				var _a;
+				this.unsubs.filter(Boolean).forEach((d) => d());
+				this.unsubs = [];
+				this.observer.disconnect();
+				if (this.rafId != null && this.targetWindow) {
+					this.targetWindow.cancelAnimationFrame(this.rafId);
+					this.rafId = null;
+				}
+				this.scrollState = null;
+				(_a = this._momentumStop) == null || _a.restore();
+				this._momentumStop = null;
+				this.isScrolling = false;
+				this.scrollDirection = null;
+				this._holdOffset = 0;
+				this._reportedOverscroll = false;
+				this._clampedAdjustment = null;
+				this.pendingWrite = null;
+				this.scrollElement = null;
+				this.targetWindow = null;
+			};
+			this._didMount = () => {
+				return () => {
+					this.cleanup();
+				};
+			};
+			this._willUpdate = () => {
+				var _a;
+				const scrollElement = this.options.enabled ? this.options.getScrollElement() : null;
+				if (this.scrollElement !== scrollElement) {
+					this.cleanup();
+					if (!scrollElement) {
+						this.maybeNotify();
+						return;
+					}
+					this.scrollElement = scrollElement;
+					if (this.scrollElement && "ownerDocument" in this.scrollElement) this.targetWindow = this.scrollElement.ownerDocument.defaultView;
+					else this.targetWindow = ((_a = this.scrollElement) == null ? void 0 : _a.window) ?? null;
+					this.elementsCache.forEach((cached) => {
+						this.observer.observe(cached);
+					});
+					this.unsubs.push(this.options.observeElementRect(this, (rect) => {
+						this.scrollRect = rect;
+						this.maybeNotify();
+					}));
+					this.unsubs.push(this.options.observeElementOffset(this, (offset, isScrolling) => {
+						var _a2, _b, _c, _d;
+						const elementMax = isScrolling ? this._elementMaxScrollOffset() : null;
+						const wasOverscrolled = this._reportedOverscroll;
+						this._reportedOverscroll = offset < 0 || elementMax !== null && offset > elementMax + 1;
+						const elementOffset = offset;
+						this._lastElementOffset = elementOffset;
+						offset = this._toLayoutOffset(offset);
+						const kind = this._classifyScrollEvent(offset, isScrolling, elementMax);
+						if (kind === "spurious") return;
+						if (kind === "readBack") offset = this.pendingWrite.target;
+						else if (kind === "clampedReadBack" && ((_a2 = this.scrollState) == null ? void 0 : _a2.index) != null && offset < this.getMaxScrollOffset() - 1.5) this.scrollState.lastTargetOffset = offset;
+						else if (externalRetiresCommand({
+							kind,
+							offset,
+							command: this.scrollState,
+							target: () => this.getScrollStateTarget(this.scrollState)
+						})) this.scrollState = null;
+						this.pendingWrite = null;
+						if (this._clampedAdjustment !== null && Math.abs(offset - this._clampedAdjustment.maxAtWrite) >= 1.5) this._clampedAdjustment = null;
+						const prevOffset = this.getScrollOffset();
+						const prevDirection = this.scrollDirection;
+						this.scrollDirection = isScrolling ? prevOffset === offset ? this.scrollDirection : prevOffset < offset ? "forward" : "backward" : null;
+						this.scrollOffset = offset;
+						this.isScrolling = isScrolling;
+						const queued = this.scrollState;
+						if ((queued == null ? void 0 : queued.phase) === "queued" && kind === "external" && isScrolling) {
+							if (wasOverscrolled || this._reportedOverscroll) queued.samples = [];
+							else {
+								const t = this.now();
+								queued.samples = [...(queued.samples ?? []).filter((sample) => t - sample.t <= 200), {
+									t,
+									offset: elementOffset
+								}];
+								if (prevDirection !== null && this.scrollDirection !== prevDirection || flingSpedUp(queued.samples)) this.scrollState = null;
+							}
+						}
+						if (this._iosGesture.onScroll({
+							isScrolling,
+							ownReadBack: kind === "readBack",
+							moved: offset !== prevOffset,
+							external: kind === "external" && ((_b = this.scrollState) == null ? void 0 : _b.phase) !== "smooth" && ((_c = this.scrollState) == null ? void 0 : _c.phase) !== "smoothFinishing"
+						}) && ((_d = this.scrollState) == null ? void 0 : _d.phase) === "queued") this.scrollState = null;
+						this._flushHoldIfReady(true);
+						if (this.scrollState) this.scheduleScrollReconcile();
+						this.maybeNotify();
+					}));
+					if ("addEventListener" in this.scrollElement) this.unsubs.push(this._iosGesture.listen(this.scrollElement));
+					this._scrollToOffset(this.getScrollOffset());
+				}
+				this._noteClampMax();
+				const anchor = this.pendingScrollAnchor;
+				this.pendingScrollAnchor = null;
+				if (anchor && this.scrollElement && this.options.enabled) {
+					if (anchor.kind === "anchor") {
+						if (!this._canWriteScroll()) {
+							this._holdOffset += anchor.delta;
+							this._followOffsetTarget(anchor.delta);
+							this.notify(false);
+						} else if (isSmoothScroll(this.scrollState) && !approxEqual(this.getScrollOffset() - anchor.delta, this.scrollState.lastTargetOffset));
+						else {
+							this._followOffsetTarget(anchor.delta);
+							this._scrollToOffset(this.getScrollOffset());
+						}
+					} else this.scrollToEnd({ behavior: anchor.behavior });
+				}
+				this._flushHoldIfReady(false);
+				this._retryClampedAdjustment();
+			};
+			this._classifyScrollEvent = (offset, isScrolling, elementMax) => {
+				var _a;
+				return classifyScrollEvent({
+					offset,
+					isScrolling,
+					elementMax,
+					holdOffset: this._holdOffset,
+					scrollOffset: this.scrollOffset,
+					pendingWrite: this.pendingWrite,
+					clampedMaxAtWrite: ((_a = this._clampedAdjustment) == null ? void 0 : _a.maxAtWrite) ?? null
+				});
+			};
+			this._retryClampedAdjustment = () => {
+				if (this._clampedAdjustment === null || !this.scrollElement || !this.options.enabled || !this._canWriteScroll()) return;
+				const { target, maxAtWrite } = this._clampedAdjustment;
+				const max = this.getMaxScrollOffset();
+				if (max > maxAtWrite + .5) {
+					this._clampedAdjustment = target > max + .5 ? {
+						target,
+						maxAtWrite: max
+					} : null;
+					this._scrollToOffset(target);
+				}
+			};
+			this._writeAwaitingCommand = () => {
+				const state = this.scrollState;
+				if (state === null || state.phase !== "queued") return;
+				const { behavior } = state;
+				this.getMeasurements();
+				const offset = this.getScrollStateTarget(state);
+				state.lastTargetOffset = offset;
+				this._clampedAdjustment = null;
+				state.phase = initialScrollPhase(behavior, state.index != null && approxEqual(offset, this.getScrollOffset()));
+				this._scrollToOffset(offset, { behavior });
+				this.scheduleScrollReconcile();
+			};
+			this._readElementOffset = () => {
+				const el = this.scrollElement;
+				if (el == null) return null;
+				const { horizontal, isRtl } = this.options;
+				if (typeof el.scrollTop === "number") return horizontal ? el.scrollLeft * (isRtl && -1 || 1) : el.scrollTop;
+				if (typeof el.scrollY === "number") return horizontal ? el.scrollX : el.scrollY;
+				return null;
+			};
+			this._canWriteScroll = () => !(isIOSWebKit() && this._iosGesture.inMotion()) && !this._reportedOverscroll;
+			this._flushHoldIfReady = (sync) => {
+				var _a;
+				if (this._holdOffset === 0) return;
+				if (!this.scrollElement || !this.options.enabled) return;
+				if (!this._canWriteScroll()) return;
+				if (((_a = this.scrollState) == null ? void 0 : _a.phase) === "smooth") return;
+				this._holdOffset = 0;
+				if (this.scrollOffset !== null && this.scrollOffset < 0) this.scrollOffset = 0;
+				this.notify(sync);
+				const target = this.getCommandWrittenOffset() ?? this.getScrollOffset();
+				this._clampedAdjustment = this._clampedBy(target);
+				this._scrollToOffset(target);
+			};
+			this.rafId = null;
+			this.getSize = () => {
+				if (!this.options.enabled) {
+					this.scrollRect = null;
+					return 0;
+				}
+				this.scrollRect = this.scrollRect ?? this.options.initialRect;
+				return this.scrollRect[this.options.horizontal ? "width" : "height"];
+			};
+			this.getScrollOffset = () => {
+				if (!this.options.enabled) {
+					this.scrollOffset = null;
+					return 0;
+				}
+				this.scrollOffset = this.scrollOffset ?? (typeof this.options.initialOffset === "function" ? this.options.initialOffset() : this.options.initialOffset);
+				return this.scrollOffset;
+			};
+			this.getMeasurementOptions = memo(() => [
+				this.options.count,
+				this.options.paddingStart,
+				this.options.scrollMargin,
+				this.options.getItemKey,
+				this.options.enabled,
+				this.options.lanes,
+				this.options.laneAssignmentMode,
+				this.options.gap
+			], (count, paddingStart, scrollMargin, getItemKey, enabled, lanes, laneAssignmentMode, gap) => {
+				if (this.prevLanes !== void 0 && this.prevLanes !== lanes) this.lanesChangedFlag = true;
+				this.prevLanes = lanes;
+				this.pendingMin = null;
+				return {
+					count,
+					paddingStart,
+					scrollMargin,
+					getItemKey,
+					enabled,
+					lanes,
+					laneAssignmentMode,
+					gap
+				};
+			}, { key: false });
+			this.isIndexInRange = (index) => index >= 0 && index < this.options.count;
+			this.getMeasurements = memo(() => [this.getMeasurementOptions(), this.itemSizeCacheVersion], ({ count, paddingStart, scrollMargin, getItemKey, enabled, lanes, laneAssignmentMode, gap }, _itemSizeCacheVersion) => {
+				var _a;
+				const itemSizeCache = this.itemSizeCache;
+				if (!enabled) {
+					this.measurementsCache = [];
+					this._singleLaneMeasurements = null;
+					this.itemSizeCache.clear();
+					this.laneAssignments.clear();
+					return [];
+				}
+				if (this.laneAssignments.size > count) {
+					for (const index of this.laneAssignments.keys()) if (index >= count) this.laneAssignments.delete(index);
+				}
+				if (this.lanesChangedFlag) {
+					this.lanesChangedFlag = false;
+					this.lanesSettling = true;
+					this.measurementsCache = [];
+					this._singleLaneMeasurements = null;
+					this.itemSizeCache.clear();
+					this.laneAssignments.clear();
+					this.pendingMin = null;
+				}
+				if (this.measurementsCache.length === 0 && !this.lanesSettling) {
+					this.measurementsCache = this.options.initialMeasurementsCache;
+					this.measurementsCache.forEach((item) => {
+						this.itemSizeCache.set(item.key, item.size);
+					});
+				}
+				const min = this.lanesSettling ? 0 : this.pendingMin ?? 0;
+				this.pendingMin = null;
+				if (this.lanesSettling && this.measurementsCache.length === count) this.lanesSettling = false;
+				if (lanes === 1) {
+					const need = count * 2;
+					let flat = (_a = this._singleLaneMeasurements) == null ? void 0 : _a.flat;
+					if (!flat || flat.length < need) {
+						const next = new Float64Array(need);
+						if (flat && min > 0) next.set(flat.subarray(0, min * 2));
+						flat = next;
+					}
+					const items = min === 0 ? new Array(count) : this._singleLaneMeasurements.items.slice();
+					let runningStart;
+					if (min === 0) runningStart = paddingStart + scrollMargin;
+					else {
+						const prevIdx = min - 1;
+						runningStart = flat[prevIdx * 2] + flat[prevIdx * 2 + 1] + gap;
+					}
+					for (let i = min; i < count; i++) {
+						const key = getItemKey(i);
+						items[i] = key;
+						const measuredSize = itemSizeCache.get(key);
+						const size = typeof measuredSize === "number" ? measuredSize : this.options.estimateSize(i);
+						flat[i * 2] = runningStart;
+						flat[i * 2 + 1] = size;
+						runningStart += size + gap;
+					}
+					this._singleLaneMeasurements = {
+						flat,
+						items
+					};
+					const view = createLazyMeasurementsView(items, flat);
+					this.measurementsCache = view;
+					return view;
+				}
+				const measurements = this.measurementsCache.slice(0, min);
+				const laneLastIndex = new Array(lanes).fill(void 0);
+				const laneEnds = new Float64Array(lanes);
+				let filledLanes = 0;
+				for (let m = 0; m < min; m++) {
+					const item = measurements[m];
+					if (item) {
+						if (laneLastIndex[item.lane] === void 0) filledLanes++;
+						laneLastIndex[item.lane] = m;
+						laneEnds[item.lane] = item.end;
+					}
+				}
+				for (let i = min; i < count; i++) {
+					const key = getItemKey(i);
+					const cachedLane = this.laneAssignments.get(i);
+					let lane;
+					let start;
+					const shouldCacheLane = laneAssignmentMode === "estimate" || itemSizeCache.has(key);
+					if (cachedLane !== void 0 && this.options.lanes > 1) {
+						lane = cachedLane;
+						const prevIndex = laneLastIndex[lane];
+						const prevInLane = prevIndex !== void 0 ? measurements[prevIndex] : void 0;
+						start = prevInLane ? prevInLane.end + gap : paddingStart + scrollMargin;
+					} else if (filledLanes === lanes) {
+						let bestLane = 0;
+						let bestEnd = laneEnds[0];
+						let bestIdx = laneLastIndex[0];
+						for (let l = 1; l < lanes; l++) {
+							const e = laneEnds[l];
+							if (e < bestEnd || e === bestEnd && laneLastIndex[l] < bestIdx) {
+								bestLane = l;
+								bestEnd = e;
+								bestIdx = laneLastIndex[l];
+							}
+						}
+						lane = bestLane;
+						start = bestEnd + gap;
+						if (shouldCacheLane) this.laneAssignments.set(i, lane);
+					} else {
+						lane = i % this.options.lanes;
+						start = paddingStart + scrollMargin;
+						if (shouldCacheLane) this.laneAssignments.set(i, lane);
+					}
+					const measuredSize = itemSizeCache.get(key);
+					const size = typeof measuredSize === "number" ? measuredSize : this.options.estimateSize(i);
+					const end = start + size;
+					measurements[i] = {
+						index: i,
+						start,
+						size,
+						end,
+						key,
+						lane
+					};
+					if (laneLastIndex[lane] === void 0) filledLanes++;
+					laneLastIndex[lane] = i;
+					laneEnds[lane] = end;
+				}
+				this.measurementsCache = measurements;
+				return measurements;
+			}, {
+				key: false,
+				debug: () => this.options.debug
+			});
+			this.calculateRange = memo(() => [
+				this.getMeasurements(),
+				this.getSize(),
+				this.getScrollOffset(),
+				this.options.lanes,
+				this._getLayoutTotalSize() + this.options.scrollMargin
+			], (measurements, outerSize, scrollOffset, lanes, listEnd) => {
+				if (measurements.length === 0 || outerSize === 0) {
+					this.range = null;
+					return null;
+				}
+				const maxScrollOffset = Math.max(listEnd - outerSize, 0);
+				this.range = calculateRangeImpl(measurements, outerSize, Math.min(scrollOffset, maxScrollOffset), lanes, lanes === 1 && this._singleLaneMeasurements !== null ? this._singleLaneMeasurements.flat : null);
+				return this.range;
+			}, {
+				key: false,
+				debug: () => this.options.debug
+			});
+			this.getVirtualIndexes = memo(() => {
+				let startIndex = null;
+				let endIndex = null;
+				const range = this.calculateRange();
+				if (range) {
+					startIndex = range.startIndex;
+					endIndex = range.endIndex;
+				}
+				this.maybeNotify.updateDeps([
+					this.isScrolling,
+					startIndex,
+					endIndex
+				]);
+				return [
+					this.options.rangeExtractor,
+					this.options.overscan,
+					this.options.count,
+					startIndex,
+					endIndex,
+					this.options.lanes
+				];
+			}, (rangeExtractor, overscan, count, startIndex, endIndex, lanes) => {
+				return startIndex === null || endIndex === null ? [] : rangeExtractor({
+					startIndex,
+					endIndex,
+					overscan,
+					count,
+					lanes
+				});
+			}, {
+				key: false,
+				debug: () => this.options.debug
+			});
+			this.indexFromElement = (node) => {
+				const attributeName = this.options.indexAttribute;
+				const indexStr = node.getAttribute(attributeName);
+				if (!indexStr) {
+					console.warn(`Missing attribute name '${attributeName}={index}' on measured element.`);
+					return -1;
+				}
+				return parseInt(indexStr, 10);
+			};
+			this.shouldMeasureDuringScroll = (index) => {
+				var _a;
+				if (!isSmoothScroll(this.scrollState)) return true;
+				const scrollIndex = this.scrollState.index ?? ((_a = this.getVirtualItemForOffset(this.scrollState.lastTargetOffset)) == null ? void 0 : _a.index);
+				if (scrollIndex !== void 0 && this.range) {
+					const bufferSize = Math.max(this.options.overscan, Math.ceil((this.range.endIndex - this.range.startIndex) / 2));
+					const minIndex = Math.max(0, scrollIndex - bufferSize);
+					const maxIndex = Math.min(this.options.count - 1, scrollIndex + bufferSize);
+					return index >= minIndex && index <= maxIndex;
+				}
+				return true;
+			};
+			this.measureElement = (node) => {
+				if (!node) {
+					this.elementsCache.forEach((cached, key2) => {
+						if (!cached.isConnected) {
+							this.observer.unobserve(cached);
+							this.elementsCache.delete(key2);
+						}
+					});
+					return;
+				}
+				const index = this.indexFromElement(node);
+				if (!this.isIndexInRange(index)) return;
+				const key = this.options.getItemKey(index);
+				const prevNode = this.elementsCache.get(key);
+				if (prevNode !== node) {
+					if (prevNode) this.observer.unobserve(prevNode);
+					this.observer.observe(node);
+					this.elementsCache.set(key, node);
+				}
+				if (node.isConnected && (!this.isScrolling || this.scrollState) && this.shouldMeasureDuringScroll(index)) this.resizeItem(index, this.options.measureElement(node, void 0, this));
+			};
+			this.resizeItem = (index, size) => {
+				var _a, _b, _c;
+				if (!this.isIndexInRange(index)) return;
+				if ((_a = this._resizeBatch) == null ? void 0 : _a.sync) this.getMeasurements();
+				let cachedSize;
+				let itemStart;
+				let key;
+				const flat = (_b = this._singleLaneMeasurements) == null ? void 0 : _b.flat;
+				if (this.options.lanes === 1 && flat != null) {
+					key = this.options.getItemKey(index);
+					itemStart = flat[index * 2];
+					cachedSize = flat[index * 2 + 1];
+				} else {
+					const item = this.measurementsCache[index];
+					if (!item) return;
+					key = item.key;
+					itemStart = item.start;
+					cachedSize = item.size;
+				}
+				const itemSize = this.itemSizeCache.get(key) ?? cachedSize;
+				const delta = size - itemSize;
+				if (delta !== 0) {
+					const wasAtEnd = this.options.anchorTo === "end" && !isSmoothScroll(this.scrollState) && this.getVirtualDistanceFromEnd() <= this.options.scrollEndThreshold;
+					const prevTotalSize = wasAtEnd ? this._getLayoutTotalSize() : 0;
+					const scrollOffset = this.getScrollOffset();
+					const defaultShouldAdjust = !this.itemSizeCache.has(key) ? itemStart < scrollOffset : itemStart + itemSize <= scrollOffset && this.scrollDirection !== "backward";
+					const shouldAdjustScroll = !isSmoothScroll(this.scrollState) && (this.shouldAdjustScrollPositionOnItemSizeChange !== void 0 ? this.shouldAdjustScrollPositionOnItemSizeChange(this.measurementsCache[index] ?? {
+						index,
+						key,
+						start: itemStart,
+						size: cachedSize,
+						end: itemStart + cachedSize,
+						lane: 0
+					}, delta, this) : defaultShouldAdjust);
+					if (this.pendingMin === null || index < this.pendingMin) this.pendingMin = index;
+					this.itemSizeCache.set(key, size);
+					this.itemSizeCacheVersion++;
+					let adjustedSync = false;
+					if (!this._awaitingCommandReadBack()) {
+						if (wasAtEnd) adjustedSync = this.applyScrollAdjustment(this._getLayoutTotalSize() - prevTotalSize);
+						else if (shouldAdjustScroll) adjustedSync = this.applyScrollAdjustment(delta);
+					}
+					if (this._resizeBatch) {
+						this._resizeBatch.notify = true;
+						(_c = this._resizeBatch).sync || (_c.sync = adjustedSync);
+						return;
+					}
+					this.notify(adjustedSync);
+					this._noteClampMax();
+					this._flushHoldIfReady(true);
+					this._retryClampedAdjustment();
+				}
+			};
+			this.getVirtualItems = memo(() => [
+				this.getVirtualIndexes(),
+				this.getMeasurements(),
+				this._holdOffset
+			], (indexes, measurements, hold) => {
+				const virtualItems = [];
+				for (let k = 0, len = indexes.length; k < len; k++) {
+					const measurement = measurements[indexes[k]];
+					virtualItems.push(hold === 0 ? measurement : {
+						...measurement,
+						start: measurement.start - hold,
+						end: measurement.end - hold
+					});
+				}
+				return virtualItems;
+			}, {
+				key: false,
+				debug: () => this.options.debug
+			});
+			this.getVirtualItemForOffset = (offset) => {
+				var _a;
+				const measurements = this.getMeasurements();
+				if (measurements.length === 0) return;
+				const flat = (_a = this._singleLaneMeasurements) == null ? void 0 : _a.flat;
+				const useFlat = this.options.lanes === 1 && flat != null;
+				return notUndefined(measurements[findNearestBinarySearch(0, measurements.length - 1, useFlat ? (i) => flat[i * 2] : (i) => notUndefined(measurements[i]).start, offset)]);
+			};
+			this._noteClampMax = () => {
+				if (!this._awaitingCommandReadBack()) return;
+				const elementMax = this._elementMaxScrollOffset();
+				if (elementMax === null) return;
+				const write = this.pendingWrite;
+				const max = Math.max(elementMax, 0) + this._holdOffset;
+				if (max >= write.target) return;
+				const lowMaxes = write.lowMaxes ?? (write.lowMaxes = []);
+				if (lowMaxes[lowMaxes.length - 1] !== max) lowMaxes.push(max);
+			};
+			this.getMaxScrollOffset = () => (this._elementMaxScrollOffset() ?? 0) + this._holdOffset;
+			this._toLayoutOffset = (elementOffset) => {
+				var _a;
+				let offset = elementOffset + this._holdOffset;
+				if (((_a = this.pendingScrollAnchor) == null ? void 0 : _a.kind) === "anchor") offset += this.pendingScrollAnchor.delta;
+				return offset;
+			};
+			this._elementMaxScrollOffset = () => {
+				const el = this.scrollElement;
+				if (el === null) return null;
+				if ("scrollHeight" in el) return this.options.horizontal ? el.scrollWidth - el.clientWidth : el.scrollHeight - el.clientHeight;
+				if ("document" in el) {
+					const doc = el.document.documentElement;
+					return this.options.horizontal ? doc.scrollWidth - el.innerWidth : doc.scrollHeight - el.innerHeight;
+				}
+				return null;
+			};
+			this._momentumStop = null;
+			this._stopMomentum = (done) => {
+				const el = this.scrollElement;
+				const win = this.targetWindow;
+				if (el === null || win === null) return;
+				const scroller = "document" in el ? el.document.scrollingElement : el;
+				if (!(scroller == null ? void 0 : scroller.style)) return;
+				if (this._momentumStop) {
+					this._momentumStop.done = done;
+					return;
+				}
+				const { style } = scroller;
+				const property = this.options.horizontal ? "overflow-x" : "overflow-y";
+				const value = style.getPropertyValue(property);
+				const priority = style.getPropertyPriority(property);
+				const crossSize = () => this.options.horizontal ? scroller.clientHeight : scroller.clientWidth;
+				const crossSizeBefore = crossSize();
+				style.setProperty(property, "hidden", "important");
+				if (crossSize() !== crossSizeBefore) {
+					style.setProperty(property, value, priority);
+					return;
+				}
+				const stop = {
+					restore: () => {
+						if (style.getPropertyValue(property) !== "hidden" || style.getPropertyPriority(property) !== "important") return false;
+						style.setProperty(property, value, priority);
+						return true;
+					},
+					done
+				};
+				this._momentumStop = stop;
+				win.requestAnimationFrame(() => win.requestAnimationFrame(() => {
+					if (this._momentumStop !== stop) return;
+					this._momentumStop = null;
+					if (stop.restore()) stop.done();
+				}));
+			};
+			this._clampedBy = (target) => {
+				const elementMax = this._elementMaxScrollOffset();
+				if (elementMax === null) return null;
+				const maxAtWrite = elementMax + this._holdOffset;
+				return target > maxAtWrite + .5 ? {
+					target,
+					maxAtWrite
+				} : null;
+			};
+			this.getVirtualDistanceFromEnd = () => {
+				return Math.max(this._getLayoutTotalSize() + this.options.scrollMargin - this.getSize() - this.getScrollOffset(), 0);
+			};
+			this.getDistanceFromEnd = () => {
+				return Math.max(this.getMaxScrollOffset() - this.getScrollOffset(), 0);
+			};
+			this.isAtEnd = (threshold = this.options.scrollEndThreshold) => {
+				return this.getDistanceFromEnd() <= threshold;
+			};
+			this.getOffsetForAlignment = (toOffset, align, itemSize = 0) => {
+				if (!this.scrollElement) return 0;
+				const size = this.getSize();
+				const scrollOffset = this.getScrollOffset();
+				if (align === "auto") align = toOffset >= scrollOffset + size ? "end" : "start";
+				if (align === "center") toOffset += (itemSize - size) / 2;
+				else if (align === "end") toOffset -= size;
+				const maxOffset = this.getMaxScrollOffset();
+				return Math.max(Math.min(maxOffset, toOffset), 0);
+			};
+			this.getOffsetForIndex = (index, align = "auto") => {
+				index = Math.max(0, Math.min(index, this.options.count - 1));
+				const size = this.getSize();
+				const scrollOffset = this.getScrollOffset();
+				const item = this.getMeasurements()[index];
+				if (!item) return;
+				if (align === "auto") {
+					if (item.end >= scrollOffset + size - this.options.scrollPaddingEnd) align = "end";
+					else if (item.start <= scrollOffset + this.options.scrollPaddingStart) align = "start";
+					else return [scrollOffset, align];
+				}
+				if (align === "end" && index === this.options.count - 1) {
+					const maxOffset = this.getMaxScrollOffset();
+					const toOffset2 = maxOffset - this.options.paddingEnd + this.options.scrollPaddingEnd;
+					return [Math.max(Math.min(toOffset2, maxOffset), 0), align];
+				}
+				const toOffset = align === "end" ? item.end + this.options.scrollPaddingEnd : item.start - this.options.scrollPaddingStart;
+				return [this.getOffsetForAlignment(toOffset, align, item.size), align];
+			};
+			this.scrollToOffset = (toOffset, { align = "start", behavior = "auto" } = {}) => {
+				this._startScroll({
+					index: null,
+					align
+				}, this.getOffsetForAlignment(toOffset, align), behavior, "absolute");
+			};
+			this.scrollToIndex = (index, { align: initialAlign = "auto", behavior = "auto" } = {}) => {
+				index = Math.max(0, Math.min(index, this.options.count - 1));
+				const offsetInfo = this.getOffsetForIndex(index, initialAlign);
+				if (!offsetInfo) return;
+				const [offset, align] = offsetInfo;
+				this._startScroll({
+					index,
+					align
+				}, offset, behavior, "absolute");
+			};
+			this.scrollBy = (delta, { behavior = "auto" } = {}) => {
+				const offset = this.getOffsetForAlignment((this.getCommandWrittenOffset() ?? this.getScrollOffset()) + delta, "start");
+				this._startScroll({
+					index: null,
+					align: "start"
+				}, offset, behavior, "relative");
+			};
+			this.scrollToEnd = ({ behavior = "auto" } = {}) => {
+				if (this.options.count > 0) {
+					this._startScroll({
+						index: this.options.count - 1,
+						align: "end",
+						toEnd: true
+					}, Math.max(this.getMaxScrollOffset(), 0), behavior, "absolute");
+					return;
+				}
+				this.scrollToOffset(Math.max(this.getTotalSize() - this.getSize(), 0), { behavior });
+			};
+			this.cancelScroll = () => {
+				if (this.rafId != null && this.targetWindow) {
+					this.targetWindow.cancelAnimationFrame(this.rafId);
+					this.rafId = null;
+				}
+				this.scrollState = null;
+			};
+			this.getTotalSize = () => Math.max(this._getLayoutTotalSize() - this._holdOffset, 0);
+			this._getLayoutTotalSize = () => {
+				var _a, _b;
+				const measurements = this.getMeasurements();
+				let end;
+				if (measurements.length === 0) end = this.options.paddingStart;
+				else if (this.options.lanes === 1) {
+					const lastIdx = measurements.length - 1;
+					const flat = (_a = this._singleLaneMeasurements) == null ? void 0 : _a.flat;
+					if (flat != null) end = flat[lastIdx * 2] + flat[lastIdx * 2 + 1];
+					else end = ((_b = measurements[lastIdx]) == null ? void 0 : _b.end) ?? 0;
+				} else {
+					const endByLane = Array(this.options.lanes).fill(null);
+					let endIndex = measurements.length - 1;
+					while (endIndex >= 0 && endByLane.some((val) => val === null)) {
+						const item = measurements[endIndex];
+						if (endByLane[item.lane] === null) endByLane[item.lane] = item.end;
+						endIndex--;
+					}
+					end = Math.max(...endByLane.filter((val) => val !== null));
+				}
+				return Math.max(end - this.options.scrollMargin + this.options.paddingEnd, 0);
+			};
+			this.takeSnapshot = () => {
+				const snapshot = [];
+				if (this.itemSizeCache.size === 0) return snapshot;
+				const m = this.getMeasurements();
+				for (const item of m) if (item && this.itemSizeCache.has(item.key)) snapshot.push({
+					index: item.index,
+					key: item.key,
+					start: item.start,
+					size: item.size,
+					end: item.end,
+					lane: item.lane
+				});
+				return snapshot;
+			};
+			this._scrollToOffset = (offset, { adjustments, behavior } = {}) => {
+				const write = {
+					target: offset + (adjustments ?? 0),
+					smooth: behavior === "smooth"
+				};
+				this.pendingWrite = write;
+				this.options.scrollToFn(offset - this._holdOffset, {
+					behavior,
+					adjustments
+				}, this);
+				return write;
+			};
+			this.getCommandWrittenOffset = () => this.scrollState !== null && this.pendingWrite !== null && !this.pendingWrite.smooth ? this.pendingWrite.target : null;
+			this._awaitingCommandReadBack = () => {
+				const writtenOffset = this.getCommandWrittenOffset();
+				return !(isIOSWebKit() && this._iosGesture.dragging()) && writtenOffset !== null && !approxEqual(writtenOffset, this.getScrollOffset());
+			};
+			this._followOffsetTarget = (delta) => {
+				if (this.scrollState !== null && this.scrollState.index == null) this.scrollState.lastTargetOffset += delta;
+			};
+			this.measure = () => {
+				this.pendingMin = null;
+				this.itemSizeCache.clear();
+				this.laneAssignments.clear();
+				this.itemSizeCacheVersion++;
+				this.notify(false);
+			};
+			this.setOptions(opts);
+		}
+		get scrollAdjustments() {
+			return 0;
+		}
+		applyScrollAdjustment(delta, behavior) {
+			if (delta === 0) return false;
+			this._followOffsetTarget(delta);
+			if (!this._canWriteScroll()) {
+				this._holdOffset += delta;
+				if (this.scrollOffset !== null) this.scrollOffset += delta;
+				return true;
+			} else {
+				const offset = this.getScrollOffset();
+				this._clampedAdjustment = this._clampedBy(offset + delta);
+				const write = this._scrollToOffset(offset, {
+					adjustments: delta,
+					behavior
+				});
+				if (this.scrollOffset !== null) {
+					if (this.pendingWrite === write) this.scrollOffset += delta;
+					if (this.scrollOffset < 0) this.scrollOffset = 0;
+				}
+				return true;
+			}
+		}
+		scheduleScrollReconcile() {
+			if (!this.targetWindow) {
+				this.scrollState = null;
+				return;
+			}
+			if (this.rafId != null) return;
+			this.rafId = this.targetWindow.requestAnimationFrame(() => {
+				this.rafId = null;
+				this.reconcileScroll();
+			});
+		}
+		getScrollStateTarget(state) {
+			const offsetInfo = state.toEnd ? [Math.max(this.getMaxScrollOffset(), 0)] : state.index != null ? this.getOffsetForIndex(state.index, state.align) : void 0;
+			return offsetInfo ? offsetInfo[0] : state.lastTargetOffset;
+		}
+		reconcileScroll() {
+			if (!this.scrollState) return;
+			if (!this.scrollElement) return;
+			if (this.now() - this.scrollState.startedAt > 5e3) {
+				this.scrollState = null;
+				return;
+			}
+			if (this.scrollState.phase === "queued") {
+				this.scheduleScrollReconcile();
+				return;
+			}
+			this.getMeasurements();
+			const targetOffset = this.getScrollStateTarget(this.scrollState);
+			const STABLE_FRAMES = this.scrollState.index == null ? 1 : this.options.useAnimationFrameWithResizeObserver ? 3 : 2;
+			const targetChanged = targetOffset !== this.scrollState.lastTargetOffset;
+			if (!targetChanged && approxEqual(targetOffset, this.getScrollOffset())) {
+				if (this.scrollState.phase === "smooth") this.scrollState.phase = "smoothLanded";
+				else if (this.scrollState.phase === "smoothFinishing") this.scrollState.phase = "instant";
+				this.scrollState.stableFrames++;
+				if (this.scrollState.stableFrames >= STABLE_FRAMES) {
+					if (this.getScrollOffset() !== targetOffset) this._scrollToOffset(targetOffset, { behavior: "auto" });
+					this.scrollState = null;
+					return;
+				}
+			} else {
+				this.scrollState.stableFrames = 0;
+				if (targetChanged) {
+					const viewport = this.getSize() || 600;
+					const distance = Math.abs(targetOffset - this.getScrollOffset());
+					const keepSmooth = isSmoothScroll(this.scrollState) && distance > viewport;
+					this.scrollState.lastTargetOffset = targetOffset;
+					if (keepSmooth) this.scrollState.phase = "smooth";
+					else if (this.scrollState.phase === "smooth") this.scrollState.phase = "smoothFinishing";
+					else if (this.scrollState.phase === "smoothLanded") this.scrollState.phase = "instant";
+					this._scrollToOffset(targetOffset, { behavior: keepSmooth ? "smooth" : "auto" });
+				}
+			}
+			this.scheduleScrollReconcile();
+		}
+		_startScroll(target, offset, behavior, kind) {
+			this.pendingScrollAnchor = null;
+			this._clampedAdjustment = null;
+			const tail = this._iosGesture.tail();
+			if (kind === "absolute" && tail !== null) {
+				if (tail === "fling" && momentumOverridesWrites()) {
+					this._stopMomentum(() => {
+						const state = this.scrollState;
+						if ((state == null ? void 0 : state.phase) !== "queued" || this._iosGesture.tail() !== "fling" || this._reportedOverscroll) return;
+						this._iosGesture.end();
+						this._flushHoldIfReady(true);
+						this._writeAwaitingCommand();
+					});
+					this.scrollState = {
+						...target,
+						startedAt: this.now(),
+						lastTargetOffset: offset,
+						stableFrames: 0,
+						phase: "queued",
+						behavior,
+						samples: []
+					};
+					this.scheduleScrollReconcile();
+					return;
+				}
+				this._iosGesture.end();
+			}
+			this.scrollState = {
+				...target,
+				startedAt: this.now(),
+				lastTargetOffset: offset,
+				stableFrames: 0,
+				behavior,
+				phase: initialScrollPhase(behavior, target.index != null && approxEqual(offset, this.getScrollOffset()))
+			};
+			this._scrollToOffset(offset, { behavior });
+			this.scheduleScrollReconcile();
+		}
+	};
+	var findNearestBinarySearch = (low, high, getCurrentValue, value) => {
+		while (low <= high) {
+			const middle = (low + high) / 2 | 0;
+			const currentValue = getCurrentValue(middle);
+			if (currentValue < value) low = middle + 1;
+			else if (currentValue > value) high = middle - 1;
+			else return middle;
+		}
+		if (low > 0) return low - 1;
+		else return 0;
+	};
+	function findNearestBinarySearchFlat(flat, high, value) {
+		let low = 0;
+		while (low <= high) {
+			const middle = (low + high) / 2 | 0;
+			const currentValue = flat[middle * 2];
+			if (currentValue < value) low = middle + 1;
+			else if (currentValue > value) high = middle - 1;
+			else return middle;
+		}
+		return low > 0 ? low - 1 : 0;
+	}
+	function calculateRangeImpl(measurements, outerSize, scrollOffset, lanes, flat) {
+		const lastIndex = measurements.length - 1;
+		if (measurements.length <= lanes) return {
+			startIndex: 0,
+			endIndex: lastIndex
+		};
+		if (lanes === 1 && flat !== null) {
+			const startIndex2 = findNearestBinarySearchFlat(flat, lastIndex, scrollOffset);
+			let endIndex2 = startIndex2;
+			const limit = scrollOffset + outerSize;
+			while (endIndex2 < lastIndex && flat[endIndex2 * 2] + flat[endIndex2 * 2 + 1] < limit) endIndex2++;
+			return {
+				startIndex: startIndex2,
+				endIndex: endIndex2
+			};
+		}
+		const getStart = (index) => measurements[index].start;
+		let startIndex = findNearestBinarySearch(0, lastIndex, getStart, scrollOffset);
+		let endIndex = startIndex;
+		if (lanes === 1) while (endIndex < lastIndex && measurements[endIndex].end < scrollOffset + outerSize) endIndex++;
+		else if (lanes > 1) {
+			const endPerLane = Array(lanes).fill(0);
+			while (endIndex < lastIndex && endPerLane.some((pos) => pos < scrollOffset + outerSize)) {
+				const item = measurements[endIndex];
+				endPerLane[item.lane] = item.end;
+				endIndex++;
+			}
+			const startPerLane = Array(lanes).fill(scrollOffset + outerSize);
+			while (startIndex >= 0 && startPerLane.some((pos) => pos >= scrollOffset)) {
+				const item = measurements[startIndex];
+				startPerLane[item.lane] = item.start;
+				startIndex--;
+			}
+			startIndex = Math.max(0, startIndex - startIndex % lanes);
+			endIndex = Math.min(lastIndex, endIndex + (lanes - 1 - endIndex % lanes));
+		}
+		return {
+			startIndex,
+			endIndex
+		};
+	}
+	// src/parts/virtual.tsx
+	/** A long list of which only the rows near the window are in the page: never more than 120. */
+	/** Rows beyond the window that are kept, so that scrolling shows no blank. */
+	var OVERSCAN = 10;
+	/** Rows that are in the page at most. */
+	var ROWS_MAX = 120;
+	function VirtualRows({ count, height, row, label, version, handle, onRange, isBusy = false, onKeyDown }) {
+		const box = T(null);
+		const [, redraw] = _$1((drawn) => drawn + 1, 0);
+		const list = T(void 0);
+		const options = {
+			count,
+			getScrollElement: () => box.current,
+			estimateSize: height,
+			overscan: OVERSCAN,
+			observeElementRect,
+			observeElementOffset,
+			scrollToFn: elementScroll,
+			initialRect: {
+				width: 800,
+				height: 800
+			},
+			onChange: () => redraw(void 0)
+		};
+		list.current ??= new Virtualizer(options);
+		list.current.setOptions(options);
+		const virtual = list.current;
+		F$1(() => virtual._didMount(), []);
+		F$1(() => virtual._willUpdate());
+		F$1(() => {
+			virtual.measure();
+			redraw(void 0);
+		}, [count, version]);
+		F$1(() => handle?.({ scrollTo: (index) => virtual.scrollToIndex(index, { align: "auto" }) }), []);
+		const items = virtual.getVirtualItems().slice(0, ROWS_MAX);
+		const [start, stop] = [items[0]?.index ?? 0, (items.at(-1)?.index ?? -1) + 1];
+		F$1(() => onRange?.(start, stop), [
+			start,
+			stop,
+			count
+		]);
+		return /* @__PURE__ */ a("div", {
+			ref: box,
+			class: "virtual",
+			role: "grid",
+			"aria-label": label,
+			"aria-rowcount": count,
+			"aria-busy": isBusy,
+			tabIndex: 0,
+			onKeyDown,
+			children: /* @__PURE__ */ a("div", {
+				class: "space",
+				role: "presentation",
+				style: { height: `${virtual.getTotalSize()}px` },
+				children: items.map((item) => /* @__PURE__ */ a("div", {
+					class: "entry",
+					role: "row",
+					"aria-rowindex": item.index + 1,
+					style: {
+						top: `${item.start}px`,
+						height: `${item.size}px`
+					},
+					children: /* @__PURE__ */ a("div", {
+						role: "gridcell",
+						children: row(item.index)
+					})
+				}, item.key))
+			})
+		});
+	}
+	// src/views/chains/entries.ts
+	/** Put breaks and missing records where they belong. `rows` are those that are known. */
+	function arrange(rows, total, findings, isLive) {
 		const byPlace = /* @__PURE__ */ new Map();
 		for (const finding of findings) {
+			if (finding.place.sequence === null) continue;
 			const key = String(finding.place.sequence);
 			byPlace.set(key, [...byPlace.get(key) ?? [], finding]);
 		}
-		const entries = [];
-		let isAfterBreak = false;
+		const bare = isLive ? arrangeFindings(byPlace, total) : arrangeRows(rows, total, byPlace);
+		const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed");
+		for (const code of new Set(rest.map((finding) => finding.code))) {
+			const same = rest.filter((finding) => finding.code === code);
+			const first = same[0];
+			const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
+			bare.push({
+				sort: "break",
+				before: total,
+				isAtRow: false,
+				finding: {
+					...first,
+					words
+				}
+			});
+		}
+		const cut = rest.find((finding) => finding.code === "TRUNCATED");
+		if (cut !== void 0) bare.push({
+			sort: "end",
+			before: total,
+			words: `The end was cut: ${cut.words}`
+		});
+		return bare.map((extra, at) => ({
+			...extra,
+			index: extra.before + at
+		}));
+	}
+	/** In a ledger a record is at the place of its number: the findings say where it breaks. */
+	function arrangeFindings(byPlace, total) {
+		const bare = [];
+		for (const [key, found] of [...byPlace].sort(([one], [other]) => Number(one) - Number(other))) {
+			const failed = found.find((one) => one.status === "failed");
+			if (Number(key) >= total) continue;
+			byPlace.delete(key);
+			if (failed !== void 0) bare.push({
+				sort: "break",
+				before: Number(key),
+				isAtRow: true,
+				finding: failed
+			});
+		}
+		return bare;
+	}
+	/** In a file a record may be anywhere: what it says of itself shows what is missing before it. */
+	function arrangeRows(rows, total, byPlace) {
+		const bare = [];
 		let should = null;
 		let said = null;
-		rows.forEach((row, at) => {
+		for (let at = 0; at < total; at++) {
+			const row = rows.get(at);
+			if (row === void 0) continue;
 			const place = should ?? BigInt(row.sequence || at);
-			const here = byPlace.get(String(place)) ?? [];
 			const says = row.sequence === "" ? place : BigInt(row.sequence);
 			const isNext = said !== null && says === said + 1n;
-			if (!isNext && says > (said ?? place - 1n) + 1n) {
-				const first = (said ?? place - 1n) + 1n;
+			const first = (said ?? place - 1n) + 1n;
+			if (!isNext && says > first) {
 				const words = says - 1n === first ? `record ${first} is missing` : `records ${first} to ${says - 1n} are missing`;
-				entries.push({
+				bare.push({
 					sort: "missing",
-					words,
-					height: GAP_HEIGHT
+					before: at,
+					words
 				});
 			}
-			const failed = here.find((one) => one.status === "failed" && !(one.code === "SEQUENCE_GAP" && isNext));
-			if (failed !== void 0) {
-				entries.push({
-					sort: "break",
-					finding: failed,
-					height: CARD_HEIGHT
-				});
-				isAfterBreak = true;
-			}
-			entries.push({
-				sort: "row",
-				row,
-				findings: failed === void 0 ? [] : here,
-				isAfterBreak,
-				height: ROW_HEIGHT
+			const failed = byPlace.get(String(place))?.find((one) => one.status === "failed" && !(one.code === "SEQUENCE_GAP" && isNext));
+			if (failed !== void 0) bare.push({
+				sort: "break",
+				before: at,
+				isAtRow: true,
+				finding: failed
 			});
 			byPlace.delete(String(place));
 			should = place + 1n;
 			said = says;
-		});
-		const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed" && finding.place.sequence !== null);
-		const codes = new Set(rest.map((finding) => finding.code));
-		for (const code of codes) {
-			const same = rest.filter((finding) => finding.code === code);
-			const first = same[0];
-			const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
-			entries.push({
-				sort: "break",
-				finding: {
-					...first,
-					words
-				},
-				height: CARD_HEIGHT
-			});
 		}
-		return entries;
+		return bare;
 	}
+	/** How many rows there are in all. */
+	function rowCount(total, extras) {
+		return total + extras.length;
+	}
+	/** How many of the others stand at a row before `index`. */
+	function extrasBefore(index, extras) {
+		let low = 0;
+		for (let high = extras.length; low < high;) {
+			const middle = low + high >> 1;
+			if (extras[middle].index < index) low = middle + 1;
+			else high = middle;
+		}
+		return low;
+	}
+	function entryAt(index, extras) {
+		const before = extrasBefore(index, extras);
+		const extra = extras[before];
+		return extra?.index === index ? extra : {
+			sort: "row",
+			place: index - before
+		};
+	}
+	/** The row of the record at a place. */
+	function indexOfPlace(place, extras) {
+		return place + extras.filter((extra) => extra.before <= place).length;
+	}
+	/** The break that a finding at this sequence number made, if there is one. */
+	function findExtra(extras, sequence) {
+		return extras.find((extra) => extra.sort === "break" && Number(extra.finding.place.sequence) === sequence);
+	}
+	// src/views/chains/chain.tsx
+	var ROW_HEIGHT$1 = 36;
+	var PHONE_ROW_HEIGHT = 56;
+	var CARD_HEIGHT = 132;
+	/** Rows that are asked for at once. */
+	var PAGE = 200;
+	/** Rows of a file that are read at once: all that are listed. */
+	var FILE_ROWS = 5e4;
 	var SORTS = {
 		tool: "◆",
 		chat: "❝",
@@ -15877,12 +19353,22 @@
 		vault: "▣",
 		kill: "■"
 	};
-	function Row({ entry, chain, isSelected }) {
-		const { row, findings } = entry;
-		const isFailed = findings.some((one) => one.status === "failed");
-		const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status : "";
+	function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
+		const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
+		if (row === void 0) return /* @__PURE__ */ a("div", {
+			class: `${classes} loading`,
+			children: [
+				/* @__PURE__ */ a("span", { class: "time" }),
+				/* @__PURE__ */ a("span", { class: "node" }),
+				/* @__PURE__ */ a("span", {
+					class: "sequence figure",
+					children: place
+				})
+			]
+		});
+		const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status === "blocked" ? "denied" : row.status : "";
 		return /* @__PURE__ */ a("a", {
-			class: `row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`,
+			class: classes,
 			href: recordLink(chain, row),
 			tabIndex: -1,
 			children: [
@@ -15934,77 +19420,127 @@
 			]
 		});
 	}
-	function ChainView({ parts: [chain = "", wanted] }) {
-		const [rows, setRows] = d$2(null);
+	/** Expected and found, where the finding has both. */
+	function Proof({ extra }) {
+		const proof = extra.finding.proof;
+		if (proof === void 0 || proof === null || typeof proof !== "object") return null;
+		const heads = Object.entries(proof).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
+		if (!heads.length) return null;
+		return /* @__PURE__ */ a("p", {
+			class: "beside",
+			children: heads.map(([name, head]) => /* @__PURE__ */ a("span", { children: [
+				name,
+				": ",
+				head.count,
+				" records, ",
+				head.hash ? /* @__PURE__ */ a(Hex, { children: head.hash }) : "no head",
+				" "
+			] }, name))
+		});
+	}
+	function ChainView({ parts: [chain = "", wanted = ""] }) {
+		const listed = contents.value?.chains.find((one) => one.id === chain);
+		const isLive = contents.value?.format === "ledger";
+		const [rows, setRows] = d$2(/* @__PURE__ */ new Map());
+		const [total, setTotal] = d$2(isLive ? listed?.length ?? 0 : null);
 		const [isCut, setCut] = d$2(false);
 		const [words, setWords] = d$2("");
-		const [top, setTop] = d$2(0);
 		const [selected, setSelected] = d$2(-1);
-		const box = T(null);
-		A$1(() => {
-			setRows(null);
-			setWords("");
+		const list = T(null);
+		const asked = T(/* @__PURE__ */ new Set());
+		const [isPhone] = d$2(() => matchMedia("(max-width: 720px)").matches);
+		const fetchRows = (start, stop) => {
 			connection.ask({
 				type: "rows",
 				chain,
-				start: 0,
-				stop: 5e4
+				start,
+				stop
 			}).then((found) => {
-				setRows(found.rows);
+				setRows((before) => {
+					const next = new Map(before);
+					for (const row of found.rows) next.set(row.place, row);
+					return next;
+				});
+				setTotal(found.total);
 				setCut(found.isCut);
+				setWords("");
 			}, (error) => setWords(error.message));
-		}, [chain, contents.value]);
-		const findings = findingsOf(chain);
-		const entries = w$2(() => rows === null ? [] : arrange(rows, findings), [rows, judgement.value]);
-		const tops = w$2(() => {
-			const sums = new Float64Array(entries.length + 1);
-			entries.forEach((entry, at) => {
-				sums[at + 1] = sums[at] + entry.height;
-			});
-			return sums;
-		}, [entries]);
-		const total = tops[entries.length] ?? 0;
-		A$1(() => {
-			const sequence = wanted?.startsWith("at-") ? wanted.slice(3) : null;
-			const at = sequence === null ? -1 : entries.findIndex((entry) => entry.sort === "row" ? entry.row.sequence === sequence : entry.sort === "break" && String(entry.finding.place.sequence) === sequence);
-			if (at >= 0 && box.current) {
-				setSelected(at);
-				box.current.scrollTop = Math.max(0, tops[at] - 120);
+		};
+		const fetchPages = (start, stop) => {
+			if (!isLive) return;
+			for (let page = Math.floor(start / PAGE); page * PAGE < stop; page++) {
+				if (asked.current.has(page)) continue;
+				asked.current.add(page);
+				fetchRows(page * PAGE, (page + 1) * PAGE);
 			}
-		}, [wanted, entries]);
-		const listed = contents.value?.chains.find((one) => one.id === chain);
-		const height = box.current?.clientHeight ?? 800;
-		let first = 0;
-		for (let low = 0, high = entries.length; low < high;) {
-			const middle = low + high >> 1;
-			if (tops[middle + 1] < top) {
-				first = middle + 1;
-				low = middle + 1;
-			} else high = middle;
-		}
-		const from = Math.max(0, first - AROUND);
-		let to = first;
-		while (to < entries.length && tops[to] < top + height) to++;
-		to = Math.min(entries.length, to + AROUND);
+		};
+		A$1(() => {
+			asked.current.clear();
+			if (isLive) {
+				setTotal(listed?.length ?? 0);
+				fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
+			} else fetchRows(0, FILE_ROWS);
+		}, [chain, contents.value]);
+		A$1(() => {
+			verifyChain(chain);
+		}, [chain, judgement.value.state]);
+		const now = judgementOf(chain);
+		const findings = findingsOf(chain);
+		const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive), [
+			rows,
+			total,
+			now
+		]);
+		const length = rowCount(total ?? 0, extras);
+		const entry = (index) => entryAt(index, extras);
+		const height = (index) => {
+			const found = entry(index);
+			return found.sort === "break" ? CARD_HEIGHT : isPhone && found.sort === "row" ? PHONE_ROW_HEIGHT : ROW_HEIGHT$1;
+		};
+		const select = (index) => {
+			setSelected(index);
+			list.current?.scrollTo(index);
+		};
+		A$1(() => {
+			if (!wanted.startsWith("at-") || !length) return;
+			const place = Number(wanted.slice(3));
+			const found = findExtra(extras, place) ?? [...rows.values()].find((row) => row.sequence === wanted.slice(3))?.place ?? place;
+			const index = typeof found === "number" ? indexOfPlace(Math.min(found, (total ?? 1) - 1), extras) : found.index;
+			select(index);
+		}, [
+			wanted,
+			extras.length,
+			total
+		]);
 		const move = (step) => {
-			let at = selected;
+			let index = selected;
 			do
-				at += step;
-			while (at >= 0 && at < entries.length && entries[at]?.sort !== "row");
-			if (at < 0 || at >= entries.length || !box.current) return;
-			setSelected(at);
-			const y = tops[at];
-			if (y < box.current.scrollTop) box.current.scrollTop = y;
-			else if (y + ROW_HEIGHT > box.current.scrollTop + box.current.clientHeight) box.current.scrollTop = y + ROW_HEIGHT - box.current.clientHeight;
+				index += step;
+			while (index >= 0 && index < length && entry(index).sort !== "row");
+			if (index >= 0 && index < length) select(index);
 		};
 		const goToBreak = () => {
-			const at = entries.findIndex((entry, index) => index > selected && entry.sort === "break");
-			const found = at >= 0 ? at : entries.findIndex((entry) => entry.sort === "break");
-			if (found >= 0 && box.current) {
-				setSelected(found);
-				box.current.scrollTop = Math.max(0, tops[found] - 60);
-			}
+			const breaks = extras.filter((extra) => extra.sort !== "end");
+			const next = breaks.find((extra) => extra.index > selected) ?? breaks[0];
+			if (next) select(next.index);
 		};
+		useKeys({
+			j: () => move(1),
+			ArrowDown: () => move(1),
+			k: () => move(-1),
+			ArrowUp: () => move(-1),
+			b: goToBreak,
+			Enter: () => {
+				const found = selected >= 0 ? entry(selected) : null;
+				const row = found?.sort === "row" ? rows.get(found.place) : void 0;
+				if (row) location.hash = recordLink(chain, row);
+			},
+			Escape: () => {
+				location.hash = link("chains");
+			}
+		});
+		const broken = w$2(() => new Set(extras.flatMap((extra) => extra.sort === "break" && extra.isAtRow ? [extra.before] : [])), [extras]);
+		const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;
 		return /* @__PURE__ */ a("section", {
 			class: "chain-view",
 			children: [
@@ -16015,102 +19551,132 @@
 						children: [
 							/* @__PURE__ */ a("code", { children: /* @__PURE__ */ a(Text, { children: chain }) }),
 							" ",
-							rows === null ? "" : plural(rows.length, "record"),
+							total === null ? "" : plural(total, "record"),
 							isCut ? " listed; the chain is longer, and was verified whole" : "",
 							" ",
-							findings.some((one) => one.status === "failed") ? /* @__PURE__ */ a("button", {
+							now.state === "done" ? /* @__PURE__ */ a("span", {
+								class: "judged",
+								children: [
+									/* @__PURE__ */ a(Mark, { name: findings.some((one) => one.status === "failed") ? "failed" : now.verdict.status === "verified" ? "verified" : "qualified" }),
+									" ",
+									findings.some((one) => one.status === "failed") ? plural(findings.filter((one) => one.status === "failed").length, "finding") : now.verdict.status === "verified" ? "verified" : "no failure"
+								]
+							}) : null,
+							" ",
+							extras.some((extra) => extra.sort !== "end") ? /* @__PURE__ */ a("button", {
 								type: "button",
 								class: "small",
 								onClick: goToBreak,
 								children: "Next break (b)"
-							}) : null
+							}) : null,
+							" ",
+							/* @__PURE__ */ a("a", {
+								href: link("s", chain),
+								children: "as a session"
+							})
 						]
 					}),
+					now.state === "working" || now.state === "not judged" ? /* @__PURE__ */ a(Band, {
+						now,
+						again: () => verifyChain(chain)
+					}) : null,
 					findings.filter((one) => one.place.sequence === null).slice(0, 4).map((finding, at) => /* @__PURE__ */ a(FindingCard, { finding }, at))
 				] }),
-				words ? /* @__PURE__ */ a("div", {
-					class: "finding failed",
-					role: "alert",
-					children: /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a(Text, { children: words }) })
+				words ? /* @__PURE__ */ a(Problem, {
+					words,
+					retry: () => {
+						asked.current.clear();
+						fetchRows(0, isLive ? PAGE : FILE_ROWS);
+					}
 				}) : null,
-				rows !== null && !rows.length && !words ? /* @__PURE__ */ a("p", {
-					class: "strip",
-					children: "There is no record to list in it."
+				total === 0 && !words && !length ? /* @__PURE__ */ a(Empty, {
+					command: "aver log",
+					children: "There is no record in it."
 				}) : null,
-				/* @__PURE__ */ a("div", {
-					ref: box,
-					class: "timeline",
-					role: "region",
-					"aria-label": "Records; j and k move, Enter opens one",
-					"aria-busy": rows === null,
-					tabIndex: 0,
-					onScroll: (event) => setTop(event.currentTarget.scrollTop),
-					onKeyDown: (event) => {
-						if (event.ctrlKey || event.metaKey || event.altKey) return;
-						const entry = entries[selected];
-						if (event.key === "j" || event.key === "ArrowDown") move(1);
-						else if (event.key === "k" || event.key === "ArrowUp") move(-1);
-						else if (event.key === "b") goToBreak();
-						else if (event.key === "Enter" && entry?.sort === "row") location.hash = recordLink(chain, entry.row);
-						else return;
-						event.preventDefault();
+				/* @__PURE__ */ a(VirtualRows, {
+					count: total === null ? 12 : length,
+					height: total === null ? () => ROW_HEIGHT$1 : height,
+					version: extras,
+					label: `Records of ${chain}; j and k move, Enter opens one`,
+					isBusy: total === null,
+					handle: (handle) => {
+						list.current = handle;
 					},
-					children: [rows === null && !words ? Array.from({ length: 12 }, (_, at) => /* @__PURE__ */ a("div", { class: "row loading" }, at)) : null, /* @__PURE__ */ a("div", {
-						class: "space",
-						role: "list",
-						ref: (element) => {
-							if (element) element.style.height = `${total}px`;
-						},
-						children: entries.slice(from, to).map((entry, at) => {
-							const index = from + at;
-							return /* @__PURE__ */ a("div", {
-								class: "entry",
-								role: "listitem",
-								"aria-posinset": index + 1,
-								"aria-setsize": entries.length,
-								ref: (element) => {
-									if (element) {
-										element.style.top = `${tops[index]}px`;
-										element.style.height = `${entry.height}px`;
-									}
-								},
-								children: [
-									entry.sort === "row" ? /* @__PURE__ */ a(Row, {
-										entry,
-										chain,
-										isSelected: index === selected
-									}) : null,
-									entry.sort === "break" ? /* @__PURE__ */ a("div", {
-										class: `break${index === selected ? " selected" : ""}`,
-										children: [/* @__PURE__ */ a(Mark, { name: "failed" }), /* @__PURE__ */ a(FindingCard, { finding: entry.finding })]
-									}) : null,
-									entry.sort === "missing" ? /* @__PURE__ */ a("div", {
-										class: "missing",
-										children: entry.words
-									}) : null
-								]
-							}, index);
-						})
-					})]
+					onRange: (start, stop) => {
+						if (total === null || stop <= start) return;
+						const places = [start, stop - 1].map((index) => entry(index)).map((found) => found.sort === "row" ? found.place : found.before);
+						fetchPages(places[0] ?? 0, (places[1] ?? 0) + 1);
+					},
+					row: (index) => {
+						if (total === null) return /* @__PURE__ */ a("div", { class: "row loading" });
+						const found = entry(index);
+						if (found.sort === "row") return /* @__PURE__ */ a(Row, {
+							row: rows.get(found.place),
+							place: found.place,
+							chain,
+							isAfterBreak: found.place >= firstBreak,
+							isBroken: broken.has(found.place),
+							isSelected: index === selected
+						});
+						if (found.sort === "missing") return /* @__PURE__ */ a("div", {
+							class: `missing${index === selected ? " selected" : ""}`,
+							children: found.words
+						});
+						if (found.sort === "end") return /* @__PURE__ */ a("div", {
+							class: "cap",
+							children: found.words
+						});
+						return /* @__PURE__ */ a("div", {
+							class: `break${index === selected ? " selected" : ""}`,
+							children: [/* @__PURE__ */ a("span", {
+								class: "jag",
+								"aria-hidden": "true"
+							}), /* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a(FindingCard, { finding: found.finding }), /* @__PURE__ */ a(Proof, { extra: found })] })]
+						});
+					}
+				}),
+				/* @__PURE__ */ a("p", {
+					class: "beside",
+					children: total === null ? "Reading …" : `${count$1(total)} rows; j and k move, Enter opens, b goes to the next break.`
 				})
 			]
 		});
 	}
-	// src/views/chains/chains.tsx
-	/** All chains of the open thing. */
-	/** Rows of a table that are shown at once. */
-	var SHOWN_MAX$2 = 100;
+	// src/parts/rows.ts
+	/** Move the focus through the links marked `data-row` inside an element. Only one of them is a tab stop. */
+	function useRowKeys(box) {
+		const move = (step) => {
+			const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
+			if (!rows.length) return;
+			const now = rows.indexOf(document.activeElement);
+			const next = now < 0 ? step > 0 ? 0 : rows.length - 1 : Math.min(Math.max(now + step, 0), rows.length - 1);
+			rows.forEach((row, at) => {
+				row.tabIndex = at === next ? 0 : -1;
+			});
+			rows[next]?.focus();
+			rows[next]?.scrollIntoView({ block: "nearest" });
+		};
+		useKeys({
+			j: () => move(1),
+			k: () => move(-1)
+		});
+	}
+	// src/views/chains/mark.tsx
 	/** How many findings of one check and code a verdict lists; the others are only counted. */
 	var FINDINGS_KEPT = 100;
-	/** The state of one chain, as far as the verdict tells it. */
 	function ChainMark({ chain }) {
-		const whole = verdict.value;
-		if (whole === null) return /* @__PURE__ */ a($, { children: [
+		const now = judgementOf(chain);
+		if (now.state === "working") return /* @__PURE__ */ a($, { children: [
+			/* @__PURE__ */ a(Mark, { name: "working" }),
+			" ",
+			/* @__PURE__ */ a("span", { children: "verifying" })
+		] });
+		if (now.state !== "done") return /* @__PURE__ */ a($, { children: [
 			/* @__PURE__ */ a(Mark, { name: "not judged" }),
 			" ",
 			/* @__PURE__ */ a("span", { children: "not judged" })
 		] });
-		if (whole.status === "verified") return /* @__PURE__ */ a($, { children: [
+		if (now.verdict.status === "verified") return /* @__PURE__ */ a($, { children: [
 			/* @__PURE__ */ a(Mark, { name: "verified" }),
 			" ",
 			/* @__PURE__ */ a("span", { children: "verified" })
@@ -16120,7 +19686,7 @@
 			" ",
 			/* @__PURE__ */ a("span", { children: "failed" })
 		] });
-		return whole.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? /* @__PURE__ */ a($, { children: [
+		return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? /* @__PURE__ */ a($, { children: [
 			/* @__PURE__ */ a(Mark, { name: "not judged" }),
 			" ",
 			/* @__PURE__ */ a("span", { children: "open it to see" })
@@ -16130,160 +19696,209 @@
 			/* @__PURE__ */ a("span", { children: "no failure" })
 		] });
 	}
-	function ChainTable({ chains }) {
-		if (!chains.length) return /* @__PURE__ */ a("p", {
-			class: "strip",
+	// src/views/chains/chains.tsx
+	var ROW_HEIGHT = 40;
+	function ChainRow({ chain }) {
+		return /* @__PURE__ */ a("a", {
+			class: "chain-row",
+			href: link("chain", chain.id),
+			"data-row": true,
+			tabIndex: -1,
 			children: [
-				"There is no chain in it. ",
-				/* @__PURE__ */ a("code", { children: "aver export --out DIR" }),
-				" writes a bundle with all of them."
-			]
-		});
-		return /* @__PURE__ */ a("div", {
-			class: "scroll",
-			children: /* @__PURE__ */ a("table", {
-				class: "chains",
-				children: [/* @__PURE__ */ a("thead", { children: /* @__PURE__ */ a("tr", { children: [
-					/* @__PURE__ */ a("th", {
-						scope: "col",
-						children: "State"
-					}),
-					/* @__PURE__ */ a("th", {
-						scope: "col",
-						children: "Title"
-					}),
-					/* @__PURE__ */ a("th", {
-						scope: "col",
-						children: "Chain"
-					}),
-					/* @__PURE__ */ a("th", {
-						scope: "col",
-						class: "number",
-						children: "Records"
-					}),
-					/* @__PURE__ */ a("th", {
-						scope: "col",
-						children: "Last"
-					}),
-					/* @__PURE__ */ a("th", {
-						scope: "col",
-						children: "Signed by"
+				/* @__PURE__ */ a("span", {
+					class: "state",
+					children: /* @__PURE__ */ a(ChainMark, { chain: chain.id })
+				}),
+				/* @__PURE__ */ a("span", {
+					class: "what",
+					children: [/* @__PURE__ */ a("strong", { children: /* @__PURE__ */ a(Text, { children: chain.title }) }), chain.title === chain.id ? null : /* @__PURE__ */ a("code", { children: /* @__PURE__ */ a(Text, { children: chain.id }) })]
+				}),
+				/* @__PURE__ */ a("span", {
+					class: "number",
+					children: chain.length === null ? "" : count$1(chain.length)
+				}),
+				/* @__PURE__ */ a("span", {
+					class: "when",
+					children: /* @__PURE__ */ a(Time, {
+						brief: true,
+						children: chain.endedAt
 					})
-				] }) }), /* @__PURE__ */ a("tbody", { children: chains.map((chain) => /* @__PURE__ */ a("tr", { children: [
-					/* @__PURE__ */ a("td", {
-						class: "state",
-						children: /* @__PURE__ */ a(ChainMark, { chain: chain.id })
-					}),
-					/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a("a", {
-						href: link("s", chain.id),
-						children: /* @__PURE__ */ a(Text, { children: chain.title })
-					}) }),
-					/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a("code", { children: /* @__PURE__ */ a(Text, { children: chain.id }) }) }),
-					/* @__PURE__ */ a("td", {
-						class: "number",
-						children: chain.length === null ? "" : count(chain.length)
-					}),
-					/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Time, { children: chain.endedAt }) }),
-					/* @__PURE__ */ a("td", { children: chain.signers.slice(0, 3).map((signer) => /* @__PURE__ */ a(Hex, { children: signer }, signer)) })
-				] }, chain.id)) })]
-			})
+				}),
+				/* @__PURE__ */ a("span", {
+					class: "by",
+					children: chain.signers.length ? chain.signers.slice(0, 2).map((signer) => /* @__PURE__ */ a(Hex, { children: signer }, signer)) : chain.head ? /* @__PURE__ */ a(Hex, { children: chain.head }) : null
+				})
+			]
 		});
 	}
 	function ChainsView(_) {
 		const [wanted, setWanted] = d$2("");
-		const [shown, setShown] = d$2(SHOWN_MAX$2);
+		const box = T(null);
+		useRowKeys(box);
 		const all = contents.value?.chains ?? [];
 		const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
-		return /* @__PURE__ */ a($, { children: [
-			/* @__PURE__ */ a("h1", { children: "Chains" }),
-			/* @__PURE__ */ a("p", { children: [
-				/* @__PURE__ */ a("label", { children: ["Filter by name, title or tool ", /* @__PURE__ */ a("input", {
-					type: "search",
-					value: wanted,
-					onInput: (event) => setWanted(event.currentTarget.value)
-				})] }),
-				" ",
-				/* @__PURE__ */ a("span", {
+		const isLive = contents.value?.format === "ledger";
+		return /* @__PURE__ */ a("section", {
+			class: "fills",
+			children: [
+				/* @__PURE__ */ a("h1", { children: "Chains" }),
+				/* @__PURE__ */ a("form", {
+					class: "filters",
+					onSubmit: (event) => event.preventDefault(),
+					children: [/* @__PURE__ */ a("label", { children: ["Filter ", /* @__PURE__ */ a("input", {
+						type: "search",
+						value: wanted,
+						onInput: (event) => setWanted(event.currentTarget.value),
+						placeholder: "name, title or tool"
+					})] }), /* @__PURE__ */ a("span", {
+						class: "beside",
+						role: "status",
+						children: [
+							count$1(found.length),
+							" of ",
+							count$1(all.length)
+						]
+					})]
+				}),
+				all.length ? null : /* @__PURE__ */ a(Empty, {
+					command: "aver export --out DIR",
+					children: "There is no chain in it. This writes a bundle with all chains of your ledger."
+				}),
+				all.length && !found.length ? /* @__PURE__ */ a(Empty, { children: "No chain fits this filter." }) : null,
+				found.length ? /* @__PURE__ */ a($, { children: [/* @__PURE__ */ a("div", {
+					class: "chain-row heads",
+					"aria-hidden": "true",
+					children: [
+						/* @__PURE__ */ a("span", { children: "State" }),
+						/* @__PURE__ */ a("span", { children: "Chain" }),
+						/* @__PURE__ */ a("span", {
+							class: "number",
+							children: "Records"
+						}),
+						/* @__PURE__ */ a("span", {
+							class: "when",
+							children: isLive ? "" : "Last"
+						}),
+						/* @__PURE__ */ a("span", {
+							class: "by",
+							children: isLive ? "Head" : "Signed by"
+						})
+					]
+				}), /* @__PURE__ */ a("div", {
+					ref: box,
+					class: "grow",
+					children: /* @__PURE__ */ a(VirtualRows, {
+						count: found.length,
+						height: () => ROW_HEIGHT,
+						label: "Chains; j and k move, Enter opens one",
+						row: (at) => /* @__PURE__ */ a(ChainRow, { chain: found[at] })
+					})
+				})] }) : null,
+				/* @__PURE__ */ a("p", {
 					class: "beside",
 					children: [
-						count(found.length),
-						" of ",
-						count(all.length)
+						"Titles, times and lengths are claims of ",
+						isLive ? "the server" : "the index",
+						"; the verdict compares them with the records. ",
+						/* @__PURE__ */ a("a", {
+							href: link("meta"),
+							children: "What the meta chain remembers"
+						})
 					]
 				})
-			] }),
-			/* @__PURE__ */ a(ChainTable, { chains: found.slice(0, shown) }),
-			found.length > shown ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
-				type: "button",
-				onClick: () => setShown(shown + SHOWN_MAX$2),
-				children: [
-					"Show ",
-					SHOWN_MAX$2,
-					" more"
-				]
-			}) }) : null
-		] });
+			]
+		});
 	}
 	// src/views/keys/keys.tsx
-	/** The keys: those that the reader pinned, and those that came along, to compare. */
 	function Whole({ value }) {
 		return /* @__PURE__ */ a("code", {
 			class: "whole",
 			children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 		});
 	}
+	/** Where keys are kept, in words. */
+	function keeping() {
+		if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
+		if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
+		return "Pins are kept in this browser, for this address.";
+	}
 	function KeysView(_) {
 		const [given, setGiven] = d$2("");
 		const [words, setWords] = d$2("");
+		const [done, setDone] = d$2("");
+		const pinAll = (keys, origin) => {
+			for (const key of keys) pinKey(key, origin);
+			setWords("");
+			setDone(`${plural(keys.length, "key")} pinned.`);
+			verifyThing();
+		};
 		const add = (text, origin) => {
 			try {
-				for (const key of readKeys(text)) pinKey(key, origin);
-				setWords("");
+				pinAll(readKeys(text), origin);
 				setGiven("");
-				verifyThing();
 			} catch (error) {
+				setDone("");
 				setWords(error.message);
 			}
 		};
 		const isPinned = (key) => pins.value.some((pin) => pin.publicKey === key);
 		const came = contents.value?.keys ?? [];
 		const pq = new Map(contents.value?.pqKeys ?? []);
+		const source = thing.value?.live ? "The server says" : "Came with the records";
 		return /* @__PURE__ */ a($, { children: [
 			/* @__PURE__ */ a("h1", { children: "Keys" }),
 			/* @__PURE__ */ a("p", { children: "A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way." }),
 			/* @__PURE__ */ a("section", { children: [
 				/* @__PURE__ */ a("h2", { children: "Pinned by you" }),
-				pins.value.length ? /* @__PURE__ */ a("table", {
-					class: "plain keys",
-					children: /* @__PURE__ */ a("tbody", { children: pins.value.map((pin) => /* @__PURE__ */ a("tr", { children: [
-						/* @__PURE__ */ a("td", { children: [/* @__PURE__ */ a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? /* @__PURE__ */ a("p", {
-							class: "beside",
-							children: "with an ML-DSA-65 half"
-						}) : null] }),
-						/* @__PURE__ */ a("td", {
-							class: "beside",
-							children: [
-								/* @__PURE__ */ a(Text, { children: pin.origin }),
-								", ",
-								/* @__PURE__ */ a(Time, { children: pin.at })
-							]
-						}),
-						/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a("button", {
-							type: "button",
-							onClick: () => {
-								unpinKey(pin.publicKey);
-								verifyThing();
-							},
-							children: "Unpin"
-						}) })
-					] }, pin.publicKey)) })
-				}) : /* @__PURE__ */ a("p", {
-					class: "strip",
-					children: [
-						"None. Signatures are not checked until you pin a key. The owner prints it by ",
-						/* @__PURE__ */ a("code", { children: "aver keys export" }),
-						"."
-					]
+				pins.value.length ? /* @__PURE__ */ a("div", {
+					class: "scroll",
+					tabIndex: 0,
+					role: "region",
+					"aria-label": "Pinned keys",
+					children: /* @__PURE__ */ a("table", {
+						class: "plain keys",
+						children: [/* @__PURE__ */ a("thead", { children: /* @__PURE__ */ a("tr", { children: [
+							/* @__PURE__ */ a("th", {
+								scope: "col",
+								children: "Key"
+							}),
+							/* @__PURE__ */ a("th", {
+								scope: "col",
+								children: "From"
+							}),
+							/* @__PURE__ */ a("th", {
+								scope: "col",
+								children: "When"
+							}),
+							/* @__PURE__ */ a("th", {
+								scope: "col",
+								children: /* @__PURE__ */ a("span", {
+									class: "hidden",
+									children: "Unpin"
+								})
+							})
+						] }) }), /* @__PURE__ */ a("tbody", { children: pins.value.map((pin) => /* @__PURE__ */ a("tr", { children: [
+							/* @__PURE__ */ a("td", { children: [/* @__PURE__ */ a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? /* @__PURE__ */ a("p", {
+								class: "beside tight",
+								children: "with an ML-DSA-65 half"
+							}) : null] }),
+							/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Text, { children: pin.origin }) }),
+							/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Time, { children: pin.at }) }),
+							/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a("button", {
+								type: "button",
+								class: "small",
+								"aria-label": `Unpin ${pin.publicKey.slice(0, 16)}`,
+								onClick: () => {
+									unpinKey(pin.publicKey);
+									verifyThing();
+								},
+								children: "Unpin"
+							}) })
+						] }, pin.publicKey)) })]
+					})
+				}) : /* @__PURE__ */ a(Empty, {
+					command: "aver keys export",
+					children: "None. Signatures are not checked until you pin a key. Its owner prints it by this command."
 				}),
 				/* @__PURE__ */ a("form", {
 					onSubmit: (event) => {
@@ -16298,6 +19913,7 @@
 							value: given,
 							onInput: (event) => setGiven(event.currentTarget.value),
 							spellcheck: false,
+							autocomplete: "off",
 							"data-testid": "key"
 						})
 					] }), /* @__PURE__ */ a("p", { children: [
@@ -16320,56 +19936,217 @@
 						})
 					] })]
 				}),
-				words ? /* @__PURE__ */ a("div", {
-					class: "finding failed",
-					role: "alert",
-					children: /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a(Text, { children: words }) })
-				}) : null,
-				location.protocol === "file:" ? /* @__PURE__ */ a("p", {
+				words ? /* @__PURE__ */ a(Problem, { words }) : null,
+				/* @__PURE__ */ a("p", {
+					class: "good",
+					role: "status",
+					children: done
+				}),
+				/* @__PURE__ */ a("p", {
 					class: "beside",
-					children: "This page was opened from a file, where pages share one store. Pins are not kept."
-				}) : null
+					children: keeping()
+				})
 			] }),
-			/* @__PURE__ */ a("section", { children: [/* @__PURE__ */ a("h2", { children: "Came with the records" }), came.length ? /* @__PURE__ */ a("table", {
-				class: "plain keys",
-				children: /* @__PURE__ */ a("tbody", { children: came.map(([fingerprint, key]) => /* @__PURE__ */ a("tr", { children: [
-					/* @__PURE__ */ a("td", { children: [
-						/* @__PURE__ */ a(Whole, { value: key }),
-						" ",
-						/* @__PURE__ */ a(Copy, {
-							text: key,
-							label: "copy"
+			/* @__PURE__ */ a("section", { children: [/* @__PURE__ */ a("h2", { children: source }), came.length ? /* @__PURE__ */ a("div", {
+				class: "scroll",
+				tabIndex: 0,
+				role: "region",
+				"aria-label": "Keys that came along",
+				children: /* @__PURE__ */ a("table", {
+					class: "plain keys",
+					children: [/* @__PURE__ */ a("thead", { children: /* @__PURE__ */ a("tr", { children: [
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							children: "Key"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							children: "State"
+						}),
+						/* @__PURE__ */ a("th", {
+							scope: "col",
+							children: /* @__PURE__ */ a("span", {
+								class: "hidden",
+								children: "Pin"
+							})
 						})
-					] }),
-					/* @__PURE__ */ a("td", { children: isPinned(key) ? /* @__PURE__ */ a("span", {
-						class: "good",
-						children: "pinned"
-					}) : /* @__PURE__ */ a("span", {
-						class: "warn",
-						children: "not pinned"
-					}) }),
-					/* @__PURE__ */ a("td", { children: isPinned(key) ? null : /* @__PURE__ */ a("button", {
-						type: "button",
-						onClick: () => {
-							try {
-								pinKey(new PublicKey(key, pq.get(fingerprint) ?? ""), "came with the records, and compared by you");
-								verifyThing();
-							} catch (error) {
-								setWords(error.message);
-							}
-						},
-						children: "I compared it: pin it"
-					}) })
-				] }, fingerprint)) })
+					] }) }), /* @__PURE__ */ a("tbody", { children: came.map(([fingerprint, key]) => /* @__PURE__ */ a("tr", { children: [
+						/* @__PURE__ */ a("td", { children: [
+							/* @__PURE__ */ a(Whole, { value: key }),
+							" ",
+							/* @__PURE__ */ a(Copy, {
+								text: key,
+								label: "copy"
+							})
+						] }),
+						/* @__PURE__ */ a("td", { children: isPinned(key) ? /* @__PURE__ */ a("span", {
+							class: "good",
+							children: "pinned"
+						}) : /* @__PURE__ */ a("span", {
+							class: "warn",
+							children: "not pinned, not used"
+						}) }),
+						/* @__PURE__ */ a("td", { children: isPinned(key) ? null : /* @__PURE__ */ a("button", {
+							type: "button",
+							class: "small",
+							onClick: () => {
+								try {
+									pinAll([new PublicKey(key, pq.get(fingerprint) ?? "")], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
+								} catch (error) {
+									setWords(error.message);
+								}
+							},
+							children: "I compared it: pin it"
+						}) })
+					] }, fingerprint)) })]
+				})
 			}) : /* @__PURE__ */ a("p", {
-				class: "strip",
+				class: "soft",
 				children: "No key came along."
 			})] })
 		] });
 	}
 	// src/views/meta/meta.tsx
+	function Standing({ entry }) {
+		if (entry.here === null) return /* @__PURE__ */ a($, { children: [
+			/* @__PURE__ */ a(Mark, { name: "failed" }),
+			" ",
+			/* @__PURE__ */ a("strong", {
+				class: "bad",
+				children: "not here"
+			})
+		] });
+		if (entry.here < entry.count) return /* @__PURE__ */ a($, { children: [
+			/* @__PURE__ */ a(Mark, { name: "failed" }),
+			" ",
+			/* @__PURE__ */ a("strong", {
+				class: "bad",
+				children: [plural(entry.count - entry.here, "record"), " missing"]
+			})
+		] });
+		return /* @__PURE__ */ a($, { children: [
+			/* @__PURE__ */ a(Mark, { name: "empty" }),
+			" ",
+			entry.here > entry.count ? `${count$1(entry.here - entry.count)} more since` : "as recorded"
+		] });
+	}
+	function rank(entry) {
+		return entry.here === null || entry.here < entry.count ? 0 : entry.here > entry.count ? 1 : 2;
+	}
 	function MetaView(_) {
-		return /* @__PURE__ */ a("h1", { children: "Meta" });
+		const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
+		const entries = [...answer.value?.entries ?? []].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
+		const recorded = new Set(entries.map((entry) => entry.chain));
+		const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
+		return /* @__PURE__ */ a("section", {
+			class: "fills",
+			children: [
+				/* @__PURE__ */ a("h1", { children: "Meta" }),
+				/* @__PURE__ */ a("p", { children: "The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal." }),
+				answer.state === "failed" ? /* @__PURE__ */ a(Problem, {
+					words: answer.words,
+					retry: answer.retry
+				}) : null,
+				answer.state === "loading" ? /* @__PURE__ */ a(Loading, {
+					rows: 8,
+					words: "Reading the meta chain"
+				}) : null,
+				answer.value && !answer.value.records ? /* @__PURE__ */ a(Empty, {
+					command: "aver export --out DIR",
+					children: "There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta."
+				}) : null,
+				answer.value?.records && !entries.length ? /* @__PURE__ */ a(Empty, {
+					command: "aver checkpoint",
+					children: "The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry."
+				}) : null,
+				entries.length ? /* @__PURE__ */ a($, { children: [
+					/* @__PURE__ */ a("p", {
+						class: "beside",
+						children: [
+							plural(answer.value?.records ?? 0, "entry", "entries"),
+							"; the latest about each chain counts. ",
+							answer.value?.isCut ? "Only the first are listed. " : "",
+							/* @__PURE__ */ a("a", {
+								href: link("chain", "meta"),
+								children: "The chain itself"
+							}),
+							others.length ? ` · ${plural(others.length, "chain")} not recorded yet` : ""
+						]
+					}),
+					/* @__PURE__ */ a("div", {
+						class: "meta-row heads",
+						"aria-hidden": "true",
+						children: [
+							/* @__PURE__ */ a("span", { children: "Standing" }),
+							/* @__PURE__ */ a("span", { children: "Chain" }),
+							/* @__PURE__ */ a("span", {
+								class: "number",
+								children: "Recorded"
+							}),
+							/* @__PURE__ */ a("span", {
+								class: "number",
+								children: "Here"
+							}),
+							/* @__PURE__ */ a("span", {
+								class: "hash",
+								children: "Head then"
+							}),
+							/* @__PURE__ */ a("span", {
+								class: "when",
+								children: "Noted"
+							})
+						]
+					}),
+					/* @__PURE__ */ a("div", {
+						class: "grow",
+						children: /* @__PURE__ */ a(VirtualRows, {
+							count: entries.length,
+							height: () => 40,
+							label: "Chains that meta knows",
+							row: (at) => {
+								const entry = entries[at];
+								return /* @__PURE__ */ a("div", {
+									class: "meta-row",
+									children: [
+										/* @__PURE__ */ a("span", {
+											class: "state",
+											children: /* @__PURE__ */ a(Standing, { entry })
+										}),
+										/* @__PURE__ */ a("span", {
+											class: "what",
+											children: entry.here === null ? /* @__PURE__ */ a(Text, { children: entry.chain }) : /* @__PURE__ */ a("a", {
+												href: link("chain", entry.chain),
+												children: /* @__PURE__ */ a(Text, { children: entry.chain })
+											})
+										}),
+										/* @__PURE__ */ a("span", {
+											class: "number",
+											children: count$1(entry.count)
+										}),
+										/* @__PURE__ */ a("span", {
+											class: "number",
+											children: entry.here === null ? "–" : count$1(entry.here)
+										}),
+										/* @__PURE__ */ a("span", {
+											class: "hash",
+											children: entry.hash ? /* @__PURE__ */ a(Hex, { children: entry.hash }) : null
+										}),
+										/* @__PURE__ */ a("span", {
+											class: "when",
+											children: /* @__PURE__ */ a(Time, { children: entry.at })
+										})
+									]
+								});
+							}
+						})
+					})
+				] }) : null,
+				/* @__PURE__ */ a("p", {
+					class: "beside",
+					children: "These are the records' own words. The verdict judges them, and compares each head."
+				})
+			]
+		});
 	}
 	// src/views/more/more.tsx
 	function MoreView() {
@@ -16553,63 +20330,379 @@
 			]
 		});
 	}
-	// src/views/sessions/sessions.tsx
-	/** The sessions of coding agents and runs: one row each, with figures that are counted from the records. */
-	/** Domains whose chains are not sessions: the ledger's own records, and those of the gate. */
-	var OTHERS = /* @__PURE__ */ new Set([
-		"meta",
-		"keys",
-		"gate",
-		"approvals",
-		"approvers",
-		"delegations"
-	]);
-	/** Sessions that are counted and shown at once. */
-	var SHOWN_MAX$1 = 50;
-	function listSessions() {
-		const all = contents.value?.chains ?? [];
-		const domain = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").split(".", 1)[0] ?? "";
-		return all.filter((chain) => !OTHERS.has(domain(chain.id))).sort((one, other) => one.endedAt < other.endedAt ? 1 : -1);
+	var known_tools_default = {
+		command: [
+			"bash",
+			"bashtool",
+			"containerexec",
+			"exec",
+			"execcommand",
+			"executebash",
+			"executecommand",
+			"localshell",
+			"monitor",
+			"runcommand",
+			"runcommands",
+			"runinterminal",
+			"runshellcommand",
+			"runterminalcmd",
+			"shell",
+			"shellcommand",
+			"terminal",
+			"unifiedexec"
+		],
+		patch: ["applypatch"]
+	};
+	new Set(known_tools_default.command);
+	new Set(known_tools_default.patch);
+	// src/sessions/labels.ts
+	function formatMoney(dollars) {
+		return dollars >= .01 || dollars === 0 ? `$${dollars.toFixed(2)}` : "<$0.01";
 	}
-	function SessionsView(_) {
-		const [wanted, setWanted] = d$2("");
-		const [tool, setTool] = d$2("");
-		const [shown, setShown] = d$2(SHOWN_MAX$1);
-		const [figures, setFigures] = d$2(/* @__PURE__ */ new Map());
-		const sessions = listSessions();
-		const tools = [...new Set(sessions.map((session) => session.tool))].sort();
-		const found = sessions.filter((session) => {
-			return (!tool || session.tool === tool) && `${session.id} ${session.title}`.toLowerCase().includes(wanted.toLowerCase());
+	var SECTIONS$1 = [
+		"trigger",
+		"context",
+		"reasoning",
+		"authority",
+		"execution",
+		"outcome"
+	];
+	var TRIGGER_TYPES = [
+		"user_request",
+		"scheduled",
+		"system",
+		"agent"
+	];
+	var AUTHORITY_TYPES = [
+		"autonomous",
+		"human_approved",
+		"policy",
+		"escalated",
+		"unknown"
+	];
+	var STATUSES = [
+		"pending",
+		"success",
+		"failure",
+		"partial",
+		"blocked"
+	];
+	var CPS_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?\+00:00$/;
+	var text = (value) => typeof value === "string" ? null : "must be a string";
+	var textOrNull = (value) => value === null || typeof value === "string" ? null : "must be a string or null";
+	var object = (value) => isObject(value) ? null : "must be an object";
+	var anything = () => null;
+	var textList = (value) => !Array.isArray(value) ? "must be an array" : value.every((item) => typeof item === "string") ? null : "must be an array of strings";
+	var objectList = (value) => !Array.isArray(value) ? "must be an array" : value.every(isObject) ? null : "must be an array of objects";
+	var count = (value) => !isInteger(value) ? "must be an integer" : value.text.startsWith("-") && value.text !== "-0" ? "may not be negative" : null;
+	var score = (value) => {
+		if (!(value instanceof JsonNumber)) return "must be a number";
+		return value.value >= 0 && value.value <= 1 ? null : "lies outside 0.0 to 1.0";
+	};
+	var hashOrNull = (value) => textOrNull(value) ?? (value === null || HEX64.test(value) ? null : "is not 64 lower-case hex digits");
+	var timestamp = (value) => {
+		if (typeof value !== "string") return "must be a string";
+		if (!CPS_TIMESTAMP.test(value)) return "is not ISO 8601 in UTC with +00:00";
+		return isCalendarTime(value) ? null : "is not a date that exists";
+	};
+	var oneOf = (allowed) => (value) => text(value) ?? (allowed.includes(value) ? null : `is not one of ${allowed.join(", ")}`);
+	({ ...Object.fromEntries(SECTIONS$1.map((name) => [name, object])) });
+	var SECTION_RULES = {
+		trigger: {
+			type: oneOf(TRIGGER_TYPES),
+			source: text,
+			timestamp,
+			request: text,
+			correlation_id: textOrNull,
+			user_id: textOrNull
+		},
+		context: {
+			agent_id: text,
+			session_id: textOrNull,
+			environment: object
+		},
+		reasoning: {
+			analysis: text,
+			options: objectList,
+			options_considered: textList,
+			selected_option: text,
+			reasoning: text,
+			confidence: score,
+			model: textOrNull,
+			prompt_hash: hashOrNull
+		},
+		authority: {
+			type: oneOf(AUTHORITY_TYPES),
+			approver: textOrNull,
+			policy_reference: textOrNull,
+			chain: objectList,
+			escalation_reason: textOrNull
+		},
+		execution: {
+			tool_calls: objectList,
+			duration_ms: count,
+			resources_used: object
+		},
+		outcome: {
+			status: oneOf(STATUSES),
+			result: anything,
+			summary: text,
+			error: textOrNull,
+			side_effects: textList,
+			metrics: object
+		}
+	};
+	Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
+	[...RESERVED_CHAINS];
+	/** All chains of the session. A verdict on it must cover all of them. */
+	function chainNames({ main, agents, decisions }) {
+		return [
+			main,
+			...agents.map(([, chain]) => chain),
+			decisions
+		].filter((chain) => chain !== null);
+	}
+	// src/views/sessions/session_rows.ts
+	/** The sessions as rows: from the index of a live ledger where it has one, else counted from the records. */
+	/** All sessions of the open thing; null until they are known. */
+	var sessions = y$1(null);
+	/** Figures by the chain of the session, each with the length that was counted. */
+	var counted = y$1(/* @__PURE__ */ new Map());
+	var sessionsProblem = y$1("");
+	var listedFor = null;
+	/** The chain by which a session is opened. */
+	function mainChain(session) {
+		return session.main ?? session.agents[0]?.[1] ?? session.decisions ?? "";
+	}
+	function lengthOf(session) {
+		const names = new Set(chainNames(session));
+		return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (names.has(chain.id) ? chain.length ?? 0 : 0), 0);
+	}
+	/** The rows, newest first where their times are known. */
+	function sessionRows() {
+		return (sessions.value ?? []).map((session) => {
+			const chain = mainChain(session);
+			return {
+				session,
+				chain,
+				figures: counted.value.get(chain)?.figures ?? null
+			};
 		});
-		const listed = found.slice(0, shown);
-		const names = listed.map((session) => session.id).join("\n");
+	}
+	/** Read the list of sessions, and count `wanted` of them, one after the other. */
+	function useSessions(wanted) {
+		const listed = contents.value;
+		A$1(() => {
+			if (listed === null || listedFor === listed) return;
+			if (!(sessions.value !== null && news.value.heads > 0)) {
+				sessions.value = null;
+				counted.value = /* @__PURE__ */ new Map();
+			}
+			listedFor = listed;
+			sessionsProblem.value = "";
+			connection.ask({ type: "sessions" }).then((found) => {
+				sessions.value = orderByTime(found);
+			}, (error) => {
+				sessionsProblem.value = error.message;
+			});
+		}, [listed]);
 		A$1(() => {
 			let isCurrent = true;
 			(async () => {
-				for (const name of names ? names.split("\n") : []) {
-					if (!isCurrent || figures.has(name)) continue;
-					const counted = await connection.ask({
+				for (const session of (sessions.value ?? []).slice(0, wanted)) {
+					const chain = mainChain(session);
+					const length = lengthOf(session);
+					const known = counted.value.get(chain);
+					if (known !== void 0 && known.length === length) continue;
+					const figures = await connection.ask({
 						type: "figures",
-						chain: name
+						session
 					}).catch(() => null);
-					if (isCurrent && counted !== null) setFigures((before) => new Map(before).set(name, counted));
+					if (!isCurrent) return;
+					if (figures !== null) counted.value = new Map(counted.value).set(chain, {
+						length,
+						figures
+					});
 				}
 			})();
 			return () => {
 				isCurrent = false;
 			};
-		}, [names, contents.value]);
+		}, [sessions.value, wanted]);
+	}
+	/** The chains of a ledger come in the order in which they began; the index of a bundle has times. */
+	function orderByTime(found) {
+		const ends = new Map((contents.value?.chains ?? []).map((chain, at) => [chain.id, chain.endedAt || String(at).padStart(9, "0")]));
+		const end = (session) => ends.get(mainChain(session)) ?? "";
+		return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
+	}
+	// src/views/sessions/sessions.tsx
+	/** Sessions that are counted and shown at once. */
+	var SHOWN_MAX$1 = 50;
+	var figure = (value) => value === void 0 || value === null ? "–" : count$1(value);
+	var COLUMNS = [
+		{
+			name: "start",
+			words: "Start",
+			value: (row) => row.figures?.started ?? "",
+			show: (row) => /* @__PURE__ */ a(Time, {
+				brief: true,
+				children: row.figures?.started ?? ""
+			})
+		},
+		{
+			name: "actions",
+			words: "Actions",
+			isNumber: true,
+			value: (row) => row.figures?.actions ?? -1,
+			show: (row) => figure(row.figures?.actions)
+		},
+		{
+			name: "edits",
+			words: "Edits",
+			isNumber: true,
+			value: (row) => row.figures?.edits ?? -1,
+			show: (row) => figure(row.figures?.edits)
+		},
+		{
+			name: "tokens",
+			words: "Tokens",
+			isNumber: true,
+			value: (row) => (row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0),
+			show: (row) => row.figures?.tokensIn == null && row.figures?.tokensOut == null ? "–" : count$1((row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0))
+		},
+		{
+			name: "cost",
+			words: "Cost",
+			isNumber: true,
+			value: (row) => row.figures?.costUsd ?? -1,
+			show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)
+		},
+		{
+			name: "denials",
+			words: "Denials",
+			isNumber: true,
+			value: (row) => row.figures?.denials ?? -1,
+			show: (row) => row.figures?.denials ? /* @__PURE__ */ a("strong", {
+				class: "bad",
+				children: count$1(row.figures.denials)
+			}) : figure(row.figures?.denials)
+		},
+		{
+			name: "risk",
+			words: "Risk",
+			isNumber: true,
+			value: (row) => row.figures?.risk ?? -1,
+			show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)
+		}
+	];
+	function SessionTable({ rows, sorted, onSort }) {
+		const box = T(null);
+		useRowKeys(box);
+		const head = (name, words, isNumber = false) => /* @__PURE__ */ a("th", {
+			scope: "col",
+			class: `${isNumber ? "number " : ""}at-${name}`,
+			"aria-sort": sorted?.replace("-", "") === name ? sorted.startsWith("-") ? "descending" : "ascending" : void 0,
+			children: onSort ? /* @__PURE__ */ a("button", {
+				type: "button",
+				class: "sort-by",
+				onClick: () => onSort(name),
+				children: [words, /* @__PURE__ */ a("span", {
+					"aria-hidden": "true",
+					children: sorted === name ? " ↑" : sorted === `-${name}` ? " ↓" : ""
+				})]
+			}) : words
+		});
+		return /* @__PURE__ */ a("div", {
+			class: "scroll",
+			ref: box,
+			tabIndex: 0,
+			role: "region",
+			"aria-label": "Sessions",
+			children: /* @__PURE__ */ a("table", {
+				class: "chains sessions",
+				children: [/* @__PURE__ */ a("thead", { children: /* @__PURE__ */ a("tr", { children: [
+					/* @__PURE__ */ a("th", {
+						scope: "col",
+						children: "State"
+					}),
+					head("title", "Title"),
+					/* @__PURE__ */ a("th", {
+						scope: "col",
+						class: "at-tool",
+						children: "Tool"
+					}),
+					COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber))
+				] }) }), /* @__PURE__ */ a("tbody", { children: rows.map((row, at) => /* @__PURE__ */ a("tr", { children: [
+					/* @__PURE__ */ a("td", {
+						class: "state",
+						children: /* @__PURE__ */ a(ChainMark, { chain: row.chain })
+					}),
+					/* @__PURE__ */ a("td", {
+						class: "title",
+						children: /* @__PURE__ */ a("a", {
+							"data-row": true,
+							tabIndex: at === 0 ? 0 : -1,
+							href: link("s", row.chain),
+							children: /* @__PURE__ */ a(Text, { children: row.figures?.title || row.session.session })
+						})
+					}),
+					/* @__PURE__ */ a("td", {
+						class: "at-tool",
+						children: /* @__PURE__ */ a(Text, { children: row.session.tool })
+					}),
+					COLUMNS.map(({ name, show, isNumber }) => /* @__PURE__ */ a("td", {
+						class: `${isNumber ? "number " : ""}at-${name}`,
+						children: row.figures === null ? "…" : show(row)
+					}, name))
+				] }, row.chain)) })]
+			})
+		});
+	}
+	function order(rows, sorted) {
+		const isDown = sorted.startsWith("-");
+		const name = sorted.replace("-", "");
+		const value = name === "title" ? (row) => (row.figures?.title ?? "").toLowerCase() : COLUMNS.find((column) => column.name === name)?.value;
+		if (value === void 0) return rows;
+		return [...rows].sort((one, other) => {
+			const [a, b] = [value(one), value(other)];
+			return (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
+		});
+	}
+	function SessionsView(_) {
+		const [wanted, setWanted] = d$2("");
+		const [tool, setTool] = d$2("");
+		const [since, setSince] = d$2("");
+		const [until, setUntil] = d$2("");
+		const [sorted, setSorted] = d$2("-start");
+		const [isByWorkspace, setByWorkspace] = d$2(false);
+		const [shown, setShown] = d$2(SHOWN_MAX$1);
+		useSessions(shown);
+		const all = sessionRows();
+		const tools = [...new Set(all.map(({ session }) => session.tool))].sort();
+		const found = all.filter(({ session, figures }) => {
+			const started = figures?.started?.slice(0, 10) ?? "";
+			return (!tool || session.tool === tool) && (!since || !figures || started >= since) && (!until || !figures || started <= until) && `${session.session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
+		});
+		const listed = order(found.slice(0, shown), sorted);
+		const groups = /* @__PURE__ */ new Map();
+		if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...groups.get(row.figures?.workspace || "no workspace named") ?? [], row]);
+		const onSort = (name) => setSorted(sorted === `-${name}` ? name : `-${name}`);
 		return /* @__PURE__ */ a($, { children: [
 			/* @__PURE__ */ a("h1", { children: "Sessions" }),
-			/* @__PURE__ */ a("p", {
+			/* @__PURE__ */ a("form", {
 				class: "filters",
+				onSubmit: (event) => {
+					event.preventDefault();
+					if (wanted.trim()) location.hash = link("search", wanted.trim());
+				},
 				children: [
 					/* @__PURE__ */ a("label", { children: ["Filter ", /* @__PURE__ */ a("input", {
 						type: "search",
 						value: wanted,
-						onInput: (event) => setWanted(event.currentTarget.value)
+						onInput: (event) => setWanted(event.currentTarget.value),
+						placeholder: "title, id or workspace"
 					})] }),
-					" ",
 					/* @__PURE__ */ a("label", { children: ["Tool ", /* @__PURE__ */ a("select", {
 						value: tool,
 						onChange: (event) => setTool(event.currentTarget.value),
@@ -16621,112 +20714,60 @@
 							children: name
 						}, name))]
 					})] }),
-					" ",
+					/* @__PURE__ */ a("label", { children: ["From ", /* @__PURE__ */ a("input", {
+						type: "date",
+						value: since,
+						onInput: (event) => setSince(event.currentTarget.value)
+					})] }),
+					/* @__PURE__ */ a("label", { children: ["to ", /* @__PURE__ */ a("input", {
+						type: "date",
+						value: until,
+						onInput: (event) => setUntil(event.currentTarget.value)
+					})] }),
+					/* @__PURE__ */ a("label", {
+						class: "choice",
+						children: [/* @__PURE__ */ a("input", {
+							type: "checkbox",
+							checked: isByWorkspace,
+							onChange: (event) => setByWorkspace(event.currentTarget.checked)
+						}), " by workspace"]
+					}),
 					/* @__PURE__ */ a("span", {
 						class: "beside",
-						children: [
-							count(found.length),
-							" of ",
-							count(sessions.length),
-							", newest first"
-						]
-					})
+						role: "status",
+						children: sessions.value === null ? "" : `${count$1(found.length)} of ${count$1(all.length)}`
+					}),
+					wanted.trim() ? /* @__PURE__ */ a("button", {
+						type: "submit",
+						class: "small",
+						children: "Search the records for it"
+					}) : null
 				]
 			}),
-			sessions.length ? null : /* @__PURE__ */ a("p", {
-				class: "strip",
+			sessionsProblem.value ? /* @__PURE__ */ a(Problem, { words: sessionsProblem.value }) : null,
+			sessions.value === null && !sessionsProblem.value ? /* @__PURE__ */ a(Loading, {
+				rows: 10,
+				words: "Reading the sessions"
+			}) : null,
+			sessions.value !== null && !all.length ? /* @__PURE__ */ a(Empty, {
+				command: "aver ingest --all",
 				children: [
-					"There is no session in it. ",
-					/* @__PURE__ */ a("code", { children: "aver ingest" }),
-					" and ",
+					"There is no session of a coding agent in it. This records those that are on your machine; ",
 					/* @__PURE__ */ a("code", { children: "aver install" }),
-					" record those of coding agents."
+					" records the next ones as they happen."
 				]
-			}),
-			/* @__PURE__ */ a("div", {
-				class: "scroll",
-				children: /* @__PURE__ */ a("table", {
-					class: "chains sessions",
-					children: [/* @__PURE__ */ a("thead", { children: /* @__PURE__ */ a("tr", { children: [
-						/* @__PURE__ */ a("th", {
-							scope: "col",
-							children: "State"
-						}),
-						/* @__PURE__ */ a("th", {
-							scope: "col",
-							children: "Title"
-						}),
-						/* @__PURE__ */ a("th", {
-							scope: "col",
-							children: "Tool"
-						}),
-						/* @__PURE__ */ a("th", {
-							scope: "col",
-							children: "Start"
-						}),
-						/* @__PURE__ */ a("th", {
-							scope: "col",
-							class: "number",
-							children: "Records"
-						}),
-						/* @__PURE__ */ a("th", {
-							scope: "col",
-							class: "number",
-							children: "Calls"
-						}),
-						/* @__PURE__ */ a("th", {
-							scope: "col",
-							class: "number",
-							children: "Failures"
-						}),
-						/* @__PURE__ */ a("th", {
-							scope: "col",
-							class: "number",
-							children: "Denials"
-						}),
-						/* @__PURE__ */ a("th", {
-							scope: "col",
-							class: "number",
-							children: "Tokens in → out"
-						})
-					] }) }), /* @__PURE__ */ a("tbody", { children: listed.map((session) => {
-						const sum = figures.get(session.id);
-						const figure = (value) => value === void 0 ? "…" : count(value);
-						return /* @__PURE__ */ a("tr", { children: [
-							/* @__PURE__ */ a("td", {
-								class: "state",
-								children: /* @__PURE__ */ a(ChainMark, { chain: session.id })
-							}),
-							/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a("a", {
-								href: link("s", session.id),
-								children: /* @__PURE__ */ a(Text, { children: session.title })
-							}) }),
-							/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Text, { children: session.tool }) }),
-							/* @__PURE__ */ a("td", { children: /* @__PURE__ */ a(Time, { children: sum?.startedAt ?? session.startedAt }) }),
-							/* @__PURE__ */ a("td", {
-								class: "number",
-								children: figure(sum?.records)
-							}),
-							/* @__PURE__ */ a("td", {
-								class: "number",
-								children: figure(sum?.calls)
-							}),
-							/* @__PURE__ */ a("td", {
-								class: "number",
-								children: figure(sum?.failures)
-							}),
-							/* @__PURE__ */ a("td", {
-								class: "number",
-								children: figure(sum?.denials)
-							}),
-							/* @__PURE__ */ a("td", {
-								class: "number",
-								children: sum === void 0 ? "…" : `${count(sum.tokensIn)} → ${count(sum.tokensOut)}`
-							})
-						] }, session.id);
-					}) })]
-				})
-			}),
+			}) : null,
+			all.length && !found.length ? /* @__PURE__ */ a(Empty, { children: "No session fits this filter." }) : null,
+			listed.length && !isByWorkspace ? /* @__PURE__ */ a(SessionTable, {
+				rows: listed,
+				sorted,
+				onSort
+			}) : null,
+			[...groups].map(([workspace, rows]) => /* @__PURE__ */ a("section", { children: [/* @__PURE__ */ a("h2", { children: /* @__PURE__ */ a(Text, { children: workspace }) }), /* @__PURE__ */ a(SessionTable, {
+				rows,
+				sorted,
+				onSort
+			})] }, workspace)),
 			found.length > shown ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
 				type: "button",
 				onClick: () => setShown(shown + SHOWN_MAX$1),
@@ -16736,165 +20777,389 @@
 					" more"
 				]
 			}) }) : null,
-			/* @__PURE__ */ a("p", {
+			all.length ? /* @__PURE__ */ a("p", {
 				class: "beside",
-				children: "Titles are claims of the index, which the verdict compares. The figures are counted from the records."
-			})
+				children: [
+					"The figures are counted from the records, as ",
+					/* @__PURE__ */ a("code", { children: "aver sessions" }),
+					" counts them. A dash: the records do not say."
+				]
+			}) : null
 		] });
+	}
+	// src/views/overview/chart.tsx
+	var HEIGHT = 72;
+	var WIDTH = 480;
+	/** Bars for each day, the series on top of each other. */
+	function DayChart({ title, days, series, show }) {
+		const sums = days.map((_, at) => series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0));
+		const most = Math.max(...sums, 0);
+		const step = WIDTH / Math.max(days.length, 14);
+		const total = sums.reduce((sum, value) => sum + value, 0);
+		return /* @__PURE__ */ a("figure", {
+			class: "chart",
+			children: [
+				/* @__PURE__ */ a("figcaption", { children: [
+					/* @__PURE__ */ a("strong", { children: title }),
+					" ",
+					/* @__PURE__ */ a("span", {
+						class: "figure",
+						children: show(total)
+					}),
+					series.length > 1 ? /* @__PURE__ */ a("span", {
+						class: "legend",
+						children: series.map((one) => /* @__PURE__ */ a("span", { children: [
+							/* @__PURE__ */ a("span", {
+								class: `swatch ${one.colour}`,
+								"aria-hidden": "true"
+							}),
+							one.name,
+							" ",
+							show(one.values.reduce((sum, value) => sum + value, 0))
+						] }, one.name))
+					}) : null
+				] }),
+				/* @__PURE__ */ a("svg", {
+					viewBox: `0 0 ${WIDTH} 74`,
+					preserveAspectRatio: "none",
+					"aria-hidden": "true",
+					children: [/* @__PURE__ */ a("line", {
+						x1: "0",
+						x2: WIDTH,
+						y1: 73,
+						y2: 73,
+						class: "base"
+					}), days.map((day, at) => {
+						let bottom = HEIGHT;
+						return series.map((one) => {
+							const value = one.values[at] ?? 0;
+							const height = most ? Math.max(value / most * HEIGHT, value ? 1.5 : 0) : 0;
+							bottom -= height;
+							return height ? /* @__PURE__ */ a("rect", {
+								x: at * step + step * .12,
+								width: step * .76,
+								y: bottom,
+								height,
+								class: one.colour
+							}, `${day} ${one.name}`) : null;
+						});
+					})]
+				}),
+				/* @__PURE__ */ a("div", {
+					class: "axis beside",
+					"aria-hidden": "true",
+					children: [/* @__PURE__ */ a("span", { children: days[0] ?? "" }), /* @__PURE__ */ a("span", { children: days.length > 1 ? days.at(-1) : "" })]
+				}),
+				/* @__PURE__ */ a("details", { children: [/* @__PURE__ */ a("summary", { children: "As a table" }), /* @__PURE__ */ a("div", {
+					class: "scroll",
+					tabIndex: 0,
+					role: "region",
+					"aria-label": `${title} as a table`,
+					children: /* @__PURE__ */ a("table", {
+						class: "plain",
+						children: [/* @__PURE__ */ a("thead", { children: /* @__PURE__ */ a("tr", { children: [/* @__PURE__ */ a("th", {
+							scope: "col",
+							children: "Day"
+						}), series.map((one) => /* @__PURE__ */ a("th", {
+							scope: "col",
+							class: "number",
+							children: one.name
+						}, one.name))] }) }), /* @__PURE__ */ a("tbody", { children: days.map((day, at) => /* @__PURE__ */ a("tr", { children: [/* @__PURE__ */ a("th", {
+							scope: "row",
+							children: /* @__PURE__ */ a(Text, { children: day })
+						}), series.map((one) => /* @__PURE__ */ a("td", {
+							class: "number",
+							children: show(one.values[at] ?? 0)
+						}, one.name))] }, day)) })]
+					})
+				})] })
+			]
+		});
 	}
 	// src/views/overview/overview.tsx
 	/** Sessions on the first screen. */
-	var LATEST = 12;
+	var LATEST = 6;
+	/** Sessions of a ledger that are counted to find the latest. */
+	var COUNTED_SESSIONS = 200;
+	/** Records up to which the page counts the activity by reading all of them. */
+	var COUNTED_MAX = 5e4;
+	function Waiting() {
+		const open = (cases.value ?? []).filter((one) => stateOf(one) === "pending");
+		if (!open.length) return null;
+		return /* @__PURE__ */ a("section", {
+			class: "waiting",
+			children: [
+				/* @__PURE__ */ a("h2", { children: [
+					plural(open.length, "approval"),
+					" ",
+					open.length === 1 ? "waits" : "wait",
+					" for an answer"
+				] }),
+				/* @__PURE__ */ a("div", {
+					class: "cases",
+					children: open.slice(0, 3).map((one) => /* @__PURE__ */ a(CaseLine, { one }, one.id))
+				}),
+				open.length > 3 ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("a", {
+					href: link("approvals"),
+					children: "All of them"
+				}) }) : null
+			]
+		});
+	}
+	function Refused({ denials }) {
+		return /* @__PURE__ */ a("section", { children: [/* @__PURE__ */ a("h2", { children: "Refused last" }), denials.length ? /* @__PURE__ */ a("ul", {
+			class: "hits",
+			children: denials.map(({ chain, row }) => /* @__PURE__ */ a("li", { children: /* @__PURE__ */ a("a", {
+				href: recordLink(chain, row),
+				children: [/* @__PURE__ */ a("span", { children: [
+					/* @__PURE__ */ a("span", {
+						class: "word failure",
+						children: "denied"
+					}),
+					" ",
+					/* @__PURE__ */ a("strong", { children: /* @__PURE__ */ a(Text, { children: row.tool || row.kind }) }),
+					" ",
+					/* @__PURE__ */ a(Text, { children: row.summary })
+				] }), /* @__PURE__ */ a("span", {
+					class: "beside",
+					children: [
+						/* @__PURE__ */ a(Time, { children: row.at }),
+						" · ",
+						/* @__PURE__ */ a(Text, { children: chain })
+					]
+				})]
+			}) }, `${chain}/${row.place}`))
+		}) : /* @__PURE__ */ a("p", {
+			class: "soft",
+			children: "Nothing was refused."
+		})] });
+	}
+	/** The days from the first to the last, also those on which nothing happened, at most 60. */
+	function fillDays(found) {
+		const last = found.at(-1);
+		if (last === void 0) return [];
+		const byDay = new Map(found.map((day) => [day.day, day]));
+		const days = [];
+		const end = Date.parse(`${last.day}T00:00:00Z`);
+		const start = Math.max(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 50976e5);
+		for (let at = start; at <= end; at += 864e5) {
+			const day = new Date(at).toISOString().slice(0, 10);
+			days.push(byDay.get(day) ?? {
+				day,
+				records: 0,
+				success: 0,
+				failure: 0,
+				blocked: 0,
+				tokens: 0,
+				cost: 0
+			});
+		}
+		return days;
+	}
+	function Charts({ found }) {
+		const days = fillDays(found.days);
+		if (!days.length) return null;
+		const names = days.map((day) => day.day);
+		const of = (name) => days.map((day) => day[name]);
+		return /* @__PURE__ */ a("section", { children: [
+			/* @__PURE__ */ a("h2", { children: "Activity" }),
+			/* @__PURE__ */ a("div", {
+				class: "charts",
+				children: [
+					/* @__PURE__ */ a(DayChart, {
+						title: "Records",
+						days: names,
+						show: count$1,
+						series: [{
+							name: "records",
+							colour: "ink",
+							values: of("records")
+						}]
+					}),
+					/* @__PURE__ */ a(DayChart, {
+						title: "Outcomes",
+						days: names,
+						show: count$1,
+						series: [
+							{
+								name: "success",
+								colour: "good",
+								values: of("success")
+							},
+							{
+								name: "failure",
+								colour: "warn",
+								values: of("failure")
+							},
+							{
+								name: "denied",
+								colour: "bad",
+								values: of("blocked")
+							}
+						]
+					}),
+					/* @__PURE__ */ a(DayChart, {
+						title: "Tokens",
+						days: names,
+						show: count$1,
+						series: [{
+							name: "tokens",
+							colour: "ink",
+							values: of("tokens")
+						}]
+					}),
+					/* @__PURE__ */ a(DayChart, {
+						title: "Cost",
+						days: names,
+						show: formatMoney,
+						series: [{
+							name: "cost",
+							colour: "ink",
+							values: of("cost")
+						}]
+					})
+				]
+			}),
+			/* @__PURE__ */ a("p", {
+				class: "beside",
+				children: [
+					"Counted here from ",
+					plural(found.records, "record"),
+					found.isCut ? "; there are more" : "",
+					". The verdict above says whether they hold."
+				]
+			})
+		] });
+	}
+	function latestSessions() {
+		const rows = sessionRows();
+		const end = (row) => row.figures?.ended ?? "";
+		return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => end(one) < end(other) ? 1 : -1) : rows).slice(0, LATEST);
+	}
 	function OverviewView(_) {
+		useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
 		const whole = contents.value;
+		const isSmall = totalRecords.value <= COUNTED_MAX;
+		const activity = useAnswer(() => isSmall ? connection.ask({ type: "activity" }) : Promise.resolve(null), [
+			whole?.ledger,
+			whole?.name,
+			isSmall,
+			Math.floor(news.value.heads / 8)
+		]);
 		if (whole === null) return /* @__PURE__ */ a("p", {
 			class: "strip",
 			children: "Nothing is open."
 		});
-		const sessions = listSessions();
+		const rows = latestSessions();
 		return /* @__PURE__ */ a($, { children: [
 			/* @__PURE__ */ a("h1", { children: /* @__PURE__ */ a(Text, { children: whole.name }) }),
 			/* @__PURE__ */ a(VerdictBand, {}),
+			/* @__PURE__ */ a(Waiting, {}),
 			/* @__PURE__ */ a("section", { children: [
-				/* @__PURE__ */ a("h2", { children: "What is in it" }),
-				/* @__PURE__ */ a("p", {
-					class: "beside",
+				/* @__PURE__ */ a("h2", { children: "Latest sessions" }),
+				sessions.value === null ? /* @__PURE__ */ a(Loading, {
+					rows: LATEST,
+					words: "Reading the sessions"
+				}) : null,
+				rows.length ? /* @__PURE__ */ a(SessionTable, { rows }) : null,
+				sessions.value !== null && !rows.length ? /* @__PURE__ */ a(Empty, {
+					command: "aver ingest --all",
 					children: [
-						plural(sessions.length, "session"),
-						" by ",
-						whole.format === "bundle" ? "its index" : "its content",
-						", newest first. Titles, times and lengths are claims; the verdict compares them with the records."
+						"No session of a coding agent is in it. ",
+						/* @__PURE__ */ a("a", {
+							href: link("chains"),
+							children: "Its chains"
+						}),
+						" have what was recorded otherwise."
 					]
-				}),
-				/* @__PURE__ */ a(ChainTable, { chains: sessions.slice(0, LATEST) }),
-				sessions.length > LATEST ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("a", {
+				}) : null,
+				(sessions.value?.length ?? 0) > LATEST ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("a", {
 					href: link("sessions"),
-					children: "All sessions"
+					children: [
+						"All ",
+						count$1(sessions.value?.length ?? 0),
+						" sessions"
+					]
 				}) }) : null
-			] })
+			] }),
+			activity.state === "failed" ? /* @__PURE__ */ a(Problem, {
+				words: activity.words,
+				retry: activity.retry
+			}) : null,
+			activity.state === "loading" ? /* @__PURE__ */ a(Loading, {
+				rows: 6,
+				words: "Counting the activity"
+			}) : null,
+			activity.value ? /* @__PURE__ */ a(Refused, { denials: activity.value.denials }) : null,
+			activity.value ? /* @__PURE__ */ a(Charts, { found: activity.value }) : null,
+			isSmall ? null : /* @__PURE__ */ a("p", {
+				class: "strip",
+				children: [
+					"There are more than ",
+					count$1(COUNTED_MAX),
+					" records: the page does not count their activity. ",
+					/* @__PURE__ */ a("code", { children: "aver sessions" }),
+					" does."
+				]
+			})
 		] });
 	}
-	// src/parts/json.tsx
-	/** Items of a list or object that are shown. The exact bytes below show all. */
-	var ITEMS_MAX = 200;
-	/** Characters of one text that are shown. */
-	var TEXT_MAX = 2e4;
-	function Value({ value, depth = 0 }) {
-		if (value === null) return /* @__PURE__ */ a("span", {
-			class: "soft",
-			children: "none"
-		});
-		if (typeof value === "boolean") return /* @__PURE__ */ a("span", { children: value ? "yes" : "no" });
-		if (value instanceof JsonNumber) return /* @__PURE__ */ a("span", {
-			class: "figure",
-			children: value.text
-		});
-		if (typeof value === "string") return /* @__PURE__ */ a(LongText, { text: value });
-		if (Array.isArray(value)) {
-			if (!value.length) return /* @__PURE__ */ a("span", {
-				class: "soft",
-				children: "none"
-			});
-			return /* @__PURE__ */ a("ol", {
-				class: "list",
-				start: 0,
-				children: [value.slice(0, ITEMS_MAX).map((item, at) => /* @__PURE__ */ a("li", { children: /* @__PURE__ */ a(Value, {
-					value: item,
-					depth: depth + 1
-				}) }, at)), value.length > ITEMS_MAX ? /* @__PURE__ */ a("li", {
-					class: "soft",
-					children: [value.length - ITEMS_MAX, " more, in the exact bytes below"]
-				}) : null]
-			});
-		}
-		if (!value.size) return /* @__PURE__ */ a("span", {
-			class: "soft",
-			children: "none"
-		});
-		const given = [...value].filter(([, item]) => !isEmpty(item));
-		const others = [...value.keys()].filter((key) => isEmpty(value.get(key)));
-		return /* @__PURE__ */ a("div", {
-			class: "members",
-			children: [
-				/* @__PURE__ */ a("dl", { children: given.slice(0, ITEMS_MAX).map(([key, item]) => /* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("dt", { children: /* @__PURE__ */ a(Text, { children: key }) }), /* @__PURE__ */ a("dd", { children: /* @__PURE__ */ a(Value, {
-					value: item,
-					depth: depth + 1
-				}) })] }, key)) }),
-				given.length > ITEMS_MAX ? /* @__PURE__ */ a("p", {
-					class: "beside",
-					children: [given.length - ITEMS_MAX, " more, in the exact bytes below"]
-				}) : null,
-				others.length ? /* @__PURE__ */ a("p", {
-					class: "beside",
-					children: ["Empty: ", /* @__PURE__ */ a(Text, { children: others.slice(0, ITEMS_MAX).join(", ") })]
-				}) : null
-			]
-		});
-	}
-	function isEmpty(value) {
-		return value === null || value === "" || Array.isArray(value) && !value.length || value instanceof Map && !value.size;
-	}
-	function LongText({ text }) {
-		if (text === "") return /* @__PURE__ */ a("span", {
-			class: "soft",
-			children: "empty"
-		});
-		if (!text.includes("\n") && text.length <= 160) return /* @__PURE__ */ a(Text, { children: text });
-		const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
-		const shown = visible(text.slice(0, TEXT_MAX));
-		return /* @__PURE__ */ a("div", {
-			class: "long",
-			children: [/* @__PURE__ */ a("pre", {
-				class: isDiff ? "diff" : "",
-				children: isDiff ? shown.split("\n").map((line, at) => /* @__PURE__ */ a(DiffLine, { line }, at)) : shown
-			}), text.length > TEXT_MAX ? /* @__PURE__ */ a("p", {
-				class: "beside",
-				children: [text.length - TEXT_MAX, " more characters, in the exact bytes below"]
-			}) : null]
-		});
-	}
-	function DiffLine({ line }) {
-		return /* @__PURE__ */ a("span", {
-			class: /^(?:\+\+\+|---|diff |index )/.test(line) ? "head" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : line.startsWith("@@") ? "hunk" : "",
-			children: `${line}\n`
-		});
-	}
 	// src/parts/tamper.tsx
+	/** Each change: its button, what it did, and what an attacker would hope for. */
 	var CHANGES = [
 		[
 			"flip",
 			"Flip a character",
-			"one character of its text was changed"
+			"one character of its text was changed",
+			"One bit of what happened is another."
 		],
 		[
 			"edit",
 			"Edit its summary",
-			"its summary was edited"
+			"its summary was edited",
+			"The record tells another story."
 		],
 		[
 			"resign",
 			"Edit it, and give it the right hash",
-			"its summary was edited, and its hash computed anew"
+			"its summary was edited, and its hash computed anew",
+			"The hash fits again; the signature needs the key."
+		],
+		[
+			"forge",
+			"Edit it, and sign it with another key",
+			"its summary was edited, and it was signed by a key made just now",
+			"Hash and signature fit; nobody pinned that key."
 		],
 		[
 			"drop",
 			"Drop it",
-			"it was dropped"
+			"it was dropped",
+			"It never happened."
 		],
 		[
 			"double",
 			"Insert it twice",
-			"it was inserted twice"
+			"it was inserted twice",
+			"It happened twice."
 		],
 		[
 			"swap",
 			"Swap it with the next",
-			"it was swapped with the next record"
+			"it was swapped with the next record",
+			"It happened in another order."
 		],
 		[
 			"cut",
 			"Cut the chain here",
-			"the chain was cut before it"
+			"the chain was cut before it",
+			"Nothing happened from here on."
+		],
+		[
+			"rollback",
+			"Roll everything back to here",
+			"the chain was cut before it, and index, heads and meta were left out",
+			"The whole copy is an older one."
 		]
 	];
 	/** The strip on every screen of a changed copy. */
@@ -16920,6 +21185,7 @@
 	}
 	/** The changes that can be tried on a record. */
 	function TryToChange({ chain, place, sequence }) {
+		const [words, setWords] = d$2("");
 		const format = contents.value?.format;
 		if (format !== "bundle" && format !== "chain") return null;
 		return /* @__PURE__ */ a("section", {
@@ -16927,17 +21193,27 @@
 			children: [
 				/* @__PURE__ */ a("h2", { children: "Try to change it" }),
 				/* @__PURE__ */ a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }),
-				/* @__PURE__ */ a("p", {
-					class: "buttons",
-					children: CHANGES.map(([change, label, words]) => /* @__PURE__ */ a("button", {
+				/* @__PURE__ */ a("div", {
+					class: "changes",
+					children: CHANGES.map(([change, label, did, hope]) => /* @__PURE__ */ a("div", { children: [/* @__PURE__ */ a("button", {
 						type: "button",
 						onClick: () => {
-							location.hash = "#/";
-							tryChange(chain, place, change, `record ${sequence} of ${chain}: ${words}`);
+							setWords("");
+							tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).then(() => {
+								location.hash = "#/";
+							}, (error) => setWords(error.message));
 						},
 						children: label
-					}, change))
-				})
+					}), /* @__PURE__ */ a("span", {
+						class: "beside",
+						children: hope
+					})] }, change))
+				}),
+				words ? /* @__PURE__ */ a("div", {
+					class: "finding failed",
+					role: "alert",
+					children: /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a(Text, { children: words }) })
+				}) : null
 			]
 		});
 	}
@@ -17171,13 +21447,350 @@
 			})]
 		});
 	}
+	// src/worker/api.ts
+	/** The server refused, or did not answer. `status` is 0 where there was no answer. */
+	var ApiError = class extends Error {
+		status;
+		code;
+		advice;
+		constructor(status, code, message, advice) {
+			super(message);
+			this.status = status;
+			this.code = code;
+			this.advice = advice;
+		}
+	};
+	/** How often a request is repeated that the server was too busy for. */
+	var TRIES = 4;
+	var Api = class {
+		access;
+		constructor(access) {
+			this.access = access;
+		}
+		/** Ask, and return the answer if it is a success. Raises `ApiError`. */
+		async ask(path, init = {}) {
+			const headers = {
+				...init.headers,
+				Authorization: `Bearer ${this.access.token}`
+			};
+			for (let tried = 1;; tried++) {
+				let answer;
+				try {
+					answer = await fetch(`${this.access.origin}/api/v1/${path}`, {
+						...init,
+						headers,
+						cache: "no-store",
+						credentials: "omit",
+						redirect: "error"
+					});
+				} catch (error) {
+					if (error.name === "AbortError") throw error;
+					throw new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
+				}
+				if (answer.ok) return answer;
+				if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
+					await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));
+					continue;
+				}
+				throw await readError(answer);
+			}
+		}
+		async json(path) {
+			return await (await this.ask(path)).json();
+		}
+	};
+	async function readError(answer) {
+		let said = {};
+		try {
+			said = await answer.json();
+		} catch {}
+		const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
+		const words = answer.status === 401 ? "the server does not accept this page's token" : `the server says ${answer.status}`;
+		return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
+	}
+	/** The query of a request, without what is not given. */
+	function query(values) {
+		const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
+		return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+	}
+	// src/views/search/find.ts
+	/** Find records: by the index of a server, or else by reading every record. */
+	/** Records that have all these words. Raises an error that says why it cannot be told. */
+	async function findRecords(words, limit) {
+		if (!words) return {
+			hits: [],
+			searched: 0,
+			isCut: false,
+			by: "records",
+			isBehind: false
+		};
+		if (server.value !== null) try {
+			const found = await server.value.api.json(`search${query({
+				q: words,
+				limit: Math.min(limit, 500)
+			})}`);
+			return {
+				hits: found.hits.map(({ chain, sequence, excerpt = "", kind = "", tool = "", at = "" }) => ({
+					chain,
+					place: sequence,
+					sequence: String(sequence),
+					title: "",
+					excerpt,
+					kind,
+					tool,
+					at
+				})),
+				searched: found.index?.records ?? 0,
+				isCut: found.next != null,
+				by: "index",
+				isBehind: found.index?.state !== "current"
+			};
+		} catch (error) {
+			if (!(error instanceof ApiError) || ![404, 503].includes(error.status)) throw error;
+		}
+		const found = await connection.ask({
+			type: "search",
+			words,
+			limit
+		});
+		return {
+			searched: found.searched,
+			isCut: found.isCut,
+			by: "records",
+			isBehind: false,
+			hits: found.hits.map(({ chain, row, excerpt }) => ({
+				chain,
+				place: row.place,
+				sequence: row.sequence || String(row.place),
+				title: row.summary,
+				excerpt,
+				kind: row.kind,
+				tool: row.tool,
+				at: row.at
+			}))
+		};
+	}
 	// src/views/search/search.tsx
-	function SearchView(_) {
-		return /* @__PURE__ */ a("h1", { children: "Search" });
+	function HitRow({ hit, isFirst }) {
+		return /* @__PURE__ */ a("li", { children: /* @__PURE__ */ a("a", {
+			href: recordLink(hit.chain, hit),
+			"data-row": true,
+			tabIndex: isFirst ? 0 : -1,
+			children: [
+				/* @__PURE__ */ a("strong", { children: /* @__PURE__ */ a(Text, { children: hit.title || hit.kind }) }),
+				/* @__PURE__ */ a("span", {
+					class: "excerpt",
+					children: /* @__PURE__ */ a(Text, { children: hit.excerpt })
+				}),
+				/* @__PURE__ */ a("span", {
+					class: "beside",
+					children: [
+						/* @__PURE__ */ a("code", { children: /* @__PURE__ */ a(Text, { children: hit.chain }) }),
+						" ",
+						hit.sequence,
+						" · ",
+						hit.kind,
+						hit.tool ? ` · ${hit.tool}` : "",
+						hit.at ? /* @__PURE__ */ a($, { children: [" · ", /* @__PURE__ */ a(Time, { children: hit.at })] }) : null
+					]
+				})
+			]
+		}) });
+	}
+	function SearchView({ parts: [words = ""] }) {
+		const [limit, setLimit] = d$2(100);
+		const box = T(null);
+		const field = T(null);
+		const answer = useAnswer(() => findRecords(words, limit), [
+			words,
+			limit,
+			contents.value?.ledger,
+			news.value.index
+		]);
+		useRowKeys(box);
+		A$1(() => setLimit(100), [words]);
+		const move = (step) => {
+			const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
+			rows[(rows.indexOf(document.activeElement) + step + rows.length) % Math.max(rows.length, 1)]?.focus();
+		};
+		useKeys({
+			n: () => move(1),
+			N: () => move(-1)
+		});
+		const found = answer.value;
+		return /* @__PURE__ */ a($, { children: [
+			/* @__PURE__ */ a("h1", { children: "Search" }),
+			/* @__PURE__ */ a("form", {
+				class: "filters",
+				onSubmit: (event) => {
+					event.preventDefault();
+					const given = field.current?.value.trim();
+					if (given) location.hash = link("search", given);
+				},
+				children: [/* @__PURE__ */ a("label", { children: ["Words ", /* @__PURE__ */ a("input", {
+					ref: field,
+					type: "search",
+					defaultValue: words,
+					size: 40
+				}, words)] }), /* @__PURE__ */ a("button", {
+					type: "submit",
+					children: "Search"
+				})]
+			}),
+			/* @__PURE__ */ a("p", {
+				class: "beside",
+				children: [
+					"Words, ",
+					/* @__PURE__ */ a("code", { children: "\"whole phrases\"" }),
+					", ",
+					/* @__PURE__ */ a("code", { children: "begin*" }),
+					", and ",
+					/* @__PURE__ */ a("code", { children: "tool:" }),
+					" ",
+					/* @__PURE__ */ a("code", { children: "kind:" }),
+					" ",
+					/* @__PURE__ */ a("code", { children: "outcome:" }),
+					" ",
+					/* @__PURE__ */ a("code", { children: "path:" }),
+					" ",
+					/* @__PURE__ */ a("code", { children: "since:" }),
+					". All must fit."
+				]
+			}),
+			answer.state === "failed" ? /* @__PURE__ */ a(Problem, {
+				words: answer.words,
+				retry: answer.retry
+			}) : null,
+			words && answer.state === "loading" ? /* @__PURE__ */ a(Loading, {
+				rows: 8,
+				words: "Searching"
+			}) : null,
+			found ? /* @__PURE__ */ a("p", {
+				role: "status",
+				children: [
+					plural(found.hits.length, "hit"),
+					found.isCut ? " so far" : "",
+					" in ",
+					plural(found.searched, "record"),
+					".",
+					" ",
+					/* @__PURE__ */ a("span", {
+						class: "beside",
+						children: found.by === "index" ? `From the server's index, which proves nothing: each hit is verified when you open it.${found.isBehind ? ` ${count$1(totalRecords.value - found.searched)} records are not in the index yet.` : ""}` : "This page read every record."
+					})
+				]
+			}) : null,
+			found && words && !found.hits.length ? /* @__PURE__ */ a(Empty, { children: [
+				"Nothing has these words. Fewer words, or ",
+				/* @__PURE__ */ a("code", { children: "begin*" }),
+				" for a beginning, find more."
+			] }) : null,
+			/* @__PURE__ */ a("ul", {
+				class: "hits",
+				ref: box,
+				children: found?.hits.map((hit, at) => /* @__PURE__ */ a(HitRow, {
+					hit,
+					isFirst: at === 0
+				}, `${hit.chain}/${hit.place}`))
+			}),
+			found?.isCut ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
+				type: "button",
+				onClick: () => setLimit(limit + 100),
+				children: "Show more"
+			}) }) : null
+		] });
 	}
 	// src/views/tamper/tamper.tsx
-	function TamperView(_) {
-		return /* @__PURE__ */ a("h1", { children: "Try" });
+	/** Records of a chain that one can choose from. */
+	var CHOICES = 200;
+	function TamperView({ parts: [given = "", at = ""] }) {
+		const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
+		const [chain, setChain] = d$2(given || (chains.find((one) => (one.length ?? 0) > 2)?.id ?? chains[0]?.id ?? ""));
+		const [place, setPlace] = d$2(Number(at) || 1);
+		const rows = useAnswer(() => chain ? connection.ask({
+			type: "rows",
+			chain,
+			start: 0,
+			stop: CHOICES
+		}) : Promise.reject(/* @__PURE__ */ new Error("There is no chain in it.")), [chain, contents.value]);
+		const listed = rows.value?.rows ?? [];
+		const row = listed.find((one) => one.place === place) ?? listed[0];
+		return /* @__PURE__ */ a($, { children: [
+			/* @__PURE__ */ a("h1", { children: "Try to change it" }),
+			/* @__PURE__ */ a("p", { children: "Believe nobody: change a record yourself, and see what the verification says. The page changes a copy in its memory and marks it. The records themselves stay untouched." }),
+			thing.value?.live ? /* @__PURE__ */ a(Empty, {
+				command: "aver export --html --out DIR",
+				children: [
+					"A live ledger is not copied into the page. Export it, and open the folder under ",
+					/* @__PURE__ */ a("a", {
+						href: link("open"),
+						children: "Verify a file"
+					}),
+					"."
+				]
+			}) : null,
+			!thing.value?.live && !["bundle", "chain"].includes(contents.value?.format ?? "") ? /* @__PURE__ */ a(Empty, {
+				command: "aver export --out DIR",
+				children: "Only the records of a bundle or of one chain can be changed here."
+			}) : null,
+			changed.value ? /* @__PURE__ */ a("p", {
+				class: "strip",
+				children: "This is a changed copy already. A further change comes on top of it."
+			}) : null,
+			!thing.value?.live && ["bundle", "chain"].includes(contents.value?.format ?? "") ? /* @__PURE__ */ a($, { children: [
+				/* @__PURE__ */ a("div", {
+					class: "filters",
+					children: [/* @__PURE__ */ a("label", { children: ["Chain ", /* @__PURE__ */ a("select", {
+						value: chain,
+						onChange: (event) => {
+							setChain(event.currentTarget.value);
+							setPlace(1);
+						},
+						children: chains.map((one) => /* @__PURE__ */ a("option", {
+							value: one.id,
+							children: one.id
+						}, one.id))
+					})] }), /* @__PURE__ */ a("label", { children: ["Record ", /* @__PURE__ */ a("select", {
+						value: String(row?.place ?? 0),
+						onChange: (event) => setPlace(Number(event.currentTarget.value)),
+						children: listed.map((one) => /* @__PURE__ */ a("option", {
+							value: String(one.place),
+							children: [
+								one.sequence || one.place,
+								": ",
+								one.summary.slice(0, 60)
+							]
+						}, one.place))
+					})] })]
+				}),
+				rows.state === "failed" ? /* @__PURE__ */ a(Problem, {
+					words: rows.words,
+					retry: rows.retry
+				}) : null,
+				rows.state === "loading" ? /* @__PURE__ */ a(Loading, {
+					rows: 3,
+					words: "Reading the chain"
+				}) : null,
+				row ? /* @__PURE__ */ a("p", {
+					class: "beside",
+					children: [
+						row.kind,
+						" · ",
+						/* @__PURE__ */ a(Text, { children: row.summary }),
+						" · ",
+						/* @__PURE__ */ a("a", {
+							href: link("c", chain, `p${row.place}`),
+							children: "open it"
+						})
+					]
+				}) : null,
+				row ? /* @__PURE__ */ a(TryToChange, {
+					chain,
+					place: row.place,
+					sequence: row.sequence || String(row.place)
+				}) : null
+			] }) : null
+		] });
 	}
 	// src/views/registry.ts
 	var VIEWS = [
@@ -17372,7 +21985,7 @@
 				class: "dot",
 				"aria-hidden": "true"
 			}), /* @__PURE__ */ a("span", {
-				class: "word",
+				class: "live-word",
 				children: words
 			})]
 		});
@@ -17513,114 +22126,6 @@
 				]
 			}) : null
 		] });
-	}
-	// src/parts/keyboard.ts
-	/**
-	* The keys of the keyboard. A view claims keys while it is shown; the one that claimed last has them. No key works with a
-	* modifier held, nor while the reader types.
-	*
-	*     useKeys({ j: () => move(1), k: () => move(-1) });
-	*/
-	var claims = [];
-	/** Claim keys for as long as the component is shown. */
-	function useKeys(keys) {
-		const claim = T({ keys });
-		claim.current.keys = keys;
-		A$1(() => {
-			const mine = claim.current;
-			claims.push(mine);
-			return () => {
-				claims.splice(claims.indexOf(mine), 1);
-			};
-		}, []);
-	}
-	function isTyping(target) {
-		return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
-	}
-	/** Keys that a focused link or button uses itself. */
-	function isOwnKey(event) {
-		return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary");
-	}
-	/** Start to listen. `go` gets the letter after `g`, and says whether there is such a view. */
-	function listenToKeys(go) {
-		let isGoing = false;
-		addEventListener("keydown", (event) => {
-			if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-			if (isTyping(event.target) && event.key !== "Escape") return;
-			if (isOwnKey(event)) return;
-			const wasGoing = isGoing;
-			isGoing = event.key === "g" && !wasGoing;
-			if (isGoing) return;
-			if (wasGoing && go(event.key)) {
-				event.preventDefault();
-				return;
-			}
-			const claim = claims.findLast(({ keys }) => event.key in keys);
-			if (claim === void 0) return;
-			event.preventDefault();
-			claim.keys[event.key]?.(event);
-		});
-	}
-	// src/worker/api.ts
-	/** The server refused, or did not answer. `status` is 0 where there was no answer. */
-	var ApiError = class extends Error {
-		status;
-		code;
-		advice;
-		constructor(status, code, message, advice) {
-			super(message);
-			this.status = status;
-			this.code = code;
-			this.advice = advice;
-		}
-	};
-	/** How often a request is repeated that the server was too busy for. */
-	var TRIES = 4;
-	var Api = class {
-		access;
-		constructor(access) {
-			this.access = access;
-		}
-		/** Ask, and return the answer if it is a success. Raises `ApiError`. */
-		async ask(path, init = {}) {
-			const headers = {
-				...init.headers,
-				Authorization: `Bearer ${this.access.token}`
-			};
-			for (let tried = 1;; tried++) {
-				let answer;
-				try {
-					answer = await fetch(`${this.access.origin}/api/v1/${path}`, {
-						...init,
-						headers,
-						cache: "no-store",
-						credentials: "omit",
-						redirect: "error"
-					});
-				} catch (error) {
-					if (error.name === "AbortError") throw error;
-					throw new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
-				}
-				if (answer.ok) return answer;
-				if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
-					await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));
-					continue;
-				}
-				throw await readError(answer);
-			}
-		}
-		async json(path) {
-			return await (await this.ask(path)).json();
-		}
-	};
-	async function readError(answer) {
-		let said = {};
-		try {
-			said = await answer.json();
-		} catch {}
-		const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
-		const words = answer.status === 401 ? "the server does not accept this page's token" : `the server says ${answer.status}`;
-		return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
 	}
 	// src/source/live.ts
 	/**
