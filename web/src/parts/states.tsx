@@ -39,7 +39,7 @@ export function Loading({ rows, words }: { rows: number; words: string }): JSX.E
 
 /** Nothing is there, and this is how to get it. */
 export function Empty({ children, command }: { children: ComponentChildren; command?: string }): JSX.Element {
-  return <div class="empty"><p>{children}</p>{command ? <p><Command>{command}</Command></p> : null}</div>;
+  return <div class="nothing"><p>{children}</p>{command ? <p><Command>{command}</Command></p> : null}</div>;
 }
 
 /** Something went wrong: what, and what next. */

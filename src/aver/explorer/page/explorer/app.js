@@ -17162,7 +17162,7 @@
 	/** Nothing is there, and this is how to get it. */
 	function Empty({ children, command }) {
 		return /* @__PURE__ */ a("div", {
-			class: "empty",
+			class: "nothing",
 			children: [/* @__PURE__ */ a("p", { children }), command ? /* @__PURE__ */ a("p", { children: /* @__PURE__ */ a(Command, { children: command }) }) : null]
 		});
 	}
