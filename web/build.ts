@@ -22,13 +22,18 @@ const out = process.argv[2] ?? join(root, "src", "aver", "explorer", "page");
 /** Files outside `web/src` that the page is made of. */
 const SHARED = ["tests/conformance/corpus/ed25519.json", "src/aver/verdict/codes.json"];
 
+/** Leave out the long comments of the libraries: their own pages have them, and a reader of the page must fetch them. */
+const QUIET_LIBRARIES: Plugin = {
+  name: "quiet-libraries",
+  transform: (code, id) => (id.includes("node_modules") ? { code: code.replace(/\/\*\*[^]*?\*\//g, ""), map: null } : null),
+};
+
 async function bundle(entry: string, format: "es" | "iife", plugins: Plugin[] = [], external: RegExp[] = []): Promise<string> {
   const result = (await build({
     root: here,
     configFile: false,
     logLevel: "warn",
-    plugins,
-   
+    plugins: [QUIET_LIBRARIES, ...plugins],
     oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
     build: {
       write: false,
@@ -86,8 +91,10 @@ const app = await bundle("src/app.tsx", "iife", [textModule("virtual:worker", wo
 
 mkdirSync(join(out, "explorer"), { recursive: true });
 writeFileSync(join(out, "verify.mjs"), verifier + licences(CRYPTOGRAPHY));
-writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core"]));
-copyFileSync(join(here, "src", "style.css"), join(out, "explorer", "style.css"));
+writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core", "@tanstack/virtual-core", "diff"]));
+// Each view may have styles of its own beside it. They come after the page's.
+const styles = [join(here, "src", "style.css"), ...listFiles(join(here, "src")).filter((path) => /\.css$/.test(path) && !path.endsWith("src/style.css"))];
+writeFileSync(join(out, "explorer", "style.css"), styles.map((path) => readFileSync(path, "utf8")).join("\n"));
 copyFileSync(join(here, "src", "index.html"), join(out, "index.html"));
 
 const sources = [...listFiles(join(here, "src")), join(here, "build.ts"), join(here, "package-lock.json")]

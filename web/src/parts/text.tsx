@@ -1,7 +1,7 @@
 /** Texts from records, shown as they are: nothing in them is markup, and nothing in them stays invisible. */
 
 import type { JSX } from "preact";
-import { usesUtc } from "../state.ts";
+import { usesUtc } from "../preferences.ts";
 
 /** Characters that a reader would not see, or that would reorder what he sees. */
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

@@ -1,4 +1,7 @@
-/** The page's line to its worker. A worker that dies, or is stopped, is replaced; its requests fail. */
+/**
+ * The page's lines to its workers. One reads records for the views; another judges, so that a long verification keeps no
+ * view waiting. A worker that dies, or is stopped, is replaced; its requests fail as not judged.
+ */
 
 import workerText from "virtual:worker";
 import type { Progress } from "../verify/options.ts";
@@ -14,10 +17,23 @@ interface Waiting {
   progress?: (progress: Progress) => void;
 }
 
+export function startWorker(): Worker {
+  const url = URL.createObjectURL(new Blob([workerText], { type: "text/javascript" }));
+  const worker = new Worker(scriptUrl(url));
+  URL.revokeObjectURL(url);
+  return worker;
+}
+
 export class Connection {
   private worker: Worker | null = null;
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
+  /** What a new worker is told before anything else: the thing that is open. */
+  private readonly prepare: ((worker: Worker) => void) | null;
+
+  constructor(prepare: ((worker: Worker) => void) | null = null) {
+    this.prepare = prepare;
+  }
 
   /** Ask the worker. Raises `NotJudgedHere` where it has no answer. */
   ask<Type extends Request["type"]>(
@@ -41,11 +57,10 @@ export class Connection {
 
   private start(): Worker {
     if (this.worker !== null) return this.worker;
-    const url = URL.createObjectURL(new Blob([workerText], { type: "text/javascript" }));
-    this.worker = new Worker(scriptUrl(url));
-    URL.revokeObjectURL(url);
+    this.worker = startWorker();
     this.worker.addEventListener("message", (event: MessageEvent<Answer>) => this.take(event.data));
-    this.worker.addEventListener("error", (event) => this.stop(`the worker was lost: ${event.message || "no reason given"}`));
+    this.worker.addEventListener("error", (event) => this.stop(`a worker was lost: ${event.message || "no reason given"}`));
+    this.prepare?.(this.worker);
     return this.worker;
   }
 

@@ -10,6 +10,8 @@ export interface VerifyOptions {
   requirePq?: boolean;
   /** Called with the number of records judged so far, and the bytes read and in all. */
   progress?: (progress: Progress) => void;
+  /** Called with each record of a bundle: its chain, its place and its stored hash. */
+  witness?: (chain: string, place: number, hash: string) => void;
   /** Ends the verification: nothing is judged then. */
   signal?: AbortSignal;
 }

@@ -32,7 +32,7 @@ function parse(canonical: string): Map<string, Json> | null {
 }
 
 /** `address` is a sequence number, or `p` and a place in the file. */
-export function RecordView({ chain, address }: { chain: string; address: string }): JSX.Element {
+export function RecordView({ parts: [chain = "", address = "0"] }: { parts: string[] }): JSX.Element {
   const [detail, setDetail] = useState<RecordDetail | null>(null);
   const [words, setWords] = useState("");
   useEffect(() => {

@@ -3,8 +3,13 @@
 import { BadInput } from "../verify/json.ts";
 import { NotJudged } from "../verify/options.ts";
 import { openEd25519 } from "../verify/verify.ts";
-import { Library } from "./library.ts";
+import { countActivity } from "./activity.ts";
+import { ApiError } from "./api.ts";
+import { listApprovals } from "./approval_cases.ts";
+import { Library, makeRing } from "./library.ts";
+import { listMeta } from "./meta_entries.ts";
 import type { Answer, Request } from "./protocol.ts";
+import { search } from "./search.ts";
 
 /** Milliseconds between two reports of progress. More would only keep the page busy. */
 const REPORT_EVERY = 100;
@@ -22,7 +27,7 @@ async function answer(request: Request): Promise<void> {
     const library = await opening;
     send({ id, type: "done", result: await carryOut(library, request) });
   } catch (error) {
-    const isKnown = error instanceof BadInput || error instanceof NotJudged;
+    const isKnown = error instanceof BadInput || error instanceof NotJudged || error instanceof ApiError;
     send({ id, type: "failed", words: (error as Error).message, isNotJudged: isKnown });
   }
 }
@@ -31,17 +36,31 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
   switch (request.type) {
     case "open":
       return library.open(request.thing);
+    case "refresh":
+      return library.refresh();
     case "rows":
-      return library.rows(request.chain);
+      return library.rows(request.chain, request.start, request.stop);
+    case "records":
+      return library.records(request.chain, request.start, request.stop);
+    case "blob":
+      return library.blob(request.digest);
     case "figures":
       return library.figures(request.chain);
+    case "search":
+      return search(library, request.words, request.limit);
+    case "approvals":
+      return listApprovals(library, makeRing(request.keys), request.now);
+    case "meta":
+      return listMeta(library);
+    case "activity":
+      return countActivity(library);
     case "change":
       return library.change(request.chain, request.place, request.change);
     case "record":
       return library.record(request.chain, request.at, request.keys);
     case "verify": {
       let reported = 0;
-      return library.verify(request.keys, request.remembered, (progress) => {
+      return library.verify(request.keys, request.remembered, request.chains, (progress) => {
         const now = Date.now();
         if (now - reported < REPORT_EVERY) return;
         reported = now;

@@ -290,6 +290,11 @@ class RequestHistory:
         return compute_state(request, votes, valid_approvers(request, self.setup), now=clock.now(), newest=newest)
 
 
+    def find_votes(self, request: ApprovalRequest) -> Sequence[Vote]:
+        """Return all votes on a request and uses of it, in the order of the chain, whether they count or not."""
+        return self._votes.get(request.id, ())
+
+
 def load_request_state(ledger: Ledger, request: ApprovalRequest) -> RequestState:
     """Load the state of a request."""
     return RequestHistory(ledger, [request]).find_state(request)

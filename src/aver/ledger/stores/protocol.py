@@ -236,6 +236,12 @@ class Store(Protocol):
 
     def blob(self, tenant: str, digest: str) -> Blob | None: ...
 
+    def change_mark(self) -> str:
+        """A value that is another one after every commit to the ledger, whoever made it.
+
+        For those who wait for new records. It is cheap to ask for. It may also change where nothing was written.
+        """
+
     # --- for verification
 
     def has_record_beyond(self, chain: ChainRow) -> bool:

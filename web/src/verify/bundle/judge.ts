@@ -385,6 +385,7 @@ class BundleJudge {
       for (const item of items) {
         if (judge.stopsReading()) return;
         const content = seen.take(item, judge);
+        if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
         if (content !== null && item instanceof Sealed) {
           bytes += item.canonical.length;
           await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
@@ -532,7 +533,10 @@ class BundleJudge {
       return null;
     }
     if (head === null) {
-      if (owner.ledger !== null) {
+      if (this.directory.isLive) {
+        const words = "a live ledger has no signed heads: its server could hold back the newest records, or whole chains that meta does not know";
+        tally.skip("head", words, { matters: false });
+      } else if (owner.ledger !== null) {
         tally.skip("head", `there is no ${HEAD}: chains may have been left out, or cut at their ends`, { matters: true });
       }
       return null;

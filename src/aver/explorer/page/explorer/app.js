@@ -1079,6 +1079,1374 @@
 	function M() {
 		if (1 === g.push(this)) (n$1.requestAnimationFrame || A)(F);
 	}
+	// src/preferences.ts
+	/** How the reader wants to see things: times in UTC or local time, light or dark. Kept in this browser, never on file://. */
+	var KEPT$1 = location.protocol !== "file:";
+	function recall$1(name) {
+		try {
+			return KEPT$1 ? localStorage.getItem(name) : null;
+		} catch {
+			return null;
+		}
+	}
+	function keep(name, value) {
+		try {
+			if (KEPT$1) localStorage.setItem(name, value);
+		} catch {}
+	}
+	var remembered = recall$1("aver-theme");
+	var usesUtc = y$1(recall$1("aver-time") !== "local");
+	var theme = y$1(remembered === "light" || remembered === "dark" ? remembered : "auto");
+	x(() => keep("aver-time", usesUtc.value ? "utc" : "local"));
+	x(() => {
+		keep("aver-theme", theme.value);
+		if (theme.value === "auto") delete document.documentElement.dataset["theme"];
+		else document.documentElement.dataset["theme"] = theme.value;
+	});
+	// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+	var f = Symbol.for("pv");
+	var o = 0;
+	Array.isArray;
+	function a(t, e, n, u, a, i) {
+		e || (e = {});
+		var c, l, p = e;
+		if ("ref" in p && "function" != typeof t) for (l in p = {}, e) "ref" == l ? c = e[l] : p[l] = e[l];
+		var s = {
+			type: t,
+			props: p,
+			key: n,
+			ref: c,
+			__k: null,
+			__: null,
+			__b: 0,
+			__e: null,
+			__c: null,
+			constructor: f,
+			__v: --o,
+			__i: -1,
+			__u: 0
+		};
+		return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
+	}
+	// src/parts/text.tsx
+	/** Characters that a reader would not see, or that would reorder what he sees. */
+	var HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+	/** A text with its hidden characters written out, such as `⟨U+202E⟩`. */
+	function visible(text) {
+		return text.replace(HIDDEN, (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+	}
+	function Text({ children }) {
+		return /* @__PURE__ */ a("bdi", { children: visible(children) });
+	}
+	/** The first 16 digits of a hash; the whole on focus and for copying. */
+	function Hex({ children, length = 16 }) {
+		return /* @__PURE__ */ a("code", {
+			class: "hex",
+			title: children,
+			children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
+		});
+	}
+	/** A point in time of a record, in UTC or local time. A text that is no time is shown as it is. */
+	function Time({ children, short = false }) {
+		const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
+		if (date === null || Number.isNaN(date.getTime())) return /* @__PURE__ */ a(Text, { children });
+		const shown = usesUtc.value ? `${date.toISOString().slice(0, 19).replace("T", " ")} UTC` : date.toLocaleString(void 0, {
+			dateStyle: "medium",
+			timeStyle: "medium"
+		});
+		return /* @__PURE__ */ a("time", {
+			dateTime: children,
+			title: children,
+			children: short && usesUtc.value ? shown.slice(11, 19) : shown
+		});
+	}
+	function count(value) {
+		return value.toLocaleString("en-GB");
+	}
+	function plural(value, one, many = `${one}s`) {
+		return `${count(value)} ${value === 1 ? one : many}`;
+	}
+	/** A text that can be copied by a button. */
+	function Copy({ text, label }) {
+		return /* @__PURE__ */ a("button", {
+			type: "button",
+			class: "small",
+			onClick: (event) => {
+				const button = event.currentTarget;
+				navigator.clipboard?.writeText(text).then(() => {
+					button.textContent = "copied";
+					setTimeout(() => {
+						button.textContent = label;
+					}, 1500);
+				});
+			},
+			children: label
+		});
+	}
+	function Command({ children }) {
+		return /* @__PURE__ */ a("span", {
+			class: "command",
+			children: [
+				/* @__PURE__ */ a("code", { children: visible(children) }),
+				" ",
+				/* @__PURE__ */ a(Copy, {
+					text: children,
+					label: "copy"
+				})
+			]
+		});
+	}
+	var codes_default = {
+		HASH_MISMATCH: {
+			"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.",
+			"advice": "Restore this record from a copy you trust; treat its content as unproven."
+		},
+		SIG_INVALID: {
+			"meaning": "The signature was not made over this hash by the key it names.",
+			"advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
+		},
+		SIG_MISSING: {
+			"meaning": "The record carries no signature where one is required.",
+			"advice": "Ask the sender for the signed record."
+		},
+		UNKNOWN_SIGNER: {
+			"meaning": "The signer's key is not known here, so the signature was not checked.",
+			"advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
+		},
+		KEY_RETIRED: {
+			"meaning": "The record was signed by a key after that key was retired.",
+			"advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
+		},
+		KEY_MISMATCH: {
+			"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.",
+			"advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
+		},
+		KEY_UNRECORDED: {
+			"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.",
+			"advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
+		},
+		SEAL_MISMATCH: {
+			"meaning": "signed_at or signed_by differ from what was sealed inside the record.",
+			"advice": "Trust the values inside the record; find out who rewrote the seal."
+		},
+		CHAIN_BREAK: {
+			"meaning": "The record does not point at the hash of the one before it.",
+			"advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
+		},
+		CHAIN_IDENTITY: {
+			"meaning": "The chain's first record names another chain, ledger or tenant.",
+			"advice": "It was renamed or copied from elsewhere; look for the original."
+		},
+		SEQUENCE_GAP: {
+			"meaning": "A sequence number is missing, repeated or out of order.",
+			"advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
+		},
+		GENESIS_INVALID: {
+			"meaning": "The first record points at a predecessor, or a later one claims to be the first.",
+			"advice": "The beginning of the chain was cut off; look for the records before it."
+		},
+		NOT_CANONICAL: {
+			"meaning": "The signed bytes are not in canonical form, though they are intact.",
+			"advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
+		},
+		NOT_VALID_CPS: {
+			"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.",
+			"advice": "The software that made the record does not follow the specification. Read the named field with care."
+		},
+		SCHEMA_INVALID: {
+			"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.",
+			"advice": "Restore this record from a copy you trust."
+		},
+		NOT_READ: {
+			"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.",
+			"advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
+		},
+		UNLISTED_FILE: {
+			"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.",
+			"advice": "It was not verified: do not take it for evidence. Move it elsewhere."
+		},
+		DUPLICATE_RECORD: {
+			"meaning": "The same record id or idempotency key occurs twice.",
+			"advice": "One of the two was inserted; compare with a copy."
+		},
+		DUPLICATE_KEY: {
+			"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.",
+			"advice": "Treat the record as forged: no honest writer makes such bytes."
+		},
+		COLUMN_MISMATCH: {
+			"meaning": "A column that the store searches by differs from the signed content.",
+			"advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
+		},
+		STORE_DAMAGED: {
+			"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.",
+			"advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
+		},
+		TRUNCATED: {
+			"meaning": "The chain is shorter than it once was.",
+			"advice": "Records were removed from its end; restore them from a copy."
+		},
+		ROLLBACK: {
+			"meaning": "This is an older or another copy of a ledger that this machine has seen before.",
+			"advice": "Both heads are given as proof; find out who put the old copy back."
+		},
+		CHAIN_MISSING: {
+			"meaning": "A chain that was recorded as sealed is not here.",
+			"advice": "It was deleted; restore it from a copy."
+		},
+		HEAD_MISMATCH: {
+			"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.",
+			"advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
+		},
+		INDEX_MISMATCH: {
+			"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.",
+			"advice": "Trust the records and not the index; find out who rewrote it."
+		},
+		RECEIPT_MISMATCH: {
+			"meaning": "An action's receipt does not match the action.",
+			"advice": "The action or its receipt was changed; treat it as unproven."
+		},
+		PROOF_INVALID: {
+			"meaning": "A proof does not prove what it states.",
+			"advice": "Ask for the proof again, or verify the whole run."
+		},
+		NOT_SEALED: {
+			"meaning": "A transcript or git contains something that no sealed record contains.",
+			"advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
+		},
+		ARTIFACT_MISSING: {
+			"meaning": "The record refers to a large value that is not here.",
+			"advice": "Ask the sender of the data for its blobs."
+		},
+		ARTIFACT_HASH_MISMATCH: {
+			"meaning": "A large value does not have the digest by which the record refers to it.",
+			"advice": "It was changed; restore it from a copy."
+		},
+		CLAIM_UNPROVEN: {
+			"meaning": "A claim has no evidence behind it.",
+			"advice": "Do not rely on the claim."
+		},
+		ROLE_POLICY_VIOLATION: {
+			"meaning": "A participant did something that its role does not allow.",
+			"advice": "Treat what follows from it as unproven."
+		},
+		STATE_VIOLATION: {
+			"meaning": "An event came in a state that does not admit it.",
+			"advice": "Treat what follows from it as unproven."
+		},
+		REPLAY: {
+			"meaning": "Something that may be used only once was used again.",
+			"advice": "Only the first use counts."
+		},
+		EVIDENCE_INVALID: {
+			"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.",
+			"advice": "Treat what rests on it as not decided and not proven."
+		},
+		CLAIM_DISPUTED: {
+			"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.",
+			"advice": "Do not rely on the claim until the challenge is withdrawn or ruled on."
+		},
+		NOT_REPRODUCED: {
+			"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.",
+			"advice": "Find out on what else its result depends; rely on it only for the recorded run."
+		},
+		NOT_INDEPENDENT: {
+			"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, or in the same home.",
+			"advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
+		},
+		UNBOUND_STATEMENT: {
+			"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.",
+			"advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
+		},
+		GATE_LOOSENED: {
+			"meaning": "Rules or settings let harmful actions pass that did not pass before.",
+			"advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
+		},
+		INSECURE_MODE: {
+			"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.",
+			"advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
+		},
+		UNCONFIRMED: {
+			"meaning": "An act that a person had to confirm was carried out on the word of its caller.",
+			"advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
+		},
+		OUTCOME_UNKNOWN: {
+			"meaning": "An act was begun, and no record says how it ended.",
+			"advice": "Look whether its effect is there. Aver does not try it again."
+		},
+		ERASED: {
+			"meaning": "Reserved: the content was erased on purpose; hash and signature remain.",
+			"advice": "See the record that explains the erasure."
+		},
+		PRUNED: {
+			"meaning": "Reserved: older records were pruned on purpose.",
+			"advice": "Verify from the head at which the chain was pruned."
+		},
+		WITNESS_MISSING: {
+			"meaning": "Reserved: a required witness did not sign.",
+			"advice": "Ask the witness."
+		}
+	};
+	// src/verify/json.ts
+	/**
+	* Read JSON from outside strictly, in bounded time and memory. The twin of `aver.capsule.json_reader`.
+	*
+	* These are refused as `Unreadable`:
+	*
+	* 1. Bytes that are not UTF-8, or not JSON.
+	* 2. Duplicate keys in one object, because two readers could see two different records (`DuplicateKey`).
+	* 3. NaN, Infinity, and numbers too large for a float or with absurdly many digits.
+	* 4. Nesting deeper than `DEPTH_MAX`.
+	* 5. A document or element larger than `ELEMENT_MAX`, or with more values than `TOKENS_MAX`.
+	*
+	* A number keeps its text: JavaScript would round an integer beyond 2^53, and would forget that `1.0` is no integer.
+	* An object is a `Map`, so that no key such as `__proto__` has a meaning.
+	*/
+	var ELEMENT_MAX = 16777216;
+	/** Most commas, colons and opening brackets outside strings in one element. It bounds the memory of the result. */
+	var TOKENS_MAX = 1e6;
+	/** Most digits of an integer. Python's reader has the same limit, and the two must agree. */
+	var INTEGER_DIGITS_MAX = 4300;
+	/** Something from outside that cannot be read. `code` is the code of the finding that it becomes. */
+	var BadInput = class extends Error {
+		get code() {
+			return "SCHEMA_INVALID";
+		}
+	};
+	/** The bytes are not JSON that can be read safely. */
+	var Unreadable = class extends BadInput {};
+	/** One object has the same key twice, so two readers can see two different records. */
+	var DuplicateKey = class extends Unreadable {
+		get code() {
+			return "DUPLICATE_KEY";
+		}
+	};
+	/** A value without a canonical form. */
+	var NotCanonical = class extends BadInput {};
+	/** A number, as it is written. */
+	var JsonNumber = class {
+		text;
+		isInteger;
+		constructor(text) {
+			this.text = text;
+			this.isInteger = INTEGER.test(text);
+		}
+		/** Its value as JavaScript has it: exact only for integers up to 2^53. */
+		get value() {
+			return Number(this.text);
+		}
+	};
+	var INTEGER = /^-?[0-9]+$/;
+	var SPACE = /[ \t\r\n]*/y;
+	var PLAIN = /[^"\\\u0000-\u001f]*/y;
+	var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
+	var ESCAPES = {
+		"\"": "\"",
+		"\\": "\\",
+		"/": "/",
+		b: "\b",
+		f: "\f",
+		n: "\n",
+		r: "\r",
+		t: "	"
+	};
+	var decoder = new TextDecoder("utf-8", {
+		fatal: true,
+		ignoreBOM: true
+	});
+	var encoder = new TextEncoder();
+	/** Decode bytes. Raises `Unreadable` if they are not UTF-8. */
+	function decodeUtf8(data) {
+		try {
+			return decoder.decode(data);
+		} catch {
+			throw new Unreadable("not UTF-8");
+		}
+	}
+	/** Parse one JSON document strictly. Raises `Unreadable`. */
+	function readJson(data) {
+		return new Parser(decodeBounded(data)).document();
+	}
+	/** Decode a text and check rules 1, 4 and 5. */
+	function decodeBounded(data) {
+		if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
+		const text = typeof data === "string" ? data : decodeUtf8(data);
+		checkTokenCount(text);
+		if (countOf(text, "[") + countOf(text, "{") > 200) {
+			const start = skipSpace(text, 0);
+			if (start < text.length) findValueEnd(text, start);
+		}
+		return text;
+	}
+	/** Whether it has more than `ELEMENT_MAX` bytes. */
+	function isTooLarge(data) {
+		if (data.length > 16777216) return true;
+		if (typeof data !== "string" || 3 * data.length <= 16777216) return false;
+		return byteLength(data) > ELEMENT_MAX;
+	}
+	/** How many bytes a text has as UTF-8; a lone surrogate counts as three. */
+	function byteLength(text) {
+		let size = text.length;
+		for (let at = 0; at < text.length; at++) {
+			const unit = text.charCodeAt(at);
+			if (unit >= 2048) size += unit >= 55296 && unit < 57344 && isPair(text, at) ? 1 : 2;
+			else if (unit >= 128) size += 1;
+		}
+		return size;
+	}
+	function isPair(text, at) {
+		const unit = text.charCodeAt(at);
+		const other = unit < 56320 ? text.charCodeAt(at + 1) : text.charCodeAt(at - 1);
+		return unit < 56320 ? other >= 56320 && other < 57344 : other >= 55296 && other < 56320;
+	}
+	function countOf(text, character) {
+		let count = 0;
+		for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
+		return count;
+	}
+	/** Refuse a text with more tokens than `TOKENS_MAX`. */
+	function checkTokenCount(text) {
+		if (text.length > 1e6 && countTokens(text) > 1e6) throw tooManyValues();
+	}
+	function tooManyValues() {
+		return new Unreadable(`holds more than ${TOKENS_MAX} values`);
+	}
+	/** Count the tokens outside strings, no further than the limit. */
+	function countTokens(text) {
+		let count = 0;
+		for (let at = 0; at < text.length && count <= 1e6; at++) {
+			const unit = text.charCodeAt(at);
+			if (unit === 34) {
+				const end = findStringEnd(text, at);
+				if (end === null) break;
+				at = end - 1;
+			} else if (unit === 44 || unit === 58 || unit === 91 || unit === 123) count++;
+		}
+		return count;
+	}
+	function skipSpace(text, at) {
+		SPACE.lastIndex = at;
+		SPACE.test(text);
+		return SPACE.lastIndex;
+	}
+	function findStringEnd(text, at) {
+		let end = at + 1;
+		for (;;) {
+			const quote = text.indexOf("\"", end);
+			if (quote < 0) return null;
+			const escape = text.indexOf("\\", end);
+			if (escape < 0 || escape > quote) return quote + 1;
+			end = escape + 2;
+			if (end > text.length) return null;
+		}
+	}
+	/** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
+	function findValueEnd(text, at) {
+		const first = text.charCodeAt(at);
+		if (first === 34) return findStringEnd(text, at);
+		if (first !== 91 && first !== 123) {
+			let end = at;
+			while (end < text.length && !" 	\r\n\"[]{},:".includes(text[end])) end++;
+			return end < text.length ? end : null;
+		}
+		let depth = 0;
+		let opened = 0;
+		for (let here = at; here < text.length; here++) {
+			const unit = text.charCodeAt(here);
+			if (unit === 34) {
+				const end = findStringEnd(text, here);
+				if (end === null) return null;
+				here = end - 1;
+			} else if (unit === 91 || unit === 123) {
+				depth++;
+				opened++;
+				if (depth > 200) throw new Unreadable(`nested deeper than 200 levels`);
+				if (opened > 1e6) throw tooManyValues();
+			} else if (unit === 93 || unit === 125) {
+				depth--;
+				if (depth === 0) return here + 1;
+			}
+		}
+		return null;
+	}
+	var Parser = class {
+		text;
+		at = 0;
+		constructor(text) {
+			this.text = text;
+		}
+		document() {
+			this.space();
+			const value = this.value();
+			this.space();
+			if (this.at !== this.text.length) throw this.error("something follows the end of the document");
+			return value;
+		}
+		space() {
+			const unit = this.text.charCodeAt(this.at);
+			if (unit === 32 || unit >= 9 && unit <= 13) this.at = skipSpace(this.text, this.at);
+		}
+		error(words) {
+			return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
+		}
+		value() {
+			switch (this.text.charCodeAt(this.at)) {
+				case 34: return this.string();
+				case 123: return this.object();
+				case 91: return this.array();
+				case 116: return this.word("true", true);
+				case 102: return this.word("false", false);
+				case 110: return this.word("null", null);
+				default: return this.number();
+			}
+		}
+		word(word, value) {
+			if (!this.text.startsWith(word, this.at)) throw this.error("expected a value");
+			this.at += word.length;
+			return value;
+		}
+		number() {
+			NUMBER.lastIndex = this.at;
+			const match = NUMBER.exec(this.text);
+			if (match === null) throw this.error("expected a value");
+			this.at = NUMBER.lastIndex;
+			const number = new JsonNumber(match[0]);
+			if (number.isInteger) {
+				if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) throw this.error("an integer with too many digits");
+			} else if (!Number.isFinite(number.value)) throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
+			return number;
+		}
+		string() {
+			const text = this.text;
+			let from = ++this.at;
+			let out = "";
+			for (;;) {
+				PLAIN.lastIndex = this.at;
+				PLAIN.test(text);
+				this.at = PLAIN.lastIndex;
+				const unit = text.charCodeAt(this.at);
+				if (unit === 34) {
+					out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
+					this.at++;
+					return out;
+				}
+				if (unit !== 92) throw this.error("a string has no end, or holds a control character");
+				out += text.slice(from, this.at);
+				const escape = text[this.at + 1] ?? "";
+				if (escape === "u") {
+					const digits = text.slice(this.at + 2, this.at + 6);
+					if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
+					out += String.fromCharCode(Number.parseInt(digits, 16));
+					this.at += 6;
+				} else {
+					const plain = ESCAPES[escape];
+					if (plain === void 0) throw this.error("a bad escape");
+					out += plain;
+					this.at += 2;
+				}
+				from = this.at;
+			}
+		}
+		array() {
+			const items = [];
+			this.at++;
+			this.space();
+			if (this.text.charCodeAt(this.at) === 93) {
+				this.at++;
+				return items;
+			}
+			for (;;) {
+				items.push(this.value());
+				this.space();
+				const unit = this.text.charCodeAt(this.at);
+				if (unit === 93) {
+					this.at++;
+					return items;
+				}
+				if (unit !== 44) throw this.error("expected a comma or the end of an array");
+				this.at++;
+				this.space();
+			}
+		}
+		object() {
+			const members = /* @__PURE__ */ new Map();
+			let count = 0;
+			let twice = null;
+			this.at++;
+			this.space();
+			if (this.text.charCodeAt(this.at) === 125) {
+				this.at++;
+				return members;
+			}
+			for (;;) {
+				if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
+				const key = this.string();
+				this.space();
+				if (this.text.charCodeAt(this.at) !== 58) throw this.error("expected a colon");
+				this.at++;
+				this.space();
+				const value = this.value();
+				count++;
+				members.set(key, value);
+				if (members.size !== count && twice === null) twice = key;
+				this.space();
+				const unit = this.text.charCodeAt(this.at);
+				if (unit === 125) {
+					this.at++;
+					if (twice !== null) throw new DuplicateKey(`the key ${JSON.stringify(twice.slice(0, 80))} occurs twice in one object`);
+					return members;
+				}
+				if (unit !== 44) throw this.error("expected a comma or the end of an object");
+				this.at++;
+				this.space();
+			}
+		}
+	};
+	function isObject(value) {
+		return value instanceof Map;
+	}
+	function isInteger(value) {
+		return value instanceof JsonNumber && value.isInteger;
+	}
+	// src/verify/canonical.ts
+	/**
+	* Canonical bytes: the one form of a JSON value that Aver hashes and signs. The twin of `aver.capsule.canonical`.
+	*
+	*     canonicalJson({"b": [1, 2.5, null], "a": "é\n"})  is  {"a":"é\n","b":[1,2.5,null]}
+	*
+	* Keys are sorted by code point. Integers are written exactly, other numbers as Python's `repr` writes a float. A text
+	* with a lone surrogate has no canonical form.
+	*/
+	/** The canonical text of a value. Raises `NotCanonical`. */
+	function canonicalJson(value) {
+		return write(value, WELL_FORMED, canonicalNumber, true, 0);
+	}
+	/** The number as Python writes it. */
+	function canonicalNumber(number) {
+		if (number.isInteger) return number.text === "-0" ? "0" : number.text;
+		return pythonRepr(number.value);
+	}
+	/** A float as Python's `repr` writes it: the shortest digits, an exponent below 1e-4 and from 1e16 on. */
+	function pythonRepr(value) {
+		if (Object.is(value, -0)) return "-0.0";
+		if (value === 0) return "0.0";
+		const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
+		const exponent = Number(exponentText);
+		const digits = mantissa.replace(".", "");
+		const sign = value < 0 ? "-" : "";
+		if (exponent < -4 || exponent >= 16) {
+			const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
+			const power = String(Math.abs(exponent)).padStart(2, "0");
+			return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
+		}
+		if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+		if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
+		return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+	}
+	function write(value, string, number, sorted, depth) {
+		if (typeof value === "string") return string(value);
+		if (value === null) return "null";
+		if (typeof value === "boolean") return value ? "true" : "false";
+		if (value instanceof JsonNumber) return number(value);
+		if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
+		if (Array.isArray(value)) {
+			let out = "[";
+			for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
+			return `${out}]`;
+		}
+		let out = "{";
+		for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
+		return `${out}}`;
+	}
+	var WELL_FORMED = (text) => {
+		if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
+		return JSON.stringify(text);
+	};
+	/** The keys of an object by code point. JavaScript's own order is that of UTF-16 units. */
+	function sortedKeys(value) {
+		const keys = [...value.keys()].sort();
+		return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
+	}
+	/** Compare two texts by their code points. */
+	function compareCodePoints(one, other) {
+		const length = Math.min(one.length, other.length);
+		for (let at = 0; at < length; at++) {
+			const left = one.charCodeAt(at);
+			const right = other.charCodeAt(at);
+			if (left === right) continue;
+			const isLeftHigh = left >= 55296 && left < 57344;
+			return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
+		}
+		return one.length - other.length;
+	}
+	// node_modules/@noble/hashes/utils.js
+	function isBytes(a) {
+		return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
+	}
+	var atitle = (title) => title ? `"${title}" ` : "";
+	function anumber(n, title = "") {
+		if (typeof n !== "number") throw new TypeError(atitle(title) + "expected number, got " + typeof n);
+		if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(atitle(title) + "expected integer >= 0, got " + n);
+		return n;
+	}
+	function abytes(value, length, title = "") {
+		if (isBytes(value) && (length === void 0 || value.length === length)) return value;
+		if (length !== void 0) anumber(length, "length");
+		const bytes = isBytes(value);
+		const ofLen = length !== void 0 ? ` of length ${length}` : "";
+		const got = bytes ? `length=${value.length}` : `type=${typeof value}`;
+		const message = atitle(title) + "expected Uint8Array" + ofLen + ", got " + got;
+		if (!bytes) throw new TypeError(message);
+		throw new RangeError(message);
+	}
+	var aobject = (value, label) => {
+		if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError((label === "object" ? "" : `"${label}" `) + "expected object, got type=" + typeof value);
+	};
+	var aopts = (value, label) => {
+		aobject(value, label);
+		const proto = Object.getPrototypeOf(value);
+		if (proto !== Object.prototype && proto !== null) throw new TypeError(`"${label}" expected plain object`);
+		if (Object.hasOwn(value, "__proto__")) throw new TypeError(`"${label}.__proto__" is not allowed`);
+	};
+	function aexists(instance, checkFinished = true) {
+		if (instance.destroyed) throw new Error("hash was destroyed");
+		if (checkFinished && instance.finished) throw new Error("digest() was already called");
+	}
+	function aoutput(out, instance) {
+		abytes(out, void 0, "output");
+		const min = instance.outputLen;
+		if (!(out.length >= min)) throw new RangeError("\"output\" expected length >= " + min);
+	}
+	function clean(...arrays) {
+		for (let i = 0; i < arrays.length; i++) arrays[i].fill(0);
+	}
+	function createView(arr) {
+		return new DataView(arr.buffer, arr.byteOffset, arr.byteLength);
+	}
+	function rotr(word, shift) {
+		return word << 32 - shift | word >>> shift;
+	}
+	function checkOpts(defaults, opts, title = "opts") {
+		aopts(defaults, "defaults");
+		if (opts !== void 0) aopts(opts, title);
+		return Object.assign(Object.create(null), defaults, opts);
+	}
+	function createHasher(hashCons, info = {}) {
+		if (typeof hashCons !== "function") throw new TypeError("\"hashCons\" expected function, got type=" + typeof hashCons);
+		info = checkOpts({}, info, "info");
+		const hashC = (msg, opts) => hashCons(opts).update(msg).digest();
+		const tmp = hashCons(void 0);
+		hashC.outputLen = tmp.outputLen;
+		hashC.blockLen = tmp.blockLen;
+		hashC.canXOF = tmp.canXOF;
+		hashC.create = (opts) => hashCons(opts);
+		Object.assign(hashC, info);
+		return Object.freeze(hashC);
+	}
+	var oidNist = (suffix) => ({ oid: Uint8Array.from([
+		6,
+		9,
+		96,
+		134,
+		72,
+		1,
+		101,
+		3,
+		4,
+		2,
+		suffix
+	]) });
+	// node_modules/@noble/hashes/_u64.js
+	var fromNumH = (n) => n / 2 ** 32 | 0;
+	var fromNumL = (n) => n >>> 0;
+	function setU64FromNum(view, byteOffset, n, isLE) {
+		const h = fromNumH(n);
+		const l = fromNumL(n);
+		view.setUint32(byteOffset, isLE ? l : h, isLE);
+		view.setUint32(byteOffset + 4, isLE ? h : l, isLE);
+	}
+	// node_modules/@noble/hashes/_md.js
+	function Chi(a, b, c) {
+		return a & b ^ ~a & c;
+	}
+	function Maj(a, b, c) {
+		return a & b ^ a & c ^ b & c;
+	}
+	var HashMD = class {
+		blockLen;
+		outputLen;
+		canXOF = false;
+		padOffset;
+		isLE;
+		buffer;
+		view;
+		finished = false;
+		length = 0;
+		pos = 0;
+		destroyed = false;
+		constructor(blockLen, outputLen, padOffset, isLE) {
+			this.blockLen = blockLen;
+			this.outputLen = outputLen;
+			this.padOffset = padOffset;
+			this.isLE = isLE;
+			this.buffer = new Uint8Array(blockLen);
+			this.view = createView(this.buffer);
+		}
+		update(data) {
+			aexists(this);
+			abytes(data);
+			const { view, buffer, blockLen } = this;
+			const len = data.length;
+			let processed = false;
+			for (let pos = 0; pos < len;) {
+				const take = Math.min(blockLen - this.pos, len - pos);
+				if (take === blockLen) {
+					const dataView = createView(data);
+					for (; blockLen <= len - pos; pos += blockLen) this.process(dataView, pos);
+					processed = true;
+					continue;
+				}
+				buffer.set(pos === 0 && take === len ? data : data.subarray(pos, pos + take), this.pos);
+				this.pos += take;
+				pos += take;
+				if (this.pos === blockLen) {
+					this.process(view, 0);
+					this.pos = 0;
+					processed = true;
+				}
+			}
+			this.length += data.length;
+			if (processed) this.roundClean();
+			return this;
+		}
+		digestInto(out) {
+			aexists(this);
+			aoutput(out, this);
+			this.finished = true;
+			const { buffer, view, blockLen, isLE } = this;
+			let { pos } = this;
+			buffer[pos++] = 128;
+			buffer.fill(0, pos);
+			if (this.padOffset > blockLen - pos) {
+				this.process(view, 0);
+				buffer.fill(0);
+			}
+			setU64FromNum(view, blockLen - 8, this.length * 8, isLE);
+			this.process(view, 0);
+			this.roundClean();
+			const oview = out === buffer ? view : createView(out);
+			const len = this.outputLen;
+			const outLen = len / 4;
+			const state = this.get();
+			if (len % 4 || outLen > state.length) throw new Error("invalid outputLen");
+			for (let i = 0; i < outLen; i++) oview.setUint32(4 * i, state[i], isLE);
+		}
+		digest() {
+			const { buffer, outputLen } = this;
+			this.digestInto(buffer);
+			const res = buffer.slice(0, outputLen);
+			this.destroy();
+			return res;
+		}
+		_cloneIntoMeta(to) {
+			const { buffer, length, finished, destroyed, pos } = this;
+			to.destroyed = destroyed;
+			to.finished = finished;
+			to.length = length;
+			to.pos = pos;
+			if (pos) to.buffer.set(buffer);
+			return to;
+		}
+		clone() {
+			return this._cloneInto();
+		}
+	};
+	var SHA256_IV = /* @__PURE__ */ Uint32Array.from([
+		1779033703,
+		3144134277,
+		1013904242,
+		2773480762,
+		1359893119,
+		2600822924,
+		528734635,
+		1541459225
+	]);
+	// node_modules/@noble/hashes/sha2.js
+	var SHA256_K = /* @__PURE__ */ Uint32Array.from([
+		1116352408,
+		1899447441,
+		3049323471,
+		3921009573,
+		961987163,
+		1508970993,
+		2453635748,
+		2870763221,
+		3624381080,
+		310598401,
+		607225278,
+		1426881987,
+		1925078388,
+		2162078206,
+		2614888103,
+		3248222580,
+		3835390401,
+		4022224774,
+		264347078,
+		604807628,
+		770255983,
+		1249150122,
+		1555081692,
+		1996064986,
+		2554220882,
+		2821834349,
+		2952996808,
+		3210313671,
+		3336571891,
+		3584528711,
+		113926993,
+		338241895,
+		666307205,
+		773529912,
+		1294757372,
+		1396182291,
+		1695183700,
+		1986661051,
+		2177026350,
+		2456956037,
+		2730485921,
+		2820302411,
+		3259730800,
+		3345764771,
+		3516065817,
+		3600352804,
+		4094571909,
+		275423344,
+		430227734,
+		506948616,
+		659060556,
+		883997877,
+		958139571,
+		1322822218,
+		1537002063,
+		1747873779,
+		1955562222,
+		2024104815,
+		2227730452,
+		2361852424,
+		2428436474,
+		2756734187,
+		3204031479,
+		3329325298
+	]);
+	var SHA256_W = /* @__PURE__ */ new Uint32Array(64);
+	var SHA2_32B = class extends HashMD {
+		A = 0;
+		B = 0;
+		C = 0;
+		D = 0;
+		E = 0;
+		F = 0;
+		G = 0;
+		H = 0;
+		constructor(outputLen, IV) {
+			super(64, outputLen, 8, false);
+			this.A = IV[0] | 0;
+			this.B = IV[1] | 0;
+			this.C = IV[2] | 0;
+			this.D = IV[3] | 0;
+			this.E = IV[4] | 0;
+			this.F = IV[5] | 0;
+			this.G = IV[6] | 0;
+			this.H = IV[7] | 0;
+		}
+		get() {
+			const { A, B, C, D, E, F, G, H } = this;
+			return [
+				A,
+				B,
+				C,
+				D,
+				E,
+				F,
+				G,
+				H
+			];
+		}
+		set(A, B, C, D, E, F, G, H) {
+			this.A = A | 0;
+			this.B = B | 0;
+			this.C = C | 0;
+			this.D = D | 0;
+			this.E = E | 0;
+			this.F = F | 0;
+			this.G = G | 0;
+			this.H = H | 0;
+		}
+		_cloneInto(to) {
+			(to ||= new this.constructor()).set(...this.get());
+			return this._cloneIntoMeta(to);
+		}
+		process(view, offset) {
+			for (let i = 0; i < 16; i++, offset += 4) SHA256_W[i] = view.getUint32(offset, false);
+			for (let i = 16; i < 64; i++) {
+				const W15 = SHA256_W[i - 15];
+				const W2 = SHA256_W[i - 2];
+				const s0 = rotr(W15, 7) ^ rotr(W15, 18) ^ W15 >>> 3;
+				const s1 = rotr(W2, 17) ^ rotr(W2, 19) ^ W2 >>> 10;
+				SHA256_W[i] = s1 + SHA256_W[i - 7] + s0 + SHA256_W[i - 16] | 0;
+			}
+			let { A, B, C, D, E, F, G, H } = this;
+			for (let i = 0; i < 64; i++) {
+				const sigma1 = rotr(E, 6) ^ rotr(E, 11) ^ rotr(E, 25);
+				const T1 = H + sigma1 + Chi(E, F, G) + SHA256_K[i] + SHA256_W[i] | 0;
+				const T2 = (rotr(A, 2) ^ rotr(A, 13) ^ rotr(A, 22)) + Maj(A, B, C) | 0;
+				H = G;
+				G = F;
+				F = E;
+				E = D + T1 | 0;
+				D = C;
+				C = B;
+				B = A;
+				A = T1 + T2 | 0;
+			}
+			A = A + this.A | 0;
+			B = B + this.B | 0;
+			C = C + this.C | 0;
+			D = D + this.D | 0;
+			E = E + this.E | 0;
+			F = F + this.F | 0;
+			G = G + this.G | 0;
+			H = H + this.H | 0;
+			this.set(A, B, C, D, E, F, G, H);
+		}
+		roundClean() {
+			clean(SHA256_W);
+		}
+		destroy() {
+			this.destroyed = true;
+			this.set(0, 0, 0, 0, 0, 0, 0, 0);
+			clean(this.buffer);
+		}
+	};
+	var _SHA256 = class extends SHA2_32B {
+		constructor() {
+			super(32, SHA256_IV);
+		}
+	};
+	var sha256 = /* @__PURE__ */ createHasher(() => new _SHA256(), /* @__PURE__ */ oidNist(1));
+	// src/verify/digest.ts
+	/** The hashes: SHA3-256 for capsules, SHA-256 for receipts and blobs; both as lower-case hex. */
+	var HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+	function toHex(bytes) {
+		let out = "";
+		for (const byte of bytes) out += HEX[byte];
+		return out;
+	}
+	function sha256Hex(data) {
+		return toHex(sha256(typeof data === "string" ? encoder.encode(data) : data));
+	}
+	/** The bytes of base64 with its padding, and without white space; null for any other text. */
+	function decodeBase64(text) {
+		const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
+		if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
+		return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+	}
+	// src/verify/text.ts
+	var PYTHON_SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+	new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, "g");
+	new RegExp(`(?:/home|/Users|[A-Za-z]:\\\\Users)[/\\\\][^/\\\\${PYTHON_SPACE}]+`, "gu");
+	/** A value for a message: shortened, in ASCII. */
+	function show(value, most = 80) {
+		return JSON.stringify(String(value)).slice(0, most);
+	}
+	// src/verify/statement.ts
+	/**
+	* Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
+	*
+	* The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
+	* half signs with both halves, and both must be valid.
+	*/
+	/** Most signatures on one statement. */
+	var SIGNATURES_MAX = 64;
+	/** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
+	var STATEMENT_MAX = 262144;
+	var CHECKPOINT_MAX = 12582912;
+	var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
+	var FINGERPRINT = /^[0-9a-f]{16}$/;
+	var ED25519$1 = /^[0-9a-f]{128}$/;
+	var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
+	/** Return `value` if it is an object with every required key and no others but the optional ones. */
+	function checkObject(value, where, required, optional = []) {
+		if (!isObject(value)) throw new BadInput(`${where} must be an object`);
+		for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
+		for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
+		return value;
+	}
+	/** Raises `BadInput` unless the version is 1, the only one there is. */
+	function checkVersion(value, where) {
+		if (!isInteger(value) || value.text !== "1") throw new BadInput(`${where} is of a version that this page does not read`);
+	}
+	/** Return a string that matches the whole pattern. */
+	function textField(value, where, pattern) {
+		if (typeof value !== "string" || !pattern.test(value)) throw new BadInput(`${where} has a bad value`);
+		return value;
+	}
+	var TIME = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d{6})?\+00:00$/;
+	/** Return a UTC timestamp as Aver writes it. */
+	function timeField(value, where) {
+		const text = textField(value, where, TIME);
+		if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
+		return text;
+	}
+	/** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
+	function isCalendarTime(text) {
+		const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
+		const days = [
+			31,
+			year % 4 === 0 && year % 100 !== 0 || year % 400 === 0 ? 29 : 28,
+			31,
+			30,
+			31,
+			30,
+			31,
+			31,
+			30,
+			31,
+			30,
+			31
+		][month - 1] ?? 0;
+		return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
+	}
+	/** Read a statement. Raises `BadInput`. */
+	function readStatement(data, where = "statement") {
+		const object = checkObject(data, where, [
+			"v",
+			"purpose",
+			"content",
+			"signatures"
+		]);
+		checkVersion(object.get("v"), where);
+		const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE);
+		const signatures = object.get("signatures");
+		if (!Array.isArray(signatures) || signatures.length > SIGNATURES_MAX) throw new BadInput(`${where}.signatures must be a list of at most ${SIGNATURES_MAX}`);
+		const content = object.get("content");
+		statementBytes(purpose, content);
+		return {
+			purpose,
+			content,
+			signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`))
+		};
+	}
+	function readSignature(item, where) {
+		const object = checkObject(item, where, [
+			"by",
+			"ed25519",
+			"ml_dsa_65"
+		]);
+		const second = object.get("ml_dsa_65");
+		return {
+			by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
+			ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1),
+			ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
+		};
+	}
+	/** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
+	function statementBytes(purpose, content) {
+		if (!isObject(content)) throw new BadInput("a statement's content is an object");
+		const canonical = encoder.encode(canonicalJson(content));
+		const limit = purpose === "checkpoint" ? CHECKPOINT_MAX : STATEMENT_MAX;
+		if (canonical.length > limit) throw new BadInput(`a ${purpose} statement's content is at most ${limit} bytes`);
+		const start = encoder.encode(`aver/${purpose}/v1\n`);
+		const message = new Uint8Array(start.length + canonical.length);
+		message.set(start);
+		message.set(canonical, start.length);
+		return message;
+	}
+	// src/verify/ring.ts
+	var ED25519 = /^[0-9a-f]{64}$/;
+	var ML_DSA_65 = /^[0-9a-f]{3904}$/;
+	var IDENTITY = /^(?:ledger|(?:agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/;
+	var PURPOSES = [
+		"seal",
+		"approve",
+		"policy",
+		"checkpoint"
+	];
+	var EPOCH_MAX = 1e6;
+	var CLASSIC = "ed25519";
+	var HYBRID = "ed25519+ml-dsa-65";
+	/** Both halves in lower-case hex. `mlDsa` is empty if the key has no post-quantum half. */
+	var PublicKey = class {
+		ed25519;
+		mlDsa;
+		constructor(ed25519, mlDsa = "") {
+			if (typeof ed25519 !== "string" || !ED25519.test(ed25519)) throw new BadInput("an Ed25519 public key is 64 lower-case hex digits");
+			if (mlDsa !== "" && (typeof mlDsa !== "string" || !ML_DSA_65.test(mlDsa))) throw new BadInput("an ML-DSA-65 public key is 3904 lower-case hex digits");
+			this.ed25519 = ed25519;
+			this.mlDsa = mlDsa;
+		}
+		get fingerprint() {
+			return this.ed25519.slice(0, 16);
+		}
+		get algorithm() {
+			return this.mlDsa ? HYBRID : CLASSIC;
+		}
+		equals(other) {
+			return this.ed25519 === other.ed25519 && this.mlDsa === other.mlDsa;
+		}
+	};
+	var ENTRY_KEYS = [...[
+		"identity",
+		"purpose",
+		"epoch",
+		"created_at",
+		"retired_at",
+		"statement"
+	], ...[
+		"public_key",
+		"public_key_pq",
+		"algorithm",
+		"fingerprint",
+		"status"
+	]];
+	/** Read the entry of a ring or of a key export. Raises `BadInput`. */
+	function readRingEntry(data, where = "entry") {
+		const object = checkObject(data, where, ENTRY_KEYS);
+		const get = (name) => object.get(name);
+		const [identity, purpose, epoch, statement] = [
+			get("identity"),
+			get("purpose"),
+			get("epoch"),
+			get("statement")
+		];
+		if (typeof identity !== "string" || !IDENTITY.test(identity)) throw new BadInput(`${where} names no identity`);
+		if (typeof purpose !== "string" || !PURPOSES.includes(purpose)) throw new BadInput(`${where} names no purpose`);
+		if (!isInteger(epoch) || !(epoch.value >= 0 && epoch.value <= EPOCH_MAX)) throw new BadInput(`${where} has a bad epoch`);
+		const entry = {
+			identity,
+			purpose,
+			epoch: epoch.value,
+			key: new PublicKey(get("public_key"), get("public_key_pq")),
+			createdAt: timeField(get("created_at"), `${where}.created_at`),
+			retiredAt: get("retired_at") === null ? null : timeField(get("retired_at"), `${where}.retired_at`),
+			statement: statement === null ? null : readStatement(statement, `${where}.statement`)
+		};
+		const derived = {
+			algorithm: entry.key.algorithm,
+			fingerprint: entry.key.fingerprint,
+			status: entry.retiredAt === null ? "active" : "retired"
+		};
+		for (const [name, value] of Object.entries(derived)) if (get(name) !== value) throw new BadInput(`${where}.${name} contradicts the rest of the entry`);
+		return entry;
+	}
+	// src/source/pins.ts
+	/**
+	* The keys that the reader pinned, with where they came from and when, and the heads that this browser has verified.
+	*
+	* Both are kept in IndexedDB, which browsers keep apart by origin, and there by ledger and tenant: a key that the reader
+	* pinned for one ledger says nothing about another. Things that the reader chose from his disk share one scope. On
+	* file://, where pages may share one store, nothing is kept.
+	*/
+	var pins = y$1([]);
+	/** The scope of things that come from the reader's own disk. */
+	var FILES_SCOPE = "files";
+	/** Most chains of a ledger whose heads are remembered. */
+	var HEADS_MAX = 2e4;
+	var KEPT = location.protocol !== "file:";
+	var scope = FILES_SCOPE;
+	function openStore() {
+		return new Promise((resolve, reject) => {
+			const opening = indexedDB.open("aver", 2);
+			opening.onupgradeneeded = () => {
+				for (const name of [...opening.result.objectStoreNames]) opening.result.deleteObjectStore(name);
+				opening.result.createObjectStore("pins", { keyPath: ["scope", "publicKey"] });
+				opening.result.createObjectStore("heads", { keyPath: "scope" });
+			};
+			opening.onsuccess = () => resolve(opening.result);
+			opening.onerror = () => reject(opening.error);
+		});
+	}
+	function settle(asking) {
+		return new Promise((resolve, reject) => {
+			asking.onsuccess = () => resolve(asking.result);
+			asking.onerror = () => reject(asking.error);
+		});
+	}
+	/** Change to the pins of a scope. Storage that is refused is no error: the page then keeps nothing. */
+	async function enterScope(name) {
+		if (name === scope && pins.value.length) return;
+		scope = name;
+		if (!KEPT) return;
+		pins.value = [];
+		try {
+			const range = IDBKeyRange.bound([name], [name, []]);
+			pins.value = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range));
+		} catch {}
+	}
+	/** Pin a key, or change nothing if it is pinned. */
+	function pinKey(key, origin) {
+		if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
+		const pin = {
+			publicKey: key.ed25519,
+			publicKeyPq: key.mlDsa,
+			origin,
+			at: (/* @__PURE__ */ new Date()).toISOString()
+		};
+		pins.value = [...pins.value.filter((one) => one.publicKey !== pin.publicKey), pin];
+		change((store) => store.put({
+			scope,
+			...pin
+		}));
+	}
+	function unpinKey(publicKey) {
+		pins.value = pins.value.filter((pin) => pin.publicKey !== publicKey);
+		change((store) => store.delete([scope, publicKey]));
+	}
+	async function change(work) {
+		if (!KEPT) return;
+		try {
+			work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
+		} catch {}
+	}
+	/** The heads of a ledger that this browser verified; none where it saw none. */
+	async function recallHeads(ledger) {
+		if (!KEPT) return [];
+		try {
+			return (await settle((await openStore()).transaction("heads").objectStore("heads").get(ledger)))?.heads ?? [];
+		} catch {
+			return [];
+		}
+	}
+	/** Remember the heads of a ledger. A chain that was longer before keeps its longer head. */
+	async function rememberHeads(ledger, heads) {
+		if (!KEPT) return;
+		const all = new Map(await recallHeads(ledger));
+		for (const [chain, head] of heads) if ((all.get(chain)?.count ?? 0) < head.count) all.set(chain, head);
+		try {
+			(await openStore()).transaction("heads", "readwrite").objectStore("heads").put({
+				scope: ledger,
+				heads: [...all].slice(0, HEADS_MAX)
+			});
+		} catch {}
+	}
+	/** The keys in a text: 64 digits, or a file of `aver keys export` or known keys. Raises an error that says why not. */
+	function readKeys(text) {
+		const plain = text.trim();
+		if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
+		if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain.toLowerCase())];
+		const data = readJson(plain);
+		const found = [];
+		const look = (value) => {
+			if (Array.isArray(value)) value.forEach(look);
+			else if (value instanceof Map) {
+				if (value.has("identity") && value.has("public_key")) found.push(readRingEntry(value).key);
+				else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) found.push(new PublicKey(value.get("public_key"), value.get("public_key_pq")));
+				else for (const item of value.values()) look(item);
+			} else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
+		};
+		look(data);
+		if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
+		return found;
+	}
 	// \0virtual:worker
 	var _virtual_worker_default = [
 		"(function() {",
@@ -1848,68 +3216,19 @@
 		"	var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);",
 		"	var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;",
 		"	// node_modules/@noble/hashes/utils.js",
-		"	/**",
-		"	* Checks if something is Uint8Array. Be careful: nodejs Buffer will return true.",
-		"	* @param a - value to test",
-		"	* @returns `true` when the value is a Uint8Array-compatible view.",
-		"	* @example",
-		"	* Check whether a value is a Uint8Array-compatible view.",
-		"	* ```ts",
-		"	* isBytes(new Uint8Array([1, 2, 3]));",
-		"	* ```",
-		"	*/",
 		"	function isBytes$1(a) {",
 		"		return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === \"Uint8Array\" && \"BYTES_PER_ELEMENT\" in a && a.BYTES_PER_ELEMENT === 1;",
 		"	}",
 		"	var atitle$1 = (title) => title ? `\"${title}\" ` : \"\";",
-		"	/**",
-		"	* Asserts something is a non-negative integer.",
-		"	* @param n - number to validate",
-		"	* @param title - label included in thrown errors",
-		"	* @returns The validated number.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Validate a non-negative integer option.",
-		"	* ```ts",
-		"	* anumber(32, 'length');",
-		"	* ```",
-		"	*/",
 		"	function anumber$1(n, title = \"\") {",
 		"		if (typeof n !== \"number\") throw new TypeError(atitle$1(title) + \"expected number, got \" + typeof n);",
 		"		if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(atitle$1(title) + \"expected integer >= 0, got \" + n);",
 		"		return n;",
 		"	}",
-		"	/**",
-		"	* Asserts something is a boolean.",
-		"	* @param value - value to validate",
-		"	* @param title - label included in thrown errors",
-		"	* @returns The validated boolean.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Validate a boolean option.",
-		"	* ```ts",
-		"	* abool(true, 'enableXOF');",
-		"	* ```",
-		"	*/",
 		"	function abool$1(value, title = \"\") {",
 		"		if (typeof value !== \"boolean\") throw new TypeError(atitle$1(title) + \"expected boolean, got type=\" + typeof value);",
 		"		return value;",
 		"	}",
-		"	/**",
-		"	* Asserts something is Uint8Array.",
-		"	* @param value - value to validate",
-		"	* @param length - optional exact length constraint",
-		"	* @param title - label included in thrown errors",
-		"	* @returns The validated byte array.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Validate that a value is a byte array.",
-		"	* ```ts",
-		"	* abytes(new Uint8Array([1, 2, 3]));",
-		"	* ```",
-		"	*/",
 		"	function abytes$1(value, length, title = \"\") {",
 		"		if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;",
 		"		if (length !== void 0) anumber$1(length, \"length\");",
@@ -1920,20 +3239,6 @@
 		"		if (!bytes) throw new TypeError(message);",
 		"		throw new RangeError(message);",
 		"	}",
-		"	/**",
-		"	* Asserts something is a wrapped hash constructor.",
-		"	* @param h - hash constructor to validate",
-		"	* @throws On wrong argument types or invalid hash wrapper shape. {@link TypeError}",
-		"	* @throws On invalid hash metadata ranges or values. {@link RangeError}",
-		"	* @throws If the hash metadata allows empty outputs or block sizes. {@link Error}",
-		"	* @example",
-		"	* Validate a callable hash wrapper.",
-		"	* ```ts",
-		"	* import { ahash } from '@noble/hashes/utils.js';",
-		"	* import { sha256 } from '@noble/hashes/sha2.js';",
-		"	* ahash(sha256);",
-		"	* ```",
-		"	*/",
 		"	function ahash(h) {",
 		"		if (typeof h !== \"function\" || typeof h.create !== \"function\") throw new TypeError(\"expected hash wrapped by utils.createHasher\");",
 		"		anumber$1(h.outputLen);",
@@ -1949,155 +3254,38 @@
 		"		if (proto !== Object.prototype && proto !== null) throw new TypeError(`\"${label}\" expected plain object`);",
 		"		if (Object.hasOwn(value, \"__proto__\")) throw new TypeError(`\"${label}.__proto__\" is not allowed`);",
 		"	};",
-		"	/**",
-		"	* Asserts a hash instance has not been destroyed or finished.",
-		"	* @param instance - hash instance to validate",
-		"	* @param checkFinished - whether to reject finalized instances",
-		"	* @throws If the hash instance has already been destroyed or finalized. {@link Error}",
-		"	* @example",
-		"	* Validate that a hash instance is still usable.",
-		"	* ```ts",
-		"	* import { aexists } from '@noble/hashes/utils.js';",
-		"	* import { sha256 } from '@noble/hashes/sha2.js';",
-		"	* const hash = sha256.create();",
-		"	* aexists(hash);",
-		"	* ```",
-		"	*/",
 		"	function aexists(instance, checkFinished = true) {",
 		"		if (instance.destroyed) throw new Error(\"hash was destroyed\");",
 		"		if (checkFinished && instance.finished) throw new Error(\"digest() was already called\");",
 		"	}",
-		"	/**",
-		"	* Asserts output is a sufficiently-sized byte array.",
-		"	* @param out - destination buffer",
-		"	* @param instance - hash instance providing output length",
-		"	* Oversized buffers are allowed; downstream code only promises to fill the first `outputLen` bytes.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Validate a caller-provided digest buffer.",
-		"	* ```ts",
-		"	* import { aoutput } from '@noble/hashes/utils.js';",
-		"	* import { sha256 } from '@noble/hashes/sha2.js';",
-		"	* const hash = sha256.create();",
-		"	* aoutput(new Uint8Array(hash.outputLen), hash);",
-		"	* ```",
-		"	*/",
 		"	function aoutput(out, instance) {",
 		"		abytes$1(out, void 0, \"output\");",
 		"		const min = instance.outputLen;",
 		"		if (!(out.length >= min)) throw new RangeError(\"\\\"output\\\" expected length >= \" + min);",
 		"	}",
-		"	/**",
-		"	* Casts a typed array view to Uint32Array.",
-		"	* `arr.byteOffset` must already be 4-byte aligned or the platform",
-		"	* Uint32Array constructor will throw.",
-		"	* @param arr - source typed array",
-		"	* @returns Uint32Array view over the same buffer.",
-		"	* @example",
-		"	* Reinterpret a byte array as 32-bit words.",
-		"	* ```ts",
-		"	* u32(new Uint8Array(8));",
-		"	* ```",
-		"	*/",
 		"	function u32(arr) {",
 		"		return new Uint32Array(arr.buffer, arr.byteOffset, Math.floor(arr.byteLength / 4));",
 		"	}",
-		"	/**",
-		"	* Zeroizes typed arrays in place. Warning: JS provides no guarantees.",
-		"	* @param arrays - arrays to overwrite with zeros",
-		"	* @example",
-		"	* Zeroize sensitive buffers in place.",
-		"	* ```ts",
-		"	* clean(new Uint8Array([1, 2, 3]));",
-		"	* ```",
-		"	*/",
 		"	function clean(...arrays) {",
 		"		for (let i = 0; i < arrays.length; i++) arrays[i].fill(0);",
 		"	}",
-		"	/**",
-		"	* Creates a DataView for byte-level manipulation.",
-		"	* @param arr - source typed array",
-		"	* @returns DataView over the same buffer region.",
-		"	* @example",
-		"	* Create a DataView over an existing buffer.",
-		"	* ```ts",
-		"	* createView(new Uint8Array(4));",
-		"	* ```",
-		"	*/",
 		"	function createView(arr) {",
 		"		return new DataView(arr.buffer, arr.byteOffset, arr.byteLength);",
 		"	}",
-		"	/**",
-		"	* Rotate-right operation for uint32 values.",
-		"	* @param word - source word",
-		"	* @param shift - shift amount in bits",
-		"	* @returns Rotated word.",
-		"	* @example",
-		"	* Rotate a 32-bit word to the right.",
-		"	* ```ts",
-		"	* rotr(0x12345678, 8);",
-		"	* ```",
-		"	*/",
 		"	function rotr(word, shift) {",
 		"		return word << 32 - shift | word >>> shift;",
 		"	}",
-		"	/** Whether the current platform is little-endian. */",
 		"	var isLE = /* @__PURE__ */ (() => new Uint8Array(new Uint32Array([287454020]).buffer)[0] === 68)();",
-		"	/**",
-		"	* Byte-swap operation for uint32 values.",
-		"	* @param word - source word",
-		"	* @returns Word with reversed byte order.",
-		"	* @example",
-		"	* Reverse the byte order of a 32-bit word.",
-		"	* ```ts",
-		"	* byteSwap(0x11223344);",
-		"	* ```",
-		"	*/",
 		"	function byteSwap(word) {",
 		"		return word << 24 & 4278190080 | word << 8 & 16711680 | word >>> 8 & 65280 | word >>> 24 & 255;",
 		"	}",
-		"	/**",
-		"	* Byte-swaps every word of a Uint32Array in place.",
-		"	* @param arr - array to mutate",
-		"	* @returns The same array after mutation; callers pass live state arrays here.",
-		"	* @example",
-		"	* Reverse the byte order of every word in place.",
-		"	* ```ts",
-		"	* byteSwap32(new Uint32Array([0x11223344]));",
-		"	* ```",
-		"	*/",
 		"	function byteSwap32(arr) {",
 		"		for (let i = 0; i < arr.length; i++) arr[i] = byteSwap(arr[i]);",
 		"		return arr;",
 		"	}",
-		"	/**",
-		"	* Conditionally byte-swaps a Uint32Array on big-endian platforms.",
-		"	* @param u - array to normalize for host endianness",
-		"	* @returns Original or byte-swapped array depending on platform endianness.",
-		"	*   On big-endian runtimes this mutates `u` in place via `byteSwap32(...)`.",
-		"	* @example",
-		"	* Normalize a word array for host endianness.",
-		"	* ```ts",
-		"	* swap32IfBE(new Uint32Array([0x11223344]));",
-		"	* ```",
-		"	*/",
 		"	var swap32IfBE = isLE ? (u) => u : byteSwap32;",
 		"	var hasHexBuiltin = /* @__PURE__ */ (() => typeof Uint8Array.from([]).toHex === \"function\" && typeof Uint8Array.fromHex === \"function\")();",
 		"	var hexes = /* @__PURE__ */ Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, \"0\"));",
-		"	/**",
-		"	* Convert byte array to hex string.",
-		"	* Uses the built-in function when available and assumes it matches the tested",
-		"	* fallback semantics.",
-		"	* @param bytes - bytes to encode",
-		"	* @returns Lowercase hexadecimal string.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Convert bytes to lowercase hexadecimal.",
-		"	* ```ts",
-		"	* bytesToHex(Uint8Array.from([0xca, 0xfe, 0x01, 0x23])); // 'cafe0123'",
-		"	* ```",
-		"	*/",
 		"	function bytesToHex$1(bytes) {",
 		"		abytes$1(bytes);",
 		"		if (hasHexBuiltin) return bytes.toHex();",
@@ -2108,18 +3296,6 @@
 		"	function asciiToBase16(ch) {",
 		"		return ch >= 48 && ch <= 57 ? ch - 48 : ch >= 65 && ch <= 70 ? ch - 55 : ch >= 97 && ch <= 102 ? ch - 87 : void 0;",
 		"	}",
-		"	/**",
-		"	* Convert hex string to byte array. Uses built-in function, when available.",
-		"	* @param hex - hexadecimal string to decode",
-		"	* @returns Decoded bytes.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Decode lowercase hexadecimal into bytes.",
-		"	* ```ts",
-		"	* hexToBytes('cafe0123'); // Uint8Array.from([0xca, 0xfe, 0x01, 0x23])",
-		"	* ```",
-		"	*/",
 		"	function hexToBytes$1(hex) {",
 		"		if (typeof hex !== \"string\") throw new TypeError(\"hex string expected, got \" + typeof hex);",
 		"		if (hasHexBuiltin) try {",
@@ -2143,17 +3319,6 @@
 		"		}",
 		"		return array;",
 		"	}",
-		"	/**",
-		"	* Copies several Uint8Arrays into one.",
-		"	* @param arrays - arrays to concatenate",
-		"	* @returns Concatenated byte array.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Concatenate multiple byte arrays.",
-		"	* ```ts",
-		"	* concatBytes(new Uint8Array([1]), new Uint8Array([2]));",
-		"	* ```",
-		"	*/",
 		"	function concatBytes$1(...arrays) {",
 		"		let sum = 0;",
 		"		for (let i = 0; i < arrays.length; i++) {",
@@ -2169,42 +3334,11 @@
 		"		}",
 		"		return res;",
 		"	}",
-		"	/**",
-		"	* Merges default options and passed options.",
-		"	* @param defaults - base option object",
-		"	* @param opts - user overrides",
-		"	* @param title - label included in thrown override errors",
-		"	* @returns Fresh merged option object with a null prototype.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Merge user overrides onto default options.",
-		"	* ```ts",
-		"	* checkOpts({ dkLen: 32 }, { asyncTick: 10 });",
-		"	* ```",
-		"	*/",
 		"	function checkOpts(defaults, opts, title = \"opts\") {",
 		"		aopts(defaults, \"defaults\");",
 		"		if (opts !== void 0) aopts(opts, title);",
 		"		return Object.assign(Object.create(null), defaults, opts);",
 		"	}",
-		"	/**",
-		"	* Creates a callable hash function from a stateful class constructor.",
-		"	* @param hashCons - hash constructor or factory",
-		"	* @param info - optional metadata such as DER OID",
-		"	* @returns Frozen callable hash wrapper with `.create()`.",
-		"	*   Wrapper construction eagerly calls `hashCons(undefined)` once to read",
-		"	*   `outputLen` / `blockLen`, so constructor side effects happen at module",
-		"	*   init time.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Wrap a stateful hash constructor into a callable helper.",
-		"	* ```ts",
-		"	* import { createHasher } from '@noble/hashes/utils.js';",
-		"	* import { sha256 } from '@noble/hashes/sha2.js';",
-		"	* const wrapped = createHasher(sha256.create, { oid: sha256.oid });",
-		"	* wrapped(new Uint8Array([1]));",
-		"	* ```",
-		"	*/",
 		"	function createHasher(hashCons, info = {}) {",
 		"		if (typeof hashCons !== \"function\") throw new TypeError(\"\\\"hashCons\\\" expected function, got type=\" + typeof hashCons);",
 		"		info = checkOpts({}, info, \"info\");",
@@ -2217,22 +3351,6 @@
 		"		Object.assign(hashC, info);",
 		"		return Object.freeze(hashC);",
 		"	}",
-		"	/**",
-		"	* Cryptographically secure PRNG backed by `crypto.getRandomValues`.",
-		"	* @param bytesLength - number of random bytes to generate",
-		"	* @returns Random bytes.",
-		"	* The platform `getRandomValues()` implementation still defines any",
-		"	* single-call length cap, and this helper rejects oversize requests",
-		"	* with a stable library `RangeError` instead of host-specific errors.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @throws If the current runtime does not provide `crypto.getRandomValues`. {@link Error}",
-		"	* @example",
-		"	* Generate a fresh random key or nonce.",
-		"	* ```ts",
-		"	* const key = randomBytes(16);",
-		"	* ```",
-		"	*/",
 		"	function randomBytes$2(bytesLength = 32) {",
 		"		anumber$1(bytesLength, \"bytesLength\");",
 		"		const cr = typeof globalThis === \"object\" ? globalThis.crypto : null;",
@@ -2240,18 +3358,6 @@
 		"		if (bytesLength > 65536) throw new RangeError(`\"bytesLength\" expected <= 65536, got ${bytesLength}`);",
 		"		return cr.getRandomValues(new Uint8Array(bytesLength));",
 		"	}",
-		"	/**",
-		"	* Creates OID metadata for NIST hashes with prefix `06 09 60 86 48 01 65 03 04 02`.",
-		"	* @param suffix - final OID byte for the selected hash.",
-		"	*   The helper accepts any byte even though only the documented NIST hash",
-		"	*   suffixes are meaningful downstream.",
-		"	* @returns Object containing the DER-encoded OID.",
-		"	* @example",
-		"	* Build OID metadata for a NIST hash.",
-		"	* ```ts",
-		"	* oidNist(0x01);",
-		"	* ```",
-		"	*/",
 		"	var oidNist = (suffix) => ({ oid: Uint8Array.from([",
 		"		6,",
 		"		9,",
@@ -2266,62 +3372,12 @@
 		"		suffix",
 		"	]) });",
 		"	// node_modules/@noble/hashes/_md.js",
-		"	/**",
-		"	* Internal Merkle-Damgard hash utils.",
-		"	* @module",
-		"	*/",
-		"	/**",
-		"	* Shared 32-bit conditional boolean primitive reused by SHA-256, SHA-1, and MD5 `F`.",
-		"	* Returns bits from `b` when `a` is set, otherwise from `c`.",
-		"	* The XOR form is equivalent to MD5's `F(X,Y,Z) = XY v not(X)Z` because the masked terms never",
-		"	* set the same bit.",
-		"	* @param a - selector word",
-		"	* @param b - word chosen when selector bit is set",
-		"	* @param c - word chosen when selector bit is clear",
-		"	* @returns Mixed 32-bit word.",
-		"	* @example",
-		"	* Combine three words with the shared 32-bit choice primitive.",
-		"	* ```ts",
-		"	* Chi(0xffffffff, 0x12345678, 0x87654321);",
-		"	* ```",
-		"	*/",
 		"	function Chi(a, b, c) {",
 		"		return a & b ^ ~a & c;",
 		"	}",
-		"	/**",
-		"	* Shared 32-bit majority primitive reused by SHA-256 and SHA-1.",
-		"	* Returns bits shared by at least two inputs.",
-		"	* @param a - first input word",
-		"	* @param b - second input word",
-		"	* @param c - third input word",
-		"	* @returns Mixed 32-bit word.",
-		"	* @example",
-		"	* Combine three words with the shared 32-bit majority primitive.",
-		"	* ```ts",
-		"	* Maj(0xffffffff, 0x12345678, 0x87654321);",
-		"	* ```",
-		"	*/",
 		"	function Maj(a, b, c) {",
 		"		return a & b ^ a & c ^ b & c;",
 		"	}",
-		"	/**",
-		"	* Merkle-Damgard hash construction base class.",
-		"	* Could be used to create MD5, RIPEMD, SHA1, SHA2.",
-		"	* Accepts only byte-aligned `Uint8Array` input, even when the underlying spec describes bit",
-		"	* strings with partial-byte tails.",
-		"	* @param blockLen - internal block size in bytes",
-		"	* @param outputLen - digest size in bytes",
-		"	* @param padOffset - trailing length field size in bytes",
-		"	* @param isLE - whether length and state words are encoded in little-endian",
-		"	* @example",
-		"	* Use a concrete subclass to get the shared Merkle-Damgard update/digest flow.",
-		"	* ```ts",
-		"	* import { _SHA1 } from '@noble/hashes/legacy.js';",
-		"	* const hash = new _SHA1();",
-		"	* hash.update(new Uint8Array([97, 98, 99]));",
-		"	* hash.digest();",
-		"	* ```",
-		"	*/",
 		"	var HashMD = class {",
 		"		blockLen;",
 		"		outputLen;",
@@ -2411,13 +3467,6 @@
 		"			return this._cloneInto();",
 		"		}",
 		"	};",
-		"	/**",
-		"	* Initial SHA-2 state: fractional parts of square roots of first 16 primes 2..53.",
-		"	* Check out `test/misc/sha2-gen-iv.js` for recomputation guide.",
-		"	*/",
-		"	/** Initial SHA256 state from RFC 6234 §6.1: the first 32 bits of the fractional parts of the",
-		"	* square roots of the first eight prime numbers. Exported as a shared table; callers must treat",
-		"	* it as read-only because constructors copy words from it by index. */",
 		"	var SHA256_IV = /* @__PURE__ */ Uint32Array.from([",
 		"		1779033703,",
 		"		3144134277,",
@@ -2428,10 +3477,6 @@
 		"		528734635,",
 		"		1541459225",
 		"	]);",
-		"	/** Initial SHA512 state from RFC 6234 §6.3: eight RFC 64-bit `H(0)` words stored as sixteen",
-		"	* big-endian 32-bit halves. Derived from the fractional parts of the square roots of the first",
-		"	* eight prime numbers. Exported as a shared table; callers must treat it as read-only because",
-		"	* constructors copy halves from it by index. */",
 		"	var SHA512_IV = /* @__PURE__ */ Uint32Array.from([",
 		"		1779033703,",
 		"		4089235720,",
@@ -2451,17 +3496,6 @@
 		"		327033209",
 		"	]);",
 		"	// node_modules/@noble/hashes/sha2.js",
-		"	/**",
-		"	* SHA2 hash function. A.k.a. sha256, sha384, sha512, sha512_224, sha512_256.",
-		"	* SHA256 is the fastest hash implementable in JS, even faster than Blake3.",
-		"	* Check out {@link https://www.rfc-editor.org/rfc/rfc4634 | RFC 4634} and",
-		"	* {@link https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf | FIPS 180-4}.",
-		"	* @module",
-		"	*/",
-		"	/**",
-		"	* SHA-224 / SHA-256 round constants from RFC 6234 §5.1: the first 32 bits",
-		"	* of the cube roots of the first 64 primes (2..311).",
-		"	*/",
 		"	var SHA256_K = /* @__PURE__ */ Uint32Array.from([",
 		"		1116352408,",
 		"		1899447441,",
@@ -2528,9 +3562,7 @@
 		"		3204031479,",
 		"		3329325298",
 		"	]);",
-		"	/** Reusable SHA-224 / SHA-256 message schedule buffer `W_t` from RFC 6234 §6.2 step 1. */",
 		"	var SHA256_W = /* @__PURE__ */ new Uint32Array(64);",
-		"	/** Internal SHA-224 / SHA-256 compression engine from RFC 6234 §6.2. */",
 		"	var SHA2_32B = class extends HashMD {",
 		"		A = 0;",
 		"		B = 0;",
@@ -2620,7 +3652,6 @@
 		"			clean(this.buffer);",
 		"		}",
 		"	};",
-		"	/** Internal SHA-256 hash class grounded in RFC 6234 §6.2. */",
 		"	var _SHA256 = class extends SHA2_32B {",
 		"		constructor() {",
 		"			super(32, SHA256_IV);",
@@ -2712,7 +3743,6 @@
 		"	var SHA512_Kl = /* @__PURE__ */ (() => K512[1])();",
 		"	var SHA512_W_H = /* @__PURE__ */ new Uint32Array(80);",
 		"	var SHA512_W_L = /* @__PURE__ */ new Uint32Array(80);",
-		"	/** Internal SHA-384 / SHA-512 compression engine from RFC 6234 §6.4. */",
 		"	var SHA2_64B = class extends HashMD {",
 		"		Ah = 0;",
 		"		Al = 0;",
@@ -2859,55 +3889,14 @@
 		"			this.set(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);",
 		"		}",
 		"	};",
-		"	/** Internal SHA-512 hash class grounded in RFC 6234 §6.3 and §6.4. */",
 		"	var _SHA512 = class extends SHA2_64B {",
 		"		constructor() {",
 		"			super(64, SHA512_IV);",
 		"		}",
 		"	};",
-		"	/**",
-		"	* SHA2-256 hash function from RFC 4634. In JS it's the fastest: even faster than Blake3. Some info:",
-		"	*",
-		"	* - Trying 2^128 hashes would get 50% chance of collision, using birthday attack.",
-		"	* - BTC network is doing 2^70 hashes/sec (2^95 hashes/year) as per 2025.",
-		"	* - Each sha256 hash is executing 2^18 bit operations.",
-		"	* - Good 2024 ASICs can do 200Th/sec with 3500 watts of power, corresponding to 2^36 hashes/joule.",
-		"	* @param msg - message bytes to hash",
-		"	* @param opts - Reserved hash options.",
-		"	* @returns Digest bytes.",
-		"	* @example",
-		"	* Hash a message with SHA2-256.",
-		"	* ```ts",
-		"	* sha256(new Uint8Array([97, 98, 99]));",
-		"	* ```",
-		"	*/",
 		"	var sha256 = /* @__PURE__ */ createHasher(() => new _SHA256(), /* @__PURE__ */ oidNist(1));",
-		"	/**",
-		"	* SHA2-512 hash function from RFC 4634.",
-		"	* @param msg - message bytes to hash",
-		"	* @param opts - Reserved hash options.",
-		"	* @returns Digest bytes.",
-		"	* @example",
-		"	* Hash a message with SHA2-512.",
-		"	* ```ts",
-		"	* sha512(new Uint8Array([97, 98, 99]));",
-		"	* ```",
-		"	*/",
 		"	var sha512 = /* @__PURE__ */ createHasher(() => new _SHA512(), /* @__PURE__ */ oidNist(3));",
 		"	// node_modules/@noble/hashes/sha3.js",
-		"	/**",
-		"	* SHA3 (keccak) hash function, based on a new \"Sponge function\" design.",
-		"	* Different from older hashes, the internal state is bigger than output size.",
-		"	*",
-		"	* Check out",
-		"	* {@link https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.202.pdf | FIPS-202},",
-		"	* {@link https://keccak.team/keccak.html | Website}, and",
-		"	* {@link https://crypto.stackexchange.com/q/15727 | the differences between",
-		"	* SHA-3 and Keccak}.",
-		"	*",
-		"	* Check out `sha3-addons` module for cSHAKE, k12, and others.",
-		"	* @module",
-		"	*/",
 		"	var _0n$4 = BigInt(0);",
 		"	var _1n$5 = BigInt(1);",
 		"	var _2n$3 = BigInt(2);",
@@ -2938,20 +3927,6 @@
 		"	var rotlH = (h, l, s) => s > 32 ? rotlBH(h, l, s) : rotlSH(h, l, s);",
 		"	var rotlL = (h, l, s) => s > 32 ? rotlBL(h, l, s) : rotlSL(h, l, s);",
 		"	var B = /* @__PURE__ */ new Uint32Array(10);",
-		"	/**",
-		"	* `keccakf1600` internal permutation, additionally allows adjusting the round count.",
-		"	* @param s - 5x5 Keccak state encoded as 25 lanes split into 50 uint32 words",
-		"	*   in this file's local little-endian lane-word order",
-		"	* @param rounds - number of rounds to execute",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @throws If `rounds` is outside the supported `1..24` range. {@link Error}",
-		"	* @example",
-		"	* Permute a Keccak state with the default 24 rounds.",
-		"	* ```ts",
-		"	* keccakP(new Uint32Array(50));",
-		"	* ```",
-		"	*/",
 		"	function keccakP(s, rounds = 24) {",
 		"		if (!(s instanceof Uint32Array)) throw new TypeError(\"\\\"s\\\" expected Uint32Array(50), got type=\" + typeof s);",
 		"		if (s.length !== 50) throw new RangeError(\"\\\"s\\\" expected Uint32Array(50), got length=\" + s.length);",
@@ -3001,23 +3976,6 @@
 		"		}",
 		"		clean(B);",
 		"	}",
-		"	/**",
-		"	* Keccak sponge function.",
-		"	* @param blockLen - absorb/squeeze rate in bytes",
-		"	* @param suffix - domain separation suffix byte",
-		"	* @param outputLen - default digest length in bytes. This base sponge only",
-		"	*   requires a non-negative integer; wrappers that need positive output",
-		"	*   lengths must enforce that themselves.",
-		"	* @param enableXOF - whether XOF output is allowed",
-		"	* @param rounds - number of Keccak-f rounds",
-		"	* @example",
-		"	* Build a sponge state, absorb bytes, then finalize a digest.",
-		"	* ```ts",
-		"	* const hash = new Keccak(136, 0x06, 32);",
-		"	* hash.update(new Uint8Array([1, 2, 3]));",
-		"	* hash.digest();",
-		"	* ```",
-		"	*/",
 		"	var Keccak = class Keccak {",
 		"		state;",
 		"		pos = 0;",
@@ -3144,45 +4102,12 @@
 		"		}",
 		"	};",
 		"	var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);",
-		"	/**",
-		"	* SHA3-256 hash function. Different from keccak-256.",
-		"	* @param msg - message bytes to hash",
-		"	* @param opts - Reserved hash options.",
-		"	* @returns Digest bytes.",
-		"	* @example",
-		"	* Hash a message with SHA3-256.",
-		"	* ```ts",
-		"	* sha3_256(new Uint8Array([97, 98, 99]));",
-		"	* ```",
-		"	*/",
 		"	var sha3_256 = /* @__PURE__ */ genKeccak(6, 136, 32, /* @__PURE__ */ oidNist(8));",
 		"	var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = {}) => {",
 		"		opts = checkOpts({}, opts);",
 		"		return new Keccak(blockLen, suffix, opts.dkLen === void 0 ? outputLen : opts.dkLen, true);",
 		"	}, info);",
-		"	/**",
-		"	* SHAKE128 XOF with 128-bit security and a 16-byte default output.",
-		"	* @param msg - message bytes to hash",
-		"	* @param opts - Optional output-length override. See {@link ShakeOpts}.",
-		"	* @returns Digest bytes.",
-		"	* @example",
-		"	* Hash a message with SHAKE128.",
-		"	* ```ts",
-		"	* shake128(new Uint8Array([97, 98, 99]), { dkLen: 32 });",
-		"	* ```",
-		"	*/",
 		"	var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11));",
-		"	/**",
-		"	* SHAKE256 XOF with 256-bit security and a 32-byte default output.",
-		"	* @param msg - message bytes to hash",
-		"	* @param opts - Optional output-length override. See {@link ShakeOpts}.",
-		"	* @returns Digest bytes.",
-		"	* @example",
-		"	* Hash a message with SHAKE256.",
-		"	* ```ts",
-		"	* shake256(new Uint8Array([97, 98, 99]), { dkLen: 64 });",
-		"	* ```",
-		"	*/",
 		"	var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));",
 		"	// src/verify/digest.ts",
 		"	/** The hashes: SHA3-256 for capsules, SHA-256 for receipts and blobs; both as lower-case hex. */",
@@ -3486,201 +4411,40 @@
 		"		return isChanged ? new Map(content).set(\"reasoning\", changed) : content;",
 		"	}",
 		"	// node_modules/@noble/curves/utils.js",
-		"	/**",
-		"	* Hex, bytes and number utilities.",
-		"	* @module",
-		"	*/",
 		"	/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */",
-		"	/**",
-		"	* Validates that a value is an array, optionally validating each element.",
-		"	* @param item - Value to validate.",
-		"	* @param title - Label included in thrown errors.",
-		"	* @param inner - Optional per-element validator, called with the element and its label.",
-		"	* @returns The validated array.",
-		"	* @example",
-		"	* Validate an array of points before batch processing.",
-		"	*",
-		"	* ```ts",
-		"	* aarray([1n, 2n], 'scalars');",
-		"	* ```",
-		"	*/",
 		"	function aarray$1(item, title, inner = () => {}) {",
 		"		if (!Array.isArray(item)) throw new TypeError(`\"${title}\" expected array, got type=${typeof item}`);",
 		"		for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);",
 		"		return item;",
 		"	}",
-		"	/**",
-		"	* Validates that a value is a byte array.",
-		"	* @param value - Value to validate.",
-		"	* @param length - Optional exact byte length.",
-		"	* @param title - Optional field name.",
-		"	* @returns Original byte array.",
-		"	* @example",
-		"	* Reject non-byte input before passing data into curve code.",
-		"	*",
-		"	* ```ts",
-		"	* abytes(new Uint8Array(1));",
-		"	* ```",
-		"	*/",
 		"	var abytes = (value, length, title) => abytes$1(value, length, title);",
-		"	/**",
-		"	* Validates that a value is a non-negative safe integer.",
-		"	* @param n - Value to validate.",
-		"	* @param title - Optional field name.",
-		"	* @returns The validated number.",
-		"	* @example",
-		"	* Validate a numeric length before allocating buffers.",
-		"	*",
-		"	* ```ts",
-		"	* anumber(1);",
-		"	* ```",
-		"	*/",
 		"	var anumber = anumber$1;",
-		"	/**",
-		"	* Asserts something is a plain object-ish value, not null or array.",
-		"	* @param value - Value to validate.",
-		"	* @param title - Label included in thrown errors.",
-		"	* @returns The validated object.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Validate an options object before checking fields.",
-		"	*",
-		"	* ```ts",
-		"	* aobject({ flag: true });",
-		"	* ```",
-		"	*/",
 		"	function aobject$1(value, title = \"object\") {",
 		"		if (value === null || typeof value !== \"object\" || Array.isArray(value)) throw new TypeError(title === \"object\" ? \"expected valid options object\" : `\"${title}\" expected object, got type=${typeof value}`);",
 		"		return value;",
 		"	}",
-		"	/**",
-		"	* Asserts something is a function.",
-		"	* @param value - Value to validate.",
-		"	* @param title - Label included in thrown errors.",
-		"	* @returns The validated function.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Validate a required method before calling it.",
-		"	*",
-		"	* ```ts",
-		"	* afunction(() => true, 'predicate');",
-		"	* ```",
-		"	*/",
 		"	function afunction(value, title) {",
 		"		if (typeof value !== \"function\") throw new TypeError(`\"${title}\" is invalid: expected function, got ${typeof value}`);",
 		"		return value;",
 		"	}",
-		"	/**",
-		"	* Encodes bytes as lowercase hex.",
-		"	* @param bytes - Bytes to encode.",
-		"	* @returns Lowercase hex string.",
-		"	* @example",
-		"	* Serialize bytes as hex for logging or fixtures.",
-		"	*",
-		"	* ```ts",
-		"	* bytesToHex(Uint8Array.of(1, 2, 3));",
-		"	* ```",
-		"	*/",
 		"	var bytesToHex = bytesToHex$1;",
-		"	/**",
-		"	* Concatenates byte arrays.",
-		"	* @param arrays - Byte arrays to join.",
-		"	* @returns Concatenated bytes.",
-		"	* @example",
-		"	* Join domain-separated chunks into one buffer.",
-		"	*",
-		"	* ```ts",
-		"	* concatBytes(Uint8Array.of(1), Uint8Array.of(2));",
-		"	* ```",
-		"	*/",
 		"	var concatBytes = (...arrays) => concatBytes$1(...arrays);",
-		"	/**",
-		"	* Decodes lowercase or uppercase hex into bytes.",
-		"	* @param hex - Hex string to decode.",
-		"	* @returns Decoded bytes.",
-		"	* @example",
-		"	* Parse fixture hex into bytes before hashing.",
-		"	*",
-		"	* ```ts",
-		"	* hexToBytes('0102');",
-		"	* ```",
-		"	*/",
 		"	var hexToBytes = (hex) => hexToBytes$1(hex);",
-		"	/**",
-		"	* Checks whether a value is a Uint8Array.",
-		"	* @param a - Value to inspect.",
-		"	* @returns `true` when `a` is a Uint8Array.",
-		"	* @example",
-		"	* Branch on byte input before decoding it.",
-		"	*",
-		"	* ```ts",
-		"	* isBytes(new Uint8Array(1));",
-		"	* ```",
-		"	*/",
 		"	var isBytes = isBytes$1;",
-		"	/**",
-		"	* Reads random bytes from the platform CSPRNG.",
-		"	* @param bytesLength - Number of random bytes to read.",
-		"	* @returns Fresh random bytes.",
-		"	* @example",
-		"	* Generate a random seed for a keypair.",
-		"	*",
-		"	* ```ts",
-		"	* randomBytes(2);",
-		"	* ```",
-		"	*/",
 		"	var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);",
 		"	var _0n$3 = /* @__PURE__ */ BigInt(0);",
 		"	var _1n$4 = /* @__PURE__ */ BigInt(1);",
 		"	var atitle = (title) => title ? `\"${title}\" ` : \"\";",
-		"	/**",
-		"	* Validates that a flag is boolean.",
-		"	* @param value - Value to validate.",
-		"	* @param title - Optional field name.",
-		"	* @returns Original value.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Reject non-boolean option flags early.",
-		"	*",
-		"	* ```ts",
-		"	* abool(true);",
-		"	* ```",
-		"	*/",
 		"	function abool(value, title = \"\") {",
 		"		if (typeof value !== \"boolean\") throw new TypeError(atitle(title) + \"expected boolean, got type=\" + typeof value);",
 		"		return value;",
 		"	}",
-		"	/**",
-		"	* Validates that a value is a non-negative bigint or safe integer.",
-		"	* @param n - Value to validate.",
-		"	* @returns The same validated value.",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Validate one integer-like value before serializing it.",
-		"	*",
-		"	* ```ts",
-		"	* abignumber(1n);",
-		"	* ```",
-		"	*/",
 		"	function abignumber(n) {",
 		"		if (typeof n === \"bigint\") {",
 		"			if (!isPosBig(n)) throw new RangeError(\"positive bigint expected, got \" + n);",
 		"		} else anumber(n);",
 		"		return n;",
 		"	}",
-		"	/**",
-		"	* Validates that a value is a safe integer.",
-		"	* @param value - Integer to validate.",
-		"	* @param title - Optional field name.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Validate a window size before scalar arithmetic uses it.",
-		"	*",
-		"	* ```ts",
-		"	* asafenumber(1);",
-		"	* ```",
-		"	*/",
 		"	function asafenumber(value, title = \"\") {",
 		"		if (typeof value !== \"number\") {",
 		"			const prefix = title && `\"${title}\" `;",
@@ -3691,68 +4455,16 @@
 		"			throw new RangeError(prefix + \"expected safe integer, got \" + value);",
 		"		}",
 		"	}",
-		"	/**",
-		"	* Parses a big-endian hex string into bigint.",
-		"	* Accepts odd-length hex through the native `BigInt('0x' + hex)` parser and currently surfaces the",
-		"	* same native `SyntaxError` for malformed hex instead of wrapping it in a library-specific error.",
-		"	* @param hex - Hex string without `0x`.",
-		"	* @returns Parsed bigint value.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Parse a scalar from fixture hex.",
-		"	*",
-		"	* ```ts",
-		"	* hexToNumber('ff');",
-		"	* ```",
-		"	*/",
 		"	function hexToNumber(hex) {",
 		"		if (typeof hex !== \"string\") throw new TypeError(\"hex string expected, got \" + typeof hex);",
 		"		return hex === \"\" ? _0n$3 : BigInt(\"0x\" + hex);",
 		"	}",
-		"	/**",
-		"	* Parses big-endian bytes into bigint.",
-		"	* @param bytes - Bytes in big-endian order.",
-		"	* @returns Parsed bigint value.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Read a scalar encoded in network byte order.",
-		"	*",
-		"	* ```ts",
-		"	* bytesToNumberBE(Uint8Array.of(1, 0));",
-		"	* ```",
-		"	*/",
 		"	function bytesToNumberBE(bytes) {",
 		"		return hexToNumber(bytesToHex$1(bytes));",
 		"	}",
-		"	/**",
-		"	* Parses little-endian bytes into bigint.",
-		"	* @param bytes - Bytes in little-endian order.",
-		"	* @returns Parsed bigint value.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Read a scalar encoded in little-endian form.",
-		"	*",
-		"	* ```ts",
-		"	* bytesToNumberLE(Uint8Array.of(1, 0));",
-		"	* ```",
-		"	*/",
 		"	function bytesToNumberLE(bytes) {",
 		"		return hexToNumber(bytesToHex$1(copyBytes(abytes$1(bytes)).reverse()));",
 		"	}",
-		"	/**",
-		"	* Encodes a bigint into fixed-length big-endian bytes.",
-		"	* @param n - Number to encode.",
-		"	* @param len - Output length in bytes. Must be greater than zero.",
-		"	* @returns Big-endian byte array.",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @throws If a documented runtime validation or state check fails. {@link Error}",
-		"	* @example",
-		"	* Serialize a scalar into a 32-byte field element.",
-		"	*",
-		"	* ```ts",
-		"	* numberToBytesBE(255n, 2);",
-		"	* ```",
-		"	*/",
 		"	function numberToBytesBE(n, len) {",
 		"		anumber$1(len);",
 		"		if (len === 0) throw new Error(\"zero output length is invalid\");",
@@ -3762,140 +4474,29 @@
 		"		if (hex.length > expectedLen) throw new RangeError(\"number is too large\");",
 		"		return hexToBytes$1(hex.padStart(expectedLen, \"0\"));",
 		"	}",
-		"	/**",
-		"	* Encodes a bigint into fixed-length little-endian bytes.",
-		"	* @param n - Number to encode.",
-		"	* @param len - Output length in bytes.",
-		"	* @returns Little-endian byte array.",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @throws If a documented runtime validation or state check fails. {@link Error}",
-		"	* @example",
-		"	* Serialize a scalar for little-endian protocols.",
-		"	*",
-		"	* ```ts",
-		"	* numberToBytesLE(255n, 2);",
-		"	* ```",
-		"	*/",
 		"	function numberToBytesLE(n, len) {",
 		"		return numberToBytesBE(n, len).reverse();",
 		"	}",
-		"	/**",
-		"	* Copies Uint8Array. We can't use u8a.slice(), because u8a can be Buffer,",
-		"	* and Buffer#slice creates mutable copy. Never use Buffers!",
-		"	* @param bytes - Bytes to copy.",
-		"	* @returns Detached copy.",
-		"	* @example",
-		"	* Make an isolated copy before mutating serialized bytes.",
-		"	*",
-		"	* ```ts",
-		"	* copyBytes(Uint8Array.of(1, 2, 3));",
-		"	* ```",
-		"	*/",
 		"	function copyBytes(bytes) {",
 		"		return Uint8Array.from(abytes(bytes));",
 		"	}",
-		"	/**",
-		"	* Checks whether n is non-negative bigint. Historical name.",
-		"	* @param n - candidate value",
-		"	* @returns `true` when the value is bigint and 0 or larger",
-		"	* @example",
-		"	* Check a candidate scalar before range validation.",
-		"	*",
-		"	* ```ts",
-		"	* isPosBig(2n);",
-		"	* ```",
-		"	*/",
 		"	function isPosBig(n) {",
 		"		return typeof n === \"bigint\" && _0n$3 <= n;",
 		"	}",
-		"	/**",
-		"	* Checks whether a bigint lies inside a half-open range.",
-		"	* @param n - Candidate value.",
-		"	* @param min - Inclusive lower bound.",
-		"	* @param max - Exclusive upper bound.",
-		"	* @returns `true` when the value is inside the range.",
-		"	* @example",
-		"	* Check whether a candidate scalar fits the field order.",
-		"	*",
-		"	* ```ts",
-		"	* inRange(2n, 1n, 3n);",
-		"	* ```",
-		"	*/",
 		"	function inRange(n, min, max) {",
 		"		return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;",
 		"	}",
-		"	/**",
-		"	* Asserts `min <= n < max`. NOTE: upper bound is exclusive.",
-		"	* @param title - Value label for error messages.",
-		"	* @param n - Candidate value.",
-		"	* @param min - Inclusive lower bound.",
-		"	* @param max - Exclusive upper bound.",
-		"	* Wrong-type inputs are not separated from out-of-range values here: they still flow through the",
-		"	* shared `RangeError` path because this is only a throwing wrapper around `inRange(...)`.",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Assert that a bigint stays within one half-open range.",
-		"	*",
-		"	* ```ts",
-		"	* aInRange('x', 2n, 1n, 256n);",
-		"	* ```",
-		"	*/",
 		"	function aInRange(title, n, min, max) {",
 		"		if (!inRange(n, min, max)) throw new RangeError(\"expected valid \" + title + \": \" + min + \" <= n < \" + max + \", got \" + n);",
 		"	}",
-		"	/**",
-		"	* Calculates amount of bits in a bigint.",
-		"	* Same as `n.toString(2).length`",
-		"	* TODO: merge with nLength in modular",
-		"	* @param n - Value to inspect.",
-		"	* @returns Bit length.",
-		"	* @throws If the value is negative. {@link Error}",
-		"	* @example",
-		"	* Measure the bit length of a scalar before serialization.",
-		"	*",
-		"	* ```ts",
-		"	* bitLen(8n);",
-		"	* ```",
-		"	*/",
 		"	function bitLen(n) {",
 		"		if (n < _0n$3) throw new Error(\"expected non-negative bigint, got \" + n);",
 		"		return n === _0n$3 ? 0 : n.toString(2).length;",
 		"	}",
-		"	/**",
-		"	* Calculate mask for N bits. Not using ** operator with bigints because of old engines.",
-		"	* Same as BigInt(`0b${Array(i).fill('1').join('')}`)",
-		"	* @param n - Number of bits. Negative widths are currently passed through to raw bigint shift",
-		"	*   semantics and therefore produce `-1n`.",
-		"	* @returns Bitmask value.",
-		"	* @example",
-		"	* Calculate mask for N bits.",
-		"	*",
-		"	* ```ts",
-		"	* bitMask(4);",
-		"	* ```",
-		"	*/",
 		"	var bitMask = (n) => {",
 		"		asafenumber(n, \"n\");",
 		"		return (_1n$4 << BigInt(n)) - _1n$4;",
 		"	};",
-		"	/**",
-		"	* Validates declared required and optional field types on a plain object.",
-		"	* Extra keys are intentionally ignored because many callers validate only the subset they use from",
-		"	* richer option bags or runtime objects.",
-		"	* This walks field schemas and formats detailed errors, so avoid it on hot paths; use direct",
-		"	* one-line guards such as `aobject()`, `afunction()`, `abool()`, or `asafenumber()` instead.",
-		"	* @param object - Object to validate.",
-		"	* @param fields - Required field types.",
-		"	* @param optFields - Optional field types.",
-		"	* @param title - Object label included in thrown errors.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Check user options before building a curve helper.",
-		"	*",
-		"	* ```ts",
-		"	* validateObject({ flag: true }, { flag: 'boolean' });",
-		"	* ```",
-		"	*/",
 		"	function validateObject(object, fields = {}, optFields = {}, title = \"object\") {",
 		"		aobject$1(object, title);",
 		"		aobject$1(fields, \"fields\");",
@@ -3913,12 +4514,6 @@
 		"		iter(optFields, true);",
 		"	}",
 		"	// node_modules/@noble/curves/abstract/modular.js",
-		"	/**",
-		"	* Utils for modular division and fields.",
-		"	* Field over 11 is a finite (Galois) field is integer number operations `mod 11`.",
-		"	* There is no division: it is replaced by modular multiplicative inverse.",
-		"	* @module",
-		"	*/",
 		"	/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */",
 		"	var _0n$2 = /* @__PURE__ */ BigInt(0);",
 		"	var _1n$3 = /* @__PURE__ */ BigInt(1);",
@@ -3932,40 +4527,11 @@
 		"	var _15n = /* @__PURE__ */ BigInt(15);",
 		"	var _16n = /* @__PURE__ */ BigInt(16);",
 		"	var POW_WINDOWED_MIN = /* @__PURE__ */ BigInt(\"0x10000000000000000\");",
-		"	/**",
-		"	* @param a - Dividend value.",
-		"	* @param b - Positive modulus.",
-		"	* @returns Reduced value in `[0, b)` only when `b` is positive.",
-		"	* @throws If the modulus is not positive. {@link Error}",
-		"	* @example",
-		"	* Normalize a bigint into one field residue.",
-		"	*",
-		"	* ```ts",
-		"	* mod(-1n, 5n);",
-		"	* ```",
-		"	*/",
 		"	function mod(a, b) {",
 		"		if (b <= _0n$2) throw new Error(\"mod: expected positive modulus, got \" + b);",
 		"		const result = a % b;",
 		"		return result >= _0n$2 ? result : b + result;",
 		"	}",
-		"	/**",
-		"	* Efficiently raise num to a power with modular reduction.",
-		"	* Unsafe in some contexts: uses ladder, so can expose bigint bits.",
-		"	* Low-level helper: callers that need canonical residues must pass a valid `num` for the chosen",
-		"	* modulus instead of relying on the `power===0/1` fast paths to normalize it.",
-		"	* @param num - Base value.",
-		"	* @param power - Exponent value.",
-		"	* @param modulo - Reduction modulus.",
-		"	* @returns Modular exponentiation result.",
-		"	* @throws If the modulus or exponent is invalid. {@link Error}",
-		"	* @example",
-		"	* Raise one bigint to a modular power.",
-		"	*",
-		"	* ```ts",
-		"	* pow(2n, 6n, 11n) // 64n % 11n == 9n",
-		"	* ```",
-		"	*/",
 		"	function pow(num, power, modulo) {",
 		"		if (modulo <= _1n$3) throw new Error(\"pow: expected modulus > 1, got \" + modulo);",
 		"		if (typeof power !== \"bigint\") throw new TypeError(\"invalid exponent: expected bigint, got \" + typeof power);",
@@ -4003,22 +4569,6 @@
 		"		}",
 		"		return p;",
 		"	}",
-		"	/**",
-		"	* Does `x^(2^power)` mod p. `pow2(30, 4)` == `30^(2^4)`.",
-		"	* Low-level helper: callers that need canonical residues must pass a valid `x` for the chosen",
-		"	* modulus; the `power===0` fast path intentionally returns the input unchanged.",
-		"	* @param x - Base value.",
-		"	* @param power - Number of squarings.",
-		"	* @param modulo - Reduction modulus.",
-		"	* @returns Repeated-squaring result.",
-		"	* @throws If the exponent is negative. {@link Error}",
-		"	* @example",
-		"	* Apply repeated squaring inside one field.",
-		"	*",
-		"	* ```ts",
-		"	* pow2(3n, 2n, 11n);",
-		"	* ```",
-		"	*/",
 		"	function pow2(x, power, modulo) {",
 		"		if (modulo <= _1n$3) throw new Error(\"pow2: expected modulus > 1, got \" + modulo);",
 		"		if (power < _0n$2) throw new Error(\"pow2: expected non-negative exponent, got \" + power);",
@@ -4029,20 +4579,6 @@
 		"		}",
 		"		return res;",
 		"	}",
-		"	/**",
-		"	* Inverses number over modulo.",
-		"	* Implemented using the {@link https://brilliant.org/wiki/extended-euclidean-algorithm/ | extended Euclidean algorithm}.",
-		"	* @param number - Value to invert.",
-		"	* @param modulo - Modulus greater than 1.",
-		"	* @returns Multiplicative inverse.",
-		"	* @throws If the modulus is invalid or the inverse does not exist. {@link Error}",
-		"	* @example",
-		"	* Compute one modular inverse with the extended Euclidean algorithm.",
-		"	*",
-		"	* ```ts",
-		"	* invert(3n, 11n);",
-		"	* ```",
-		"	*/",
 		"	function invert(number, modulo) {",
 		"		if (number === _0n$2) throw new Error(\"invert: expected non-zero number\");",
 		"		if (modulo <= _1n$3) throw new Error(\"invert: expected modulus > 1, got \" + modulo);",
@@ -4106,24 +4642,6 @@
 		"			return root;",
 		"		});",
 		"	}",
-		"	/**",
-		"	* Tonelli-Shanks square root search algorithm.",
-		"	* This implementation is variable-time: it searches data-dependently for the first non-residue `Z`",
-		"	* and for the smallest `i` in the main loop, unlike RFC 9380 Appendix I.4's constant-time shape.",
-		"	* 1. {@link https://eprint.iacr.org/2012/685.pdf | eprint 2012/685}, page 12",
-		"	* 2. Square Roots from 1; 24, 51, 10 to Dan Shanks",
-		"	* @param P - field order",
-		"	* @returns function that takes field Fp (created from P) and number n",
-		"	* @throws If the field is too small, non-prime, or the square root does not exist. {@link Error}",
-		"	* @example",
-		"	* Construct a square-root helper for primes that need Tonelli-Shanks.",
-		"	*",
-		"	* ```ts",
-		"	* import { Field, tonelliShanks } from '@noble/curves/abstract/modular.js';",
-		"	* const Fp = Field(17n);",
-		"	* const sqrt = tonelliShanks(17n)(Fp, 4n);",
-		"	* ```",
-		"	*/",
 		"	function tonelliShanks(P) {",
 		"		if (P < _3n) throw new Error(\"sqrt is not defined for small field\");",
 		"		aoddModulus(P, \"tonelliShanks\");",
@@ -4166,30 +4684,6 @@
 		"			return R;",
 		"		};",
 		"	}",
-		"	/**",
-		"	* Square root for a finite field. Will try optimized versions first:",
-		"	*",
-		"	* 1. P ≡ 3 (mod 4)",
-		"	* 2. P ≡ 5 (mod 8)",
-		"	* 3. P ≡ 9 (mod 16)",
-		"	* 4. Tonelli-Shanks algorithm",
-		"	*",
-		"	* Different algorithms can give different roots, it is up to user to decide which one they want.",
-		"	* For example there is FpSqrtOdd/FpSqrtEven to choose a root by oddness",
-		"	* (used for hash-to-curve).",
-		"	* @param P - Field order.",
-		"	* @returns Square-root helper. The generic fallback inherits Tonelli-Shanks' variable-time",
-		"	*   behavior and this selector assumes prime-field-style integer moduli.",
-		"	* @throws If the field is unsupported or the square root does not exist. {@link Error}",
-		"	* @example",
-		"	* Choose the square-root helper appropriate for one field modulus.",
-		"	*",
-		"	* ```ts",
-		"	* import { Field, FpSqrt } from '@noble/curves/abstract/modular.js';",
-		"	* const Fp = Field(17n);",
-		"	* const sqrt = FpSqrt(17n)(Fp, 4n);",
-		"	* ```",
-		"	*/",
 		"	function FpSqrt(P) {",
 		"		aoddModulus(P, \"Fp.sqrt\");",
 		"		if (P % _4n$2 === _3n) return sqrt3mod4;",
@@ -4197,18 +4691,6 @@
 		"		if (P % _16n === _9n) return sqrt9mod16(P);",
 		"		return tonelliShanks(P);",
 		"	}",
-		"	/**",
-		"	* @param num - Value to inspect.",
-		"	* @param modulo - Field modulus.",
-		"	* @returns `true` when the least-significant little-endian bit is set.",
-		"	* @throws If the modulus is invalid for `mod(...)`. {@link Error}",
-		"	* @example",
-		"	* Inspect the low bit used by little-endian sign conventions.",
-		"	*",
-		"	* ```ts",
-		"	* isNegativeLE(3n, 11n);",
-		"	* ```",
-		"	*/",
 		"	var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$3) === _1n$3;",
 		"	var FIELD_FIELDS = [",
 		"		\"create\",",
@@ -4229,20 +4711,6 @@
 		"		\"mulN\",",
 		"		\"sqrN\"",
 		"	];",
-		"	/**",
-		"	* @param field - Field implementation.",
-		"	* @returns Validated field. This only checks the arithmetic subset needed by generic helpers; it",
-		"	*   does not guarantee full runtime-method coverage for serialization, batching, `cmov`, or",
-		"	*   field-specific extras beyond positive `BYTES` / `BITS`.",
-		"	* @throws If the field shape or numeric metadata are invalid. {@link Error}",
-		"	* @example",
-		"	* Check that a field implementation exposes the operations curve code expects.",
-		"	*",
-		"	* ```ts",
-		"	* import { Field, validateField } from '@noble/curves/abstract/modular.js';",
-		"	* const Fp = validateField(Field(17n));",
-		"	* ```",
-		"	*/",
 		"	function validateField(field) {",
 		"		aobject$1(field, \"field\");",
 		"		if (typeof field.ORDER !== \"bigint\") throw new TypeError(\"param \\\"ORDER\\\" is invalid: expected bigint, got \" + typeof field.ORDER);",
@@ -4272,27 +4740,6 @@
 		"		}, invertedAcc);",
 		"		return inverted;",
 		"	}",
-		"	/**",
-		"	* Legendre symbol.",
-		"	* Legendre constant is used to calculate Legendre symbol (a | p)",
-		"	* which denotes the value of a^((p-1)/2) (mod p).",
-		"	*",
-		"	* * (a | p) ≡ 1    if a is a square (mod p), quadratic residue",
-		"	* * (a | p) ≡ -1   if a is not a square (mod p), quadratic non residue",
-		"	* * (a | p) ≡ 0    if a ≡ 0 (mod p)",
-		"	* @param Fp - Field implementation.",
-		"	* @param n - Value to inspect.",
-		"	* @returns Legendre symbol.",
-		"	* @throws If the powered value does not match a valid Legendre symbol. {@link Error}",
-		"	* @example",
-		"	* Compute the Legendre symbol of one field element.",
-		"	*",
-		"	* ```ts",
-		"	* import { Field, FpLegendre } from '@noble/curves/abstract/modular.js';",
-		"	* const Fp = Field(17n);",
-		"	* const symbol = FpLegendre(Fp, 4n);",
-		"	* ```",
-		"	*/",
 		"	function FpLegendre(Fp, n) {",
 		"		validateField(Fp);",
 		"		const F = Fp;",
@@ -4305,19 +4752,6 @@
 		"		if (!yes && !zero && !no) throw new Error(\"invalid Legendre symbol result\");",
 		"		return yes ? 1 : zero ? 0 : -1;",
 		"	}",
-		"	/**",
-		"	* @param n - Curve order. Callers are expected to pass a positive order.",
-		"	* @param nBitLength - Optional cached bit length. Callers are expected to pass a positive cached",
-		"	*   value when overriding the derived bit length.",
-		"	* @returns Byte and bit lengths.",
-		"	* @throws If the order or cached bit length is invalid. {@link Error}",
-		"	* @example",
-		"	* Measure the encoding sizes needed for one modulus.",
-		"	*",
-		"	* ```ts",
-		"	* nLength(255n);",
-		"	* ```",
-		"	*/",
 		"	function nLength(n, nBitLength) {",
 		"		if (nBitLength !== void 0) anumber(nBitLength);",
 		"		if (n <= _0n$2) throw new Error(\"invalid n length: expected positive n, got \" + n);",
@@ -4449,42 +4883,11 @@
 		"			return condition ? b : a;",
 		"		}",
 		"	};",
-		"	/**",
-		"	* Creates a finite field. Major performance optimizations:",
-		"	* * 1. Denormalized operations like mulN instead of mul.",
-		"	* * 2. Identical object shape: never add or remove keys.",
-		"	* * 3. Frozen stable object shape; the lazy sqrt cache lives in a module-level `WeakMap`.",
-		"	* Fragile: always run a benchmark on a change.",
-		"	* Security note: operations and low-level serializers like `toBytes` don't check `isValid` for",
-		"	* all elements for performance and protocol-flexibility reasons; callers are responsible for",
-		"	* supplying valid elements when they need canonical field behavior.",
-		"	* This is low-level code, please make sure you know what you're doing.",
-		"	*",
-		"	* Note about field properties:",
-		"	* * CHARACTERISTIC p = prime number, number of elements in main subgroup.",
-		"	* * ORDER q = similar to cofactor in curves, may be composite `q = p^m`.",
-		"	*",
-		"	* @param ORDER - field order, probably prime, or could be composite",
-		"	* @param opts - Field options such as bit length or endianness. See {@link FieldOpts}.",
-		"	* @returns Frozen field instance with a stable object shape. This wrapper forwards `opts` straight",
-		"	*   into `_Field`, so it inherits `_Field`'s assumptions about cached sizes and `allowedLengths`.",
-		"	* @example",
-		"	* Construct one prime field with optional overrides.",
-		"	*",
-		"	* ```ts",
-		"	* Field(11n);",
-		"	* ```",
-		"	*/",
 		"	function Field(ORDER, opts = {}) {",
 		"		Object.freeze(_Field.prototype);",
 		"		return new _Field(ORDER, opts);",
 		"	}",
 		"	// node_modules/@noble/curves/abstract/curve.js",
-		"	/**",
-		"	* Methods for elliptic curve multiplication by scalars.",
-		"	* Contains wNAF-based ScalarMultiplier, pippenger.",
-		"	* @module",
-		"	*/",
 		"	/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */",
 		"	var _0n$1 = /* @__PURE__ */ BigInt(0);",
 		"	var _1n$2 = /* @__PURE__ */ BigInt(1);",
@@ -4493,21 +4896,6 @@
 		"	var BLIND_BITS = 128;",
 		"	var FW_WINDOW = 5;",
 		"	var TABLE_BYTES_MAX = /* @__PURE__ */ (() => 2 ** 31)();",
-		"	/**",
-		"	* Validates the static surface of a point constructor.",
-		"	* This is only a cheap sanity check for the constructor hooks and fields consumed by generic",
-		"	* factories; it does not certify `BASE`/`ZERO` semantics or prove the curve implementation itself.",
-		"	* @param Point - Runtime point constructor.",
-		"	* @throws On missing constructor hooks or malformed field metadata. {@link TypeError}",
-		"	* @example",
-		"	* Check that one point constructor exposes the static hooks generic helpers need.",
-		"	*",
-		"	* ```ts",
-		"	* import { ed25519 } from '@noble/curves/ed25519.js';",
-		"	* import { validatePointCons } from '@noble/curves/abstract/curve.js';",
-		"	* validatePointCons(ed25519.Point);",
-		"	* ```",
-		"	*/",
 		"	function validatePointCons(Point) {",
 		"		const pc = Point;",
 		"		if (typeof pc !== \"function\") throw new TypeError(\"\\\"Point\\\" expected constructor, got type=\" + typeof Point);",
@@ -4519,24 +4907,6 @@
 		"		validateField(pc.Fp);",
 		"		validateField(pc.Fn);",
 		"	}",
-		"	/**",
-		"	* Takes a bunch of Projective Points but executes only one",
-		"	* inversion on all of them. Inversion is very slow operation,",
-		"	* so this improves performance massively.",
-		"	* Optimization: converts a list of projective points to a list of identical points with Z=1.",
-		"	* Input points are left unchanged; the normalized points are returned as fresh instances.",
-		"	* @param c - Point constructor.",
-		"	* @param points - Projective points.",
-		"	* @returns Fresh projective points reconstructed from normalized affine coordinates.",
-		"	* @example",
-		"	* Batch-normalize projective points with a single shared inversion.",
-		"	*",
-		"	* ```ts",
-		"	* import { normalizeZ } from '@noble/curves/abstract/curve.js';",
-		"	* import { p256 } from '@noble/curves/nist.js';",
-		"	* const points = normalizeZ(p256.Point, [p256.Point.BASE, p256.Point.BASE.double()]);",
-		"	* ```",
-		"	*/",
 		"	function normalizeZ(c, points) {",
 		"		validatePointCons(c);",
 		"		validateMSMPoints(points, c);",
@@ -4550,30 +4920,6 @@
 		"		const bytes = numPoints * (4 * fpBytes + 128);",
 		"		if (bytes > TABLE_BYTES_MAX) throw new Error(\"invalid window size: table would need ~\" + Math.ceil(bytes / 2 ** 20) + \" MiB, max \" + TABLE_BYTES_MAX / 2 ** 20 + \" MiB\");",
 		"	}",
-		"	/**",
-		"	* Probes an RNG once, at construction time: returns `undefined` when it is unavailable —",
-		"	* throws or returns malformed bytes — so callers can downgrade to their unblinded /",
-		"	* deterministic constant-time fallback. Blinding is defense-in-depth (DPA/template",
-		"	* hardening), not a correctness or key-secrecy requirement, so availability-based",
-		"	* downgrade is acceptable.",
-		"	*",
-		"	* The downgrade decision is deliberately static. After a successful probe the RNG becomes",
-		"	* part of the trusted contract: later misbehavior must fail closed in per-call validation",
-		"	* (throw), never downgrade — a dynamic fallback would let a tampered RNG silently strip",
-		"	* blinding on demand. A probe can only ever classify broken environments, not adversarial",
-		"	* RNGs: a stateful RNG can always behave while probed and misbehave later.",
-		"	* @param randomBytes - RNG to probe, or `undefined` when the environment provides none.",
-		"	* @param length - Byte length requested from the probe call.",
-		"	* @returns The RNG when the probe produced `length` valid bytes; `undefined` otherwise.",
-		"	* @example",
-		"	* Probe an RNG once before enabling scalar blinding.",
-		"	*",
-		"	* ```ts",
-		"	* import { probeRandomBytes } from '@noble/curves/abstract/curve.js';",
-		"	* import { randomBytes } from '@noble/hashes/utils.js';",
-		"	* const rng = probeRandomBytes(randomBytes, 16);",
-		"	* ```",
-		"	*/",
 		"	function probeRandomBytes(randomBytes, length) {",
 		"		if (randomBytes === void 0) return void 0;",
 		"		afunction(randomBytes, \"randomBytes\");",
@@ -4601,17 +4947,12 @@
 		"	function getWindowSize(P) {",
 		"		return pointWindowSizes.get(P) || 1;",
 		"	}",
-		"	/** Table of odd multiples [1P, 3P, ..., (2⋅size−1)P]; width-W wNAF uses size = 2^(W−2). */",
 		"	function oddMultiples(p, size) {",
 		"		const dbl = p.double();",
 		"		const t = [p];",
 		"		for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));",
 		"		return t;",
 		"	}",
-		"	/**",
-		"	* Width-W wNAF signed-digit recoding (W >= 2), LSB-first: digits are 0 or odd with",
-		"	* |digit| < 2^(W−1); nonzero density ~1/(W+1) (a nonzero digit is followed by W−1 zeros).",
-		"	*/",
 		"	function wnafDigits(n, W) {",
 		"		const size = 2 ** W;",
 		"		const half = size / 2;",
@@ -4629,11 +4970,6 @@
 		"		}",
 		"		return d;",
 		"	}",
-		"	/**",
-		"	* Fixed-position signed-window recoding for precomputed wNAF: `n = Σ digits[w]⋅2^(w⋅W)` with",
-		"	* digits in `[−2^(W−1)+1, 2^(W−1)]`. Digit count is fixed by `windows` (callers reserve one",
-		"	* extra window for the final carry), so recoding length does not depend on the scalar.",
-		"	*/",
 		"	function signedWindowDigits(n, W, windows) {",
 		"		const size = 2 ** W;",
 		"		const half = size / 2;",
@@ -4652,11 +4988,6 @@
 		"		if (n !== _0n$1) throw new Error(\"invalid wnaf\");",
 		"		return d;",
 		"	}",
-		"	/**",
-		"	* Shared vartime walk over per-scalar wNAF digit streams: one doubling of a single shared",
-		"	* accumulator per bit position of the longest recoding, one signed table addition per",
-		"	* nonzero digit. `tables[i]` must hold the odd multiples of the i-th point.",
-		"	*/",
 		"	function wnafWalk(zero, tables, digits) {",
 		"		let max = 0;",
 		"		for (const d of digits) max = Math.max(max, d.length);",
@@ -4673,33 +5004,6 @@
 		"		}",
 		"		return acc;",
 		"	}",
-		"	/**",
-		"	* Elliptic curve multiplication of Point by scalar.",
-		"	* Routes between cached-table, fixed-window, and one-shot wNAF paths; entry points validate",
-		"	* their own scalars (`mulCT`/`mulCTBlinded`: `1 <= s < Fn.ORDER`; `mulUnsafe`: up to the",
-		"	* `Fn.ORDER^4` DoS cap via {@link mulAddUnsafe}).",
-		"	* Table generation is expensive and happens on first call of `multiply()`",
-		"	* (or eagerly via `precompute(W, false)`). By default, `BASE` point is precomputed.",
-		"	*",
-		"	* Cached algorithm is signed fixed-window wNAF:",
-		"	* - table stores, for every window w, the multiples `[1..2^(W−1)]⋅2^(w⋅W)⋅P` — all doublings",
-		"	*   are baked in, so a multiplication is exactly one table addition per window",
-		"	* - window count is fixed (`ceil(bits/W) + 1`), so the point-operation count is scalar-independent",
-		"	*   (basis of the constant-time path)",
-		"	* - for a 256-bit curve and W=6: 44⋅32 = 1408 table points, 44 additions per multiply",
-		"	* - secret scalars are additionally blinded (see {@link ScalarMultiplier.mulCTBlinded}), which",
-		"	*   widens tables by 128 bits",
-		"	* @param Point - Point constructor.",
-		"	* @param randomBytes - RNG used for scalar blinding; required by the blinded secret path.",
-		"	* @example",
-		"	* Elliptic curve multiplication of Point by scalar.",
-		"	*",
-		"	* ```ts",
-		"	* import { ScalarMultiplier } from '@noble/curves/abstract/curve.js';",
-		"	* import { p256 } from '@noble/curves/nist.js';",
-		"	* const mul = new ScalarMultiplier(p256.Point);",
-		"	* ```",
-		"	*/",
 		"	var ScalarMultiplier = class {",
 		"		Point;",
 		"		BASE;",
@@ -4716,16 +5020,6 @@
 		"			this.ZERO = Point.ZERO;",
 		"			this.bits = Point.Fn.BITS;",
 		"		}",
-		"		/**",
-		"		* Creates a signed fixed-window wNAF precomputation table: for every window w, the",
-		"		* multiples `[1..2^(W−1)]⋅2^(w⋅W)⋅P`, flattened. All doublings are baked into the table,",
-		"		* so cached multiplication is additions-only. `windows = ceil(bits/W) + 1`: the extra",
-		"		* window absorbs the final carry of signed-digit recoding.",
-		"		* For a 256-bit curve and W=6, the table is 44⋅32 = 1408 points.",
-		"		* @param point - Point instance",
-		"		* @param W - window size",
-		"		* @param bits - scalar bitlength the table must cover",
-		"		*/",
 		"		buildWnafTable(point, W, bits) {",
 		"			const windows = Math.ceil(bits / W) + 1;",
 		"			const half = 2 ** (W - 1);",
@@ -4746,15 +5040,6 @@
 		"				comp",
 		"			};",
 		"		}",
-		"		/**",
-		"		* Implements ec multiplication using precomputed signed fixed-window wNAF tables.",
-		"		* Constant-time: fixed window count with one table addition per window — zero digits feed",
-		"		* the fake accumulator — and no doublings; the lookup scans the whole window slice.",
-		"		* Scalar bounds are validated by the public entry points ({@link ScalarMultiplier.mulCT},",
-		"		* {@link ScalarMultiplier.mulCTBlinded}, {@link ScalarMultiplier.mulUnsafe});",
-		"		* signedWindowDigits throws if `n` exceeds the table.",
-		"		* @returns real and fake (for const-time) points",
-		"		*/",
 		"		wnafCachedCT(precomputes, n) {",
 		"			const { W, windows, comp } = precomputes;",
 		"			const half = 2 ** (W - 1);",
@@ -4819,21 +5104,6 @@
 		"			const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;",
 		"			return this.runCT(point, n, bits, transform);",
 		"		}",
-		"		/**",
-		"		* Constant-time multiplication `n*point` for an un-precomputed point, via a small fixed window.",
-		"		* A cached wNAF table only pays off when reused; a flat 2^FW_WINDOW table (`size-1` adds) is",
-		"		* far cheaper to build for a single use. The point-operation sequence is independent of `n`:",
-		"		* build the table, then per window exactly FW_WINDOW doublings, a data-oblivious scan over",
-		"		* every table entry, and one addition (adds the identity when the window digit is 0 — never",
-		"		* skipped).",
-		"		*",
-		"		* `n` must be `< 2^bits`. Assumes complete addition (adding the identity costs the same as any",
-		"		* add), which holds for the Weierstrass/Edwards point types used here. The table is left in",
-		"		* projective form (no normalizeZ): normalizing this small a table costs more than the",
-		"		* mixed-add savings it would buy for a single multiply.",
-		"		* @returns real point `p`; `f` duplicates it only to match {@link wnafCachedCT}'s return shape",
-		"		* (this path needs no fake accumulator — its op-count is already scalar-independent).",
-		"		*/",
 		"		fixedWindowCT(point, n, bits) {",
 		"			const W = FW_WINDOW;",
 		"			const size = 32;",
@@ -4884,34 +5154,6 @@
 		"			return getWindowSize(point) !== 1;",
 		"		}",
 		"	};",
-		"	/**",
-		"	* Combined multi-scalar multiplication `Σ scalars[i]⋅points[i]` via interleaved width-4 wNAF",
-		"	* (Strauss–Shamir). Every input gets its own table of odd multiples `[1P, 3P, 5P, 7P]` and",
-		"	* signed-digit recoding, but all walks share one doubling chain, so total cost is",
-		"	* `~bits` doublings + `L⋅bits/5` additions instead of `L⋅bits` doublings for separate",
-		"	* multiplications. Intended for the 2-4 point shapes of signature verification",
-		"	* (`R = u1⋅G + u2⋅P`); use {@link pippenger} for larger batches.",
-		"	*",
-		"	* Not constant-time: only for public inputs. Scalars must satisfy `0 <= s < Fn.ORDER`;",
-		"	* fold negative signs into the points before calling.",
-		"	* @param c - Point constructor.",
-		"	* @param points - Array of curve points.",
-		"	* @param scalars - Array of non-negative scalars, same length as points.",
-		"	* @param allowOversized - Replace the `s < Fn.ORDER` scalar check with a `Fn.ORDER^4` DoS cap.",
-		"	*   Off by default. For scalars that must NOT be reduced mod ORDER: torsion checks",
-		"	*   (`Fn.ORDER⋅P ≟ O`) and cofactor-clearing multiples. Walk length grows with `bitLen(s)`.",
-		"	* @returns Combined multiplication result; identity for empty input.",
-		"	* @throws If the point set or scalar set is invalid. {@link Error}",
-		"	* @example",
-		"	* Combined multi-scalar multiplication via Strauss–Shamir.",
-		"	*",
-		"	* ```ts",
-		"	* import { mulAddUnsafe } from '@noble/curves/abstract/curve.js';",
-		"	* import { p256 } from '@noble/curves/nist.js';",
-		"	* const G = p256.Point.BASE;",
-		"	* const R = mulAddUnsafe(p256.Point, [G, G.double()], [2n, 3n]); // 2⋅G + 3⋅(2⋅G)",
-		"	* ```",
-		"	*/",
 		"	function mulAddUnsafe(c, points, scalars, allowOversized = false) {",
 		"		validatePointCons(c);",
 		"		validateMSMPoints(points, c);",
@@ -4929,33 +5171,6 @@
 		"			return field;",
 		"		} else return Field(order, { isLE });",
 		"	}",
-		"	/**",
-		"	* Validates basic CURVE shape and field membership, then creates fields.",
-		"	* This does not prove that the generator is on-curve, that subgroup/order data are consistent, or",
-		"	* that the curve equation itself is otherwise sane.",
-		"	* @param type - Curve family.",
-		"	* @param CURVE - Curve parameters.",
-		"	* @param curveOpts - Optional field overrides. See {@link FpFn}:",
-		"	*   - `Fp` (optional): Optional base-field override.",
-		"	*   - `Fn` (optional): Optional scalar-field override.",
-		"	* @param FpFnLE - Whether field encoding is little-endian.",
-		"	* @returns Frozen curve parameters and fields.",
-		"	* @throws If the curve parameters or field overrides are invalid. {@link Error}",
-		"	* @example",
-		"	* Build curve fields from raw constants before constructing a curve instance.",
-		"	*",
-		"	* ```ts",
-		"	* const curve = createCurveFields('weierstrass', {",
-		"	*   p: 17n,",
-		"	*   n: 19n,",
-		"	*   h: 1n,",
-		"	*   a: 2n,",
-		"	*   b: 2n,",
-		"	*   Gx: 5n,",
-		"	*   Gy: 1n,",
-		"	* });",
-		"	* ```",
-		"	*/",
 		"	function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {",
 		"		if (type !== \"weierstrass\" && type !== \"edwards\") throw new Error(\"expected curve type \\\"weierstrass\\\" or \\\"edwards\\\"\");",
 		"		if (FpFnLE === void 0) FpFnLE = type === \"edwards\";",
@@ -4985,20 +5200,6 @@
 		"			Fn",
 		"		};",
 		"	}",
-		"	/**",
-		"	* @param randomSecretKey - Secret-key generator.",
-		"	* @param getPublicKey - Public-key derivation helper.",
-		"	* @returns Keypair generator.",
-		"	* @example",
-		"	* Build a `keygen()` helper from existing secret-key and public-key primitives.",
-		"	*",
-		"	* ```ts",
-		"	* import { createKeygen } from '@noble/curves/abstract/curve.js';",
-		"	* import { p256 } from '@noble/curves/nist.js';",
-		"	* const keygen = createKeygen(p256.utils.randomSecretKey, p256.getPublicKey);",
-		"	* const pair = keygen();",
-		"	* ```",
-		"	*/",
 		"	function createKeygen(randomSecretKey, getPublicKey) {",
 		"		return function keygen(seed) {",
 		"			const secretKey = randomSecretKey(seed);",
@@ -5009,12 +5210,6 @@
 		"		};",
 		"	}",
 		"	// node_modules/@noble/curves/abstract/edwards.js",
-		"	/**",
-		"	* Twisted Edwards curve. The formula is: ax² + y² = 1 + dx²y².",
-		"	* For design rationale of types / exports, see weierstrass module documentation.",
-		"	* Untwisted Edwards curves exist, but they aren't used in real-world protocols.",
-		"	* @module",
-		"	*/",
 		"	/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */",
 		"	var _0n = /* @__PURE__ */ BigInt(0);",
 		"	var _1n$1 = /* @__PURE__ */ BigInt(1);",
@@ -5028,27 +5223,6 @@
 		"		const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));",
 		"		return Fp.eql(left, right);",
 		"	}",
-		"	/**",
-		"	* @param params - Curve parameters. See {@link EdwardsOpts}.",
-		"	* @param extraOpts - Optional helpers and overrides. See {@link EdwardsExtraOpts}.",
-		"	* @returns Edwards point constructor. Generator validation here only checks",
-		"	*   that `(Gx, Gy)` satisfies the affine Edwards equation.",
-		"	*   RFC 8032 base-point constraints like `B != (0,1)` and `[L]B = 0`",
-		"	*   are left to the caller's chosen parameters, since eager subgroup",
-		"	*   validation here adds about 10-15ms to heavyweight imports like ed448.",
-		"	*   The returned constructor also eagerly marks `Point.BASE` for W=6",
-		"	*   precompute caching. Some code paths still assume",
-		"	*   `Fp.BYTES === Fn.BYTES`, so mismatched byte lengths are not fully audited here.",
-		"	* @throws If the curve parameters or Edwards overrides are invalid. {@link Error}",
-		"	* @example",
-		"	* ```ts",
-		"	* import { edwards } from '@noble/curves/abstract/edwards.js';",
-		"	* import { jubjub } from '@noble/curves/misc.js';",
-		"	* // Build a point constructor from explicit curve parameters, then use its base point.",
-		"	* const Point = edwards(jubjub.Point.CURVE());",
-		"	* Point.BASE.toHex();",
-		"	* ```",
-		"	*/",
 		"	function edwards(params, extraOpts = {}) {",
 		"		validateObject(extraOpts, {}, {}, \"extraOpts\");",
 		"		const opts = extraOpts;",
@@ -5083,10 +5257,6 @@
 		"		} : opts.uvRatio;",
 		"		if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error(\"bad curve params: generator point\");",
 		"		const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);",
-		"		/**",
-		"		* Asserts coordinate is valid: 0 <= n < MASK.",
-		"		* Coordinates >= Fp.ORDER are allowed for zip215.",
-		"		*/",
 		"		function acoord(title, n, banZero = false) {",
 		"			const min = banZero ? _1n$1 : _0n;",
 		"			aInRange(\"coordinate \" + title, n, min, MASK);",
@@ -5114,11 +5284,6 @@
 		"			static CURVE() {",
 		"				return CURVE;",
 		"			}",
-		"			/**",
-		"			* Create one extended Edwards point from affine coordinates.",
-		"			* Does NOT validate that the point is on-curve or torsion-free.",
-		"			* Use `.assertValidity()` on adversarial inputs.",
-		"			*/",
 		"			static fromAffine(p) {",
 		"				if (p instanceof Point) throw new Error(\"extended point not allowed\");",
 		"				const { x, y } = p || {};",
@@ -5301,27 +5466,6 @@
 		"		Object.freeze(Point);",
 		"		return Point;",
 		"	}",
-		"	/**",
-		"	* Initializes EdDSA signatures over given Edwards curve.",
-		"	* @param Point - Edwards point constructor.",
-		"	* @param cHash - Hash function.",
-		"	* @param eddsaOpts - Optional signature helpers. See {@link EdDSAOpts}.",
-		"	* @returns EdDSA helper namespace.",
-		"	* @throws If the hash function, options, or derived point operations are invalid. {@link Error}",
-		"	* @example",
-		"	* Initializes EdDSA signatures over given Edwards curve.",
-		"	*",
-		"	* ```ts",
-		"	* import { eddsa } from '@noble/curves/abstract/edwards.js';",
-		"	* import { jubjub } from '@noble/curves/misc.js';",
-		"	* import { sha512 } from '@noble/hashes/sha2.js';",
-		"	* const sigs = eddsa(jubjub.Point, sha512);",
-		"	* const { secretKey, publicKey } = sigs.keygen();",
-		"	* const msg = new TextEncoder().encode('hello noble');",
-		"	* const sig = sigs.sign(msg, secretKey);",
-		"	* const isValid = sigs.verify(sig, msg, publicKey);",
-		"	* ```",
-		"	*/",
 		"	function eddsa(Point, cHash, eddsaOpts = {}) {",
 		"		validatePointCons(Point);",
 		"		if (typeof cHash !== \"function\") throw new Error(\"\\\"hash\\\" function param is required\");",
@@ -5368,9 +5512,6 @@
 		"				scalar: modN_LE(head)",
 		"			};",
 		"		}",
-		"		/** Convenience method that creates public key from scalar. RFC8032 5.1.5",
-		"		* Also exposes the derived scalar/prefix tuple and point form reused by sign().",
-		"		*/",
 		"		function getExtendedPublicKey(secretKey) {",
 		"			const { head, prefix, scalar } = getPrivateScalar(secretKey);",
 		"			const point = BASE.multiply(scalar);",
@@ -5382,7 +5523,6 @@
 		"				pointBytes: point.toBytes()",
 		"			};",
 		"		}",
-		"		/** Calculates EdDSA pub key. RFC8032 5.1.5. */",
 		"		function getPublicKey(secretKey) {",
 		"			return getExtendedPublicKey(secretKey).pointBytes;",
 		"		}",
@@ -5390,7 +5530,6 @@
 		"			const msg = concatBytes(...msgs);",
 		"			return modN_LE(hash(domain(msg, abytes(context, void 0, \"context\"), !!prehash)));",
 		"		}",
-		"		/** Signs message with secret key. RFC8032 5.1.6 */",
 		"		function sign(msg, secretKey, options = {}) {",
 		"			validateObject(options, {}, {}, \"options\");",
 		"			msg = copyBytes(abytes(msg, void 0, \"message\"));",
@@ -5404,10 +5543,6 @@
 		"			return abytes(concatBytes(R, Fn.toBytes(s)), lengths.signature, \"result\");",
 		"		}",
 		"		const verifyOpts = { zip215: opts.zip215 };",
-		"		/**",
-		"		* Verifies EdDSA signature against message and public key. RFC 8032 §§5.1.7 and 5.2.7.",
-		"		* A cofactored verification equation is checked.",
-		"		*/",
 		"		function verify(sig, msg, publicKey, options = verifyOpts) {",
 		"			validateObject(options);",
 		"			const { context } = options;",
@@ -5459,7 +5594,6 @@
 		"			randomSecretKey,",
 		"			isValidSecretKey,",
 		"			isValidPublicKey,",
-		"			/** Converts an Edwards public key to a companion Montgomery public key. */",
 		"			toMontgomery(publicKey) {",
 		"				if (toMontgomery === void 0) throw new Error(\"Montgomery conversion is not supported for this curve\");",
 		"				return toMontgomery(Point.fromBytes(publicKey));",
@@ -5482,43 +5616,15 @@
 		"		});",
 		"	}",
 		"	// node_modules/@noble/curves/abstract/fft.js",
-		"	/**",
-		"	* Experimental implementation of NTT / FFT (Fast Fourier Transform) over finite fields.",
-		"	* API may change at any time. The code has not been audited. Feature requests are welcome.",
-		"	* @module",
-		"	*/",
 		"	function checkU32(n, title = \"n\") {",
 		"		if (typeof n !== \"number\") throw new TypeError(`wrong u32 integer \"${title}\": expected number, got type=${typeof n}`);",
 		"		if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer \"${title}\": expected 0..4294967295, got ${n}`);",
 		"		return n;",
 		"	}",
-		"	/**",
-		"	* Checks if integer is in form of `1 << X`.",
-		"	* @param x - Integer to inspect.",
-		"	* @returns `true` when the value is a power of two.",
-		"	* @example",
-		"	* Validate that an FFT size is a power of two.",
-		"	*",
-		"	* ```ts",
-		"	* isPowerOfTwo(8);",
-		"	* ```",
-		"	*/",
 		"	function isPowerOfTwo(x) {",
 		"		checkU32(x, \"x\");",
 		"		return (x & x - 1) === 0 && x !== 0;",
 		"	}",
-		"	/**",
-		"	* @param n - Value to reverse.",
-		"	* @param bits - Number of bits to use.",
-		"	* @returns Bit-reversed integer.",
-		"	* @throws If `n` is not a valid unsigned 32-bit integer. {@link Error}",
-		"	* @example",
-		"	* Reverse the low `bits` bits of one index.",
-		"	*",
-		"	* ```ts",
-		"	* reverseBits(3, 3);",
-		"	* ```",
-		"	*/",
 		"	function reverseBits(n, bits) {",
 		"		checkU32(n);",
 		"		if (typeof bits !== \"number\") throw new TypeError(\"\\\"bits\\\" expected number, got type=\" + typeof bits);",
@@ -5527,36 +5633,10 @@
 		"		for (let i = 0; i < bits; i++, n >>>= 1) reversed = reversed << 1 | n & 1;",
 		"		return reversed >>> 0;",
 		"	}",
-		"	/**",
-		"	* Similar to `bitLen(x)-1` but much faster for small integers, like indices.",
-		"	* @param n - Input value.",
-		"	* @returns Base-2 logarithm. For `n = 0`, the current implementation returns `-1`.",
-		"	* @example",
-		"	* Compute the radix-2 stage count for one transform size.",
-		"	*",
-		"	* ```ts",
-		"	* log2(8);",
-		"	* ```",
-		"	*/",
 		"	function log2(n) {",
 		"		checkU32(n);",
 		"		return 31 - Math.clz32(n);",
 		"	}",
-		"	/**",
-		"	* Moves lowest bit to highest position, which at first step splits",
-		"	* array on even and odd indices, then it applied again to each part,",
-		"	* which is core of fft",
-		"	* @param values - Mutable coefficient array.",
-		"	* @returns Mutated input array.",
-		"	* @throws If the array length is not a positive power of two. {@link Error}",
-		"	* @example",
-		"	* Reorder coefficients into bit-reversed order in place.",
-		"	*",
-		"	* ```ts",
-		"	* const values = Uint8Array.from([0, 1, 2, 3]);",
-		"	* bitReversalInplace(values);",
-		"	* ```",
-		"	*/",
 		"	function bitReversalInplace(values) {",
 		"		if (!values || typeof values !== \"object\" || typeof values.length !== \"number\") throw new TypeError(\"\\\"values\\\" expected array-like, got type=\" + typeof values);",
 		"		const n = values.length;",
@@ -5572,51 +5652,6 @@
 		"		}",
 		"		return values;",
 		"	}",
-		"	/**",
-		"	* Constructs different flavors of FFT. radix2 implementation of low level mutating API. Flavors:",
-		"	*",
-		"	* - DIT (Decimation-in-Time): Bottom-Up (leaves to root), Cooley-Tukey",
-		"	* - DIF (Decimation-in-Frequency): Top-Down (root to leaves), Gentleman-Sande",
-		"	*",
-		"	* DIT takes brp input, returns natural output.",
-		"	* DIF takes natural input, returns brp output.",
-		"	*",
-		"	* The output is actually identical. Time / frequence distinction is not meaningful",
-		"	* for Polynomial multiplication in fields.",
-		"	* Which means if protocol supports/needs brp output/inputs, then we can skip this step.",
-		"	*",
-		"	* Cyclic NTT: Rq = Zq[x]/(x^n-1). butterfly_DIT+loop_DIT OR butterfly_DIF+loop_DIT, roots are omega",
-		"	* Negacyclic NTT: Rq = Zq[x]/(x^n+1). butterfly_DIT+loop_DIF, at least for mlkem / mldsa",
-		"	*",
-		"	* `invertButterflies` indexes roots by a per-butterfly-group counter (`grp`): forward",
-		"	* (`dit: false`) reads `roots[grp]` with grp = 1..; inverse (`dit: true`) reads `roots[N - grp]`",
-		"	* with grp restarting at 1. With `skipStages: 0` one table serves both directions (ωᴺ = 1 makes",
-		"	* the reversed walk self-inverse). With `skipStages > 0` the inverse walk starts at `N - 1`",
-		"	* instead of continuing where the skipped stages would have left off, so the caller must supply",
-		"	* a table shaped for that (ML-KEM: `ζ^BitRev7(i)` over all N=256 indices, whose aliased upper",
-		"	* half is exactly the FIPS 203 inverse walk).",
-		"	* @param F - Field operations.",
-		"	* @param coreOpts - FFT configuration. See {@link FFTCoreOpts}:",
-		"	*   - `N`: Transform size. Must be a power of two.",
-		"	*   - `roots`: Stage roots for the selected transform size.",
-		"	*   - `dit`: Whether to run the DIT variant instead of DIF.",
-		"	*   - `invertButterflies` (optional): Whether to invert butterfly placement.",
-		"	*   - `skipStages` (optional): Number of initial stages to skip.",
-		"	*   - `brp` (optional): Whether to apply bit-reversal permutation at the boundary.",
-		"	* @returns Low-level FFT loop.",
-		"	* @throws If the FFT options or cached roots are invalid for the requested size. {@link Error}",
-		"	* @example",
-		"	* Constructs different flavors of FFT.",
-		"	*",
-		"	* ```ts",
-		"	* import { FFTCore, rootsOfUnity } from '@noble/curves/abstract/fft.js';",
-		"	* import { Field } from '@noble/curves/abstract/modular.js';",
-		"	* const Fp = Field(17n);",
-		"	* const roots = rootsOfUnity(Fp).roots(2);",
-		"	* const loop = FFTCore(Fp, { N: 4, roots, dit: true });",
-		"	* const values = loop([1n, 2n, 3n, 4n]);",
-		"	* ```",
-		"	*/",
 		"	var FFTCore = (F, coreOpts) => {",
 		"		validateObject(coreOpts, {",
 		"			N: \"number\",",
@@ -5669,13 +5704,6 @@
 		"		};",
 		"	};",
 		"	// node_modules/@noble/curves/ed25519.js",
-		"	/**",
-		"	* ed25519 Twisted Edwards curve with following addons:",
-		"	* - X25519 ECDH",
-		"	* - Ristretto cofactor elimination",
-		"	* - Elligator hash-to-group / point indistinguishability",
-		"	* @module",
-		"	*/",
 		"	/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */",
 		"	var _1n = /* @__PURE__ */ BigInt(1);",
 		"	var _2n = /* @__PURE__ */ BigInt(2);",
@@ -5750,24 +5778,6 @@
 		"			zip215: true",
 		"		}, opts));",
 		"	}",
-		"	/**",
-		"	* ed25519 curve with EdDSA signatures.",
-		"	* Seeded `keygen(seed)` / `utils.randomSecretKey(seed)` reuse the provided",
-		"	* 32-byte seed buffer instead of copying it.",
-		"	* @example",
-		"	* Generate one Ed25519 keypair, sign a message, and verify it.",
-		"	*",
-		"	* ```js",
-		"	* import { ed25519 } from '@noble/curves/ed25519.js';",
-		"	* const { secretKey, publicKey } = ed25519.keygen();",
-		"	* // const publicKey = ed25519.getPublicKey(secretKey);",
-		"	* const msg = new TextEncoder().encode('hello noble');",
-		"	* const sig = ed25519.sign(msg, secretKey);",
-		"	* const isValid = ed25519.verify(sig, msg, publicKey); // ZIP215",
-		"	* // RFC8032 / FIPS 186-5",
-		"	* const isValid2 = ed25519.verify(sig, msg, publicKey, { zip215: false });",
-		"	* ```",
-		"	*/",
 		"	var ed25519 = /* @__PURE__ */ ed({});",
 		"	// src/verify/ed25519.ts",
 		"	/**",
@@ -5893,37 +5903,8 @@
 		"		}",
 		"	};",
 		"	// node_modules/@noble/post-quantum/utils.js",
-		"	/**",
-		"	* Utilities for hex, bytearray and number handling.",
-		"	* @module",
-		"	*/",
 		"	/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */",
-		"	/**",
-		"	* Asserts that a value is a byte array and optionally checks its length.",
-		"	* Returns the original reference unchanged on success, and currently also accepts Node `Buffer`",
-		"	* values through the upstream validator.",
-		"	* This helper throws on malformed input, so APIs that must return `false` need to guard lengths",
-		"	* before decoding or before calling it.",
-		"	* @example",
-		"	* Validate that a value is a byte array with the expected length.",
-		"	* ```ts",
-		"	* abytes(new Uint8Array([1]), 1);",
-		"	* ```",
-		"	*/",
 		"	var abytesDoc = abytes$1;",
-		"	/**",
-		"	* Returns cryptographically secure random bytes.",
-		"	* Requires `globalThis.crypto.getRandomValues` and throws if that API is unavailable.",
-		"	* `bytesLength` is validated by the upstream helper as a non-negative integer before allocation,",
-		"	* so negative and fractional values both throw instead of truncating through JS `ToIndex`.",
-		"	* @param bytesLength - Number of random bytes to generate.",
-		"	* @returns Fresh random bytes.",
-		"	* @example",
-		"	* Generate a fresh random seed.",
-		"	* ```ts",
-		"	* const seed = randomBytes(4);",
-		"	* ```",
-		"	*/",
 		"	var randomBytes = randomBytes$2;",
 		"	function aarray(item, title, inner = () => {}) {",
 		"		if (!Array.isArray(item)) throw new TypeError(`\"${title}\" expected array, got type=${typeof item}`);",
@@ -5934,18 +5915,6 @@
 		"		if (value === null || typeof value !== \"object\" || Array.isArray(value)) throw new TypeError(title === \"object\" ? \"expected valid options object\" : `\"${title}\" expected object, got type=${typeof value}`);",
 		"		return value;",
 		"	}",
-		"	/**",
-		"	* Compares two byte arrays in a length-constant way for equal lengths.",
-		"	* Inputs are validated as byte arrays; unequal lengths return `false` immediately.",
-		"	* @param a - First byte array.",
-		"	* @param b - Second byte array.",
-		"	* @returns Whether both arrays contain the same bytes.",
-		"	* @example",
-		"	* Compare two byte arrays for equality.",
-		"	* ```ts",
-		"	* equalBytes(new Uint8Array([1]), new Uint8Array([1]));",
-		"	* ```",
-		"	*/",
 		"	function equalBytes(a, b) {",
 		"		a = abytes$1(a);",
 		"		b = abytes$1(b);",
@@ -5954,49 +5923,14 @@
 		"		for (let i = 0; i < a.length; i++) diff |= a[i] ^ b[i];",
 		"		return diff === 0;",
 		"	}",
-		"	/**",
-		"	* Validates that an options bag is a plain object.",
-		"	* @param opts - Options object to validate.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @example",
-		"	* Validate that an options bag is a plain object.",
-		"	* ```ts",
-		"	* validateOpts({});",
-		"	* ```",
-		"	*/",
 		"	function validateOpts(opts) {",
 		"		if (isBytes$1(opts)) throw new TypeError(\"\\\"opts\\\" expected object, got Uint8Array\");",
 		"		aobject(opts, \"opts\");",
 		"		const proto = Object.getPrototypeOf(opts);",
 		"		if (proto !== null && proto !== Object.prototype) throw new TypeError(\"\\\"opts\\\" expected a plain object\");",
 		"	}",
-		"	/** Keys accepted by `verify`. */",
 		"	var VER_OPT_KEYS = /* @__PURE__ */ Object.freeze([\"context\"]);",
-		"	/** Keys accepted by `sign`. */",
 		"	var SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze([\"context\", \"extraEntropy\"]);",
-		"	/**",
-		"	* Rejects option keys the caller did not mean to set.",
-		"	*",
-		"	* Validating the types of known keys while ignoring unknown ones makes a typo",
-		"	* indistinguishable from an omission, and for these options an omission is a",
-		"	* security downgrade rather than a no-op: `{ ctx }` instead of `{ context }` signs",
-		"	* with no domain separation, succeeds, and verifies for anyone who also supplies",
-		"	* none. Nothing at any layer reports it. TypeScript catches this through excess",
-		"	* property checks, so the exposure is JavaScript callers specifically.",
-		"	*",
-		"	* @param opts - Options object to check.",
-		"	* @param allowed - The keys this call site accepts.",
-		"	* Returns a frozen null-prototype snapshot so later reads cannot fall through to a polluted",
-		"	* prototype. Like `checkOpts()` in noble-hashes, only enumerable own properties are copied.",
-		"	* @throws If any other copied key is present or the bag has a custom prototype. {@link TypeError}",
-		"	* @returns Sanitized snapshot of the enumerable own options.",
-		"	* @example",
-		"	* Accept a known option key. A key the list does not name, such as `ctx`, throws instead.",
-		"	* ```ts",
-		"	* import { checkOptKeys } from '@noble/post-quantum/utils.js';",
-		"	* checkOptKeys({ context: new Uint8Array() }, ['context']);",
-		"	* ```",
-		"	*/",
 		"	function checkOptKeys(opts, allowed) {",
 		"		validateOpts(opts);",
 		"		const normalized = Object.assign(Object.create(null), opts);",
@@ -6006,62 +5940,17 @@
 		"		}",
 		"		return Object.freeze(normalized);",
 		"	}",
-		"	/**",
-		"	* Validates common verification options.",
-		"	* `context` itself is validated with `abytes(...)`, and individual algorithms may narrow support",
-		"	* further after this shared plain-object gate.",
-		"	* @param opts - Verification options. See {@link VerOpts}.",
-		"	* @param allowed - Keys this call site accepts. Defaults to {@link VER_OPT_KEYS}; surfaces that",
-		"	* take extra keys, or take fewer, pass their own list.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @returns Frozen null-prototype snapshot of the validated options.",
-		"	* @example",
-		"	* Validate common verification options.",
-		"	* ```ts",
-		"	* validateVerOpts({ context: new Uint8Array([1]) });",
-		"	* ```",
-		"	*/",
 		"	function validateVerOpts(opts, allowed = VER_OPT_KEYS) {",
 		"		const normalized = checkOptKeys(opts, allowed);",
 		"		if (normalized.context !== void 0) abytes$1(normalized.context, void 0, \"opts.context\");",
 		"		return normalized;",
 		"	}",
-		"	/**",
-		"	* Validates common signing options.",
-		"	* `extraEntropy` is validated with `abytes(...)`; exact lengths and extra algorithm-specific",
-		"	* restrictions are enforced later by callers.",
-		"	* @param opts - Signing options. See {@link SigOpts}.",
-		"	* @param allowed - Keys this call site accepts. Defaults to {@link SIG_OPT_KEYS}; surfaces that",
-		"	* take extra keys, or take fewer, pass their own list.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @returns Frozen null-prototype snapshot of the validated options.",
-		"	* @example",
-		"	* Validate common signing options.",
-		"	* ```ts",
-		"	* validateSigOpts({ extraEntropy: new Uint8Array([1]) });",
-		"	* ```",
-		"	*/",
 		"	function validateSigOpts(opts, allowed = SIG_OPT_KEYS) {",
 		"		const normalized = checkOptKeys(opts, allowed);",
 		"		if (normalized.context !== void 0) abytes$1(normalized.context, void 0, \"opts.context\");",
 		"		if (normalized.extraEntropy !== false && normalized.extraEntropy !== void 0) abytes$1(normalized.extraEntropy, void 0, \"opts.extraEntropy\");",
 		"		return normalized;",
 		"	}",
-		"	/**",
-		"	* Builds a fixed-layout coder from byte lengths and nested coders.",
-		"	* Raw-length fields decode as zero-copy `subarray(...)` views, and nested coders may preserve that",
-		"	* aliasing too. Nested coder `encode(...)` results are treated as owned scratch: `splitCoder`",
-		"	* copies them into the output and then zeroizes them with `fill(0)`. If a nested encoder forwards",
-		"	* caller-owned bytes, it must do so only after detaching them into a disposable copy.",
-		"	* @param label - Label used in validation errors.",
-		"	* @param lengths - Field lengths or nested coders.",
-		"	* @returns Composite fixed-length coder.",
-		"	* @example",
-		"	* Build a fixed-layout coder from byte lengths and nested coders.",
-		"	* ```ts",
-		"	* splitCoder('demo', 1, 2).encode([new Uint8Array([1]), new Uint8Array([2, 3])]);",
-		"	* ```",
-		"	*/",
 		"	function splitCoder(label, ...lengths) {",
 		"		const getLength = (c) => typeof c === \"number\" ? c : c.bytesLen;",
 		"		const bytesLen = lengths.reduce((sum, a) => sum + getLength(a), 0);",
@@ -6093,25 +5982,6 @@
 		"			}",
 		"		};",
 		"	}",
-		"	/**",
-		"	* Builds a fixed-length vector coder from another fixed-length coder.",
-		"	* Element decoding receives `subarray(...)` views, so aliasing depends on the element coder.",
-		"	* Element coder `encode(...)` results are treated as owned scratch: `vecCoder` copies them into",
-		"	* the output and then zeroizes them with `fill(0)`. If an element encoder forwards caller-owned",
-		"	* bytes, it must do so only after detaching them into a disposable copy. `vecCoder` also trusts",
-		"	* the `BytesCoderLen` contract: each encoded element must already be exactly `c.bytesLen` bytes.",
-		"	* @param c - Element coder.",
-		"	* @param vecLen - Number of elements in the vector.",
-		"	* @returns Fixed-length vector coder.",
-		"	* @example",
-		"	* Build a fixed-length vector coder from another fixed-length coder.",
-		"	* ```ts",
-		"	* vecCoder(",
-		"	*   { bytesLen: 1, encode: (n: number) => Uint8Array.of(n), decode: (b: Uint8Array) => b[0] || 0 },",
-		"	*   2",
-		"	* ).encode([1, 2]);",
-		"	* ```",
-		"	*/",
 		"	function vecCoder(c, vecLen) {",
 		"		const coder = c;",
 		"		const bytesLen = vecLen * coder.bytesLen;",
@@ -6137,53 +6007,16 @@
 		"			}",
 		"		};",
 		"	}",
-		"	/**",
-		"	* Overwrites supported typed-array inputs with zeroes in place.",
-		"	* Accepts direct typed arrays and one-level arrays of them.",
-		"	* @param list - Typed arrays or one-level lists of typed arrays to clear.",
-		"	* @example",
-		"	* Overwrite typed arrays with zeroes.",
-		"	* ```ts",
-		"	* const buf = Uint8Array.of(1, 2, 3);",
-		"	* cleanBytes(buf);",
-		"	* ```",
-		"	*/",
 		"	function cleanBytes(...list) {",
 		"		for (const t of list) if (Array.isArray(t)) for (const b of t) b.fill(0);",
 		"		else t.fill(0);",
 		"	}",
-		"	/**",
-		"	* Creates a 32-bit mask with the lowest `bits` bits set.",
-		"	* @param bits - Number of low bits to keep.",
-		"	* @returns Bit mask with `bits` ones.",
-		"	* @throws On wrong argument types. {@link TypeError}",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Create a low-bit mask for packed-field operations.",
-		"	* ```ts",
-		"	* const mask = getMask(4);",
-		"	* ```",
-		"	*/",
 		"	function getMask(bits) {",
 		"		anumber$1(bits, \"bits\");",
 		"		if (bits > 32) throw new RangeError(\"\\\"bits\\\" expected <= 32, got \" + bits);",
 		"		return bits === 32 ? 4294967295 : ~(-1 << bits) >>> 0;",
 		"	}",
-		"	/** Shared empty byte array used as the default context. */",
 		"	var EMPTY = /* @__PURE__ */ Uint8Array.of();",
-		"	/**",
-		"	* Builds the domain-separated message payload for the pure sign/verify paths.",
-		"	* Context length `255` is valid; only `ctx.length > 255` is rejected.",
-		"	* @param msg - Message bytes.",
-		"	* @param ctx - Optional context bytes.",
-		"	* @returns Domain-separated message payload.",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Build the domain-separated payload before direct signing.",
-		"	* ```ts",
-		"	* const payload = getMessage(new Uint8Array([1, 2]));",
-		"	* ```",
-		"	*/",
 		"	function getMessage(msg, ctx = EMPTY) {",
 		"		abytes$1(msg, void 0, \"msg\");",
 		"		abytes$1(ctx, void 0, \"ctx\");",
@@ -6202,36 +6035,10 @@
 		"		4,",
 		"		2",
 		"	]);",
-		"	/**",
-		"	* Output length, in bytes, that each XOF OID under this arc denotes.",
-		"	*",
-		"	* Unlike a fixed hash, an XOF's OID is a promise about the digest length: RFC 8702",
-		"	* defines id-shake128 as SHAKE128 with 256-bit output and id-shake256 as SHAKE256 with",
-		"	* 512-bit output, and FIPS 204 / FIPS 205 use exactly those pairings for pre-hash. Both",
-		"	* bare noble-hashes defaults are half these values, so neither can be signed under its",
-		"	* own OID.",
-		"	*/",
 		"	var XOF_OID_OUTPUT_LEN = /* @__PURE__ */ (() => ({",
 		"		\"060960864801650304020b\": 32,",
 		"		\"060960864801650304020c\": 64",
 		"	}))();",
-		"	/**",
-		"	* Validates that a hash exposes a NIST hash OID and enough collision resistance.",
-		"	* Current accepted surface is broader than the FIPS algorithm tables: any hash/XOF under the NIST",
-		"	* `2.16.840.1.101.3.4.2.*` subtree is accepted if its effective `outputLen` is strong enough.",
-		"	* XOF callers must pass a callable whose `outputLen` matches the digest length they actually intend",
-		"	* to sign; bare `shake128` / `shake256` defaults are too short for the stronger prehash modes.",
-		"	* @param hash - Hash function to validate.",
-		"	* @param requiredStrength - Minimum required collision-resistance strength in bits.",
-		"	* @throws If the hash metadata or collision resistance is insufficient. {@link Error}",
-		"	* @example",
-		"	* Validate that a hash exposes a NIST hash OID and enough collision resistance.",
-		"	* ```ts",
-		"	* import { sha256 } from '@noble/hashes/sha2.js';",
-		"	* import { checkHash } from '@noble/post-quantum/utils.js';",
-		"	* checkHash(sha256, 128);",
-		"	* ```",
-		"	*/",
 		"	function checkHash(hash, requiredStrength = 0) {",
 		"		if (typeof hash !== \"function\" || typeof hash.create !== \"function\") throw new TypeError(\"\\\"hash\\\" expected hash function, got type=\" + typeof hash);",
 		"		ahash(hash);",
@@ -6244,24 +6051,6 @@
 		"		const collisionResistance = hash.outputLen * 8 / 2;",
 		"		if (requiredStrength > collisionResistance) throw new Error(\"Pre-hash security strength too low: \" + collisionResistance + \", required: \" + requiredStrength);",
 		"	}",
-		"	/**",
-		"	* Builds the domain-separated prehash payload for the prehash sign/verify paths.",
-		"	* Callers are expected to vet `hash.oid` first, e.g. via `checkHash(...)`; calling this helper",
-		"	* directly with a hash object that lacks `oid` currently throws later inside `concatBytes(...)`.",
-		"	* Context length `255` is valid; only `ctx.length > 255` is rejected.",
-		"	* @param hash - Prehash function.",
-		"	* @param msg - Message bytes.",
-		"	* @param ctx - Optional context bytes.",
-		"	* @returns Domain-separated prehash payload.",
-		"	* @throws On wrong argument ranges or values. {@link RangeError}",
-		"	* @example",
-		"	* Build the domain-separated prehash payload for external hashing.",
-		"	* ```ts",
-		"	* import { sha256 } from '@noble/hashes/sha2.js';",
-		"	* import { getMessagePrehash } from '@noble/post-quantum/utils.js';",
-		"	* getMessagePrehash(sha256, new Uint8Array([1, 2]));",
-		"	* ```",
-		"	*/",
 		"	function getMessagePrehash(hash, msg, ctx = EMPTY) {",
 		"		checkHash(hash);",
 		"		abytes$1(msg, void 0, \"msg\");",
@@ -6271,30 +6060,7 @@
 		"		return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);",
 		"	}",
 		"	// node_modules/@noble/post-quantum/_crystals.js",
-		"	/**",
-		"	* Internal methods for lattice-based ML-KEM and ML-DSA.",
-		"	* @module",
-		"	*/",
 		"	/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */",
-		"	/**",
-		"	* Creates shared modular arithmetic, NTT, and packing helpers for CRYSTALS schemes.",
-		"	* @param opts - Polynomial and transform parameters. See {@link CrystalOpts}.",
-		"	* @returns CRYSTALS arithmetic and encoding helpers.",
-		"	* @example",
-		"	* Create shared modular arithmetic and NTT helpers for a CRYSTALS parameter set.",
-		"	* ```ts",
-		"	* const crystals = genCrystals({",
-		"	*   newPoly: (n) => new Uint16Array(n),",
-		"	*   N: 256,",
-		"	*   Q: 3329,",
-		"	*   F: 3303,",
-		"	*   ROOT_OF_UNITY: 17,",
-		"	*   brvBits: 7,",
-		"	*   isKyber: true,",
-		"	* });",
-		"	* const reduced = crystals.mod(-1);",
-		"	* ```",
-		"	*/",
 		"	var genCrystals = (opts) => {",
 		"		const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;",
 		"		const mod = (a, modulo = Q) => {",
@@ -6433,60 +6199,10 @@
 		"			}",
 		"		};",
 		"	};",
-		"	/**",
-		"	* SHAKE128-based extendable-output reader factory used by ML-KEM.",
-		"	* `get(x, y)` selects one coordinate pair at a time; calling it again invalidates previously",
-		"	* returned readers, and each squeeze reuses one mutable internal output buffer.",
-		"	* @param seed - Seed bytes for the reader.",
-		"	* @param blockLen - Optional output block length.",
-		"	* @returns Stateful XOF reader.",
-		"	* @example",
-		"	* Build the ML-KEM SHAKE128 matrix expander and read one block.",
-		"	* ```ts",
-		"	* import { randomBytes } from '@noble/post-quantum/utils.js';",
-		"	* import { XOF128 } from '@noble/post-quantum/_crystals.js';",
-		"	* const reader = XOF128(randomBytes(32));",
-		"	* const block = reader.get(0, 0)();",
-		"	* ```",
-		"	*/",
 		"	var XOF128 = /* @__PURE__ */ createXofShake(shake128);",
-		"	/**",
-		"	* SHAKE256-based extendable-output reader factory used by ML-DSA.",
-		"	* `get(x, y)` appends raw one-byte coordinates to the seed, invalidates previously returned",
-		"	* readers, and reuses one mutable internal output buffer for each squeeze.",
-		"	* @param seed - Seed bytes for the reader.",
-		"	* @param blockLen - Optional output block length.",
-		"	* @returns Stateful XOF reader.",
-		"	* @example",
-		"	* Build the ML-DSA SHAKE256 coefficient expander and read one block.",
-		"	* ```ts",
-		"	* import { randomBytes } from '@noble/post-quantum/utils.js';",
-		"	* import { XOF256 } from '@noble/post-quantum/_crystals.js';",
-		"	* const reader = XOF256(randomBytes(32));",
-		"	* const block = reader.get(0, 0)();",
-		"	* ```",
-		"	*/",
 		"	var XOF256 = /* @__PURE__ */ createXofShake(shake256);",
 		"	// node_modules/@noble/post-quantum/ml-dsa.js",
-		"	/**",
-		"	* ML-DSA: Module Lattice-based Digital Signature Algorithm from",
-		"	* [FIPS-204](https://csrc.nist.gov/pubs/fips/204/ipd). A.k.a. CRYSTALS-Dilithium.",
-		"	*",
-		"	* Has similar internals to ML-KEM, but their keys and params are different.",
-		"	* Check out [official site](https://www.pq-crystals.org/dilithium/index.shtml),",
-		"	* [repo](https://github.com/pq-crystals/dilithium).",
-		"	* @module",
-		"	*/",
 		"	/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */",
-		"	/**",
-		"	* Keys each internal surface accepts.",
-		"	*",
-		"	* `context` is deliberately absent from both. The internal functions never read it: the",
-		"	* public wrappers consume it when they format `M'` and must not pass it down, because a",
-		"	* key that is accepted and then not acted on is the same silent downgrade this validation",
-		"	* exists to prevent. `externalMu` is the mirror case, existing here and rejected above.",
-		"	* `extraEntropy` is signing-only, so verification does not take it either.",
-		"	*/",
 		"	var INTERNAL_SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze([\"extraEntropy\", \"externalMu\"]);",
 		"	var INTERNAL_VER_OPT_KEYS = /* @__PURE__ */ Object.freeze([\"externalMu\"]);",
 		"	function validateInternalOpts(opts, allowed) {",
@@ -6501,12 +6217,6 @@
 		"	var D = 13;",
 		"	var GAMMA2_1 = Math.floor(95232) | 0;",
 		"	var GAMMA2_2 = Math.floor(261888) | 0;",
-		"	/** Internal params for different versions of ML-DSA  */",
-		"	/** Built-in ML-DSA parameter presets keyed by security categories `2/3/5`",
-		"	* for `ml_dsa44` / `ml_dsa65` / `ml_dsa87`.",
-		"	* This is only the Table 1 subset used directly here: `BETA = TAU * ETA` is derived later,",
-		"	* while `C_TILDE_BYTES`, `TR_BYTES`, `CRH_BYTES`, and `securityLevel` live in the preset wrappers.",
-		"	*/",
 		"	var PARAMS = /* @__PURE__ */ (() => Object.freeze({",
 		"		2: Object.freeze({",
 		"			K: 4,",
@@ -6994,7 +6704,6 @@
 		"			}",
 		"		});",
 		"	}",
-		"	/** ML-DSA-65 for 192-bit security level. Not recommended after 2030, as per ASD. */",
 		"	var ml_dsa65 = /* @__PURE__ */ (() => getDilithium({",
 		"		...PARAMS[3],",
 		"		CRH_BYTES: 64,",
@@ -7050,11 +6759,11 @@
 		"		return out;",
 		"	}",
 		"	var PYTHON_SPACE = \"\\\\t-\\\\r\\\\u001c-\\\\u0020\\\\u0085\\\\u00a0\\\\u1680\\\\u2000-\\\\u200a\\\\u2028\\\\u2029\\\\u202f\\\\u205f\\\\u3000\";",
-		"	var AROUND = new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, \"g\");",
+		"	var AROUND$1 = new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, \"g\");",
 		"	var LINE_END = /[\\n\\v\\f\\r\\u001c-\\u001e\\u0085\\u2028\\u2029]/;",
 		"	/** A text without the white space around it, as Python's `strip` knows it. */",
 		"	function strip(text) {",
-		"		return text.replace(AROUND, \"\");",
+		"		return text.replace(AROUND$1, \"\");",
 		"	}",
 		"	/** The text up to its first line end. */",
 		"	function firstLine(text) {",
@@ -8553,7 +8262,7 @@
 		"		\"POLICY_ENFORCED\",",
 		"		\"FULLY_VERIFIED\"",
 		"	];",
-		"	var FIELDS = [",
+		"	var FIELDS$1 = [",
 		"		...[",
 		"			\"action_id\",",
 		"			\"action_type\",",
@@ -8588,12 +8297,12 @@
 		"	var TIME = /^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(?:\\.\\d{1,9})?(?:Z|\\+00:00)$/;",
 		"	/** The fourteen fields of an action as an object. */",
 		"	function actionFields(action) {",
-		"		return new Map(FIELDS.map((name) => [name, action[name]]));",
+		"		return new Map(FIELDS$1.map((name) => [name, action[name]]));",
 		"	}",
 		"	/** Read an action. Optional fields may be absent. Raises `BadInput`. */",
 		"	function readAction(data) {",
 		"		if (!isObject(data)) throw new BadInput(\"an action must be an object\");",
-		"		for (const name of data.keys()) if (!FIELDS.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);",
+		"		for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);",
 		"		const get = (name) => {",
 		"			const value = data.get(name);",
 		"			if (value !== void 0) return value;",
@@ -8609,7 +8318,7 @@
 		"		const isHash = (value) => typeof value === \"string\" && HEX64.test(value);",
 		"		const orNull = (isGood) => (value) => value === null || isGood(value);",
 		"		const oneOf = (words) => (value) => typeof value === \"string\" && words.includes(value);",
-		"		FIELDS.forEach(get);",
+		"		FIELDS$1.forEach(get);",
 		"		return {",
 		"			action_id: check(\"action_id\", isId),",
 		"			parent_action_id: check(\"parent_action_id\", orNull(isId)),",
@@ -10797,6 +10506,25 @@
 		"		if (!isObject(value) || ![...value.values()].every((item) => typeof item === \"string\")) throw new Unreadable(`${key} must be an object of texts`);",
 		"		return value;",
 		"	}",
+		"	function isRecordSource(source) {",
+		"		return \"entries\" in source;",
+		"	}",
+		"	/** Read records that a server gave. There is no file, and so no claim of its own. */",
+		"	async function* readEntries(source, unknown) {",
+		"		let number = -1;",
+		"		for await (const entries of source.entries()) yield entries.map((entry) => {",
+		"			number++;",
+		"			try {",
+		"				if (entry instanceof BadInput) return entry;",
+		"				const record = readBundleRecord(entry);",
+		"				if (unknown !== null) noteUnknownMembers(entry, number, unknown);",
+		"				return record;",
+		"			} catch (problem) {",
+		"				if (!(problem instanceof BadInput)) throw problem;",
+		"				return problem;",
+		"			}",
+		"		});",
+		"	}",
 		"	/**",
 		"	* Stream the records of a chain's file, then the file's own claim about the chain.",
 		"	*",
@@ -10804,6 +10532,10 @@
 		"	* that Aver does not write, each with the number of the first record that has it.",
 		"	*/",
 		"	async function* readChainFile(source, unknown = null) {",
+		"		if (isRecordSource(source)) {",
+		"			yield* readEntries(source, unknown);",
+		"			return;",
+		"		}",
 		"		let number = -1;",
 		"		for await (const { items, error } of readMemberElements(source, \"capsules\")) {",
 		"			const found = [];",
@@ -12051,6 +11783,7 @@
 		"				for (const item of items) {",
 		"					if (judge.stopsReading()) return;",
 		"					const content = seen.take(item, judge);",
+		"					if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);",
 		"					if (content !== null && item instanceof Sealed) {",
 		"						bytes += item.canonical.length;",
 		"						await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);",
@@ -12196,7 +11929,8 @@
 		"				return null;",
 		"			}",
 		"			if (head === null) {",
-		"				if (owner.ledger !== null) tally.skip(\"head\", `there is no ${HEAD$1}: chains may have been left out, or cut at their ends`, { matters: true });",
+		"				if (this.directory.isLive) tally.skip(\"head\", \"a live ledger has no signed heads: its server could hold back the newest records, or whole chains that meta does not know\", { matters: false });",
+		"				else if (owner.ledger !== null) tally.skip(\"head\", `there is no ${HEAD$1}: chains may have been left out, or cut at their ends`, { matters: true });",
 		"				return null;",
 		"			}",
 		"			checkBundleHead(head, this.heads, tally, owner, this.rules, this.keyHistory);",
@@ -13357,7 +13091,7 @@
 		"	var SMALL_FILE_MAX = 1048576;",
 		"	var PROOF_TYPE = \"recomputation\";",
 		"	var EXAMINED_MAX = 64;",
-		"	var CHAINS_MAX = 1e4;",
+		"	var CHAINS_MAX$1 = 1e4;",
 		"	/** Read a manifest. Raises `BadInput` if Aver would not write exactly this content. */",
 		"	function readManifest(data) {",
 		"		const keys = [...[",
@@ -13598,8 +13332,8 @@
 		"				judge.takeGateRecord(record, { isOwn: judge.seal?.gates?.chain === capsule.chain });",
 		"				this.needs.add(record);",
 		"				this.reader.addRecord(record, { hasAction: capsule.hasAction });",
-		"				if (this.reader.chains.size > CHAINS_MAX) {",
-		"					this.fail(\"NOT_READ\", `it has records of more than ${CHAINS_MAX} chains; the rest was not read`, CAPSULES);",
+		"				if (this.reader.chains.size > CHAINS_MAX$1) {",
+		"					this.fail(\"NOT_READ\", `it has records of more than ${CHAINS_MAX$1} chains; the rest was not read`, CAPSULES);",
 		"					break;",
 		"				}",
 		"			}",
@@ -14242,381 +13976,11 @@
 		"			default: throw new NotJudged(`${name} is nothing that Aver can verify`);",
 		"		}",
 		"	}",
-		"	// src/worker/library.ts",
-		"	/** The thing that the page has open, as its worker sees it: what it holds, its records, and the verdict on it. */",
-		"	/** Records of a chain that the page lists. A longer chain is verified whole, and listed up to here. */",
-		"	var LISTED_MAX = 5e4;",
-		"	/** Records of a chain that stay in memory. Of a longer chain, only the rows do, and a record is read again when opened. */",
-		"	var KEPT_MAX = 5e3;",
+		"	// src/worker/rows.ts",
+		"	/** Records as rows of a list. Nothing here is verified: a row says what the record says. */",
 		"	/** Characters of a summary in a row. */",
 		"	var SUMMARY_MAX = 240;",
-		"	var Library = class {",
-		"		ed25519;",
-		"		thing = null;",
-		"		contents = null;",
-		"		/** The records of the short chain that was read last. */",
-		"		kept = null;",
-		"		constructor(ed25519) {",
-		"			this.ed25519 = ed25519;",
-		"		}",
-		"		/** Look at a thing and say what it holds. Raises `NotJudged` if a page cannot read it. */",
-		"		async open(thing) {",
-		"			this.thing = thing;",
-		"			this.kept = null;",
-		"			this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);",
-		"			return this.contents;",
-		"		}",
-		"		get directory() {",
-		"			const { name, files } = this.opened;",
-		"			return new FileMap(name, new Map(files.map(([path, blob]) => [path, new BlobSource(blob)])));",
-		"		}",
-		"		get opened() {",
-		"			if (this.thing === null) throw new NotJudged(\"nothing is open\");",
-		"			return this.thing;",
-		"		}",
-		"		async listBundle(thing) {",
-		"			const bare = {",
-		"				name: thing.name,",
-		"				format: \"bundle\",",
-		"				ledger: null,",
-		"				tenant: null,",
-		"				keys: [],",
-		"				pqKeys: []",
-		"			};",
-		"			try {",
-		"				const index = await readIndex(this.directory);",
-		"				const chains = index.chains.map((claim) => {",
-		"					return {",
-		"						id: claim.id,",
-		"						title: claim.title ?? claim.id,",
-		"						tool: claim.tool || domainOf(claim.id),",
-		"						length: claim.length,",
-		"						startedAt: claim.startedAt ?? \"\",",
-		"						endedAt: claim.endedAt ?? \"\",",
-		"						signers: claim.signedBy ?? []",
-		"					};",
-		"				});",
-		"				if (index.meta !== null) chains.push({",
-		"					id: \"meta\",",
-		"					title: \"heads of all chains\",",
-		"					tool: \"meta\",",
-		"					length: index.meta.length,",
-		"					startedAt: \"\",",
-		"					endedAt: \"\",",
-		"					signers: []",
-		"				});",
-		"				const keys = new Map(index.keys ?? []);",
-		"				if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);",
-		"				return {",
-		"					...bare,",
-		"					ledger: index.ledger,",
-		"					tenant: index.tenant,",
-		"					chains,",
-		"					keys: [...keys],",
-		"					pqKeys: [...index.pqKeys ?? []]",
-		"				};",
-		"			} catch (error) {",
-		"				if (error instanceof NotFound) throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);",
-		"				if (!(error instanceof BadInput)) throw error;",
-		"				return {",
-		"					...bare,",
-		"					chains: []",
-		"				};",
-		"			}",
-		"		}",
-		"		async listFile(thing) {",
-		"			const { name, format } = await this.recognise(thing);",
-		"			return {",
-		"				name,",
-		"				format,",
-		"				ledger: null,",
-		"				tenant: null,",
-		"				chains: format === \"proof\" ? [] : [{",
-		"					id: name,",
-		"					title: name,",
-		"					tool: format,",
-		"					length: null,",
-		"					startedAt: \"\",",
-		"					endedAt: \"\",",
-		"					signers: []",
-		"				}],",
-		"				keys: [],",
-		"				pqKeys: []",
-		"			};",
-		"		}",
-		"		async recognise(thing) {",
-		"			const [name, blob] = thing.files[0];",
-		"			const source = new BlobSource(blob);",
-		"			const beginning = await readStart(source, BEGINNING_BYTES);",
-		"			const format = recogniseFile(name, beginning);",
-		"			if (format === null) throw new NotJudged(`${name} is nothing that Aver can verify.`);",
-		"			if (format === \"elsewhere\") throw new NotJudged(`A page cannot judge ${name}. Run: aver verify ${name}`);",
-		"			return {",
-		"				name,",
-		"				source,",
-		"				format,",
-		"				opening: jsonOpening(beginning)",
-		"			};",
-		"		}",
-		"		/** The verdict on the whole thing. */",
-		"		async verify(keys, remembered, progress) {",
-		"			const thing = this.opened;",
-		"			const options = {",
-		"				ring: makeRing(keys),",
-		"				ed25519: this.ed25519,",
-		"				progress",
-		"			};",
-		"			const [name, blob] = thing.files[0] ?? [\"\", new Blob()];",
-		"			const verdict = thing.isFolder ? await verifyDirectory(this.directory, options) : await verifyFile(name, new BlobSource(blob), options);",
-		"			const hashes = thing.isFolder ? await this.readMetaHashes() : [];",
-		"			if (remembered !== null) addRollback(verdict, remembered, hashes);",
-		"			const last = hashes.at(-1);",
-		"			const head = verdict.status === \"failed\" || last === void 0 ? null : {",
-		"				count: hashes.length,",
-		"				hash: last",
-		"			};",
-		"			return {",
-		"				verdict,",
-		"				usesPlatform: this.ed25519.usesPlatform,",
-		"				head",
-		"			};",
-		"		}",
-		"		/** The hashes of the meta chain, in order; none where there is no meta chain. */",
-		"		async readMetaHashes() {",
-		"			const hashes = [];",
-		"			try {",
-		"				for await (const items of this.readBatches(\"meta\")) for (const item of items) hashes.push(item instanceof Sealed ? item.hash : \"\");",
-		"			} catch (error) {",
-		"				if (!(error instanceof BadInput)) throw error;",
-		"			}",
-		"			return hashes;",
-		"		}",
-		"		/** What the records of a chain add up to. */",
-		"		async figures(chain) {",
-		"			const sum = {",
-		"				records: 0,",
-		"				calls: 0,",
-		"				failures: 0,",
-		"				denials: 0,",
-		"				tokensIn: 0,",
-		"				tokensOut: 0,",
-		"				startedAt: \"\",",
-		"				endedAt: \"\"",
-		"			};",
-		"			for await (const items of this.readBatches(chain)) for (const item of items) {",
-		"				sum.records++;",
-		"				if (item instanceof BadInput) continue;",
-		"				const content = safeContent(item);",
-		"				const calls = at(content, \"execution\", \"tool_calls\");",
-		"				const status = text(at(content, \"outcome\", \"status\"));",
-		"				const usage = at(content, \"execution\", \"resources_used\");",
-		"				if (Array.isArray(calls)) sum.calls += calls.length;",
-		"				if (status === \"failure\") sum.failures++;",
-		"				if (status === \"blocked\") sum.denials++;",
-		"				sum.tokensIn += Number(text(at(usage, \"tokens_in\"))) || 0;",
-		"				sum.tokensOut += Number(text(at(usage, \"tokens_out\"))) || 0;",
-		"				sum.startedAt ||= item.signed_at;",
-		"				sum.endedAt = item.signed_at;",
-		"			}",
-		"			return sum;",
-		"		}",
-		"		/** The file of a chain with one change in it. The bundle itself stays as it is. */",
-		"		async change(chain, place, change) {",
-		"			const thing = this.opened;",
-		"			const name = thing.isFolder ? chain === \"meta\" ? \"meta.json\" : `${chain}.json` : thing.files[0]?.[0] ?? \"\";",
-		"			const file = thing.files.find(([path]) => path === name)?.[1];",
-		"			if (file === void 0) throw new NotJudged(`there is no ${name}`);",
-		"			return {",
-		"				name,",
-		"				file: new Blob([changeChain(await file.text(), place, change)])",
-		"			};",
-		"		}",
-		"		/** The records of a chain as rows. */",
-		"		async rows(chain) {",
-		"			const rows = [];",
-		"			let items = [];",
-		"			for await (const batch of this.readBatches(chain)) {",
-		"				for (const item of batch) rows.push(describeRow(item, rows.length));",
-		"				items = rows.length <= KEPT_MAX ? [...items, ...batch] : [];",
-		"				if (rows.length >= LISTED_MAX) break;",
-		"			}",
-		"			this.kept = rows.length <= KEPT_MAX ? {",
-		"				chain,",
-		"				items",
-		"			} : null;",
-		"			return {",
-		"				rows: rows.slice(0, LISTED_MAX),",
-		"				isCut: rows.length >= LISTED_MAX",
-		"			};",
-		"		}",
-		"		/** The record at an address, and its place in the file. */",
-		"		async findRecord(chain, address) {",
-		"			const isWanted = (item, place) => \"place\" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), \"sequence\")) === address.sequence;",
-		"			let place = 0;",
-		"			for await (const batch of this.kept?.chain === chain ? [this.kept.items] : this.readBatches(chain)) {",
-		"				const likely = \"sequence\" in address ? Number(address.sequence) - place : -1;",
-		"				if (batch[likely] !== void 0 && isWanted(batch[likely], place + likely)) return {",
-		"					item: batch[likely],",
-		"					place: place + likely",
-		"				};",
-		"				for (const item of batch) {",
-		"					if (isWanted(item, place)) return {",
-		"						item,",
-		"						place",
-		"					};",
-		"					place++;",
-		"				}",
-		"			}",
-		"			return null;",
-		"		}",
-		"		/** One record, judged by itself. */",
-		"		async record(chain, address, keys) {",
-		"			const found = await this.findRecord(chain, address);",
-		"			if (found === null) throw new NotJudged(`there is no such record in ${chain}`);",
-		"			const { item, place } = found;",
-		"			if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);",
-		"			const ring = makeRing(keys);",
-		"			const judge = new ChainJudge(plainRules(ring, this.ed25519), {",
-		"				chain,",
-		"				start: null",
-		"			});",
-		"			judge.judge(item);",
-		"			return {",
-		"				row: describeRow(item, place),",
-		"				canonical: item.canonical,",
-		"				hash: item.hash,",
-		"				computedHash: item.canonical.isWellFormed() ? item.computedHash : \"\",",
-		"				signature: item.signature,",
-		"				signaturePq: item.signature_pq,",
-		"				signedAt: item.signed_at,",
-		"				signedBy: item.signed_by,",
-		"				previousHash: text(at(safeContent(item), \"previous_hash\")),",
-		"				findings: judge.tally.findings.map(({ check, status, code, words }) => ({",
-		"					check,",
-		"					status,",
-		"					code,",
-		"					words",
-		"				})),",
-		"				matchesOwnKey: this.matchOwnKey(item, ring)",
-		"			};",
-		"		}",
-		"		/** Whether the signature fits the key that came along; null where none did, or where it is pinned. */",
-		"		matchOwnKey(record, ring) {",
-		"			if (ring.lookup(record.signed_by).length) return null;",
-		"			const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];",
-		"			return key === void 0 ? null : this.ed25519.verify(key, record.hash, record.signature);",
-		"		}",
-		"		async *readBatches(chain) {",
-		"			const thing = this.opened;",
-		"			if (thing.isFolder) {",
-		"				yield* keepRecords(readChainFile(await this.directory.open(chain === \"meta\" ? \"meta.json\" : fileOf({ id: chain }))));",
-		"				return;",
-		"			}",
-		"			const { source, format, opening } = await this.recognise(thing);",
-		"			if (format === \"chain\") yield* keepRecords(readChainFile(source));",
-		"			else if (format === \"capsules\") for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);",
-		"			else if (format === \"cap\") yield readCap(await source.read(0, source.size));",
-		"			else yield [];",
-		"		}",
-		"	};",
-		"	async function* keepRecords(batches) {",
-		"		for await (const items of batches) yield items.flatMap((item) => item instanceof Sealed || item instanceof BadInput ? [item] : []);",
-		"	}",
-		"	/** The capsules of a sealed run, each with its action put back. */",
-		"	function readCap(packed) {",
-		"		const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);",
-		"		const lines = readRawLines(archive.members.get(\"actions.jsonl\") ?? /* @__PURE__ */ new Uint8Array(), ACTION_LINE_MAX);",
-		"		const items = [];",
-		"		for (const raw of readOwnLines(archive.members.get(\"capsules.jsonl\") ?? /* @__PURE__ */ new Uint8Array(), CAPSULE_LINE_MAX)) try {",
-		"			if (raw instanceof BadInput) throw raw;",
-		"			const capsule = readCapsuleLine(readJson(raw));",
-		"			let action = null;",
-		"			if (capsule.hasAction) {",
-		"				const line = lines.next().value;",
-		"				if (line instanceof Uint8Array) {",
-		"					const read = readActionLine(line);",
-		"					action = sealForm(read.action, read.texts);",
-		"				}",
-		"			}",
-		"			items.push(capsule.rebuild(action));",
-		"		} catch (error) {",
-		"			if (!(error instanceof BadInput)) throw error;",
-		"			items.push(error);",
-		"		}",
-		"		return items;",
-		"	}",
-		"	/** Compare the meta chain with the head that this browser remembers. */",
-		"	function addRollback(verdict, remembered, hashes) {",
-		"		const found = hashes[remembered.count - 1];",
-		"		const plain = {",
-		"			name: \"rollback\",",
-		"			code: null,",
-		"			place: null,",
-		"			count: 1,",
-		"			matters: false",
-		"		};",
-		"		if (found === remembered.hash) {",
-		"			const more = hashes.length - remembered.count;",
-		"			verdict.checks.push({",
-		"				...plain,",
-		"				status: \"passed\",",
-		"				reason: `the meta chain has the record that this browser remembers, and ${more} more`",
-		"			});",
-		"			return;",
-		"		}",
-		"		const words = found === void 0 ? `this browser remembers ${remembered.count} records of the meta chain; ${hashes.length} are here` : \"this browser remembers another record of the meta chain at this place\";",
-		"		const where = {",
-		"			chain: \"meta\",",
-		"			sequence: Math.min(remembered.count - 1, hashes.length),",
-		"			source: null",
-		"		};",
-		"		const finding = {",
-		"			check: \"rollback\",",
-		"			status: \"failed\",",
-		"			code: \"ROLLBACK\",",
-		"			words,",
-		"			place: where,",
-		"			proof: {",
-		"				remembered,",
-		"				actual: {",
-		"					count: hashes.length,",
-		"					hash: hashes.at(-1) ?? null",
-		"				}",
-		"			}",
-		"		};",
-		"		verdict.checks.push({",
-		"			...plain,",
-		"			status: \"failed\",",
-		"			reason: words,",
-		"			code: \"ROLLBACK\",",
-		"			place: where,",
-		"			matters: true",
-		"		});",
-		"		verdict.findings.push(finding);",
-		"		verdict.first_bad ??= finding;",
-		"		verdict.status = \"failed\";",
-		"	}",
-		"	/** The text of a chain's file with one record changed. */",
-		"	function changeChain(source, place, change) {",
-		"		const document = JSON.parse(source);",
-		"		const records = document.capsules;",
-		"		const record = records?.[place];",
-		"		if (!records || !record) throw new NotJudged(\"only a record of a bundle's chain can be changed here\");",
-		"		const canonical = record[\"canonical\"] ?? \"\";",
-		"		const middle = Math.floor(canonical.length / 2);",
-		"		if (change === \"flip\") record[\"canonical\"] = canonical.slice(0, middle) + (canonical[middle] === \"a\" ? \"b\" : \"a\") + canonical.slice(middle + 1);",
-		"		else if (change === \"edit\" || change === \"resign\") {",
-		"			record[\"canonical\"] = canonical.replace(/\"summary\":\"/, \"\\\"summary\\\":\\\"(changed) \");",
-		"			if (change === \"resign\") record[\"hash\"] = sha3Hex(encoder.encode(record[\"canonical\"]));",
-		"		} else if (change === \"drop\") records.splice(place, 1);",
-		"		else if (change === \"double\") records.splice(place, 0, { ...record });",
-		"		else if (change === \"swap\") records.splice(place, 2, ...records.slice(place, place + 2).reverse());",
-		"		else records.length = place;",
-		"		return JSON.stringify(document);",
-		"	}",
-		"	function makeRing(keys) {",
-		"		return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));",
-		"	}",
+		"	/** A text or number as it is written; empty for anything else. */",
 		"	function text(value) {",
 		"		if (typeof value === \"string\") return value;",
 		"		return value instanceof JsonNumber ? value.text : \"\";",
@@ -14675,6 +14039,1046 @@
 		"			problem: \"\"",
 		"		};",
 		"	}",
+		"	// src/worker/activity.ts",
+		"	/** What happened on each day, and what was refused last: counted from the records themselves. */",
+		"	/** Records that are counted. More are named as not counted. */",
+		"	var COUNTED_MAX = 2e5;",
+		"	/** Denials that are listed, the latest. */",
+		"	var DENIALS_MAX = 8;",
+		"	var OWN = /* @__PURE__ */ new Set([\"meta\", \"keys\"]);",
+		"	async function countActivity(library) {",
+		"		const days = /* @__PURE__ */ new Map();",
+		"		let denials = [];",
+		"		let records = 0;",
+		"		for (const { id: chain } of library.chains) {",
+		"			if (OWN.has(chain)) continue;",
+		"			let place = -1;",
+		"			for await (const items of library.readBatches(chain)) for (const item of items) {",
+		"				place++;",
+		"				if (records++ >= COUNTED_MAX) return {",
+		"					days: sortDays(days),",
+		"					denials,",
+		"					records: COUNTED_MAX,",
+		"					isCut: true",
+		"				};",
+		"				if (item instanceof BadInput) continue;",
+		"				const content = safeContent(item);",
+		"				const day = (text(at(content, \"trigger\", \"timestamp\")) || item.signed_at).slice(0, 10);",
+		"				if (!/^\\d{4}-\\d\\d-\\d\\d$/.test(day)) continue;",
+		"				const sum = days.get(day) ?? {",
+		"					day,",
+		"					records: 0,",
+		"					success: 0,",
+		"					failure: 0,",
+		"					blocked: 0,",
+		"					tokens: 0,",
+		"					cost: 0",
+		"				};",
+		"				days.set(day, sum);",
+		"				sum.records++;",
+		"				const status = text(at(content, \"outcome\", \"status\"));",
+		"				if (status === \"success\" || status === \"failure\" || status === \"blocked\") sum[status]++;",
+		"				const usage = at(content, \"execution\", \"resources_used\");",
+		"				for (const name of [\"tokens_in\", \"tokens_out\"]) sum.tokens += numberOf(at(usage, name));",
+		"				sum.cost += numberOf(at(usage, \"cost_usd\"));",
+		"				if (status === \"blocked\") {",
+		"					denials.push({",
+		"						chain,",
+		"						row: describeRow(item, place)",
+		"					});",
+		"					if (denials.length > 64) denials = latest(denials);",
+		"				}",
+		"			}",
+		"		}",
+		"		return {",
+		"			days: sortDays(days),",
+		"			denials: latest(denials),",
+		"			records,",
+		"			isCut: false",
+		"		};",
+		"	}",
+		"	function numberOf(value) {",
+		"		return value instanceof JsonNumber && Number.isFinite(value.value) ? Math.max(0, value.value) : 0;",
+		"	}",
+		"	function sortDays(days) {",
+		"		return [...days.values()].sort((one, other) => one.day < other.day ? -1 : 1).slice(-366);",
+		"	}",
+		"	function latest(denials) {",
+		"		return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0, DENIALS_MAX);",
+		"	}",
+		"	// src/worker/api.ts",
+		"	/** The server refused, or did not answer. `status` is 0 where there was no answer. */",
+		"	var ApiError = class extends Error {",
+		"		status;",
+		"		code;",
+		"		advice;",
+		"		constructor(status, code, message, advice) {",
+		"			super(message);",
+		"			this.status = status;",
+		"			this.code = code;",
+		"			this.advice = advice;",
+		"		}",
+		"	};",
+		"	/** How often a request is repeated that the server was too busy for. */",
+		"	var TRIES = 4;",
+		"	var Api = class {",
+		"		access;",
+		"		constructor(access) {",
+		"			this.access = access;",
+		"		}",
+		"		/** Ask, and return the answer if it is a success. Raises `ApiError`. */",
+		"		async ask(path, init = {}) {",
+		"			const headers = {",
+		"				...init.headers,",
+		"				Authorization: `Bearer ${this.access.token}`",
+		"			};",
+		"			for (let tried = 1;; tried++) {",
+		"				let answer;",
+		"				try {",
+		"					answer = await fetch(`${this.access.origin}/api/v1/${path}`, {",
+		"						...init,",
+		"						headers,",
+		"						cache: \"no-store\",",
+		"						credentials: \"omit\",",
+		"						redirect: \"error\"",
+		"					});",
+		"				} catch (error) {",
+		"					if (error.name === \"AbortError\") throw error;",
+		"					throw new ApiError(0, \"UNREACHABLE\", \"the server does not answer\", \"Start it again: aver serve\");",
+		"				}",
+		"				if (answer.ok) return answer;",
+		"				if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {",
+		"					await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));",
+		"					continue;",
+		"				}",
+		"				throw await readError(answer);",
+		"			}",
+		"		}",
+		"		async json(path) {",
+		"			return await (await this.ask(path)).json();",
+		"		}",
+		"	};",
+		"	async function readError(answer) {",
+		"		let said = {};",
+		"		try {",
+		"			said = await answer.json();",
+		"		} catch {}",
+		"		const text = (value, otherwise) => typeof value === \"string\" ? value : otherwise;",
+		"		const words = answer.status === 401 ? \"the server does not accept this page's token\" : `the server says ${answer.status}`;",
+		"		return new ApiError(answer.status, text(said.code, \"\"), text(said.message, words), text(said.advice, \"\"));",
+		"	}",
+		"	/** The query of a request, without what is not given. */",
+		"	function query(values) {",
+		"		const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== \"\");",
+		"		return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : \"\";",
+		"	}",
+		"	// src/worker/approval_cases.ts",
+		"	/** The requests for an approval, each with its state. The states come from the records, by the rules of the verifier. */",
+		"	/** Requests that are listed, the newest. */",
+		"	var CASES_MAX = 500;",
+		"	/** Read all requests of the ledger's own approvals, the newest first. */",
+		"	async function listApprovals(library, ring, now) {",
+		"		const { ledger, tenant } = library.owner;",
+		"		const chain = library.chains.find((one) => domainOf(one.id) === \"approvals\")?.id;",
+		"		if (chain === void 0) return {",
+		"			cases: [],",
+		"			isCut: false",
+		"		};",
+		"		const rules = plainRules(ring, library.verifier);",
+		"		const cases = /* @__PURE__ */ new Map();",
+		"		let place = -1;",
+		"		let isCut = false;",
+		"		for await (const items of library.readBatches(chain)) {",
+		"			await prepareRecords(rules, items.filter((item) => item instanceof Sealed));",
+		"			for (const record of items) {",
+		"				place++;",
+		"				if (record instanceof BadInput) continue;",
+		"				try {",
+		"					if (record.kind === \"approval.request\") {",
+		"						const judge = new ChainJudge(rules, {",
+		"							chain,",
+		"							start: null",
+		"						});",
+		"						judge.judge(record);",
+		"						const failed = judge.tally.findings.find((finding) => finding.status === \"failed\");",
+		"						const request = readRequest(record, ledger, tenant);",
+		"						cases.set(request.id, {",
+		"							request,",
+		"							record,",
+		"							place,",
+		"							votes: [],",
+		"							newest: request.opened,",
+		"							problem: failed === void 0 ? \"\" : `${failed.code}: ${failed.words}`,",
+		"							isSignerKnown: judge.signer !== null",
+		"						});",
+		"						if (cases.size > CASES_MAX) {",
+		"							cases.delete(cases.keys().next().value);",
+		"							isCut = true;",
+		"						}",
+		"					} else if (record.kind === \"approval.decision\" || record.kind === \"approval.use\") {",
+		"						const { about, vote } = readVote(record);",
+		"						const found = cases.get(about);",
+		"						found?.votes.push({",
+		"							vote,",
+		"							place",
+		"						});",
+		"						if (found && vote.at > found.newest) found.newest = vote.at;",
+		"					}",
+		"				} catch (error) {",
+		"					if (!(error instanceof BadInput)) throw error;",
+		"				}",
+		"			}",
+		"		}",
+		"		return {",
+		"			cases: [...cases.values()].reverse().map((found) => describe(found, chain, library.verifier, now)),",
+		"			isCut",
+		"		};",
+		"	}",
+		"	function describe({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {",
+		"		const state = computeState(request, votes.map(({ vote }) => vote), verifier, now, newest);",
+		"		return {",
+		"			id: request.id,",
+		"			chain,",
+		"			place,",
+		"			canonical: record.canonical,",
+		"			hash: record.hash,",
+		"			opened: request.opened,",
+		"			expires: request.expires,",
+		"			digest: request.digest,",
+		"			state: state.state,",
+		"			reason: state.reason,",
+		"			floor: state.floor,",
+		"			levels: request.levels,",
+		"			approvers: [...request.approvers.values()].map(({ identity, key, custody }) => ({",
+		"				identity,",
+		"				fingerprint: key.fingerprint,",
+		"				custody",
+		"			})),",
+		"			isSameAction: matchesAction(request),",
+		"			votes: votes.map(({ vote, place: at }) => ({",
+		"				at: vote.at,",
+		"				word: vote.word,",
+		"				approver: vote.approver ?? \"\",",
+		"				level: vote.level,",
+		"				place: at,",
+		"				problem: isByPerson(vote) ? voteProblem(request, vote, verifier)?.join(\": \") ?? \"\" : \"\"",
+		"			})),",
+		"			problem,",
+		"			isSignerKnown",
+		"		};",
+		"	}",
+		"	// src/worker/changes.ts",
+		"	/** Changes of a copy, to see where it breaks. The thing itself is never touched. */",
+		"	/** The text of a chain's file with one record changed. */",
+		"	function changeChain(source, place, change) {",
+		"		const document = JSON.parse(source);",
+		"		const records = document.capsules;",
+		"		const record = records?.[place];",
+		"		if (!records || !record) throw new NotJudged(\"only a record of a bundle's chain can be changed here\");",
+		"		const canonical = record[\"canonical\"] ?? \"\";",
+		"		const middle = Math.floor(canonical.length / 2);",
+		"		if (change === \"flip\") record[\"canonical\"] = canonical.slice(0, middle) + (canonical[middle] === \"a\" ? \"b\" : \"a\") + canonical.slice(middle + 1);",
+		"		else if (change === \"edit\" || change === \"resign\") {",
+		"			record[\"canonical\"] = canonical.replace(/\"summary\":\"/, \"\\\"summary\\\":\\\"(changed) \");",
+		"			if (change === \"resign\") record[\"hash\"] = sha3Hex(encoder.encode(record[\"canonical\"]));",
+		"		} else if (change === \"drop\") records.splice(place, 1);",
+		"		else if (change === \"double\") records.splice(place, 0, { ...record });",
+		"		else if (change === \"swap\") records.splice(place, 2, ...records.slice(place, place + 2).reverse());",
+		"		else records.length = place;",
+		"		return JSON.stringify(document);",
+		"	}",
+		"	// src/worker/live.ts",
+		"	/** Records that are asked for at once. The server gives at most 1,000, and at most 8 MiB. */",
+		"	var PAGE = 500;",
+		"	/** Chains that are asked for at once, and in all. */",
+		"	var CHAINS_PAGE = 500;",
+		"	var CHAINS_MAX = 2e5;",
+		"	/** Bytes that a record has about, for showing progress. More than `SHORTEST_CHAIN`, so that no chain counts as too short. */",
+		"	var RECORD_BYTES = 2e3;",
+		"	/** A chain of the ledger, up to the bound. It gives records, not bytes. */",
+		"	var LiveChainSource = class {",
+		"		size;",
+		"		api;",
+		"		chain;",
+		"		start;",
+		"		stop;",
+		"		constructor(api, chain, stop, start = 0) {",
+		"			this.api = api;",
+		"			this.chain = chain;",
+		"			this.start = start;",
+		"			this.stop = stop;",
+		"			this.size = Math.max((stop - start) * RECORD_BYTES, 1);",
+		"		}",
+		"		async read() {",
+		"			throw new NotJudged(\"a ledger's chain is read by records\");",
+		"		}",
+		"		/** The records in order, in batches. A chain that the server ends early just ends: the judge finds that. */",
+		"		async *entries() {",
+		"			for (let at = this.start; at < this.stop;) {",
+		"				const entries = await this.fetchPage(at, Math.min(at + PAGE, this.stop));",
+		"				if (!entries.length) return;",
+		"				yield entries;",
+		"				at += entries.length;",
+		"			}",
+		"		}",
+		"		async fetchPage(start, stop) {",
+		"			const path = `chains/${encodeURIComponent(this.chain)}/records${query({",
+		"				start,",
+		"				stop",
+		"			})}`;",
+		"			let raw;",
+		"			try {",
+		"				raw = new Uint8Array(await (await this.api.ask(path)).arrayBuffer());",
+		"			} catch (error) {",
+		"				if (error instanceof ApiError && error.status === 404) return [];",
+		"				throw error;",
+		"			}",
+		"			const entries = [];",
+		"			for (let from = 0; from < raw.length && entries.length < stop - start;) {",
+		"				const end = raw.indexOf(10, from);",
+		"				const line = raw.subarray(from, end < 0 ? raw.length : end);",
+		"				from = end < 0 ? raw.length : end + 1;",
+		"				if (line.length) entries.push(readEntry(line));",
+		"			}",
+		"			return entries;",
+		"		}",
+		"	};",
+		"	function readEntry(line) {",
+		"		try {",
+		"			const entry = readJson(line);",
+		"			if (entry instanceof Map && entry.has(\"canonical_hex\")) return new Unreadable(\"its bytes are not UTF-8\");",
+		"			return entry;",
+		"		} catch (error) {",
+		"			if (error instanceof BadInput) return error;",
+		"			throw error;",
+		"		}",
+		"	}",
+		"	/** A blob of the ledger. It is fetched whole when it is opened: the API gives no parts. */",
+		"	async function openBlob(api, digest) {",
+		"		try {",
+		"			return new MemorySource(new Uint8Array(await (await api.ask(`blobs/${encodeURIComponent(digest)}`)).arrayBuffer()));",
+		"		} catch (error) {",
+		"			if (error instanceof ApiError && error.status === 404) throw new NotFound(`there is no blob ${digest}`);",
+		"			throw error;",
+		"		}",
+		"	}",
+		"	/** The ledger at one moment. */",
+		"	var LiveDirectory = class LiveDirectory {",
+		"		name;",
+		"		isLive = true;",
+		"		about;",
+		"		chains;",
+		"		api;",
+		"		listedKeys;",
+		"		/** The chains that are judged; null for all. */",
+		"		only;",
+		"		constructor(api, name, about, chains, keys, only = null) {",
+		"			this.listedKeys = keys;",
+		"			this.api = api;",
+		"			this.name = name;",
+		"			this.about = about;",
+		"			this.chains = chains;",
+		"			this.only = only;",
+		"		}",
+		"		static async fetch(access, name) {",
+		"			const api = new Api(access);",
+		"			const { keys } = await api.json(\"keys\");",
+		"			return new LiveDirectory(api, name, await api.json(\"about\"), await fetchChains(api), keys);",
+		"		}",
+		"		/** The same moment, with some chains only. Keys are always among them: their history decides about signatures. */",
+		"		limitTo(chains) {",
+		"			return new LiveDirectory(this.api, this.name, this.about, this.chains, this.listedKeys, /* @__PURE__ */ new Set([...chains, \"keys\"]));",
+		"		}",
+		"		/** The keys that the server lists, by fingerprint. They prove nothing until the reader pins them. */",
+		"		get keys() {",
+		"			return this.listedKeys.map((key) => [key.public_key.slice(0, 16), key.public_key]);",
+		"		}",
+		"		get pqKeys() {",
+		"			return this.listedKeys.flatMap((key) => key.public_key_pq ? [[key.public_key.slice(0, 16), key.public_key_pq]] : []);",
+		"		}",
+		"		get listed() {",
+		"			return [...this.chains.values()].filter((chain) => this.only === null || this.only.has(chain.name));",
+		"		}",
+		"		async list(inside) {",
+		"			return inside === void 0 ? [INDEX, ...this.listed.map((chain) => `${chain.name}.json`)] : null;",
+		"		}",
+		"		async open(...names) {",
+		"			const [name = \"\", inside] = names;",
+		"			if (inside !== void 0) return openBlob(this.api, inside);",
+		"			if (name === \"index.json\") return new MemorySource(encoder.encode(this.buildIndex()));",
+		"			const chain = this.chains.get(name === \"meta.json\" ? \"meta\" : name.replace(/\\.json$/, \"\"));",
+		"			if (chain === void 0) throw new NotFound(`there is no ${name}`);",
+		"			return new LiveChainSource(this.api, chain.name, chain.count);",
+		"		}",
+		"		buildIndex() {",
+		"			const claim = ({ name, count, head, origin }) => ({",
+		"				id: name,",
+		"				length: count,",
+		"				head_hash: head,",
+		"				...origin && origin !== name ? { origin } : {}",
+		"			});",
+		"			const meta = this.listed.find((chain) => chain.name === \"meta\");",
+		"			return JSON.stringify({",
+		"				ledger: this.about.ledger,",
+		"				tenant: this.about.tenant,",
+		"				part: this.only !== null,",
+		"				meta: meta === void 0 ? null : claim(meta),",
+		"				chains: this.listed.filter((chain) => chain.name !== \"meta\").map(claim)",
+		"			});",
+		"		}",
+		"	};",
+		"	async function fetchChains(api) {",
+		"		const chains = /* @__PURE__ */ new Map();",
+		"		for (let after = null;;) {",
+		"			const page = await api.json(`chains${query({",
+		"				after,",
+		"				limit: CHAINS_PAGE",
+		"			})}`);",
+		"			for (const chain of page.chains) chains.set(chain.name, chain);",
+		"			after = page.next ?? null;",
+		"			if (after === null || !page.chains.length) return chains;",
+		"			if (chains.size >= CHAINS_MAX) throw new NotJudged(`the ledger has more than ${CHAINS_MAX} chains; run: aver verify`);",
+		"		}",
+		"	}",
+		"	// src/worker/library.ts",
+		"	/** The thing that the page has open, as its worker sees it: what it holds, its records, and the verdict on it. */",
+		"	/** Records of a file's chain that the page lists. A longer chain is verified whole, and listed up to here. */",
+		"	var LISTED_MAX = 5e4;",
+		"	/** Records of a chain that stay in memory. Of a longer chain, only the rows do, and a record is read again when opened. */",
+		"	var KEPT_MAX = 5e3;",
+		"	/** Bytes of a blob that are given to the page. */",
+		"	var BLOB_MAX = 16777216;",
+		"	/** Bytes of a chain that is copied into memory to be changed. */",
+		"	var CHANGED_MAX = 67108864;",
+		"	var Library = class {",
+		"		ed25519;",
+		"		thing = null;",
+		"		contents = null;",
+		"		live = null;",
+		"		/** The rows of the file's chain that was listed last, and its records if it is short. */",
+		"		kept = null;",
+		"		constructor(ed25519) {",
+		"			this.ed25519 = ed25519;",
+		"		}",
+		"		/** Look at a thing and say what it holds. Raises `NotJudged` if a page cannot read it. */",
+		"		async open(thing) {",
+		"			this.thing = thing;",
+		"			this.kept = null;",
+		"			this.live = thing.live ? await LiveDirectory.fetch(thing.live, thing.name) : null;",
+		"			if (this.live !== null) this.contents = listLedger(thing.name, this.live);",
+		"			else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);",
+		"			return this.contents;",
+		"		}",
+		"		/** Look again at a ledger that has grown. */",
+		"		async refresh() {",
+		"			return this.open(this.opened);",
+		"		}",
+		"		get directory() {",
+		"			if (this.live !== null) return this.live;",
+		"			const { name, files } = this.opened;",
+		"			return new FileMap(name, new Map(files.map(([path, blob]) => [path, new BlobSource(blob)])));",
+		"		}",
+		"		get opened() {",
+		"			if (this.thing === null) throw new NotJudged(\"nothing is open\");",
+		"			return this.thing;",
+		"		}",
+		"		get chains() {",
+		"			return this.contents?.chains ?? [];",
+		"		}",
+		"		get owner() {",
+		"			return {",
+		"				ledger: this.contents?.ledger ?? \"\",",
+		"				tenant: this.contents?.tenant ?? \"\"",
+		"			};",
+		"		}",
+		"		get verifier() {",
+		"			return this.ed25519;",
+		"		}",
+		"		async listBundle(thing) {",
+		"			const bare = {",
+		"				name: thing.name,",
+		"				format: \"bundle\",",
+		"				ledger: null,",
+		"				tenant: null,",
+		"				keys: [],",
+		"				pqKeys: []",
+		"			};",
+		"			try {",
+		"				const index = await readIndex(this.directory);",
+		"				const chains = index.chains.map((claim) => {",
+		"					return {",
+		"						id: claim.id,",
+		"						title: claim.title ?? claim.id,",
+		"						tool: claim.tool || domainOf(claim.id),",
+		"						length: claim.length,",
+		"						head: claim.headHash,",
+		"						origin: claim.origin,",
+		"						startedAt: claim.startedAt ?? \"\",",
+		"						endedAt: claim.endedAt ?? \"\",",
+		"						signers: claim.signedBy ?? []",
+		"					};",
+		"				});",
+		"				if (index.meta !== null) {",
+		"					const { length, headHash, signedBy, startedAt, endedAt } = index.meta;",
+		"					chains.push({",
+		"						...bareChain(\"meta\"),",
+		"						title: \"heads of all chains\",",
+		"						length,",
+		"						head: headHash,",
+		"						startedAt: startedAt ?? \"\",",
+		"						endedAt: endedAt ?? \"\",",
+		"						signers: signedBy ?? []",
+		"					});",
+		"				}",
+		"				const keys = new Map(index.keys ?? []);",
+		"				if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);",
+		"				return {",
+		"					...bare,",
+		"					ledger: index.ledger,",
+		"					tenant: index.tenant,",
+		"					chains,",
+		"					keys: [...keys],",
+		"					pqKeys: [...index.pqKeys ?? []]",
+		"				};",
+		"			} catch (error) {",
+		"				if (error instanceof NotFound) throw new NotJudged(`${thing.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify ${thing.name}`);",
+		"				if (!(error instanceof BadInput)) throw error;",
+		"				return {",
+		"					...bare,",
+		"					chains: []",
+		"				};",
+		"			}",
+		"		}",
+		"		async listFile(thing) {",
+		"			const { name, format } = await this.recognise(thing);",
+		"			const chain = {",
+		"				...bareChain(name),",
+		"				tool: format",
+		"			};",
+		"			return {",
+		"				name,",
+		"				format,",
+		"				ledger: null,",
+		"				tenant: null,",
+		"				chains: format === \"proof\" ? [] : [chain],",
+		"				keys: [],",
+		"				pqKeys: []",
+		"			};",
+		"		}",
+		"		async recognise(thing) {",
+		"			const [name, blob] = thing.files[0];",
+		"			const source = new BlobSource(blob);",
+		"			const beginning = await readStart(source, BEGINNING_BYTES);",
+		"			const format = recogniseFile(name, beginning);",
+		"			if (format === null) throw new NotJudged(`${name} is nothing that Aver can verify.`);",
+		"			if (format === \"elsewhere\") throw new NotJudged(`A page cannot judge ${name}. Run: aver verify ${name}`);",
+		"			return {",
+		"				name,",
+		"				source,",
+		"				format,",
+		"				opening: jsonOpening(beginning)",
+		"			};",
+		"		}",
+		"		/** The verdict on the whole thing, or on some chains of it. */",
+		"		async verify(keys, remembered, chains, progress) {",
+		"			const thing = this.opened;",
+		"			const seen = new HeadWitness(remembered);",
+		"			const options = {",
+		"				ring: makeRing(keys),",
+		"				ed25519: this.ed25519,",
+		"				progress,",
+		"				witness: seen.take",
+		"			};",
+		"			const [name, blob] = thing.files[0] ?? [\"\", new Blob()];",
+		"			const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options) : await verifyFile(name, new BlobSource(blob), options);",
+		"			seen.addTo(verdict, chains);",
+		"			return {",
+		"				verdict,",
+		"				usesPlatform: this.ed25519.usesPlatform,",
+		"				heads: verdict.status === \"failed\" ? [] : seen.heads",
+		"			};",
+		"		}",
+		"		/** What the records of a chain add up to. */",
+		"		async figures(chain) {",
+		"			const sum = {",
+		"				records: 0,",
+		"				calls: 0,",
+		"				failures: 0,",
+		"				denials: 0,",
+		"				tokensIn: 0,",
+		"				tokensOut: 0,",
+		"				startedAt: \"\",",
+		"				endedAt: \"\"",
+		"			};",
+		"			for await (const items of this.readBatches(chain)) for (const item of items) {",
+		"				sum.records++;",
+		"				if (item instanceof BadInput) continue;",
+		"				const content = safeContent(item);",
+		"				const calls = at(content, \"execution\", \"tool_calls\");",
+		"				const status = text(at(content, \"outcome\", \"status\"));",
+		"				const usage = at(content, \"execution\", \"resources_used\");",
+		"				if (Array.isArray(calls)) sum.calls += calls.length;",
+		"				if (status === \"failure\") sum.failures++;",
+		"				if (status === \"blocked\") sum.denials++;",
+		"				sum.tokensIn += Number(text(at(usage, \"tokens_in\"))) || 0;",
+		"				sum.tokensOut += Number(text(at(usage, \"tokens_out\"))) || 0;",
+		"				sum.startedAt ||= item.signed_at;",
+		"				sum.endedAt = item.signed_at;",
+		"			}",
+		"			return sum;",
+		"		}",
+		"		/** A copy of the chain's file with one change in it. The thing itself stays as it is. */",
+		"		async change(chain, place, change) {",
+		"			const thing = this.opened;",
+		"			const name = thing.isFolder ? chain === \"meta\" ? \"meta.json\" : `${chain}.json` : thing.files[0]?.[0] ?? \"\";",
+		"			const file = thing.files.find(([path]) => path === name)?.[1];",
+		"			if (file === void 0) throw new NotJudged(`there is no ${name} that could be copied`);",
+		"			if (file.size > CHANGED_MAX) throw new NotJudged(\"this chain is too large to be copied into a page's memory\");",
+		"			return { files: [[name, new Blob([changeChain(await file.text(), place, change)])]] };",
+		"		}",
+		"		/** Records of a chain as rows. */",
+		"		async rows(chain, start, stop) {",
+		"			if (this.live !== null) {",
+		"				const rows = [];",
+		"				for await (const batch of this.readBatches(chain, start, stop)) for (const item of batch) rows.push(describeRow(item, start + rows.length));",
+		"				return {",
+		"					rows,",
+		"					total: this.live.chains.get(chain)?.count ?? 0,",
+		"					isCut: false",
+		"				};",
+		"			}",
+		"			if (this.kept?.chain !== chain) await this.keepRows(chain);",
+		"			const rows = this.kept?.rows ?? [];",
+		"			return {",
+		"				rows: rows.slice(start, stop),",
+		"				total: rows.length,",
+		"				isCut: rows.length >= LISTED_MAX",
+		"			};",
+		"		}",
+		"		async keepRows(chain) {",
+		"			const rows = [];",
+		"			let items = [];",
+		"			for await (const batch of this.readBatches(chain)) {",
+		"				for (const item of batch) rows.push(describeRow(item, rows.length));",
+		"				items = items !== null && rows.length <= KEPT_MAX ? [...items, ...batch] : null;",
+		"				if (rows.length >= LISTED_MAX) break;",
+		"			}",
+		"			this.kept = {",
+		"				chain,",
+		"				rows: rows.slice(0, LISTED_MAX),",
+		"				items",
+		"			};",
+		"		}",
+		"		/** The exact texts of records, with their seals. */",
+		"		async records(chain, start, stop) {",
+		"			const found = [];",
+		"			let place = this.live === null ? 0 : start;",
+		"			for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain, start, stop)) for (const item of batch) {",
+		"				if (place >= stop) return found;",
+		"				if (place >= start) found.push(describeText(item, place));",
+		"				place++;",
+		"			}",
+		"			return found;",
+		"		}",
+		"		/** The bytes of a blob, if they are those of its digest. */",
+		"		async blob(digest) {",
+		"			const file = await this.directory.open(\"blobs\", digest);",
+		"			if (file.size > BLOB_MAX) throw new NotJudged(`the blob is larger than ${BLOB_MAX / 1024 ** 2} MiB, and is not shown`);",
+		"			const data = await file.read(0, file.size);",
+		"			if (sha256Hex(data) !== digest) throw new NotJudged(`the blob stored as ${digest} has other bytes`);",
+		"			return data;",
+		"		}",
+		"		/** The record at an address, and its place in the file. */",
+		"		async findRecord(chain, address) {",
+		"			if (this.live !== null) {",
+		"				const place = \"place\" in address ? address.place : Number(address.sequence);",
+		"				for await (const batch of this.readBatches(chain, place, place + 1)) if (batch[0]) return {",
+		"					item: batch[0],",
+		"					place",
+		"				};",
+		"				return null;",
+		"			}",
+		"			const isWanted = (item, place) => \"place\" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), \"sequence\")) === address.sequence;",
+		"			let place = 0;",
+		"			for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain)) {",
+		"				const likely = \"sequence\" in address ? Number(address.sequence) - place : -1;",
+		"				if (batch[likely] !== void 0 && isWanted(batch[likely], place + likely)) return {",
+		"					item: batch[likely],",
+		"					place: place + likely",
+		"				};",
+		"				for (const item of batch) {",
+		"					if (isWanted(item, place)) return {",
+		"						item,",
+		"						place",
+		"					};",
+		"					place++;",
+		"				}",
+		"			}",
+		"			return null;",
+		"		}",
+		"		/** One record, judged by itself. */",
+		"		async record(chain, address, keys) {",
+		"			const found = await this.findRecord(chain, address);",
+		"			if (found === null) throw new NotJudged(`there is no such record in ${chain}`);",
+		"			const { item, place } = found;",
+		"			if (item instanceof BadInput) throw new NotJudged(`this record cannot be read: ${item.message}`);",
+		"			const ring = makeRing(keys);",
+		"			const judge = new ChainJudge(plainRules(ring, this.ed25519), {",
+		"				chain,",
+		"				start: null",
+		"			});",
+		"			judge.judge(item);",
+		"			return {",
+		"				row: describeRow(item, place),",
+		"				canonical: item.canonical,",
+		"				hash: item.hash,",
+		"				computedHash: item.canonical.isWellFormed() ? item.computedHash : \"\",",
+		"				signature: item.signature,",
+		"				signaturePq: item.signature_pq,",
+		"				signedAt: item.signed_at,",
+		"				signedBy: item.signed_by,",
+		"				previousHash: text(at(safeContent(item), \"previous_hash\")),",
+		"				findings: judge.tally.findings.map(({ check, status, code, words }) => ({",
+		"					check,",
+		"					status,",
+		"					code,",
+		"					words",
+		"				})),",
+		"				matchesOwnKey: this.matchOwnKey(item, ring)",
+		"			};",
+		"		}",
+		"		/** Whether the signature fits the key that came along; null where none did, or where it is pinned. */",
+		"		matchOwnKey(record, ring) {",
+		"			if (ring.lookup(record.signed_by).length) return null;",
+		"			const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];",
+		"			return key === void 0 ? null : this.ed25519.verify(key, record.hash, record.signature);",
+		"		}",
+		"		/** The records of a chain, in batches. Only a ledger reads from `start`; a file is read from its beginning. */",
+		"		async *readBatches(chain, start = 0, stop) {",
+		"			const thing = this.opened;",
+		"			if (this.live !== null) {",
+		"				const count = this.live.chains.get(chain)?.count ?? 0;",
+		"				const end = Math.min(stop ?? count, count);",
+		"				const part = new LiveChainSource(this.live.api, chain, end, start);",
+		"				if (start < end) yield* keepRecords(readChainFile(part));",
+		"				return;",
+		"			}",
+		"			if (thing.isFolder) {",
+		"				yield* keepRecords(readChainFile(await this.directory.open(chain === \"meta\" ? \"meta.json\" : fileOf({ id: chain }))));",
+		"				return;",
+		"			}",
+		"			const { source, format, opening } = await this.recognise(thing);",
+		"			if (format === \"chain\") yield* keepRecords(readChainFile(source));",
+		"			else if (format === \"capsules\") for await (const items of readCapsuleItems(source, opening)) yield items.map(({ item }) => item);",
+		"			else if (format === \"cap\") yield readCap(await source.read(0, source.size));",
+		"			else yield [];",
+		"		}",
+		"	};",
+		"	function bareChain(id) {",
+		"		return {",
+		"			id,",
+		"			title: id,",
+		"			tool: domainOf(id),",
+		"			length: null,",
+		"			head: null,",
+		"			origin: null,",
+		"			startedAt: \"\",",
+		"			endedAt: \"\",",
+		"			signers: []",
+		"		};",
+		"	}",
+		"	function listLedger(name, live) {",
+		"		const chains = [...live.chains.values()].map((chain) => {",
+		"			return {",
+		"				...bareChain(chain.name),",
+		"				tool: domainOf(chain.origin ?? chain.name),",
+		"				length: chain.count,",
+		"				head: chain.head,",
+		"				origin: chain.origin",
+		"			};",
+		"		});",
+		"		return {",
+		"			name,",
+		"			format: \"ledger\",",
+		"			ledger: live.about.ledger,",
+		"			tenant: live.about.tenant,",
+		"			chains,",
+		"			keys: live.keys,",
+		"			pqKeys: live.pqKeys",
+		"		};",
+		"	}",
+		"	async function* keepRecords(batches) {",
+		"		for await (const items of batches) yield items.flatMap((item) => item instanceof Sealed || item instanceof BadInput ? [item] : []);",
+		"	}",
+		"	function describeText(item, place) {",
+		"		const bare = {",
+		"			place,",
+		"			canonical: \"\",",
+		"			hash: \"\",",
+		"			signature: \"\",",
+		"			signaturePq: \"\",",
+		"			signedAt: \"\",",
+		"			signedBy: \"\",",
+		"			problem: \"\"",
+		"		};",
+		"		if (item instanceof BadInput) return {",
+		"			...bare,",
+		"			problem: item.message",
+		"		};",
+		"		const { canonical, hash, signature } = item;",
+		"		return {",
+		"			...bare,",
+		"			canonical,",
+		"			hash,",
+		"			signature,",
+		"			signaturePq: item.signature_pq,",
+		"			signedAt: item.signed_at,",
+		"			signedBy: item.signed_by",
+		"		};",
+		"	}",
+		"	/** The capsules of a sealed run, each with its action put back. */",
+		"	function readCap(packed) {",
+		"		const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);",
+		"		const lines = readRawLines(archive.members.get(\"actions.jsonl\") ?? /* @__PURE__ */ new Uint8Array(), ACTION_LINE_MAX);",
+		"		const items = [];",
+		"		for (const raw of readOwnLines(archive.members.get(\"capsules.jsonl\") ?? /* @__PURE__ */ new Uint8Array(), CAPSULE_LINE_MAX)) try {",
+		"			if (raw instanceof BadInput) throw raw;",
+		"			const capsule = readCapsuleLine(readJson(raw));",
+		"			let action = null;",
+		"			if (capsule.hasAction) {",
+		"				const line = lines.next().value;",
+		"				if (line instanceof Uint8Array) {",
+		"					const read = readActionLine(line);",
+		"					action = sealForm(read.action, read.texts);",
+		"				}",
+		"			}",
+		"			items.push(capsule.rebuild(action));",
+		"		} catch (error) {",
+		"			if (!(error instanceof BadInput)) throw error;",
+		"			items.push(error);",
+		"		}",
+		"		return items;",
+		"	}",
+		"	/** Compares chains with the heads that this browser remembers, and notes the heads that it sees. */",
+		"	var HeadWitness = class {",
+		"		remembered;",
+		"		/** The hash at the place of the remembered head, by chain. */",
+		"		found = /* @__PURE__ */ new Map();",
+		"		last = /* @__PURE__ */ new Map();",
+		"		constructor(remembered) {",
+		"			this.remembered = new Map(remembered);",
+		"		}",
+		"		take = (chain, place, hash) => {",
+		"			this.last.set(chain, {",
+		"				count: place + 1,",
+		"				hash",
+		"			});",
+		"			if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);",
+		"		};",
+		"		get heads() {",
+		"			return [...this.last];",
+		"		}",
+		"		/** Add the check `rollback`. `chains` are those that were judged; null for all. */",
+		"		addTo(verdict, chains) {",
+		"			const compared = [...this.remembered].filter(([chain]) => chains === null || chains.includes(chain));",
+		"			if (!compared.length) return;",
+		"			const plain = {",
+		"				name: \"rollback\",",
+		"				code: null,",
+		"				place: null,",
+		"				matters: false",
+		"			};",
+		"			let grown = 0;",
+		"			let first = true;",
+		"			for (const [chain, remembered] of compared) {",
+		"				const actual = this.last.get(chain) ?? {",
+		"					count: 0,",
+		"					hash: null",
+		"				};",
+		"				if (this.found.get(chain) === remembered.hash) {",
+		"					grown += Number(actual.count > remembered.count);",
+		"					continue;",
+		"				}",
+		"				const words = actual.count < remembered.count ? `this browser remembers ${remembered.count} records of the chain ${chain}; ${actual.count} are here` : `this browser remembers another record of the chain ${chain} at this place`;",
+		"				const place = {",
+		"					chain,",
+		"					sequence: Math.min(remembered.count - 1, actual.count),",
+		"					source: null",
+		"				};",
+		"				const finding = {",
+		"					check: \"rollback\",",
+		"					status: \"failed\",",
+		"					code: \"ROLLBACK\",",
+		"					words,",
+		"					place,",
+		"					proof: {",
+		"						remembered,",
+		"						actual",
+		"					}",
+		"				};",
+		"				verdict.findings.push(finding);",
+		"				verdict.first_bad ??= finding;",
+		"				verdict.status = \"failed\";",
+		"				if (first) verdict.checks.push({",
+		"					...plain,",
+		"					status: \"failed\",",
+		"					reason: words,",
+		"					code: \"ROLLBACK\",",
+		"					place,",
+		"					count: 1,",
+		"					matters: true",
+		"				});",
+		"				first = false;",
+		"			}",
+		"			if (first) {",
+		"				const reason = `${compared.length} chains have the records that this browser remembers; ${grown} have grown`;",
+		"				verdict.checks.push({",
+		"					...plain,",
+		"					status: \"passed\",",
+		"					reason,",
+		"					count: compared.length",
+		"				});",
+		"			}",
+		"		}",
+		"	};",
+		"	function makeRing(keys) {",
+		"		return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));",
+		"	}",
+		"	// src/worker/meta_entries.ts",
+		"	/** What the meta chain recorded of each chain, last, beside what is here. */",
+		"	/** Entries that are listed. */",
+		"	var ENTRIES_MAX = 2e4;",
+		"	async function listMeta(library) {",
+		"		const here = new Map(library.chains.map((chain) => [chain.id, chain.length]));",
+		"		if (!here.has(\"meta\")) return {",
+		"			entries: [],",
+		"			records: 0,",
+		"			isCut: false",
+		"		};",
+		"		const entries = /* @__PURE__ */ new Map();",
+		"		let records = 0;",
+		"		for await (const items of library.readBatches(\"meta\")) for (const item of items) {",
+		"			records++;",
+		"			const content = item instanceof BadInput ? void 0 : safeContent(item);",
+		"			if (item instanceof BadInput || !isObject(content)) continue;",
+		"			const found = /* @__PURE__ */ new Map();",
+		"			collectHeads(content, found, \"\", \"\");",
+		"			for (const { chain, count, hash } of found.values()) {",
+		"				if (entries.size >= ENTRIES_MAX && !entries.has(chain)) continue;",
+		"				entries.set(chain, {",
+		"					chain,",
+		"					count,",
+		"					hash,",
+		"					at: item.signed_at,",
+		"					kind: readKind(content),",
+		"					here: here.has(chain) ? here.get(chain) ?? null : null",
+		"				});",
+		"			}",
+		"		}",
+		"		return {",
+		"			entries: [...entries.values()],",
+		"			records,",
+		"			isCut: entries.size >= ENTRIES_MAX",
+		"		};",
+		"	}",
+		"	// src/worker/search.ts",
+		"	/**",
+		"	* Search in records that no index covers: a bundle, a site, a file. It reads every record.",
+		"	*",
+		"	* The words are those of `aver search`: words, \"phrases\", `prefix*`, and `tool: kind: outcome: path: since:`. All must be",
+		"	* in the record. Case does not matter.",
+		"	*/",
+		"	/** Records that one search reads. */",
+		"	var SEARCHED_MAX = 2e5;",
+		"	/** Characters of the text around a hit, to each side. */",
+		"	var AROUND = 60;",
+		"	var FIELDS = [",
+		"		\"tool\",",
+		"		\"kind\",",
+		"		\"outcome\",",
+		"		\"path\",",
+		"		\"since\",",
+		"		\"until\"",
+		"	];",
+		"	/** Read a query. A word that is not a field's is looked for as it stands. */",
+		"	function readQuery(given) {",
+		"		const words = [];",
+		"		const fields = [];",
+		"		for (const [, field, quoted, bare] of given.matchAll(/(?:([a-z]+):)?(?:\"([^\"]*)\"|(\\S+))/g)) {",
+		"			const value = quoted ?? bare ?? \"\";",
+		"			if (field !== void 0 && FIELDS.includes(field)) {",
+		"				fields.push([field, value.toLowerCase()]);",
+		"				continue;",
+		"			}",
+		"			const whole = field === void 0 ? value : `${field}:${value}`;",
+		"			const isPrefix = quoted === void 0 && whole.endsWith(\"*\");",
+		"			const plain = (isPrefix ? whole.slice(0, -1) : whole).replace(/[.*+?^${}()|[\\]\\\\]/g, \"\\\\$&\").replace(/\\s+/g, \"\\\\s+\");",
+		"			if (plain) words.push(new RegExp(`(?<![\\\\p{L}\\\\p{N}_])${plain}${isPrefix ? \"\" : \"(?![\\\\p{L}\\\\p{N}_])\"}`, \"iu\"));",
+		"		}",
+		"		return {",
+		"			words,",
+		"			fields",
+		"		};",
+		"	}",
+		"	async function search(library, given, limit) {",
+		"		const query = readQuery(given);",
+		"		const hits = [];",
+		"		let searched = 0;",
+		"		if (!query.words.length && !query.fields.length) return {",
+		"			hits,",
+		"			searched,",
+		"			isCut: false",
+		"		};",
+		"		for (const { id: chain } of library.chains) {",
+		"			let place = -1;",
+		"			for await (const items of library.readBatches(chain)) {",
+		"				for (const item of items) {",
+		"					place++;",
+		"					searched++;",
+		"					if (item instanceof BadInput) continue;",
+		"					const found = query.words.map((word) => word.exec(item.canonical));",
+		"					if (found.includes(null)) continue;",
+		"					const row = describeRow(item, place);",
+		"					if (!query.fields.every(([field, value]) => hasField(field, value, row.at, item.canonical, row, safeContent(item)))) continue;",
+		"					hits.push({",
+		"						chain,",
+		"						row,",
+		"						excerpt: cutAround(item.canonical, found[0]?.index ?? -1)",
+		"					});",
+		"					if (hits.length >= limit) return {",
+		"						hits,",
+		"						searched,",
+		"						isCut: true",
+		"					};",
+		"				}",
+		"				if (searched >= SEARCHED_MAX) return {",
+		"					hits,",
+		"					searched,",
+		"					isCut: true",
+		"				};",
+		"			}",
+		"		}",
+		"		return {",
+		"			hits,",
+		"			searched,",
+		"			isCut: false",
+		"		};",
+		"	}",
+		"	function hasField(field, value, when, canonical, row, content) {",
+		"		switch (field) {",
+		"			case \"tool\": return row.tool.toLowerCase() === value || text(at(content, \"domain\")).toLowerCase() === value;",
+		"			case \"kind\": return row.kind === value || row.kind.startsWith(`${value}.`);",
+		"			case \"outcome\": return row.status === value;",
+		"			case \"path\": return canonical.toLowerCase().includes(value);",
+		"			case \"since\": return when >= value.toUpperCase();",
+		"			case \"until\": return when <= value.toUpperCase();",
+		"		}",
+		"	}",
+		"	function cutAround(canonical, index) {",
+		"		if (index < 0) return \"\";",
+		"		const start = Math.max(0, index - AROUND);",
+		"		return `${start > 0 ? \"… \" : \"\"}${canonical.slice(start, index + 120)}${index + 120 < canonical.length ? \" …\" : \"\"}`;",
+		"	}",
 		"	// src/worker/main.ts",
 		"	/** The worker: reads and verifies, so that the page's own thread never waits. It answers one request after the other. */",
 		"	/** Milliseconds between two reports of progress. More would only keep the page busy. */",
@@ -14693,7 +15097,7 @@
 		"				result: await carryOut(await opening, request)",
 		"			});",
 		"		} catch (error) {",
-		"			const isKnown = error instanceof BadInput || error instanceof NotJudged;",
+		"			const isKnown = error instanceof BadInput || error instanceof NotJudged || error instanceof ApiError;",
 		"			send({",
 		"				id,",
 		"				type: \"failed\",",
@@ -14705,13 +15109,20 @@
 		"	async function carryOut(library, request) {",
 		"		switch (request.type) {",
 		"			case \"open\": return library.open(request.thing);",
-		"			case \"rows\": return library.rows(request.chain);",
+		"			case \"refresh\": return library.refresh();",
+		"			case \"rows\": return library.rows(request.chain, request.start, request.stop);",
+		"			case \"records\": return library.records(request.chain, request.start, request.stop);",
+		"			case \"blob\": return library.blob(request.digest);",
 		"			case \"figures\": return library.figures(request.chain);",
+		"			case \"search\": return search(library, request.words, request.limit);",
+		"			case \"approvals\": return listApprovals(library, makeRing(request.keys), request.now);",
+		"			case \"meta\": return listMeta(library);",
+		"			case \"activity\": return countActivity(library);",
 		"			case \"change\": return library.change(request.chain, request.place, request.change);",
 		"			case \"record\": return library.record(request.chain, request.at, request.keys);",
 		"			case \"verify\": {",
 		"				let reported = 0;",
-		"				return library.verify(request.keys, request.remembered, (progress) => {",
+		"				return library.verify(request.keys, request.remembered, request.chains, (progress) => {",
 		"					const now = Date.now();",
 		"					if (now - reported < REPORT_EVERY) return;",
 		"					reported = now;",
@@ -14742,13 +15153,27 @@
 		return policy.createScriptURL(url);
 	}
 	// src/source/connection.ts
-	/** The page's line to its worker. A worker that dies, or is stopped, is replaced; its requests fail. */
+	/**
+	* The page's lines to its workers. One reads records for the views; another judges, so that a long verification keeps no
+	* view waiting. A worker that dies, or is stopped, is replaced; its requests fail as not judged.
+	*/
 	/** The thing was not judged: there is no verdict. */
 	var NotJudgedHere = class extends Error {};
+	function startWorker() {
+		const url = URL.createObjectURL(new Blob([_virtual_worker_default], { type: "text/javascript" }));
+		const worker = new Worker(scriptUrl(url));
+		URL.revokeObjectURL(url);
+		return worker;
+	}
 	var Connection = class {
 		worker = null;
 		waiting = /* @__PURE__ */ new Map();
 		nextId = 1;
+		/** What a new worker is told before anything else: the thing that is open. */
+		prepare;
+		constructor(prepare = null) {
+			this.prepare = prepare;
+		}
 		/** Ask the worker. Raises `NotJudgedHere` where it has no answer. */
 		ask(request, progress) {
 			const id = this.nextId++;
@@ -14773,11 +15198,10 @@
 		}
 		start() {
 			if (this.worker !== null) return this.worker;
-			const url = URL.createObjectURL(new Blob([_virtual_worker_default], { type: "text/javascript" }));
-			this.worker = new Worker(scriptUrl(url));
-			URL.revokeObjectURL(url);
+			this.worker = startWorker();
 			this.worker.addEventListener("message", (event) => this.take(event.data));
-			this.worker.addEventListener("error", (event) => this.stop(`the worker was lost: ${event.message || "no reason given"}`));
+			this.worker.addEventListener("error", (event) => this.stop(`a worker was lost: ${event.message || "no reason given"}`));
+			this.prepare?.(this.worker);
 			return this.worker;
 		}
 		take(answer) {
@@ -14792,717 +15216,43 @@
 			else waiting.reject(answer.isNotJudged ? new NotJudgedHere(answer.words) : new Error(answer.words));
 		}
 	};
-	// src/verify/json.ts
-	/**
-	* Read JSON from outside strictly, in bounded time and memory. The twin of `aver.capsule.json_reader`.
-	*
-	* These are refused as `Unreadable`:
-	*
-	* 1. Bytes that are not UTF-8, or not JSON.
-	* 2. Duplicate keys in one object, because two readers could see two different records (`DuplicateKey`).
-	* 3. NaN, Infinity, and numbers too large for a float or with absurdly many digits.
-	* 4. Nesting deeper than `DEPTH_MAX`.
-	* 5. A document or element larger than `ELEMENT_MAX`, or with more values than `TOKENS_MAX`.
-	*
-	* A number keeps its text: JavaScript would round an integer beyond 2^53, and would forget that `1.0` is no integer.
-	* An object is a `Map`, so that no key such as `__proto__` has a meaning.
-	*/
-	var ELEMENT_MAX = 16777216;
-	/** Most commas, colons and opening brackets outside strings in one element. It bounds the memory of the result. */
-	var TOKENS_MAX = 1e6;
-	/** Most digits of an integer. Python's reader has the same limit, and the two must agree. */
-	var INTEGER_DIGITS_MAX = 4300;
-	/** Something from outside that cannot be read. `code` is the code of the finding that it becomes. */
-	var BadInput = class extends Error {
-		get code() {
-			return "SCHEMA_INVALID";
-		}
-	};
-	/** The bytes are not JSON that can be read safely. */
-	var Unreadable = class extends BadInput {};
-	/** One object has the same key twice, so two readers can see two different records. */
-	var DuplicateKey = class extends Unreadable {
-		get code() {
-			return "DUPLICATE_KEY";
-		}
-	};
-	/** A value without a canonical form. */
-	var NotCanonical = class extends BadInput {};
-	/** A number, as it is written. */
-	var JsonNumber = class {
-		text;
-		isInteger;
-		constructor(text) {
-			this.text = text;
-			this.isInteger = INTEGER.test(text);
-		}
-		/** Its value as JavaScript has it: exact only for integers up to 2^53. */
-		get value() {
-			return Number(this.text);
-		}
-	};
-	var INTEGER = /^-?[0-9]+$/;
-	var SPACE = /[ \t\r\n]*/y;
-	var PLAIN = /[^"\\\u0000-\u001f]*/y;
-	var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?/y;
-	var ESCAPES = {
-		"\"": "\"",
-		"\\": "\\",
-		"/": "/",
-		b: "\b",
-		f: "\f",
-		n: "\n",
-		r: "\r",
-		t: "	"
-	};
-	var decoder = new TextDecoder("utf-8", {
-		fatal: true,
-		ignoreBOM: true
-	});
-	var encoder = new TextEncoder();
-	/** Decode bytes. Raises `Unreadable` if they are not UTF-8. */
-	function decodeUtf8(data) {
+	// src/source/secrets.ts
+	var TOKEN = "aver-token";
+	var KEYS$1 = "aver-keys";
+	function recall(name) {
 		try {
-			return decoder.decode(data);
+			return sessionStorage.getItem(name) ?? "";
 		} catch {
-			throw new Unreadable("not UTF-8");
+			return "";
 		}
 	}
-	/** Parse one JSON document strictly. Raises `Unreadable`. */
-	function readJson(data) {
-		return new Parser(decodeBounded(data)).document();
-	}
-	/** Decode a text and check rules 1, 4 and 5. */
-	function decodeBounded(data) {
-		if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
-		const text = typeof data === "string" ? data : decodeUtf8(data);
-		checkTokenCount(text);
-		if (countOf(text, "[") + countOf(text, "{") > 200) {
-			const start = skipSpace(text, 0);
-			if (start < text.length) findValueEnd(text, start);
-		}
-		return text;
-	}
-	/** Whether it has more than `ELEMENT_MAX` bytes. */
-	function isTooLarge(data) {
-		if (data.length > 16777216) return true;
-		if (typeof data !== "string" || 3 * data.length <= 16777216) return false;
-		return byteLength(data) > ELEMENT_MAX;
-	}
-	/** How many bytes a text has as UTF-8; a lone surrogate counts as three. */
-	function byteLength(text) {
-		let size = text.length;
-		for (let at = 0; at < text.length; at++) {
-			const unit = text.charCodeAt(at);
-			if (unit >= 2048) size += unit >= 55296 && unit < 57344 && isPair(text, at) ? 1 : 2;
-			else if (unit >= 128) size += 1;
-		}
-		return size;
-	}
-	function isPair(text, at) {
-		const unit = text.charCodeAt(at);
-		const other = unit < 56320 ? text.charCodeAt(at + 1) : text.charCodeAt(at - 1);
-		return unit < 56320 ? other >= 56320 && other < 57344 : other >= 55296 && other < 56320;
-	}
-	function countOf(text, character) {
-		let count = 0;
-		for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
-		return count;
-	}
-	/** Refuse a text with more tokens than `TOKENS_MAX`. */
-	function checkTokenCount(text) {
-		if (text.length > 1e6 && countTokens(text) > 1e6) throw tooManyValues();
-	}
-	function tooManyValues() {
-		return new Unreadable(`holds more than ${TOKENS_MAX} values`);
-	}
-	/** Count the tokens outside strings, no further than the limit. */
-	function countTokens(text) {
-		let count = 0;
-		for (let at = 0; at < text.length && count <= 1e6; at++) {
-			const unit = text.charCodeAt(at);
-			if (unit === 34) {
-				const end = findStringEnd(text, at);
-				if (end === null) break;
-				at = end - 1;
-			} else if (unit === 44 || unit === 58 || unit === 91 || unit === 123) count++;
-		}
-		return count;
-	}
-	function skipSpace(text, at) {
-		SPACE.lastIndex = at;
-		SPACE.test(text);
-		return SPACE.lastIndex;
-	}
-	function findStringEnd(text, at) {
-		let end = at + 1;
-		for (;;) {
-			const quote = text.indexOf("\"", end);
-			if (quote < 0) return null;
-			const escape = text.indexOf("\\", end);
-			if (escape < 0 || escape > quote) return quote + 1;
-			end = escape + 2;
-			if (end > text.length) return null;
-		}
-	}
-	/** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
-	function findValueEnd(text, at) {
-		const first = text.charCodeAt(at);
-		if (first === 34) return findStringEnd(text, at);
-		if (first !== 91 && first !== 123) {
-			let end = at;
-			while (end < text.length && !" 	\r\n\"[]{},:".includes(text[end])) end++;
-			return end < text.length ? end : null;
-		}
-		let depth = 0;
-		let opened = 0;
-		for (let here = at; here < text.length; here++) {
-			const unit = text.charCodeAt(here);
-			if (unit === 34) {
-				const end = findStringEnd(text, here);
-				if (end === null) return null;
-				here = end - 1;
-			} else if (unit === 91 || unit === 123) {
-				depth++;
-				opened++;
-				if (depth > 200) throw new Unreadable(`nested deeper than 200 levels`);
-				if (opened > 1e6) throw tooManyValues();
-			} else if (unit === 93 || unit === 125) {
-				depth--;
-				if (depth === 0) return here + 1;
-			}
-		}
-		return null;
-	}
-	var Parser = class {
-		text;
-		at = 0;
-		constructor(text) {
-			this.text = text;
-		}
-		document() {
-			this.space();
-			const value = this.value();
-			this.space();
-			if (this.at !== this.text.length) throw this.error("something follows the end of the document");
-			return value;
-		}
-		space() {
-			const unit = this.text.charCodeAt(this.at);
-			if (unit === 32 || unit >= 9 && unit <= 13) this.at = skipSpace(this.text, this.at);
-		}
-		error(words) {
-			return new Unreadable(`not valid JSON: ${words} (character ${this.at})`);
-		}
-		value() {
-			switch (this.text.charCodeAt(this.at)) {
-				case 34: return this.string();
-				case 123: return this.object();
-				case 91: return this.array();
-				case 116: return this.word("true", true);
-				case 102: return this.word("false", false);
-				case 110: return this.word("null", null);
-				default: return this.number();
-			}
-		}
-		word(word, value) {
-			if (!this.text.startsWith(word, this.at)) throw this.error("expected a value");
-			this.at += word.length;
-			return value;
-		}
-		number() {
-			NUMBER.lastIndex = this.at;
-			const match = NUMBER.exec(this.text);
-			if (match === null) throw this.error("expected a value");
-			this.at = NUMBER.lastIndex;
-			const number = new JsonNumber(match[0]);
-			if (number.isInteger) {
-				if (number.text.length - Number(number.text.startsWith("-")) > INTEGER_DIGITS_MAX) throw this.error("an integer with too many digits");
-			} else if (!Number.isFinite(number.value)) throw new Unreadable(`the number ${number.text.slice(0, 40)} is too large for a float`);
-			return number;
-		}
-		string() {
-			const text = this.text;
-			let from = ++this.at;
-			let out = "";
-			for (;;) {
-				PLAIN.lastIndex = this.at;
-				PLAIN.test(text);
-				this.at = PLAIN.lastIndex;
-				const unit = text.charCodeAt(this.at);
-				if (unit === 34) {
-					out = from === this.at && out !== "" ? out : out + text.slice(from, this.at);
-					this.at++;
-					return out;
-				}
-				if (unit !== 92) throw this.error("a string has no end, or holds a control character");
-				out += text.slice(from, this.at);
-				const escape = text[this.at + 1] ?? "";
-				if (escape === "u") {
-					const digits = text.slice(this.at + 2, this.at + 6);
-					if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.error("a bad \\u escape");
-					out += String.fromCharCode(Number.parseInt(digits, 16));
-					this.at += 6;
-				} else {
-					const plain = ESCAPES[escape];
-					if (plain === void 0) throw this.error("a bad escape");
-					out += plain;
-					this.at += 2;
-				}
-				from = this.at;
-			}
-		}
-		array() {
-			const items = [];
-			this.at++;
-			this.space();
-			if (this.text.charCodeAt(this.at) === 93) {
-				this.at++;
-				return items;
-			}
-			for (;;) {
-				items.push(this.value());
-				this.space();
-				const unit = this.text.charCodeAt(this.at);
-				if (unit === 93) {
-					this.at++;
-					return items;
-				}
-				if (unit !== 44) throw this.error("expected a comma or the end of an array");
-				this.at++;
-				this.space();
-			}
-		}
-		object() {
-			const members = /* @__PURE__ */ new Map();
-			let count = 0;
-			let twice = null;
-			this.at++;
-			this.space();
-			if (this.text.charCodeAt(this.at) === 125) {
-				this.at++;
-				return members;
-			}
-			for (;;) {
-				if (this.text.charCodeAt(this.at) !== 34) throw this.error("expected a key");
-				const key = this.string();
-				this.space();
-				if (this.text.charCodeAt(this.at) !== 58) throw this.error("expected a colon");
-				this.at++;
-				this.space();
-				const value = this.value();
-				count++;
-				members.set(key, value);
-				if (members.size !== count && twice === null) twice = key;
-				this.space();
-				const unit = this.text.charCodeAt(this.at);
-				if (unit === 125) {
-					this.at++;
-					if (twice !== null) throw new DuplicateKey(`the key ${JSON.stringify(twice.slice(0, 80))} occurs twice in one object`);
-					return members;
-				}
-				if (unit !== 44) throw this.error("expected a comma or the end of an object");
-				this.at++;
-				this.space();
-			}
-		}
-	};
-	function isObject(value) {
-		return value instanceof Map;
-	}
-	function isInteger(value) {
-		return value instanceof JsonNumber && value.isInteger;
-	}
-	// src/verify/canonical.ts
-	/**
-	* Canonical bytes: the one form of a JSON value that Aver hashes and signs. The twin of `aver.capsule.canonical`.
-	*
-	*     canonicalJson({"b": [1, 2.5, null], "a": "é\n"})  is  {"a":"é\n","b":[1,2.5,null]}
-	*
-	* Keys are sorted by code point. Integers are written exactly, other numbers as Python's `repr` writes a float. A text
-	* with a lone surrogate has no canonical form.
-	*/
-	/** The canonical text of a value. Raises `NotCanonical`. */
-	function canonicalJson(value) {
-		return write(value, WELL_FORMED, canonicalNumber, true, 0);
-	}
-	/** The number as Python writes it. */
-	function canonicalNumber(number) {
-		if (number.isInteger) return number.text === "-0" ? "0" : number.text;
-		return pythonRepr(number.value);
-	}
-	/** A float as Python's `repr` writes it: the shortest digits, an exponent below 1e-4 and from 1e16 on. */
-	function pythonRepr(value) {
-		if (Object.is(value, -0)) return "-0.0";
-		if (value === 0) return "0.0";
-		const [mantissa = "", exponentText = "0"] = Math.abs(value).toExponential().split("e");
-		const exponent = Number(exponentText);
-		const digits = mantissa.replace(".", "");
-		const sign = value < 0 ? "-" : "";
-		if (exponent < -4 || exponent >= 16) {
-			const tail = digits.length > 1 ? `.${digits.slice(1)}` : "";
-			const power = String(Math.abs(exponent)).padStart(2, "0");
-			return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
-		}
-		if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-		if (digits.length <= exponent + 1) return `${sign}${digits.padEnd(exponent + 1, "0")}.0`;
-		return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
-	}
-	function write(value, string, number, sorted, depth) {
-		if (typeof value === "string") return string(value);
-		if (value === null) return "null";
-		if (typeof value === "boolean") return value ? "true" : "false";
-		if (value instanceof JsonNumber) return number(value);
-		if (depth >= 200) throw new NotCanonical(`nested deeper than 200 levels`);
-		if (Array.isArray(value)) {
-			let out = "[";
-			for (let at = 0; at < value.length; at++) out += (at ? "," : "") + write(value[at], string, number, sorted, depth + 1);
-			return `${out}]`;
-		}
-		let out = "{";
-		for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
-		return `${out}}`;
-	}
-	var WELL_FORMED = (text) => {
-		if (!text.isWellFormed()) throw new NotCanonical("holds a lone surrogate, which UTF-8 cannot carry");
-		return JSON.stringify(text);
-	};
-	/** The keys of an object by code point. JavaScript's own order is that of UTF-16 units. */
-	function sortedKeys(value) {
-		const keys = [...value.keys()].sort();
-		return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
-	}
-	/** Compare two texts by their code points. */
-	function compareCodePoints(one, other) {
-		const length = Math.min(one.length, other.length);
-		for (let at = 0; at < length; at++) {
-			const left = one.charCodeAt(at);
-			const right = other.charCodeAt(at);
-			if (left === right) continue;
-			const isLeftHigh = left >= 55296 && left < 57344;
-			return isLeftHigh === (right >= 55296 && right < 57344) ? left - right : isLeftHigh ? 1 : -1;
-		}
-		return one.length - other.length;
-	}
-	Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-	/** The bytes of base64 with its padding, and without white space; null for any other text. */
-	function decodeBase64(text) {
-		const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
-		if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
-		return Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
-	}
-	// src/verify/text.ts
-	var PYTHON_SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-	new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, "g");
-	new RegExp(`(?:/home|/Users|[A-Za-z]:\\\\Users)[/\\\\][^/\\\\${PYTHON_SPACE}]+`, "gu");
-	/** A value for a message: shortened, in ASCII. */
-	function show(value, most = 80) {
-		return JSON.stringify(String(value)).slice(0, most);
-	}
-	// src/verify/statement.ts
-	/**
-	* Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
-	*
-	* The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
-	* half signs with both halves, and both must be valid.
-	*/
-	/** Most signatures on one statement. */
-	var SIGNATURES_MAX = 64;
-	/** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
-	var STATEMENT_MAX = 262144;
-	var CHECKPOINT_MAX = 12582912;
-	var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
-	var FINGERPRINT = /^[0-9a-f]{16}$/;
-	var ED25519$1 = /^[0-9a-f]{128}$/;
-	var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
-	/** Return `value` if it is an object with every required key and no others but the optional ones. */
-	function checkObject(value, where, required, optional = []) {
-		if (!isObject(value)) throw new BadInput(`${where} must be an object`);
-		for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
-		for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
-		return value;
-	}
-	/** Raises `BadInput` unless the version is 1, the only one there is. */
-	function checkVersion(value, where) {
-		if (!isInteger(value) || value.text !== "1") throw new BadInput(`${where} is of a version that this page does not read`);
-	}
-	/** Return a string that matches the whole pattern. */
-	function textField(value, where, pattern) {
-		if (typeof value !== "string" || !pattern.test(value)) throw new BadInput(`${where} has a bad value`);
-		return value;
-	}
-	var TIME = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d{6})?\+00:00$/;
-	/** Return a UTC timestamp as Aver writes it. */
-	function timeField(value, where) {
-		const text = textField(value, where, TIME);
-		if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
-		return text;
-	}
-	/** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
-	function isCalendarTime(text) {
-		const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
-		const days = [
-			31,
-			year % 4 === 0 && year % 100 !== 0 || year % 400 === 0 ? 29 : 28,
-			31,
-			30,
-			31,
-			30,
-			31,
-			31,
-			30,
-			31,
-			30,
-			31
-		][month - 1] ?? 0;
-		return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
-	}
-	/** Read a statement. Raises `BadInput`. */
-	function readStatement(data, where = "statement") {
-		const object = checkObject(data, where, [
-			"v",
-			"purpose",
-			"content",
-			"signatures"
-		]);
-		checkVersion(object.get("v"), where);
-		const purpose = textField(object.get("purpose"), `${where}.purpose`, PURPOSE);
-		const signatures = object.get("signatures");
-		if (!Array.isArray(signatures) || signatures.length > SIGNATURES_MAX) throw new BadInput(`${where}.signatures must be a list of at most ${SIGNATURES_MAX}`);
-		const content = object.get("content");
-		statementBytes(purpose, content);
-		return {
-			purpose,
-			content,
-			signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`))
+	function takeSecrets() {
+		if (location.protocol === "file:") return {
+			token: "",
+			keys: ""
 		};
-	}
-	function readSignature(item, where) {
-		const object = checkObject(item, where, [
-			"by",
-			"ed25519",
-			"ml_dsa_65"
-		]);
-		const second = object.get("ml_dsa_65");
-		return {
-			by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
-			ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1),
-			ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
+		const fragment = location.hash.slice(1);
+		if (!fragment.startsWith("token=")) return {
+			token: recall(TOKEN),
+			keys: recall(KEYS$1)
 		};
-	}
-	/** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
-	function statementBytes(purpose, content) {
-		if (!isObject(content)) throw new BadInput("a statement's content is an object");
-		const canonical = encoder.encode(canonicalJson(content));
-		const limit = purpose === "checkpoint" ? CHECKPOINT_MAX : STATEMENT_MAX;
-		if (canonical.length > limit) throw new BadInput(`a ${purpose} statement's content is at most ${limit} bytes`);
-		const start = encoder.encode(`aver/${purpose}/v1\n`);
-		const message = new Uint8Array(start.length + canonical.length);
-		message.set(start);
-		message.set(canonical, start.length);
-		return message;
-	}
-	// src/verify/ring.ts
-	var ED25519 = /^[0-9a-f]{64}$/;
-	var ML_DSA_65 = /^[0-9a-f]{3904}$/;
-	var IDENTITY = /^(?:ledger|(?:agent|person|policy):[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})$/;
-	var PURPOSES = [
-		"seal",
-		"approve",
-		"policy",
-		"checkpoint"
-	];
-	var EPOCH_MAX = 1e6;
-	var CLASSIC = "ed25519";
-	var HYBRID = "ed25519+ml-dsa-65";
-	/** Both halves in lower-case hex. `mlDsa` is empty if the key has no post-quantum half. */
-	var PublicKey = class {
-		ed25519;
-		mlDsa;
-		constructor(ed25519, mlDsa = "") {
-			if (typeof ed25519 !== "string" || !ED25519.test(ed25519)) throw new BadInput("an Ed25519 public key is 64 lower-case hex digits");
-			if (mlDsa !== "" && (typeof mlDsa !== "string" || !ML_DSA_65.test(mlDsa))) throw new BadInput("an ML-DSA-65 public key is 3904 lower-case hex digits");
-			this.ed25519 = ed25519;
-			this.mlDsa = mlDsa;
-		}
-		get fingerprint() {
-			return this.ed25519.slice(0, 16);
-		}
-		get algorithm() {
-			return this.mlDsa ? HYBRID : CLASSIC;
-		}
-		equals(other) {
-			return this.ed25519 === other.ed25519 && this.mlDsa === other.mlDsa;
-		}
-	};
-	var ENTRY_KEYS = [...[
-		"identity",
-		"purpose",
-		"epoch",
-		"created_at",
-		"retired_at",
-		"statement"
-	], ...[
-		"public_key",
-		"public_key_pq",
-		"algorithm",
-		"fingerprint",
-		"status"
-	]];
-	/** Read the entry of a ring or of a key export. Raises `BadInput`. */
-	function readRingEntry(data, where = "entry") {
-		const object = checkObject(data, where, ENTRY_KEYS);
-		const get = (name) => object.get(name);
-		const [identity, purpose, epoch, statement] = [
-			get("identity"),
-			get("purpose"),
-			get("epoch"),
-			get("statement")
-		];
-		if (typeof identity !== "string" || !IDENTITY.test(identity)) throw new BadInput(`${where} names no identity`);
-		if (typeof purpose !== "string" || !PURPOSES.includes(purpose)) throw new BadInput(`${where} names no purpose`);
-		if (!isInteger(epoch) || !(epoch.value >= 0 && epoch.value <= EPOCH_MAX)) throw new BadInput(`${where} has a bad epoch`);
-		const entry = {
-			identity,
-			purpose,
-			epoch: epoch.value,
-			key: new PublicKey(get("public_key"), get("public_key_pq")),
-			createdAt: timeField(get("created_at"), `${where}.created_at`),
-			retiredAt: get("retired_at") === null ? null : timeField(get("retired_at"), `${where}.retired_at`),
-			statement: statement === null ? null : readStatement(statement, `${where}.statement`)
+		const given = new URLSearchParams(fragment);
+		history.replaceState(null, "", `${location.pathname}${location.search}#/`);
+		const found = {
+			token: given.get("token") ?? "",
+			keys: given.get("keys") ?? ""
 		};
-		const derived = {
-			algorithm: entry.key.algorithm,
-			fingerprint: entry.key.fingerprint,
-			status: entry.retiredAt === null ? "active" : "retired"
-		};
-		for (const [name, value] of Object.entries(derived)) if (get(name) !== value) throw new BadInput(`${where}.${name} contradicts the rest of the entry`);
-		return entry;
-	}
-	// src/source/pins.ts
-	/**
-	* The keys that the reader pinned, with where they came from and when. They are kept in this browser, per origin; on
-	* file://, where pages may share one store, nothing is kept. The same store remembers the head of each ledger's meta chain.
-	*/
-	var pins = y$1([]);
-	var KEPT = location.protocol !== "file:";
-	function openStore() {
-		return new Promise((resolve, reject) => {
-			const opening = indexedDB.open("aver", 1);
-			opening.onupgradeneeded = () => {
-				opening.result.createObjectStore("pins", { keyPath: "publicKey" });
-				opening.result.createObjectStore("heads", { keyPath: "ledger" });
-			};
-			opening.onsuccess = () => resolve(opening.result);
-			opening.onerror = () => reject(opening.error);
-		});
-	}
-	/** Load the pins of earlier visits. Storage that is refused is no error: the page then keeps nothing. */
-	async function loadPins() {
-		if (!KEPT) return;
 		try {
-			const asking = (await openStore()).transaction("pins").objectStore("pins").getAll();
-			asking.onsuccess = () => {
-				pins.value = asking.result;
-			};
+			sessionStorage.setItem(TOKEN, found.token);
+			sessionStorage.setItem(KEYS$1, found.keys);
 		} catch {}
-	}
-	/** Pin a key, or change nothing if it is pinned. */
-	function pinKey(key, origin) {
-		if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
-		const pin = {
-			publicKey: key.ed25519,
-			publicKeyPq: key.mlDsa,
-			origin,
-			at: (/* @__PURE__ */ new Date()).toISOString()
-		};
-		pins.value = [...pins.value.filter((one) => one.publicKey !== pin.publicKey), pin];
-		change((store) => store.put(pin));
-	}
-	function unpinKey(publicKey) {
-		pins.value = pins.value.filter((pin) => pin.publicKey !== publicKey);
-		change((store) => store.delete(publicKey));
-	}
-	async function change(work) {
-		if (!KEPT) return;
-		try {
-			work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
-		} catch {}
-	}
-	/** The head of a ledger's meta chain that this browser saw last; null where it saw none. */
-	async function recallHead(ledger) {
-		if (!KEPT) return null;
-		try {
-			const asking = (await openStore()).transaction("heads").objectStore("heads").get(ledger);
-			return await new Promise((resolve) => {
-				asking.onsuccess = () => resolve(asking.result ?? null);
-				asking.onerror = () => resolve(null);
-			});
-		} catch {
-			return null;
-		}
-	}
-	/** Remember the head of a ledger's meta chain, unless a longer one is remembered. */
-	async function rememberHead(ledger, head) {
-		const before = await recallHead(ledger);
-		if (!KEPT || before !== null && before.count >= head.count) return;
-		try {
-			(await openStore()).transaction("heads", "readwrite").objectStore("heads").put({
-				ledger,
-				count: head.count,
-				hash: head.hash
-			});
-		} catch {}
-	}
-	/** The keys in a text: 64 digits, or a file of `aver keys export` or known keys. Raises an error that says why not. */
-	function readKeys(text) {
-		const plain = text.trim();
-		if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
-		if (/^[0-9A-Fa-f]{64}$/.test(plain)) return [new PublicKey(plain.toLowerCase())];
-		const data = readJson(plain);
-		const found = [];
-		const look = (value) => {
-			if (Array.isArray(value)) value.forEach(look);
-			else if (value instanceof Map) {
-				if (value.has("identity") && value.has("public_key")) found.push(readRingEntry(value).key);
-				else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) found.push(new PublicKey(value.get("public_key"), value.get("public_key_pq")));
-				else for (const item of value.values()) look(item);
-			} else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
-		};
-		look(data);
-		if (!found.length) throw new Error("There is no key in it. Give 64 hex digits, or the file that aver keys export writes.");
 		return found;
 	}
-	// src/state.ts
-	/** What the page knows and shows: the open thing, the verdict on it, and where the reader is. */
-	var connection = new Connection();
-	var thing = y$1(null);
-	var contents = y$1(null);
-	var judgement = y$1({ state: "none" });
-	var opening = y$1("");
-	var problem = y$1("");
-	var route = y$1(readRoute());
-	var usesUtc = y$1(true);
-	/** What was changed in the copy that is open; empty for the thing itself. */
-	var changed = y$1("");
-	var original = null;
-	/** The verdict, if there is one. */
-	var verdict = O(() => judgement.value.state === "done" ? judgement.value.verdict : null);
-	/** The findings about a chain, by sequence number. */
-	function findingsOf(chain) {
-		const whole = verdict.value;
-		if (whole === null) return [];
-		const isAlone = contents.value?.format !== "bundle";
-		return whole.findings.filter((finding) => finding.place.chain === chain || isAlone && finding.place.chain === null);
-	}
-	function pinnedKeys() {
-		return pins.value.map(({ publicKey, publicKeyPq }) => ({
-			publicKey,
-			publicKeyPq
-		}));
-	}
+	var secrets = takeSecrets();
+	// src/route.ts
+	/** Where the reader is: the part of the address after `#`, such as `#/c/claude-code.5d2e/7`. */
 	function readRoute() {
-		return location.hash.replace(/^#\/?/, "").split("/").map((part) => {
+		return location.hash.replace(/^#\/?/, "").split("?", 1)[0].split("/").map((part) => {
 			try {
 				return decodeURIComponent(part);
 			} catch {
@@ -15510,9 +15260,25 @@
 			}
 		});
 	}
+	/** The parts of the address. */
+	var route = y$1(readRoute());
+	/** By address, the link that had the focus when the reader left it. */
+	var left = /* @__PURE__ */ new Map();
+	var here = location.hash;
 	addEventListener("hashchange", () => {
+		const active = document.activeElement;
+		const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
+		if (target !== null) left.set(here, target);
+		here = location.hash;
 		route.value = readRoute();
 	});
+	/** Put the focus where it was when the reader left this address, or else on the content. */
+	function returnFocus(main) {
+		const target = left.get(location.hash);
+		const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
+		if (main.contains(document.activeElement) && document.activeElement !== main) return;
+		(found ?? main).focus({ preventScroll: found === void 0 });
+	}
 	/** The address of a view. */
 	function link(...parts) {
 		return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
@@ -15521,91 +15287,173 @@
 	function recordLink(chain, row) {
 		return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
 	}
+	/** Reads records for the views. */
+	var connection = new Connection();
+	/** Judges, beside the one that reads. */
+	var judges = new Connection();
+	var thing = y$1(null);
+	var contents = y$1(null);
+	/** The verdict on everything that is open. */
+	var judgement = y$1({ state: "none" });
+	/** The verdicts on single chains of a ledger that is too large to be verified at once. */
+	var chainJudgements = y$1(/* @__PURE__ */ new Map());
+	var opening = y$1("");
+	var problem = y$1("");
+	/** What was changed in the copy that is open; empty for the thing itself. */
+	var changed = y$1("");
+	/** Heads that the reader's copy was at, which a copy that was rolled back is compared with. */
+	var copyHeads = [];
+	/** What a screen reader is told: verdicts, and how long work is. */
+	var spoken = y$1("");
+	/** How many approvals wait for an answer. */
+	var waiting = y$1(0);
+	/** The server of the open ledger, and what it says about itself; null behind the other doors. */
+	var server = y$1(null);
+	/** Whether the server tells of news, since when not, and why not. */
+	var liveState = y$1({
+		isLive: false,
+		since: "",
+		words: ""
+	});
+	/** Counts the news of the server, by their sorts. A view that shows one reads again when its number changes. */
+	var news = y$1({
+		heads: 0,
+		approvals: 0,
+		index: 0
+	});
+	/** Records that came after the verdict on everything. */
+	var unjudged = y$1(0);
+	var original = null;
+	var retryLive = () => {};
+	/** The verdict, if there is one. */
+	var verdict = O(() => judgement.value.state === "done" ? judgement.value.verdict : null);
+	var totalRecords = O(() => (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chain.length ?? 0), 0));
+	/** The verdict that says most about a chain: the one on it alone, or the one on everything. */
+	function judgementOf(chain) {
+		const own = chainJudgements.value.get(chain);
+		return own !== void 0 && judgement.value.state !== "done" ? own : judgement.value;
+	}
+	/** The findings about a chain. */
+	function findingsOf(chain) {
+		const found = judgementOf(chain);
+		if (found.state !== "done") return [];
+		const isAlone = !["bundle", "ledger"].includes(contents.value?.format ?? "");
+		return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone && finding.place.chain === null);
+	}
+	function pinnedKeys() {
+		return pins.value.map(({ publicKey, publicKeyPq }) => ({
+			publicKey,
+			publicKeyPq
+		}));
+	}
+	/** The name under which pins and heads of the open thing are kept. */
+	function scopeOf(found, { ledger, tenant }) {
+		const isFromDisk = !found.live && document.documentElement.dataset["door"] !== "site";
+		return ledger === null || isFromDisk ? FILES_SCOPE : `${ledger}/${tenant}`;
+	}
 	/** Open a thing, show what it holds, and verify it. */
-	async function openThing(found, change = "") {
+	async function openThing(found, change = "", beforeJudging = async () => {}) {
 		connection.stop("another thing was opened");
+		judges.stop("another thing was opened");
 		changed.value = change;
 		thing.value = found;
 		contents.value = null;
 		judgement.value = { state: "none" };
+		chainJudgements.value = /* @__PURE__ */ new Map();
+		unjudged.value = 0;
 		problem.value = "";
 		opening.value = `Reading ${found.name}`;
 		try {
-			contents.value = await connection.ask({
+			const listed = await connection.ask({
 				type: "open",
 				thing: found
 			});
+			if (!change) await enterScope(scopeOf(found, listed));
+			contents.value = listed;
 			opening.value = "";
-			const [view = ""] = route.value;
-			if (!["c", "s"].includes(view)) location.hash = "#/";
-			await verifyThing();
+			await beforeJudging();
+			if (totalRecords.value <= 2e4 || !found.live) await verifyThing();
 		} catch (error) {
 			opening.value = "";
 			thing.value = null;
 			problem.value = error.message;
 		}
 	}
-	/** Verify the open thing with the pinned keys. */
+	/** Verify everything that is open with the pinned keys. */
 	async function verifyThing() {
-		if (contents.value === null || judgement.value.state === "working") return;
+		const [found, listed] = [thing.value, contents.value];
+		if (found === null || listed === null || judgement.value.state === "working") return;
 		judgement.value = {
 			state: "working",
 			progress: null
 		};
-		const { ledger, tenant } = contents.value;
-		const name = `${ledger}/${tenant}`;
+		spoken.value = "Verifying";
+		const done = await judge(found, listed, null, (next) => {
+			judgement.value = next;
+		});
+		if (thing.value !== found) return;
+		judgement.value = done;
+		unjudged.value = 0;
+		spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged";
+	}
+	async function judge(found, listed, chains, report) {
+		const scope = scopeOf(found, listed);
 		try {
-			const remembered = ledger === null || changed.value ? null : await recallHead(name);
-			const { head, ...result } = await connection.ask({
+			const remembered = changed.value ? copyHeads : scope === "files" ? [] : await recallHeads(scope);
+			await judges.ask({
+				type: "open",
+				thing: found
+			});
+			const { heads, ...result } = await judges.ask({
 				type: "verify",
 				keys: pinnedKeys(),
-				remembered
+				remembered,
+				chains
 			}, (progress) => {
-				if (judgement.value.state === "working") judgement.value = {
+				if (thing.value === found) report({
 					state: "working",
 					progress
-				};
+				});
 			});
-			judgement.value = {
+			if (scope !== "files" && !changed.value && result.verdict.status === "verified") await rememberHeads(scope, heads);
+			if (!changed.value) copyHeads = heads;
+			return {
 				state: "done",
 				...result,
 				at: /* @__PURE__ */ new Date()
 			};
-			if (ledger !== null && head !== null && !changed.value && result.verdict.status === "verified") await rememberHead(name, head);
 		} catch (error) {
-			judgement.value = {
+			return {
 				state: "not judged",
 				words: error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${error.message}`
 			};
 		}
 	}
-	/** Stop the verification. The worker is ended, and the thing is opened anew in another one. */
-	async function stopVerifying() {
-		const found = thing.value;
-		connection.stop("you stopped it");
-		judgement.value = {
-			state: "not judged",
-			words: "you stopped it"
-		};
-		if (found !== null) await connection.ask({
-			type: "open",
-			thing: found
-		});
+	/** Stop the verification. The workers that judge are ended; views go on. */
+	function stopVerifying() {
+		judges.stop("you stopped it");
+	}
+	/** Look again at a ledger that has grown. */
+	async function refreshContents() {
+		const before = totalRecords.value;
+		contents.value = await connection.ask({ type: "refresh" });
+		unjudged.value += Math.max(0, totalRecords.value - before);
 	}
 	/** Open a copy of the open thing with one record changed, to see where it breaks. */
 	async function tryChange(chain, place, change, words) {
 		const found = thing.value;
 		if (found === null) return;
-		const { name, file } = await connection.ask({
+		const { files } = await connection.ask({
 			type: "change",
 			chain,
 			place,
 			change
 		});
+		const replaced = new Map(files);
 		original ??= found;
 		await openThing({
 			...found,
-			files: found.files.map(([path, blob]) => [path, path === name ? file : blob])
+			files: found.files.map(([path, blob]) => [path, replaced.get(path) ?? blob])
 		}, words);
 	}
 	/** Go back from a changed copy to the thing itself. */
@@ -15614,371 +15462,13 @@
 		original = null;
 		if (found !== null) await openThing(found);
 	}
-	// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
-	var f = Symbol.for("pv");
-	var o = 0;
-	Array.isArray;
-	function a(t, e, n, u, a, i) {
-		e || (e = {});
-		var c, l, p = e;
-		if ("ref" in p && "function" != typeof t) for (l in p = {}, e) "ref" == l ? c = e[l] : p[l] = e[l];
-		var s = {
-			type: t,
-			props: p,
-			key: n,
-			ref: c,
-			__k: null,
-			__: null,
-			__b: 0,
-			__e: null,
-			__c: null,
-			constructor: f,
-			__v: --o,
-			__i: -1,
-			__u: 0
-		};
-		return (a || i) && (s.__source = a, s.__self = i), n$1.vnode && n$1.vnode(s), s;
+	/** Say how to connect again; the live door calls this once. */
+	function setReconnect(retry) {
+		retryLive = retry;
 	}
-	// src/parts/text.tsx
-	/** Characters that a reader would not see, or that would reorder what he sees. */
-	var HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-	/** A text with its hidden characters written out, such as `⟨U+202E⟩`. */
-	function visible(text) {
-		return text.replace(HIDDEN, (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+	function reconnect() {
+		retryLive();
 	}
-	function Text({ children }) {
-		return /* @__PURE__ */ a("bdi", { children: visible(children) });
-	}
-	/** The first 16 digits of a hash; the whole on focus and for copying. */
-	function Hex({ children, length = 16 }) {
-		return /* @__PURE__ */ a("code", {
-			class: "hex",
-			title: children,
-			children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
-		});
-	}
-	/** A point in time of a record, in UTC or local time. A text that is no time is shown as it is. */
-	function Time({ children, short = false }) {
-		const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
-		if (date === null || Number.isNaN(date.getTime())) return /* @__PURE__ */ a(Text, { children });
-		const shown = usesUtc.value ? `${date.toISOString().slice(0, 19).replace("T", " ")} UTC` : date.toLocaleString(void 0, {
-			dateStyle: "medium",
-			timeStyle: "medium"
-		});
-		return /* @__PURE__ */ a("time", {
-			dateTime: children,
-			title: children,
-			children: short && usesUtc.value ? shown.slice(11, 19) : shown
-		});
-	}
-	function count(value) {
-		return value.toLocaleString("en-GB");
-	}
-	function plural(value, one, many = `${one}s`) {
-		return `${count(value)} ${value === 1 ? one : many}`;
-	}
-	/** A text that can be copied by a button. */
-	function Copy({ text, label }) {
-		return /* @__PURE__ */ a("button", {
-			type: "button",
-			class: "small",
-			onClick: (event) => {
-				const button = event.currentTarget;
-				navigator.clipboard?.writeText(text).then(() => {
-					button.textContent = "copied";
-					setTimeout(() => {
-						button.textContent = label;
-					}, 1500);
-				});
-			},
-			children: label
-		});
-	}
-	function Command({ children }) {
-		return /* @__PURE__ */ a("span", {
-			class: "command",
-			children: [
-				/* @__PURE__ */ a("code", { children: visible(children) }),
-				" ",
-				/* @__PURE__ */ a(Copy, {
-					text: children,
-					label: "copy"
-				})
-			]
-		});
-	}
-	// src/parts/tamper.tsx
-	var CHANGES = [
-		[
-			"flip",
-			"Flip a character",
-			"one character of its text was changed"
-		],
-		[
-			"edit",
-			"Edit its summary",
-			"its summary was edited"
-		],
-		[
-			"resign",
-			"Edit it, and give it the right hash",
-			"its summary was edited, and its hash computed anew"
-		],
-		[
-			"drop",
-			"Drop it",
-			"it was dropped"
-		],
-		[
-			"double",
-			"Insert it twice",
-			"it was inserted twice"
-		],
-		[
-			"swap",
-			"Swap it with the next",
-			"it was swapped with the next record"
-		],
-		[
-			"cut",
-			"Cut the chain here",
-			"the chain was cut before it"
-		]
-	];
-	/** The strip on every screen of a changed copy. */
-	function CopyStrip() {
-		if (!changed.value) return null;
-		return /* @__PURE__ */ a("p", {
-			class: "copy",
-			role: "status",
-			children: [
-				/* @__PURE__ */ a("strong", { children: "copy" }),
-				" You changed this copy: ",
-				/* @__PURE__ */ a(Text, { children: changed.value }),
-				". The records themselves are untouched.",
-				" ",
-				/* @__PURE__ */ a("button", {
-					type: "button",
-					class: "small",
-					onClick: () => void undoChange(),
-					children: "Back to the records"
-				})
-			]
-		});
-	}
-	/** The changes that can be tried on a record. */
-	function TryToChange({ chain, place, sequence }) {
-		const format = contents.value?.format;
-		if (format !== "bundle" && format !== "chain") return null;
-		return /* @__PURE__ */ a("section", {
-			class: "section",
-			children: [
-				/* @__PURE__ */ a("h2", { children: "Try to change it" }),
-				/* @__PURE__ */ a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }),
-				/* @__PURE__ */ a("p", {
-					class: "buttons",
-					children: CHANGES.map(([change, label, words]) => /* @__PURE__ */ a("button", {
-						type: "button",
-						onClick: () => {
-							location.hash = "#/";
-							tryChange(chain, place, change, `record ${sequence} of ${chain}: ${words}`);
-						},
-						children: label
-					}, change))
-				})
-			]
-		});
-	}
-	var codes_default = {
-		HASH_MISMATCH: {
-			"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.",
-			"advice": "Restore this record from a copy you trust; treat its content as unproven."
-		},
-		SIG_INVALID: {
-			"meaning": "The signature was not made over this hash by the key it names.",
-			"advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
-		},
-		SIG_MISSING: {
-			"meaning": "The record carries no signature where one is required.",
-			"advice": "Ask the sender for the signed record."
-		},
-		UNKNOWN_SIGNER: {
-			"meaning": "The signer's key is not known here, so the signature was not checked.",
-			"advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
-		},
-		KEY_RETIRED: {
-			"meaning": "The record was signed by a key after that key was retired.",
-			"advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
-		},
-		KEY_MISMATCH: {
-			"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.",
-			"advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
-		},
-		KEY_UNRECORDED: {
-			"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.",
-			"advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
-		},
-		SEAL_MISMATCH: {
-			"meaning": "signed_at or signed_by differ from what was sealed inside the record.",
-			"advice": "Trust the values inside the record; find out who rewrote the seal."
-		},
-		CHAIN_BREAK: {
-			"meaning": "The record does not point at the hash of the one before it.",
-			"advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
-		},
-		CHAIN_IDENTITY: {
-			"meaning": "The chain's first record names another chain, ledger or tenant.",
-			"advice": "It was renamed or copied from elsewhere; look for the original."
-		},
-		SEQUENCE_GAP: {
-			"meaning": "A sequence number is missing, repeated or out of order.",
-			"advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
-		},
-		GENESIS_INVALID: {
-			"meaning": "The first record points at a predecessor, or a later one claims to be the first.",
-			"advice": "The beginning of the chain was cut off; look for the records before it."
-		},
-		NOT_CANONICAL: {
-			"meaning": "The signed bytes are not in canonical form, though they are intact.",
-			"advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
-		},
-		NOT_VALID_CPS: {
-			"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.",
-			"advice": "The software that made the record does not follow the specification. Read the named field with care."
-		},
-		SCHEMA_INVALID: {
-			"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.",
-			"advice": "Restore this record from a copy you trust."
-		},
-		NOT_READ: {
-			"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.",
-			"advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
-		},
-		UNLISTED_FILE: {
-			"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.",
-			"advice": "It was not verified: do not take it for evidence. Move it elsewhere."
-		},
-		DUPLICATE_RECORD: {
-			"meaning": "The same record id or idempotency key occurs twice.",
-			"advice": "One of the two was inserted; compare with a copy."
-		},
-		DUPLICATE_KEY: {
-			"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.",
-			"advice": "Treat the record as forged: no honest writer makes such bytes."
-		},
-		COLUMN_MISMATCH: {
-			"meaning": "A column that the store searches by differs from the signed content.",
-			"advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
-		},
-		STORE_DAMAGED: {
-			"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.",
-			"advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
-		},
-		TRUNCATED: {
-			"meaning": "The chain is shorter than it once was.",
-			"advice": "Records were removed from its end; restore them from a copy."
-		},
-		ROLLBACK: {
-			"meaning": "This is an older or another copy of a ledger that this machine has seen before.",
-			"advice": "Both heads are given as proof; find out who put the old copy back."
-		},
-		CHAIN_MISSING: {
-			"meaning": "A chain that was recorded as sealed is not here.",
-			"advice": "It was deleted; restore it from a copy."
-		},
-		HEAD_MISMATCH: {
-			"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.",
-			"advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
-		},
-		INDEX_MISMATCH: {
-			"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.",
-			"advice": "Trust the records and not the index; find out who rewrote it."
-		},
-		RECEIPT_MISMATCH: {
-			"meaning": "An action's receipt does not match the action.",
-			"advice": "The action or its receipt was changed; treat it as unproven."
-		},
-		PROOF_INVALID: {
-			"meaning": "A proof does not prove what it states.",
-			"advice": "Ask for the proof again, or verify the whole run."
-		},
-		NOT_SEALED: {
-			"meaning": "A transcript or git contains something that no sealed record contains.",
-			"advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
-		},
-		ARTIFACT_MISSING: {
-			"meaning": "The record refers to a large value that is not here.",
-			"advice": "Ask the sender of the data for its blobs."
-		},
-		ARTIFACT_HASH_MISMATCH: {
-			"meaning": "A large value does not have the digest by which the record refers to it.",
-			"advice": "It was changed; restore it from a copy."
-		},
-		CLAIM_UNPROVEN: {
-			"meaning": "A claim has no evidence behind it.",
-			"advice": "Do not rely on the claim."
-		},
-		ROLE_POLICY_VIOLATION: {
-			"meaning": "A participant did something that its role does not allow.",
-			"advice": "Treat what follows from it as unproven."
-		},
-		STATE_VIOLATION: {
-			"meaning": "An event came in a state that does not admit it.",
-			"advice": "Treat what follows from it as unproven."
-		},
-		REPLAY: {
-			"meaning": "Something that may be used only once was used again.",
-			"advice": "Only the first use counts."
-		},
-		EVIDENCE_INVALID: {
-			"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.",
-			"advice": "Treat what rests on it as not decided and not proven."
-		},
-		CLAIM_DISPUTED: {
-			"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.",
-			"advice": "Do not rely on the claim until the challenge is withdrawn or ruled on."
-		},
-		NOT_REPRODUCED: {
-			"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.",
-			"advice": "Find out on what else its result depends; rely on it only for the recorded run."
-		},
-		NOT_INDEPENDENT: {
-			"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, or in the same home.",
-			"advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
-		},
-		UNBOUND_STATEMENT: {
-			"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.",
-			"advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
-		},
-		GATE_LOOSENED: {
-			"meaning": "Rules or settings let harmful actions pass that did not pass before.",
-			"advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
-		},
-		INSECURE_MODE: {
-			"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.",
-			"advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
-		},
-		UNCONFIRMED: {
-			"meaning": "An act that a person had to confirm was carried out on the word of its caller.",
-			"advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
-		},
-		OUTCOME_UNKNOWN: {
-			"meaning": "An act was begun, and no record says how it ended.",
-			"advice": "Look whether its effect is there. Aver does not try it again."
-		},
-		ERASED: {
-			"meaning": "Reserved: the content was erased on purpose; hash and signature remain.",
-			"advice": "See the record that explains the erasure."
-		},
-		PRUNED: {
-			"meaning": "Reserved: older records were pruned on purpose.",
-			"advice": "Verify from the head at which the chain was pruned."
-		},
-		WITNESS_MISSING: {
-			"meaning": "Reserved: a required witness did not sign.",
-			"advice": "Ask the witness."
-		}
-	};
 	// src/verify/verdict.ts
 	var DOES_NOT_APPLY = "does not apply here";
 	/** The document that `aver verify --json` prints. */
@@ -16302,79 +15792,11 @@
 			]
 		});
 	}
-	// src/source/site.ts
-	/**
-	* The site door: the bundle that this page came with.
-	*
-	* Over HTTP the page reads the bundle's own files. On file:// a browser lets it read none, so the exporter writes a twin of
-	* each file as a script, `explorer/data/<n>.js`:
-	*
-	*     averFile("codex.two.json", "<base64 of gzip>")
-	*
-	* `explorer/data/names.js` lists the files in the order of their numbers: `averNames(["index.json", …])`.
-	*/
-	/** Bytes of all files that the page takes. A larger site is verified by the command. */
-	var SITE_MAX = 512 * 1024 ** 2;
-	/** Run one of the site's data scripts and return what it hands over. */
-	function loadScript(path, receive) {
-		return new Promise((resolve, reject) => {
-			let isDone = false;
-			receive((result) => {
-				isDone = true;
-				resolve(result);
-			});
-			const element = document.createElement("script");
-			element.src = scriptUrl(path);
-			element.addEventListener("load", () => {
-				element.remove();
-				if (!isDone) reject(new NotJudgedHere(`${path} holds no data`));
-			});
-			element.addEventListener("error", () => reject(new NotJudgedHere(`${path} is missing: this site is not whole`)));
-			document.head.append(element);
-		});
+	// src/views/approvals/approvals.tsx
+	function ApprovalsView(_) {
+		return /* @__PURE__ */ a("h1", { children: "Approvals" });
 	}
-	/** Read the bundle that this page came with. */
-	async function openSite(progress) {
-		const hands = globalThis;
-		const names = await loadScript("explorer/data/names.js", (done) => {
-			hands.averNames = done;
-		});
-		const files = [];
-		let size = 0;
-		for (const [at, name] of names.entries()) {
-			const blob = location.protocol === "file:" ? await loadTwin(at, name, hands) : await fetchFile(name);
-			size += blob.size;
-			if (size > SITE_MAX) throw new NotJudgedHere("this site is larger than a page can hold; run: aver verify DIRECTORY");
-			files.push([name, blob]);
-			progress(at + 1, names.length);
-		}
-		return {
-			name: decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site",
-			files,
-			isFolder: true
-		};
-	}
-	async function loadTwin(at, name, hands) {
-		const path = `explorer/data/${at}.js`;
-		const found = await loadScript(path, (done) => {
-			hands.averFile = (given, data) => done({
-				name: given,
-				data
-			});
-		});
-		if (found.name !== name) throw new NotJudgedHere(`${path} holds ${found.name}, not ${name}`);
-		const packed = decodeBase64(found.data);
-		if (packed === null) throw new NotJudgedHere(`${path} is damaged`);
-		const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-		return new Response(unpacked).blob();
-	}
-	/** Read a file of the bundle. Not from the cache: a server that went back to older files would answer "not modified". */
-	async function fetchFile(name) {
-		const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-store" });
-		if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`);
-		return answer.blob();
-	}
-	// src/views/chain.tsx
+	// src/views/chains/chain.tsx
 	/**
 	* One chain as a timeline. Rows have fixed heights, and only those near the window are in the page. A break cuts the line
 	* at its place; the records after it keep their own marks.
@@ -16512,7 +15934,7 @@
 			]
 		});
 	}
-	function ChainView({ chain, wanted }) {
+	function ChainView({ parts: [chain = "", wanted] }) {
 		const [rows, setRows] = d$2(null);
 		const [isCut, setCut] = d$2(false);
 		const [words, setWords] = d$2("");
@@ -16524,7 +15946,9 @@
 			setWords("");
 			connection.ask({
 				type: "rows",
-				chain
+				chain,
+				start: 0,
+				stop: 5e4
 			}).then((found) => {
 				setRows(found.rows);
 				setCut(found.isCut);
@@ -16672,7 +16096,7 @@
 			]
 		});
 	}
-	// src/views/chains.tsx
+	// src/views/chains/chains.tsx
 	/** All chains of the open thing. */
 	/** Rows of a table that are shown at once. */
 	var SHOWN_MAX$2 = 100;
@@ -16765,7 +16189,7 @@
 			})
 		});
 	}
-	function ChainsView() {
+	function ChainsView(_) {
 		const [wanted, setWanted] = d$2("");
 		const [shown, setShown] = d$2(SHOWN_MAX$2);
 		const all = contents.value?.chains ?? [];
@@ -16800,7 +16224,7 @@
 			}) }) : null
 		] });
 	}
-	// src/views/keys.tsx
+	// src/views/keys/keys.tsx
 	/** The keys: those that the reader pinned, and those that came along, to compare. */
 	function Whole({ value }) {
 		return /* @__PURE__ */ a("code", {
@@ -16808,7 +16232,7 @@
 			children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 		});
 	}
-	function KeysView() {
+	function KeysView(_) {
 		const [given, setGiven] = d$2("");
 		const [words, setWords] = d$2("");
 		const add = (text, origin) => {
@@ -16943,6 +16367,21 @@
 			})] })
 		] });
 	}
+	// src/views/meta/meta.tsx
+	function MetaView(_) {
+		return /* @__PURE__ */ a("h1", { children: "Meta" });
+	}
+	// src/views/more/more.tsx
+	function MoreView() {
+		const shown = VIEWS.filter((view) => view.rail !== "none" && (view.needs === "nothing" || contents.value !== null));
+		return /* @__PURE__ */ a($, { children: [/* @__PURE__ */ a("h1", { children: "All views" }), /* @__PURE__ */ a("ul", {
+			class: "entries",
+			children: shown.map((view) => /* @__PURE__ */ a("li", { children: /* @__PURE__ */ a("a", {
+				href: link(...view.route ? [view.route] : []),
+				children: view.title
+			}) }, view.route))
+		})] });
+	}
 	// src/source/files.ts
 	/** Most files of a folder that are taken. */
 	var FILES_MAX = 5e4;
@@ -16994,9 +16433,9 @@
 			else await collect(entry, `${prefix}${entry.name}/`, files);
 		}
 	}
-	// src/views/open.tsx
+	// src/views/open/open.tsx
 	/** The first screen of the files door, and "Verify a file" behind the others. */
-	function OpenView() {
+	function OpenView(_) {
 		const [isOver, setOver] = d$2(false);
 		const files = T(null);
 		const folder = T(null);
@@ -17114,7 +16553,7 @@
 			]
 		});
 	}
-	// src/views/sessions.tsx
+	// src/views/sessions/sessions.tsx
 	/** The sessions of coding agents and runs: one row each, with figures that are counted from the records. */
 	/** Domains whose chains are not sessions: the ledger's own records, and those of the gate. */
 	var OTHERS = /* @__PURE__ */ new Set([
@@ -17132,7 +16571,7 @@
 		const domain = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").split(".", 1)[0] ?? "";
 		return all.filter((chain) => !OTHERS.has(domain(chain.id))).sort((one, other) => one.endedAt < other.endedAt ? 1 : -1);
 	}
-	function SessionsView() {
+	function SessionsView(_) {
 		const [wanted, setWanted] = d$2("");
 		const [tool, setTool] = d$2("");
 		const [shown, setShown] = d$2(SHOWN_MAX$1);
@@ -17303,10 +16742,10 @@
 			})
 		] });
 	}
-	// src/views/overview.tsx
+	// src/views/overview/overview.tsx
 	/** Sessions on the first screen. */
 	var LATEST = 12;
-	function OverviewView() {
+	function OverviewView(_) {
 		const whole = contents.value;
 		if (whole === null) return /* @__PURE__ */ a("p", {
 			class: "strip",
@@ -17420,6 +16859,88 @@
 			children: `${line}\n`
 		});
 	}
+	// src/parts/tamper.tsx
+	var CHANGES = [
+		[
+			"flip",
+			"Flip a character",
+			"one character of its text was changed"
+		],
+		[
+			"edit",
+			"Edit its summary",
+			"its summary was edited"
+		],
+		[
+			"resign",
+			"Edit it, and give it the right hash",
+			"its summary was edited, and its hash computed anew"
+		],
+		[
+			"drop",
+			"Drop it",
+			"it was dropped"
+		],
+		[
+			"double",
+			"Insert it twice",
+			"it was inserted twice"
+		],
+		[
+			"swap",
+			"Swap it with the next",
+			"it was swapped with the next record"
+		],
+		[
+			"cut",
+			"Cut the chain here",
+			"the chain was cut before it"
+		]
+	];
+	/** The strip on every screen of a changed copy. */
+	function CopyStrip() {
+		if (!changed.value) return null;
+		return /* @__PURE__ */ a("p", {
+			class: "copy",
+			role: "status",
+			children: [
+				/* @__PURE__ */ a("strong", { children: "copy" }),
+				" You changed this copy: ",
+				/* @__PURE__ */ a(Text, { children: changed.value }),
+				". The records themselves are untouched.",
+				" ",
+				/* @__PURE__ */ a("button", {
+					type: "button",
+					class: "small",
+					onClick: () => void undoChange(),
+					children: "Back to the records"
+				})
+			]
+		});
+	}
+	/** The changes that can be tried on a record. */
+	function TryToChange({ chain, place, sequence }) {
+		const format = contents.value?.format;
+		if (format !== "bundle" && format !== "chain") return null;
+		return /* @__PURE__ */ a("section", {
+			class: "section",
+			children: [
+				/* @__PURE__ */ a("h2", { children: "Try to change it" }),
+				/* @__PURE__ */ a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }),
+				/* @__PURE__ */ a("p", {
+					class: "buttons",
+					children: CHANGES.map(([change, label, words]) => /* @__PURE__ */ a("button", {
+						type: "button",
+						onClick: () => {
+							location.hash = "#/";
+							tryChange(chain, place, change, `record ${sequence} of ${chain}: ${words}`);
+						},
+						children: label
+					}, change))
+				})
+			]
+		});
+	}
 	// src/views/record.tsx
 	/** One record: its six sections, its seal, and the exact bytes with the computed hash beside the stored. */
 	var SECTIONS = [
@@ -17441,7 +16962,7 @@
 		}
 	}
 	/** `address` is a sequence number, or `p` and a place in the file. */
-	function RecordView({ chain, address }) {
+	function RecordView({ parts: [chain = "", address = "0"] }) {
 		const [detail, setDetail] = d$2(null);
 		const [words, setWords] = d$2("");
 		A$1(() => {
@@ -17650,179 +17171,804 @@
 			})]
 		});
 	}
-	// src/app.tsx
-	/** The page: a bar, a rail, and one view. */
+	// src/views/search/search.tsx
+	function SearchView(_) {
+		return /* @__PURE__ */ a("h1", { children: "Search" });
+	}
+	// src/views/tamper/tamper.tsx
+	function TamperView(_) {
+		return /* @__PURE__ */ a("h1", { children: "Try" });
+	}
+	// src/views/registry.ts
+	var VIEWS = [
+		{
+			route: "",
+			title: "Overview",
+			letter: "o",
+			rail: "main",
+			needs: "records",
+			Module: OverviewView,
+			isOnPhone: true
+		},
+		{
+			route: "sessions",
+			title: "Sessions",
+			letter: "s",
+			rail: "main",
+			needs: "records",
+			Module: SessionsView,
+			isOnPhone: true
+		},
+		{
+			route: "approvals",
+			title: "Approvals",
+			letter: "a",
+			rail: "main",
+			needs: "records",
+			Module: ApprovalsView,
+			isOnPhone: true
+		},
+		{
+			route: "chains",
+			title: "Chains",
+			letter: "c",
+			rail: "main",
+			needs: "records",
+			Module: ChainsView,
+			isOnPhone: true
+		},
+		{
+			route: "open",
+			title: "Verify a file",
+			letter: "f",
+			rail: "main",
+			needs: "nothing",
+			Module: OpenView
+		},
+		{
+			route: "keys",
+			title: "Keys",
+			letter: "k",
+			rail: "more",
+			needs: "nothing",
+			Module: KeysView
+		},
+		{
+			route: "meta",
+			title: "Meta",
+			letter: "m",
+			rail: "more",
+			needs: "records",
+			Module: MetaView
+		},
+		{
+			route: "try",
+			title: "Try to change it",
+			letter: "t",
+			rail: "more",
+			needs: "records",
+			Module: TamperView
+		},
+		{
+			route: "search",
+			title: "Search",
+			letter: "",
+			rail: "none",
+			needs: "records",
+			Module: SearchView,
+			within: "sessions"
+		},
+		{
+			route: "more",
+			title: "More",
+			letter: "",
+			rail: "none",
+			needs: "nothing",
+			Module: MoreView
+		},
+		{
+			route: "chain",
+			title: "Chain",
+			letter: "",
+			rail: "none",
+			needs: "records",
+			Module: ChainView,
+			within: "chains"
+		},
+		{
+			route: "s",
+			title: "Session",
+			letter: "",
+			rail: "none",
+			needs: "records",
+			Module: ChainView,
+			within: "sessions"
+		},
+		{
+			route: "c",
+			title: "Record",
+			letter: "",
+			rail: "none",
+			needs: "records",
+			Module: RecordView,
+			within: "chains"
+		}
+	];
+	/** The view of a route; the overview for a route that nobody has. */
+	function findView(route) {
+		return VIEWS.find((view) => view.route === route) ?? VIEWS[0];
+	}
+	// src/frame/help.tsx
+	/** The help: every key of the keyboard. It takes the focus, and gives it back. */
+	var isHelpOpen = y$1(false);
 	var KEYS = [
-		["g o", "overview"],
-		["g s", "sessions"],
-		["g c", "chains"],
-		["g k", "keys"],
-		["g f", "verify a file"],
+		["/", "search"],
 		["j k", "next and previous row or record"],
+		["J K", "next and previous turn of a session"],
+		["e", "next edit of a session"],
+		["x", "next failure or denial"],
 		["b", "next break of a chain"],
-		["Enter", "open a record"],
+		["n N", "next and previous hit"],
+		["Enter", "open"],
 		["Esc", "back"],
 		["v", "verify again"],
 		["?", "this help"]
 	];
-	function CurrentView() {
-		const [view = "", chain = "", place] = route.value;
-		if (contents.value === null || view === "open") return /* @__PURE__ */ a(OpenView, {});
-		if (view === "chains") return /* @__PURE__ */ a(ChainsView, {});
-		if (view === "sessions") return /* @__PURE__ */ a(SessionsView, {});
-		if (view === "keys") return /* @__PURE__ */ a(KeysView, {});
-		if (view === "s") return /* @__PURE__ */ a(ChainView, {
-			chain,
-			wanted: place
-		}, chain);
-		if (view === "c" && /^p?\d{1,19}$/.test(place ?? "")) return /* @__PURE__ */ a(RecordView, {
-			chain,
-			address: place ?? ""
+	function Rows({ rows }) {
+		return /* @__PURE__ */ a("table", {
+			class: "plain keys-table",
+			children: /* @__PURE__ */ a("tbody", { children: rows.map(([keys, words]) => /* @__PURE__ */ a("tr", { children: [/* @__PURE__ */ a("th", {
+				scope: "row",
+				children: keys.split(" ").map((key) => /* @__PURE__ */ a("kbd", { children: key }, key))
+			}), /* @__PURE__ */ a("td", { children: words })] }, keys)) })
 		});
-		return /* @__PURE__ */ a(OverviewView, {});
+	}
+	function Help() {
+		const dialog = T(null);
+		A$1(() => {
+			if (isHelpOpen.value) dialog.current?.showModal();
+			else dialog.current?.close();
+		}, [isHelpOpen.value]);
+		const views = VIEWS.filter((view) => view.letter).map((view) => [`g ${view.letter}`, view.title]);
+		return /* @__PURE__ */ a("dialog", {
+			ref: dialog,
+			"aria-label": "Keys of the keyboard",
+			onClose: () => {
+				isHelpOpen.value = false;
+			},
+			onKeyDown: (event) => {
+				event.stopPropagation();
+			},
+			children: [
+				/* @__PURE__ */ a("h2", { children: "Keys of the keyboard" }),
+				/* @__PURE__ */ a("div", {
+					class: "columns",
+					children: [/* @__PURE__ */ a(Rows, { rows: KEYS }), /* @__PURE__ */ a(Rows, { rows: views })]
+				}),
+				/* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
+					type: "button",
+					onClick: () => {
+						isHelpOpen.value = false;
+					},
+					children: "Close"
+				}) })
+			]
+		});
+	}
+	// src/frame/bar.tsx
+	var NEXT = {
+		auto: "dark",
+		dark: "light",
+		light: "auto"
+	};
+	function LiveDot() {
+		if (!thing.value?.live) return null;
+		const state = liveState.value;
+		const words = state.isLive ? "live" : "not live";
+		return /* @__PURE__ */ a("span", {
+			class: `live ${state.isLive ? "on" : "off"}`,
+			title: words,
+			children: [/* @__PURE__ */ a("span", {
+				class: "dot",
+				"aria-hidden": "true"
+			}), /* @__PURE__ */ a("span", {
+				class: "word",
+				children: words
+			})]
+		});
+	}
+	function Bar() {
+		const [view = "", query = ""] = route.value;
+		return /* @__PURE__ */ a("header", {
+			class: "bar",
+			children: [
+				/* @__PURE__ */ a("a", {
+					class: "name",
+					href: link(),
+					children: "Aver"
+				}),
+				/* @__PURE__ */ a("span", {
+					class: "open-name",
+					children: /* @__PURE__ */ a(Text, { children: contents.value?.name ?? "" })
+				}),
+				/* @__PURE__ */ a(LiveDot, {}),
+				/* @__PURE__ */ a("form", {
+					role: "search",
+					class: "search",
+					onSubmit: (event) => {
+						event.preventDefault();
+						const words = new FormData(event.currentTarget).get("words");
+						if (typeof words === "string" && words.trim()) location.hash = link("search", words.trim());
+					},
+					children: contents.value === null ? null : /* @__PURE__ */ a($, { children: [/* @__PURE__ */ a("input", {
+						id: "search",
+						name: "words",
+						type: "search",
+						placeholder: "Search",
+						"aria-label": "Search the records",
+						autocomplete: "off",
+						spellcheck: false,
+						defaultValue: view === "search" ? query : ""
+					}, view === "search" ? query : ""), /* @__PURE__ */ a("kbd", {
+						"aria-hidden": "true",
+						children: "/"
+					})] })
+				}),
+				/* @__PURE__ */ a(VerdictChip, {}),
+				/* @__PURE__ */ a("button", {
+					type: "button",
+					class: "small",
+					"aria-label": `Times are in ${usesUtc.value ? "UTC" : "local time"}; change`,
+					onClick: () => {
+						usesUtc.value = !usesUtc.value;
+					},
+					children: usesUtc.value ? "UTC" : "local"
+				}),
+				/* @__PURE__ */ a("button", {
+					type: "button",
+					class: "small",
+					"aria-label": `Theme: ${theme.value}; change`,
+					onClick: () => {
+						theme.value = NEXT[theme.value];
+					},
+					children: theme.value
+				}),
+				/* @__PURE__ */ a("button", {
+					type: "button",
+					class: "small help",
+					onClick: () => {
+						isHelpOpen.value = true;
+					},
+					"aria-label": "Keys of the keyboard",
+					children: "?"
+				})
+			]
+		});
+	}
+	// src/frame/rail.tsx
+	function currentEntry() {
+		const view = contents.value === null && findView(route.value[0] ?? "").needs === "records" ? findView("open") : findView(route.value[0] ?? "");
+		return view.within ?? view.route;
+	}
+	function Entry({ view }) {
+		const number = view.route === "approvals" ? waiting.value : 0;
+		return /* @__PURE__ */ a("a", {
+			href: link(...view.route ? [view.route] : []),
+			"aria-current": currentEntry() === view.route ? "page" : void 0,
+			children: [view.title, number ? /* @__PURE__ */ a("span", {
+				class: "number-of",
+				"aria-label": `${number} waiting`,
+				children: number
+			}) : null]
+		});
+	}
+	function Rail() {
+		const shown = VIEWS.filter((view) => view.needs === "nothing" || contents.value !== null);
+		return /* @__PURE__ */ a("nav", {
+			class: "rail",
+			"aria-label": "Views",
+			children: [
+				shown.filter((view) => view.rail === "main").map((view) => /* @__PURE__ */ a(Entry, { view }, view.route)),
+				/* @__PURE__ */ a("hr", {}),
+				shown.filter((view) => view.rail === "more").map((view) => /* @__PURE__ */ a(Entry, { view }, view.route))
+			]
+		});
+	}
+	function BottomBar() {
+		return /* @__PURE__ */ a("nav", {
+			class: "bottom",
+			"aria-label": "Views, short",
+			children: (contents.value !== null ? [...VIEWS.filter((view) => view.isOnPhone), findView("more")] : VIEWS.filter((view) => view.needs === "nothing" && view.rail !== "none")).map((view) => /* @__PURE__ */ a(Entry, { view }, view.route))
+		});
+	}
+	// src/frame/strips.tsx
+	function Strips() {
+		const state = liveState.value;
+		return /* @__PURE__ */ a($, { children: [
+			/* @__PURE__ */ a(CopyStrip, {}),
+			opening.value && contents.value !== null ? /* @__PURE__ */ a("p", {
+				class: "strip",
+				role: "status",
+				children: [/* @__PURE__ */ a(Text, { children: opening.value }), " …"]
+			}) : null,
+			thing.value?.live && !state.isLive ? /* @__PURE__ */ a("p", {
+				class: "strip stale",
+				role: "status",
+				children: [
+					"Not live since ",
+					/* @__PURE__ */ a(Time, {
+						short: true,
+						children: state.since
+					}),
+					": ",
+					/* @__PURE__ */ a(Text, { children: state.words || "the server does not answer" }),
+					". What you see is of that time.",
+					" ",
+					/* @__PURE__ */ a("button", {
+						type: "button",
+						class: "small",
+						onClick: () => reconnect(),
+						children: "Try again"
+					})
+				]
+			}) : null
+		] });
+	}
+	// src/parts/keyboard.ts
+	/**
+	* The keys of the keyboard. A view claims keys while it is shown; the one that claimed last has them. No key works with a
+	* modifier held, nor while the reader types.
+	*
+	*     useKeys({ j: () => move(1), k: () => move(-1) });
+	*/
+	var claims = [];
+	/** Claim keys for as long as the component is shown. */
+	function useKeys(keys) {
+		const claim = T({ keys });
+		claim.current.keys = keys;
+		A$1(() => {
+			const mine = claim.current;
+			claims.push(mine);
+			return () => {
+				claims.splice(claims.indexOf(mine), 1);
+			};
+		}, []);
+	}
+	function isTyping(target) {
+		return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+	}
+	/** Keys that a focused link or button uses itself. */
+	function isOwnKey(event) {
+		return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary");
+	}
+	/** Start to listen. `go` gets the letter after `g`, and says whether there is such a view. */
+	function listenToKeys(go) {
+		let isGoing = false;
+		addEventListener("keydown", (event) => {
+			if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+			if (isTyping(event.target) && event.key !== "Escape") return;
+			if (isOwnKey(event)) return;
+			const wasGoing = isGoing;
+			isGoing = event.key === "g" && !wasGoing;
+			if (isGoing) return;
+			if (wasGoing && go(event.key)) {
+				event.preventDefault();
+				return;
+			}
+			const claim = claims.findLast(({ keys }) => event.key in keys);
+			if (claim === void 0) return;
+			event.preventDefault();
+			claim.keys[event.key]?.(event);
+		});
+	}
+	// src/worker/api.ts
+	/** The server refused, or did not answer. `status` is 0 where there was no answer. */
+	var ApiError = class extends Error {
+		status;
+		code;
+		advice;
+		constructor(status, code, message, advice) {
+			super(message);
+			this.status = status;
+			this.code = code;
+			this.advice = advice;
+		}
+	};
+	/** How often a request is repeated that the server was too busy for. */
+	var TRIES = 4;
+	var Api = class {
+		access;
+		constructor(access) {
+			this.access = access;
+		}
+		/** Ask, and return the answer if it is a success. Raises `ApiError`. */
+		async ask(path, init = {}) {
+			const headers = {
+				...init.headers,
+				Authorization: `Bearer ${this.access.token}`
+			};
+			for (let tried = 1;; tried++) {
+				let answer;
+				try {
+					answer = await fetch(`${this.access.origin}/api/v1/${path}`, {
+						...init,
+						headers,
+						cache: "no-store",
+						credentials: "omit",
+						redirect: "error"
+					});
+				} catch (error) {
+					if (error.name === "AbortError") throw error;
+					throw new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
+				}
+				if (answer.ok) return answer;
+				if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
+					await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));
+					continue;
+				}
+				throw await readError(answer);
+			}
+		}
+		async json(path) {
+			return await (await this.ask(path)).json();
+		}
+	};
+	async function readError(answer) {
+		let said = {};
+		try {
+			said = await answer.json();
+		} catch {}
+		const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
+		const words = answer.status === 401 ? "the server does not accept this page's token" : `the server says ${answer.status}`;
+		return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
+	}
+	// src/source/live.ts
+	/**
+	* The live door's event stream: the server of a ledger says that something is new, and the page asks again.
+	*
+	* Nothing that the server says is believed: lists and figures are claims, and records are verified from their bytes. The
+	* stream comes by `fetch`, because an `EventSource` cannot send the token. A stream that ends is opened again, and
+	* resumes after the last event that was seen.
+	*/
+	/** Milliseconds before a stream that ended is opened again: the first wait, and the longest. */
+	var WAIT_FIRST = 500;
+	var WAIT_MAX = 15e3;
+	/** Milliseconds without a word after which the stream counts as dead. The server sends one every 15 seconds. */
+	var SILENCE_MAX = 4e4;
+	var LiveStream = class {
+		api;
+		listener;
+		following = null;
+		lastEvent = "";
+		constructor(api, listener) {
+			this.api = api;
+			this.listener = listener;
+		}
+		/** Follow the stream for as long as the page is open. A second call starts over. */
+		async follow() {
+			this.following?.abort();
+			const mine = new AbortController();
+			this.following = mine;
+			for (let wait = WAIT_FIRST; !mine.signal.aborted; wait = Math.min(wait * 2, WAIT_MAX)) {
+				try {
+					await this.read(mine.signal, () => {
+						wait = WAIT_FIRST;
+					});
+					this.listener.onState(false, "the server ended the stream");
+				} catch (error) {
+					if (mine.signal.aborted) return;
+					this.listener.onState(false, error.message);
+					if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
+				}
+				await new Promise((resolve) => setTimeout(resolve, wait));
+			}
+		}
+		async read(signal, onWord) {
+			const silence = new AbortController();
+			let timer = setTimeout(() => silence.abort(), SILENCE_MAX);
+			const headers = {
+				Accept: "text/event-stream",
+				...this.lastEvent ? { "Last-Event-ID": this.lastEvent } : {}
+			};
+			try {
+				const answer = await this.api.ask("live", {
+					headers,
+					signal: AbortSignal.any([signal, silence.signal])
+				});
+				this.listener.onState(true, "");
+				const decoder = new TextDecoder();
+				let rest = "";
+				for (const reader = answer.body.getReader();;) {
+					const { done, value } = await reader.read();
+					if (done) return;
+					onWord();
+					clearTimeout(timer);
+					timer = setTimeout(() => silence.abort(), SILENCE_MAX);
+					rest = (rest + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
+					const events = rest.split("\n\n");
+					rest = events.pop() ?? "";
+					for (const event of events) this.take(event);
+				}
+			} catch (error) {
+				if (silence.signal.aborted) throw new Error("the server fell silent");
+				throw error;
+			} finally {
+				clearTimeout(timer);
+			}
+		}
+		take(event) {
+			let sort = "";
+			for (const line of event.split("\n")) if (line.startsWith("event:")) sort = line.slice(6).trim();
+			else if (line.startsWith("id:")) this.lastEvent = line.slice(3).trim();
+			if (sort === "heads" || sort === "approvals" || sort === "index") this.listener.onNews(sort);
+		}
+	};
+	// src/source/site.ts
+	/**
+	* The site door: the bundle that this page came with.
+	*
+	* Over HTTP the page reads the bundle's own files. On file:// a browser lets it read none, so the exporter writes a twin of
+	* each file as a script, `explorer/data/<n>.js`:
+	*
+	*     averFile("codex.two.json", "<base64 of gzip>")
+	*
+	* `explorer/data/names.js` lists the files in the order of their numbers: `averNames(["index.json", …])`.
+	*/
+	/** Bytes of all files that the page takes. A larger site is verified by the command. */
+	var SITE_MAX = 512 * 1024 ** 2;
+	/** Run one of the site's data scripts and return what it hands over. */
+	function loadScript(path, receive) {
+		return new Promise((resolve, reject) => {
+			let isDone = false;
+			receive((result) => {
+				isDone = true;
+				resolve(result);
+			});
+			const element = document.createElement("script");
+			element.src = scriptUrl(path);
+			element.addEventListener("load", () => {
+				element.remove();
+				if (!isDone) reject(new NotJudgedHere(`${path} holds no data`));
+			});
+			element.addEventListener("error", () => reject(new NotJudgedHere(`${path} is missing: this site is not whole`)));
+			document.head.append(element);
+		});
+	}
+	/** Read the bundle that this page came with. */
+	async function openSite(progress) {
+		const hands = globalThis;
+		const names = await loadScript("explorer/data/names.js", (done) => {
+			hands.averNames = done;
+		});
+		const files = [];
+		let size = 0;
+		for (const [at, name] of names.entries()) {
+			const blob = location.protocol === "file:" ? await loadTwin(at, name, hands) : await fetchFile(name);
+			size += blob.size;
+			if (size > SITE_MAX) throw new NotJudgedHere("this site is larger than a page can hold; run: aver verify DIRECTORY");
+			files.push([name, blob]);
+			progress(at + 1, names.length);
+		}
+		return {
+			name: decodeURIComponent(location.pathname.split("/").at(-2) ?? "") || "this site",
+			files,
+			isFolder: true
+		};
+	}
+	async function loadTwin(at, name, hands) {
+		const path = `explorer/data/${at}.js`;
+		const found = await loadScript(path, (done) => {
+			hands.averFile = (given, data) => done({
+				name: given,
+				data
+			});
+		});
+		if (found.name !== name) throw new NotJudgedHere(`${path} holds ${found.name}, not ${name}`);
+		const packed = decodeBase64(found.data);
+		if (packed === null) throw new NotJudgedHere(`${path} is damaged`);
+		const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+		return new Response(unpacked).blob();
+	}
+	/** Read a file of the bundle. Not from the cache: a server that went back to older files would answer "not modified". */
+	async function fetchFile(name) {
+		const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-store" });
+		if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`);
+		return answer.blob();
+	}
+	// src/door.ts
+	/** Which door this page came through: the server of a ledger, a site, or nothing but the reader's own files. */
+	/** Milliseconds to wait for more news before the page looks again. */
+	var NEWS_PAUSE = 400;
+	/** After news, the page verifies again. Between two verifications it rests this many times as long as the first took. */
+	var REST = 5;
+	/** Open what this page came with. */
+	async function openDoor() {
+		const door = document.documentElement.dataset["door"];
+		await enterScope(FILES_SCOPE);
+		try {
+			if (door === "site") {
+				opening.value = "Reading this site";
+				await openThing(await openSite((done, total) => {
+					opening.value = `Reading this site: ${done} of ${total} files`;
+				}));
+			} else if (door === "live" || secrets.token) {
+				opening.value = "Asking the server";
+				await openLive();
+			}
+		} catch (error) {
+			opening.value = "";
+			problem.value = error.message;
+		}
+	}
+	async function openLive() {
+		if (!secrets.token) throw new Error("This page has no token. Open the link that aver serve prints when it starts.");
+		const access = {
+			origin: location.origin,
+			token: secrets.token
+		};
+		const api = new Api(access);
+		const about = await api.json("about");
+		server.value = {
+			api,
+			about
+		};
+		liveState.value = {
+			isLive: true,
+			since: (/* @__PURE__ */ new Date()).toISOString(),
+			words: ""
+		};
+		const opened = openThing({
+			name: `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`,
+			files: [],
+			isFolder: true,
+			live: access
+		}, "", () => pinByLink(api));
+		const stream = new LiveStream(api, {
+			onNews: (sort) => catchUp(sort),
+			onState: noteState
+		});
+		setReconnect(() => void stream.follow());
+		stream.follow();
+		await opened;
+	}
+	/** Pin the server's keys, if the printed link vouches for exactly this list. */
+	async function pinByLink(api) {
+		if (!secrets.keys) return;
+		const raw = new Uint8Array(await (await api.ask("keys")).arrayBuffer());
+		if (sha256Hex(raw) !== secrets.keys.toLowerCase()) {
+			problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys.";
+			return;
+		}
+		const known = new Set(pins.value.map((pin) => pin.publicKey));
+		for (const key of readKeys(new TextDecoder().decode(raw))) if (!known.has(key.ed25519)) pinKey(key, "by the link that aver serve printed");
+	}
+	function noteState(isLive, words) {
+		const before = liveState.value;
+		if (isLive && before.isLive) return;
+		if (isLive) for (const sort of [
+			"heads",
+			"approvals",
+			"index"
+		]) catchUp(sort);
+		liveState.value = {
+			isLive,
+			words,
+			since: before.isLive === isLive ? before.since : (/* @__PURE__ */ new Date()).toISOString()
+		};
+	}
+	var fresh = /* @__PURE__ */ new Set();
+	var pause;
+	/** Look again at what is new. Several events in a short time are one look. */
+	function catchUp(sort) {
+		fresh.add(sort);
+		pause ??= setTimeout(() => {
+			pause = void 0;
+			const seen = [...fresh];
+			fresh.clear();
+			takeNews(seen).catch((error) => noteState(false, error.message));
+		}, NEWS_PAUSE);
+	}
+	async function takeNews(sorts) {
+		const hasGrown = sorts.includes("heads") && contents.value !== null && thing.value?.live !== void 0;
+		if (hasGrown) await refreshContents();
+		const next = { ...news.value };
+		for (const sort of sorts) next[sort]++;
+		news.value = next;
+		if (hasGrown) planVerification();
+	}
+	var planned;
+	var lastTook = 0;
+	/** Verify again after news, where everything is small enough to be verified at once. */
+	function planVerification() {
+		if (totalRecords.value > 2e4 || planned !== void 0 || judgement.value.state === "working") return;
+		planned = setTimeout(() => {
+			planned = void 0;
+			const start = performance.now();
+			verifyThing().then(() => {
+				lastTook = performance.now() - start;
+			});
+		}, Math.max(1e3, lastTook * REST));
+	}
+	// src/app.tsx
+	/** The page: a bar, a rail, and one view. It opens the door that it came through. */
+	function CurrentView() {
+		const [name = "", ...parts] = route.value;
+		const view = findView(name);
+		if (view.needs === "records" && contents.value === null) return opening.value ? /* @__PURE__ */ a(Opening, {}) : /* @__PURE__ */ a(OpenView, { parts: [] });
+		const { Module } = view;
+		return /* @__PURE__ */ a(Module, { parts }, [name, parts[0]].join("/"));
+	}
+	/** The first screen while the records are being opened, with the heights of what will be there. */
+	function Opening() {
+		return /* @__PURE__ */ a("div", {
+			"aria-busy": "true",
+			children: [
+				/* @__PURE__ */ a("h1", { children: opening.value }),
+				/* @__PURE__ */ a("div", { class: "band placeholder tall" }),
+				/* @__PURE__ */ a("div", { class: "band placeholder" })
+			]
+		});
 	}
 	function App() {
-		const [help, setHelp] = d$2(false);
-		const [theme, setTheme] = d$2("");
+		const main = T(null);
+		const address = route.value.slice(0, 2).join("/");
+		const isFirst = T(true);
 		A$1(() => {
-			let isGoing = false;
-			const onKey = (event) => {
-				if (event.target instanceof HTMLElement && event.target.matches("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
-				const views = {
-					o: link(""),
-					s: link("sessions"),
-					c: link("chains"),
-					k: link("keys"),
-					f: link("open")
-				};
-				if (isGoing && views[event.key]) location.hash = views[event.key];
-				else if (event.key === "?") setHelp(true);
-				else if (event.key === "Escape") setHelp(false);
-				else if (event.key === "v") verifyThing();
-				isGoing = event.key === "g";
-			};
-			addEventListener("keydown", onKey);
-			return () => removeEventListener("keydown", onKey);
-		}, []);
-		A$1(() => {
-			if (theme) document.documentElement.dataset["theme"] = theme;
-			else delete document.documentElement.dataset["theme"];
-		}, [theme]);
-		const [view = ""] = route.value;
-		const isOpen = contents.value !== null;
-		const entry = (to, name, isHere) => /* @__PURE__ */ a("a", {
-			href: to,
-			"aria-current": isHere ? "page" : void 0,
-			children: name
+			if (!isFirst.current && main.current) returnFocus(main.current);
+			isFirst.current = false;
+		}, [address]);
+		useKeys({
+			"?": () => {
+				isHelpOpen.value = true;
+			},
+			v: () => void verifyThing(),
+			"/": () => document.getElementById("search")?.focus(),
+			Escape: () => {
+				if (document.activeElement instanceof HTMLElement && document.activeElement.id === "search") main.current?.focus();
+				else if (route.value[0]) history.back();
+			}
 		});
 		return /* @__PURE__ */ a($, { children: [
 			/* @__PURE__ */ a("a", {
 				class: "skip",
 				href: "#main",
+				onClick: (event) => {
+					event.preventDefault();
+					main.current?.focus();
+				},
 				children: "Skip to the content"
 			}),
-			/* @__PURE__ */ a("header", {
-				class: "bar",
-				children: [
-					/* @__PURE__ */ a("a", {
-						class: "name",
-						href: link(""),
-						children: "Aver"
-					}),
-					/* @__PURE__ */ a("span", {
-						class: "open-name",
-						children: /* @__PURE__ */ a(Text, { children: contents.value?.name ?? "" })
-					}),
-					/* @__PURE__ */ a(VerdictChip, {}),
-					/* @__PURE__ */ a("button", {
-						type: "button",
-						class: "small",
-						onClick: () => {
-							usesUtc.value = !usesUtc.value;
-						},
-						children: usesUtc.value ? "UTC" : "local"
-					}),
-					/* @__PURE__ */ a("button", {
-						type: "button",
-						class: "small",
-						onClick: () => setTheme(theme === "" ? "dark" : theme === "dark" ? "light" : ""),
-						children: theme || "auto"
-					}),
-					/* @__PURE__ */ a("button", {
-						type: "button",
-						class: "small",
-						onClick: () => setHelp(true),
-						"aria-label": "Keys of the keyboard",
-						children: "?"
-					})
-				]
-			}),
-			/* @__PURE__ */ a("nav", {
-				class: "rail",
-				"aria-label": "Views",
-				children: [
-					isOpen ? entry(link(""), "Overview", view === "") : null,
-					isOpen ? entry(link("sessions"), "Sessions", view === "sessions") : null,
-					isOpen ? entry(link("chains"), "Chains", view === "chains" || view === "s" || view === "c") : null,
-					entry(link("keys"), "Keys", view === "keys"),
-					entry(link("open"), "Verify a file", view === "open" || !isOpen)
-				]
-			}),
+			/* @__PURE__ */ a(Bar, {}),
+			/* @__PURE__ */ a(Rail, {}),
 			/* @__PURE__ */ a("main", {
 				id: "main",
+				ref: main,
 				tabIndex: -1,
 				class: changed.value ? "is-copy" : "",
-				children: [
-					/* @__PURE__ */ a(CopyStrip, {}),
-					opening.value && isOpen ? /* @__PURE__ */ a("p", {
-						class: "strip",
-						role: "status",
-						children: [opening.value, " …"]
-					}) : null,
-					view === "keys" && !isOpen ? /* @__PURE__ */ a(KeysView, {}) : /* @__PURE__ */ a(CurrentView, {})
-				]
+				children: [/* @__PURE__ */ a(Strips, {}), /* @__PURE__ */ a(CurrentView, {})]
 			}),
-			help ? /* @__PURE__ */ a("div", {
-				class: "overlay",
-				role: "dialog",
-				"aria-modal": "true",
-				"aria-label": "Keys of the keyboard",
-				children: /* @__PURE__ */ a("div", { children: [
-					/* @__PURE__ */ a("h2", { children: "Keys" }),
-					/* @__PURE__ */ a("table", {
-						class: "plain",
-						children: /* @__PURE__ */ a("tbody", { children: KEYS.map(([key, words]) => /* @__PURE__ */ a("tr", { children: [/* @__PURE__ */ a("th", {
-							scope: "row",
-							children: /* @__PURE__ */ a("kbd", { children: key })
-						}), /* @__PURE__ */ a("td", { children: words })] }, key)) })
-					}),
-					/* @__PURE__ */ a("p", { children: /* @__PURE__ */ a("button", {
-						type: "button",
-						ref: (element) => element?.focus(),
-						onClick: () => setHelp(false),
-						children: "Close"
-					}) })
-				] })
-			}) : null
+			/* @__PURE__ */ a(BottomBar, {}),
+			/* @__PURE__ */ a(Help, {}),
+			/* @__PURE__ */ a("p", {
+				class: "hidden",
+				role: "status",
+				"aria-live": "polite",
+				children: spoken.value
+			})
 		] });
 	}
 	x(() => {
-		document.title = contents.value === null ? "Aver Explorer" : `${contents.value.name} · Aver Explorer`;
+		const view = findView(route.value[0] ?? "");
+		document.title = contents.value === null ? "Aver Explorer" : `${view.title} · ${contents.value.name} · Aver Explorer`;
 	});
 	for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
-	Q(/* @__PURE__ */ a(App, {}), document.getElementById("app"));
-	loadPins().then(async () => {
-		if (document.documentElement.dataset["door"] !== "site") return;
-		try {
-			opening.value = "Reading this site";
-			await openThing(await openSite((done, total) => {
-				opening.value = `Reading this site: ${done} of ${total} files`;
-			}));
-		} catch (error) {
-			opening.value = "";
-			problem.value = error.message;
-		}
+	listenToKeys((letter) => {
+		const view = VIEWS.find((one) => one.letter === letter);
+		if (view !== void 0) location.hash = link(...view.route ? [view.route] : []);
+		return view !== void 0;
 	});
+	Q(/* @__PURE__ */ a(App, {}), document.getElementById("app"));
+	openDoor();
 })();
 
 /*!
@@ -17971,4 +18117,60 @@ AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
 LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
 OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
 SOFTWARE.
+
+@tanstack/virtual-core
+
+MIT License
+
+Copyright (c) 2021-present Tanner Linsley
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+
+diff
+
+BSD 3-Clause License
+
+Copyright (c) 2009-2015, Kevin Decker <kpdecker@gmail.com>
+All rights reserved.
+
+Redistribution and use in source and binary forms, with or without
+modification, are permitted provided that the following conditions are met:
+
+1. Redistributions of source code must retain the above copyright notice, this
+   list of conditions and the following disclaimer.
+
+2. Redistributions in binary form must reproduce the above copyright notice,
+   this list of conditions and the following disclaimer in the documentation
+   and/or other materials provided with the distribution.
+
+3. Neither the name of the copyright holder nor the names of its
+   contributors may be used to endorse or promote products derived from
+   this software without specific prior written permission.
+
+THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS"
+AND ANY EXPRESS OR IMPLIED WARRANTIES, INCLUDING, BUT NOT LIMITED TO, THE
+IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE
+DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT HOLDER OR CONTRIBUTORS BE LIABLE
+FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR CONSEQUENTIAL
+DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR
+SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER
+CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER IN CONTRACT, STRICT LIABILITY,
+OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE
+OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
 */

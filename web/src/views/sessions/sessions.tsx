@@ -2,10 +2,10 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { Text, Time, count } from "../parts/text.tsx";
-import { connection, contents, link } from "../state.ts";
-import type { Figures, ListedChain } from "../worker/protocol.ts";
-import { ChainMark } from "./chains.tsx";
+import { Text, Time, count } from "../../parts/text.tsx";
+import { connection, contents, link } from "../../state.ts";
+import type { Figures, ListedChain } from "../../worker/protocol.ts";
+import { ChainMark } from "../chains/chains.tsx";
 
 /** Domains whose chains are not sessions: the ledger's own records, and those of the gate. */
 const OTHERS = new Set(["meta", "keys", "gate", "approvals", "approvers", "delegations"]);
@@ -18,7 +18,7 @@ export function listSessions(): ListedChain[] {
   return all.filter((chain) => !OTHERS.has(domain(chain.id))).sort((one, other) => (one.endedAt < other.endedAt ? 1 : -1));
 }
 
-export function SessionsView(): JSX.Element {
+export function SessionsView(_: { parts: string[] }): JSX.Element {
   const [wanted, setWanted] = useState("");
   const [tool, setTool] = useState("");
   const [shown, setShown] = useState(SHOWN_MAX);

@@ -1,16 +1,16 @@
 /** The first screen of an open thing: is it intact, and what is in it. */
 
 import type { JSX } from "preact";
-import { VerdictBand } from "../parts/verdict.tsx";
-import { Text, plural } from "../parts/text.tsx";
-import { contents, link } from "../state.ts";
-import { ChainTable } from "./chains.tsx";
-import { listSessions } from "./sessions.tsx";
+import { VerdictBand } from "../../parts/verdict.tsx";
+import { Text, plural } from "../../parts/text.tsx";
+import { contents, link } from "../../state.ts";
+import { ChainTable } from "../chains/chains.tsx";
+import { listSessions } from "../sessions/sessions.tsx";
 
 /** Sessions on the first screen. */
 const LATEST = 12;
 
-export function OverviewView(): JSX.Element {
+export function OverviewView(_: { parts: string[] }): JSX.Element {
   const whole = contents.value;
   if (whole === null) return <p class="strip">Nothing is open.</p>;
   const sessions = listSessions();

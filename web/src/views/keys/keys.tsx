@@ -2,16 +2,16 @@
 
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { Copy, Text, Time, visible } from "../parts/text.tsx";
-import { pinKey, pins, readKeys, unpinKey } from "../source/pins.ts";
-import { contents, verifyThing } from "../state.ts";
-import { PublicKey } from "../verify/ring.ts";
+import { Copy, Text, Time, visible } from "../../parts/text.tsx";
+import { pinKey, pins, readKeys, unpinKey } from "../../source/pins.ts";
+import { contents, verifyThing } from "../../state.ts";
+import { PublicKey } from "../../verify/ring.ts";
 
 function Whole({ value }: { value: string }): JSX.Element {
   return <code class="whole">{visible(value.replace(/(.{16})/g, "$1 ").trim())}</code>;
 }
 
-export function KeysView(): JSX.Element {
+export function KeysView(_: { parts: string[] }): JSX.Element {
   const [given, setGiven] = useState("");
   const [words, setWords] = useState("");
   const add = (text: string, origin: string) => {

@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { Hex, Text, Time, count } from "../parts/text.tsx";
-import { Mark } from "../parts/verdict.tsx";
-import { contents, findingsOf, link, verdict } from "../state.ts";
-import type { ListedChain } from "../worker/protocol.ts";
+import { Hex, Text, Time, count } from "../../parts/text.tsx";
+import { Mark } from "../../parts/verdict.tsx";
+import { contents, findingsOf, link, verdict } from "../../state.ts";
+import type { ListedChain } from "../../worker/protocol.ts";
 
 /** Rows of a table that are shown at once. */
 const SHOWN_MAX = 100;
@@ -52,7 +52,7 @@ export function ChainTable({ chains }: { chains: ListedChain[] }): JSX.Element {
   );
 }
 
-export function ChainsView(): JSX.Element {
+export function ChainsView(_: { parts: string[] }): JSX.Element {
   const [wanted, setWanted] = useState("");
   const [shown, setShown] = useState(SHOWN_MAX);
   const all = contents.value?.chains ?? [];

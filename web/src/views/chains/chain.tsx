@@ -5,11 +5,11 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { Text, Time, plural } from "../parts/text.tsx";
-import { FindingCard, Mark } from "../parts/verdict.tsx";
-import { connection, contents, findingsOf, judgement, recordLink } from "../state.ts";
-import type { Finding } from "../verify/verdict.ts";
-import type { RecordRow } from "../worker/protocol.ts";
+import { Text, Time, plural } from "../../parts/text.tsx";
+import { FindingCard, Mark } from "../../parts/verdict.tsx";
+import { connection, contents, findingsOf, judgement, recordLink } from "../../state.ts";
+import type { Finding } from "../../verify/verdict.ts";
+import type { RecordRow } from "../../worker/protocol.ts";
 
 const ROW_HEIGHT = 36;
 const CARD_HEIGHT = 88;
@@ -87,7 +87,7 @@ function Row({ entry, chain, isSelected }: { entry: Extract<Entry, { sort: "row"
   );
 }
 
-export function ChainView({ chain, wanted }: { chain: string; wanted: string | undefined }): JSX.Element {
+export function ChainView({ parts: [chain = "", wanted] }: { parts: string[] }): JSX.Element {
   const [rows, setRows] = useState<RecordRow[] | null>(null);
   const [isCut, setCut] = useState(false);
   const [words, setWords] = useState("");
@@ -97,7 +97,7 @@ export function ChainView({ chain, wanted }: { chain: string; wanted: string | u
   useEffect(() => {
     setRows(null);
     setWords("");
-    connection.ask({ type: "rows", chain }).then(
+    connection.ask({ type: "rows", chain, start: 0, stop: 50_000 }).then(
       (found) => { setRows(found.rows); setCut(found.isCut); },
       (error: Error) => setWords(error.message),
     );

@@ -1,0 +1,95 @@
+"""Requests for approval, as the API gives them: where they are, and where the words about them are.
+
+The page reads the records at these places and verifies them itself. The state is the server's own reading of the same
+records; the page computes it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from aver.errors import BadInput
+from aver.gate.approvals import ApprovalRequest, RequestState, load_request, recent_requests, record_vote
+from aver.gate.approvals.enrolment import approvers_chain
+from aver.gate.approvals.request_records import RequestHistory, approvals_chain
+from aver.gate.approvals.vote import StateWord, Vote
+from aver.keys import Statement
+from aver.ledger import Ledger
+
+STATES: tuple[str, ...] = get_args(StateWord)
+
+WAITING_MAX = 100
+"""Requests that wait, of which the live stream lists the ids."""
+
+
+def approval_chains(tenant: str) -> tuple[str, str]:
+    """The chains on which the state of requests depends."""
+    return approvals_chain(tenant), approvers_chain(tenant)
+
+
+def list_waiting(ledger: Ledger) -> list[ApprovalRequest]:
+    """The requests that nobody has decided yet, newest first. Raises `IntegrityError` if they cannot be believed."""
+    requests = list(recent_requests(ledger))
+    if not requests:
+        return []
+    history = RequestHistory(ledger, requests)
+    return [request for request in reversed(requests) if history.find_state(request).state == "pending"][:WAITING_MAX]
+
+
+def list_places(ledger: Ledger, state: str | None, before: int | None, limit: int) -> tuple[list[dict[str, Any]], bool]:
+    """The recent requests in a state, newest first, from before a sequence number on, and whether there are more."""
+    requests = list(recent_requests(ledger))
+    if not requests:
+        return [], False
+    history = RequestHistory(ledger, requests)
+    found: list[dict[str, Any]] = []
+    for request in reversed(requests):
+        if before is not None and request.sequence >= before:
+            continue
+        current = history.find_state(request)
+        if state is not None and current.state != state:
+            continue
+        if len(found) == limit:
+            return found, True
+        found.append(_describe_request(request, current, history.find_votes(request)))
+    return found, False
+
+
+def _describe_request(request: ApprovalRequest, state: RequestState, votes: Sequence[Vote]) -> dict[str, Any]:
+    return {
+        "id": request.id,
+        "chain": request.chain,
+        "sequence": request.sequence,
+        "state": state.state,
+        "reason": state.reason,
+        "level": state.level,
+        "opened": request.opened,
+        "expires": request.expires,
+        "digest": request.digest,
+        "words": [
+            {"chain": request.chain, "sequence": vote.sequence, "word": vote.word, "approver": vote.approver}
+            for vote in votes
+        ],
+    }
+
+
+def answer_request(ledger: Ledger, request_id: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Record a person's signed answer. Raises `Refused`, with its code, if it does not count."""
+    request = load_request(ledger, request_id)
+    statement = Statement.from_dict(answer["statement"])
+    approver = request.approvers.get(str(statement.content.get("approver")))
+    if approver is None:
+        raise BadInput(
+            "the statement names nobody who may answer this request", advice="aver approvals show lists them"
+        )
+    state = record_vote(
+        ledger, request, statement, shown=answer["shown"], custody=approver.custody, comment=answer["comment"]
+    )
+    return {
+        "id": request.id,
+        "state": state.state,
+        "reason": state.reason,
+        "level": state.level,
+        "approvers": list(state.approvers),
+    }
