@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useKeys } from "../../parts/keyboard.ts";
 import { Copy, Hex, Text, Time, plural, visible } from "../../parts/text.tsx";
+import { TryToChange } from "../../parts/tamper.tsx";
 import { FindingCard, Mark } from "../../parts/verdict.tsx";
 import { pins } from "../../source/pins.ts";
 import { toSealed } from "../../records.ts";
@@ -51,9 +52,11 @@ export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: stri
   const place = detail?.row.place ?? 0;
   const length = contents.value?.chains.find((one) => one.id === chain)?.length ?? null;
   const hasNext = length === null || place + 1 < length;
+  // In a damaged chain a record does not lie where its number says.
+  const near = (to: number) => link("c", chain, detail?.row.sequence === String(place) ? to : `p${to}`);
   useKeys({
-    j: () => { if (detail && hasNext) location.hash = link("c", chain, place + 1); },
-    k: () => { if (detail && place > 0) location.hash = link("c", chain, place - 1); },
+    j: () => { if (detail && hasNext) location.hash = near(place + 1); },
+    k: () => { if (detail && place > 0) location.hash = near(place - 1); },
     Escape: () => { location.hash = link("s", chain, `at-${detail?.row.sequence ?? ""}`); },
   });
   if (words) {
@@ -66,10 +69,10 @@ export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: stri
     );
   }
   if (detail === null) return <div aria-busy="true"><h1>Record</h1><p class="beside" role="status">Reading the record …</p><div class="band placeholder tall" /><div class="band placeholder tall" /></div>;
-  return <Capsule key={detail.hash + place} chain={chain} detail={detail} hasNext={hasNext} />;
+  return <Capsule key={detail.hash + place} chain={chain} detail={detail} hasNext={hasNext} near={near} />;
 }
 
-function Capsule({ chain, detail, hasNext }: { chain: string; detail: RecordDetail; hasNext: boolean }): JSX.Element {
+function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: RecordDetail; hasNext: boolean; near: (to: number) => string }): JSX.Element {
   const { row } = detail;
   const { place } = row;
   const record = useMemo(() => {
@@ -80,11 +83,11 @@ function Capsule({ chain, detail, hasNext }: { chain: string; detail: RecordDeta
   const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence);
   const uri = `capsule://${chain}/${row.sequence || place}`;
   return (
-    <article class="capsule">
+    <article class="capsule record">
       <nav class="beside neighbours" aria-label="Neighbours">
         <a href={link("s", chain, `at-${row.sequence}`)}>Back to the session or chain (Esc)</a>
-        {place > 0 ? <a href={link("c", chain, place - 1)} rel="prev">Record before (k)</a> : <span>The first of its chain</span>}
-        {hasNext ? <a href={link("c", chain, place + 1)} rel="next">Record after (j)</a> : <span>The last of its chain</span>}
+        {place > 0 ? <a href={near(place - 1)} rel="prev">Record before (k)</a> : <span>The first of its chain</span>}
+        {hasNext ? <a href={near(place + 1)} rel="next">Record after (j)</a> : <span>The last of its chain</span>}
       </nav>
       <h1><Text>{row.summary || row.kind}</Text></h1>
       <p class="beside address">
@@ -98,6 +101,7 @@ function Capsule({ chain, detail, hasNext }: { chain: string; detail: RecordDeta
         : <Sections record={record} content={content} />}
       {content === null ? null : <Related chain={chain} place={place} content={content} />}
       <SealSection detail={detail} />
+      <TryToChange chain={chain} place={place} sequence={row.sequence} />
       <section class="section">
         <h2>Exact bytes</h2>
         <p class="beside">This text was hashed, as it is. {detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""}</p>
