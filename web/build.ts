@@ -4,9 +4,9 @@
  *     node build.ts [DIRECTORY]
  *
  * 1. `verify.mjs`: the verifier as a command for Node.
- * 2. The worker, as text. Chromium refuses worker files on file://, so the page makes its worker from this text.
- * 3. `explorer/app.js`: the page as one classic script, with the worker's text in it.
- * 4. `sources.json`: the digests of the sources. A test finds a stale build by them.
+ * 2. `explorer/app.js`: page and worker as one classic script, in one function. Chromium refuses worker files on file://, so
+ *    the page makes its worker from the text of this function.
+ * 3. `sources.json`: the digests of the sources. A test finds a stale build by them.
  */
 
 import { createHash } from "node:crypto";
@@ -20,7 +20,7 @@ const root = dirname(here);
 const out = process.argv[2] ?? join(root, "src", "aver", "explorer", "page");
 
 /** Files outside `web/src` that the page is made of. */
-const SHARED = ["tests/conformance/corpus/ed25519.json", "src/aver/verdict/codes.json"];
+const SHARED = ["tests/conformance/corpus/ed25519.json", "src/aver/gateway/codes.json", "src/aver/verdict/codes.json"];
 
 /** Leave out the long comments of the libraries: their own pages have them, and a reader of the page must fetch them. */
 const QUIET_LIBRARIES: Plugin = {
@@ -28,12 +28,12 @@ const QUIET_LIBRARIES: Plugin = {
   transform: (code, id) => (id.includes("node_modules") ? { code: code.replace(/\/\*\*[^]*?\*\//g, ""), map: null } : null),
 };
 
-async function bundle(entry: string, format: "es" | "iife", plugins: Plugin[] = [], external: RegExp[] = []): Promise<string> {
+async function bundle(entry: string, external: RegExp[] = []): Promise<string> {
   const result = (await build({
     root: here,
     configFile: false,
     logLevel: "warn",
-    plugins: [QUIET_LIBRARIES, ...plugins],
+    plugins: [QUIET_LIBRARIES],
     oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
     build: {
       write: false,
@@ -45,26 +45,13 @@ async function bundle(entry: string, format: "es" | "iife", plugins: Plugin[] = 
         external,
         // Tests import the functions of the command.
         preserveEntrySignatures: "strict",
-        output: { format, codeSplitting: false },
+        output: { format: "es", codeSplitting: false },
       },
     },
   } as Parameters<typeof build>[0])) as Rolldown.RolldownOutput | Rolldown.RolldownOutput[];
   const { output } = (Array.isArray(result) ? result[0] : result) as Rolldown.RolldownOutput;
   if (output.length !== 1 || output[0]?.type !== "chunk") throw new Error(`${entry} became ${output.length} files`);
   return output[0].code;
-}
-
-/** A module that exports a text, written line by line so that it can be read. */
-function textModule(name: string, text: string): Plugin {
-  return {
-    name,
-    resolveId: (id) => (id === name ? `\0${name}` : null),
-    load: (id) => (id === `\0${name}` ? `export default [\n${lines(text)}\n].join("\\n");` : null),
-  };
-}
-
-function lines(text: string): string {
-  return text.split("\n").map((line) => `  ${JSON.stringify(line)},`).join("\n");
 }
 
 function listFiles(directory: string): string[] {
@@ -85,9 +72,10 @@ function licences(names: string[]): string {
 }
 
 const CRYPTOGRAPHY = ["@noble/curves", "@noble/hashes", "@noble/post-quantum"];
-const verifier = await bundle("src/node/main.ts", "es", [], [/^node:/]);
-const worker = await bundle("src/worker/main.ts", "iife");
-const app = await bundle("src/app.tsx", "iife", [textModule("virtual:worker", worker)]);
+const verifier = await bundle("src/node/main.ts", [/^node:/]);
+// Marks for minifiers, of which this build uses none.
+const script = (await bundle("src/entry.ts")).replaceAll("/* @__PURE__ */ ", "");
+const app = `function averExplorer() {\n"use strict";\n${script}}\naverExplorer();\n`;
 
 mkdirSync(join(out, "explorer"), { recursive: true });
 writeFileSync(join(out, "verify.mjs"), verifier + licences(CRYPTOGRAPHY));

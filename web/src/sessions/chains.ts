@@ -128,3 +128,10 @@ function originalName(chain: string, origin: string): string {
   for (let digits = readDigits(name); digits; digits = readDigits(name)) name = name.slice(`import.${digits}.`.length);
   return name;
 }
+
+/** The session of records in one file called `name`, by their first; null if they are no session. */
+export function sessionOfFile(first: Step, name: string): SessionChains | null {
+  const { toolName: tool, session } = first;
+  if (!tool || OTHER_DOMAINS.has(tool) || !session || (first.own && !first.key.startsWith(`${tool}:`))) return null;
+  return { tool, session, main: name, agents: [], decisions: null, imported: false };
+}

@@ -3,7 +3,6 @@
  * view waiting. A worker that dies, or is stopped, is replaced; its requests fail as not judged.
  */
 
-import workerText from "virtual:worker";
 import type { Progress } from "../verify/options.ts";
 import type { Answer, Request, Results } from "../worker/protocol.ts";
 import { scriptUrl } from "./trusted.ts";
@@ -17,8 +16,12 @@ interface Waiting {
   progress?: (progress: Progress) => void;
 }
 
+/** The whole script as a function: the build wraps it so. Its text is the worker's, too, so that both share one copy. */
+declare const averExplorer: () => void;
+
 export function startWorker(): Worker {
-  const url = URL.createObjectURL(new Blob([workerText], { type: "text/javascript" }));
+  // Chromium refuses worker files on file://, so the worker is made from a text.
+  const url = URL.createObjectURL(new Blob([`(${String(averExplorer)})();`], { type: "text/javascript" }));
   const worker = new Worker(scriptUrl(url));
   URL.revokeObjectURL(url);
   return worker;

@@ -11,6 +11,7 @@ import { listMeta } from "./meta_entries.ts";
 import type { Answer, Request } from "./protocol.ts";
 import { search } from "./search.ts";
 import { countSession, listSessions } from "./session_list.ts";
+import { checkStatements } from "./statements.ts";
 
 /** Milliseconds between two reports of progress. More would only keep the page busy. */
 const REPORT_EVERY = 100;
@@ -53,6 +54,8 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
       return search(library, request.words, request.limit);
     case "approvals":
       return listApprovals(library, makeRing(request.keys), request.now);
+    case "statements":
+      return checkStatements(request.text, makeRing(request.keys), request.along, library.verifier);
     case "meta":
       return listMeta(library);
     case "activity":

@@ -169,6 +169,15 @@ export interface MetaEntry {
   here: number | null;
 }
 
+/** One signed statement of a record, and what its signatures say. */
+export interface StatementCheck {
+  purpose: string;
+  /** The fingerprints of the signers. */
+  by: string[];
+  /** Valid by a pinned key or by one that came along, invalid by either, without a known key, or no statement at all. */
+  state: "pinned" | "came along" | "invalid" | "does not match" | "unknown" | "no statement";
+}
+
 export type Request =
   | { id: number; type: "open"; thing: OpenedThing }
   | { id: number; type: "refresh" }
@@ -183,6 +192,8 @@ export type Request =
   | { id: number; type: "search"; words: string; limit: number }
   | { id: number; type: "approvals"; keys: PinnedKey[]; now: string }
   | { id: number; type: "meta" }
+  /** `text` is a JSON list of statements; `along` are public keys, each with its post-quantum one. */
+  | { id: number; type: "statements"; text: string; keys: PinnedKey[]; along: [string, string][] }
   | { id: number; type: "activity" }
   | { id: number; type: "record"; chain: string; at: RecordAddress; keys: PinnedKey[] };
 
@@ -219,6 +230,7 @@ export interface Results {
   blob: Uint8Array;
   search: { hits: Hit[]; searched: number; isCut: boolean };
   approvals: { cases: ApprovalCase[]; isCut: boolean };
+  statements: StatementCheck[];
   meta: { entries: MetaEntry[]; records: number; isCut: boolean };
   activity: { days: DayActivity[]; denials: { chain: string; row: RecordRow }[]; records: number; isCut: boolean };
   record: RecordDetail;
