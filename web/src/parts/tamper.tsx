@@ -31,13 +31,13 @@ export function CopyStrip(): JSX.Element | null {
 }
 
 /** The changes that can be tried on a record. */
-export function TryToChange({ chain, place, sequence }: { chain: string; place: number; sequence: string }): JSX.Element | null {
+export function TryToChange({ chain, place, sequence, title = "Try to change it" }: { chain: string; place: number; sequence: string; title?: string }): JSX.Element | null {
   const [words, setWords] = useState("");
   const format = contents.value?.format;
   if (format !== "bundle" && format !== "chain") return null;
   return (
     <section class="section">
-      <h2>Try to change it</h2>
+      <h2>{title}</h2>
       <p>The page changes a copy in memory, verifies it, and shows where it breaks.</p>
       <div class="changes">
         {CHANGES.map(([change, label, did, hope]) => (

@@ -14,12 +14,15 @@ import { Band, FindingCard, Mark } from "../../parts/verdict.tsx";
 import { type VirtualHandle, VirtualRows } from "../../parts/virtual.tsx";
 import { link, recordLink } from "../../route.ts";
 import { connection, contents, findingsOf, judgement, judgementOf, verifyChain } from "../../state.ts";
+import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
 import { type Entry, type Extra, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
 
 const ROW_HEIGHT = 36;
 const PHONE_ROW_HEIGHT = 56;
 const CARD_HEIGHT = 132;
+/** Rows that stand for those that are not here yet. */
+const PLACEHOLDERS = 12;
 /** Rows that are asked for at once. */
 const PAGE = 200;
 /** Rows of a file that are read at once: all that are listed. */
@@ -53,6 +56,18 @@ function Proof({ extra }: { extra: Extract<Extra, { sort: "break" }> }): JSX.Ele
   const heads = Object.entries(proof as Record<string, { count?: number; hash?: string | null }>).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
   if (!heads.length) return null;
   return <p class="beside">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <Hex>{head.hash}</Hex> : "no head"} </span>)}</p>;
+}
+
+/** Findings about the chain as a whole: wrong claims about it, mostly. The list of records keeps its room. */
+function WholeFindings({ findings }: { findings: Finding[] }): JSX.Element | null {
+  const [first, ...rest] = findings;
+  if (first === undefined) return null;
+  return (
+    <>
+      <FindingCard finding={first} />
+      {rest.length ? <details><summary>{plural(rest.length, "more finding")} about the chain as a whole</summary>{rest.slice(0, 50).map((finding, at) => <FindingCard key={at} finding={finding} />)}</details> : null}
+    </>
+  );
 }
 
 export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[] }): JSX.Element {
@@ -105,10 +120,11 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive)), [rows, total, now]);
   const length = rowCount(total ?? 0, extras);
   const entry = (index: number): Entry => entryAt(index, extras);
-  const height = (index: number) => {
-    const found = entry(index);
-    return found.sort === "break" ? CARD_HEIGHT : isPhone && found.sort === "row" ? PHONE_ROW_HEIGHT : ROW_HEIGHT;
-  };
+  const heights = useMemo(() => {
+    const all = Array<number>(total === null ? PLACEHOLDERS : length).fill(isPhone ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
+    for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT;
+    return all;
+  }, [extras, length, total === null]);
   const select = (index: number) => {
     setSelected(index);
     list.current?.scrollTo(index);
@@ -153,14 +169,12 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
           <a href={link("s", chain)}>as a session</a>
         </p>
         {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} /> : null}
-        {findings.filter((one) => one.place.sequence === null).slice(0, 4).map((finding, at) => <FindingCard key={at} finding={finding} />)}
+        <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
       </header>
       {words ? <Problem words={words} retry={() => { asked.current.clear(); fetchRows(0, isLive ? PAGE : FILE_ROWS); }} /> : null}
       {total === 0 && !words && !length ? <Empty command="aver log">There is no record in it.</Empty> : null}
       <VirtualRows
-        count={total === null ? 12 : length}
-        height={total === null ? () => ROW_HEIGHT : height}
-        version={extras}
+        heights={heights}
         label={`Records of ${chain}; j and k move, Enter opens one`}
         isBusy={total === null}
         handle={(handle) => { list.current = handle; }}

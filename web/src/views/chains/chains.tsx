@@ -1,7 +1,7 @@
 /** All chains of the open thing, with their heads. Only the rows near the window are in the page. */
 
 import type { JSX } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { useRowKeys } from "../../parts/rows.ts";
 import { Empty } from "../../parts/states.tsx";
 import { Hex, Text, Time, count } from "../../parts/text.tsx";
@@ -31,6 +31,7 @@ export function ChainsView(_: { parts: string[] }): JSX.Element {
   useRowKeys(box);
   const all = contents.value?.chains ?? [];
   const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
+  const heights = useMemo(() => Array<number>(found.length).fill(ROW_HEIGHT), [found.length]);
   const isLive = contents.value?.format === "ledger";
   return (
     <section class="fills">
@@ -45,7 +46,7 @@ export function ChainsView(_: { parts: string[] }): JSX.Element {
         <>
           <div class="chain-row heads" aria-hidden="true"><span>State</span><span>Chain</span><span class="number">Records</span><span class="when">{isLive ? "" : "Last"}</span><span class="by">{isLive ? "Head" : "Signed by"}</span></div>
           <div ref={box} class="grow">
-            <VirtualRows count={found.length} height={() => ROW_HEIGHT} label="Chains; j and k move, Enter opens one" row={(at) => <ChainRow chain={found[at] as ListedChain} />} />
+            <VirtualRows heights={heights} label="Chains; j and k move, Enter opens one" row={(at) => <ChainRow chain={found[at] as ListedChain} />} />
           </div>
         </>
       ) : null}

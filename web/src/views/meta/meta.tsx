@@ -1,6 +1,7 @@
 /** The meta chain: how long each chain was when the ledger last recorded it, beside what is here. */
 
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Hex, Text, Time, count, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
@@ -8,6 +9,8 @@ import { VirtualRows } from "../../parts/virtual.tsx";
 import { link } from "../../route.ts";
 import { connection, contents } from "../../state.ts";
 import type { MetaEntry } from "../../worker/protocol.ts";
+
+const ROW_HEIGHT = 40;
 
 function Standing({ entry }: { entry: MetaEntry }): JSX.Element {
   if (entry.here === null) return <><Mark name="failed" /> <strong class="bad">not here</strong></>;
@@ -22,6 +25,7 @@ function rank(entry: MetaEntry): number {
 export function MetaView(_: { parts: string[] }): JSX.Element {
   const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
   const entries = [...(answer.value?.entries ?? [])].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
+  const heights = useMemo(() => Array<number>(entries.length).fill(ROW_HEIGHT), [entries.length]);
   const recorded = new Set(entries.map((entry) => entry.chain));
   const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
   return (
@@ -37,7 +41,7 @@ export function MetaView(_: { parts: string[] }): JSX.Element {
           <p class="beside">{plural(answer.value?.records ?? 0, "entry", "entries")}; the latest about each chain counts. {answer.value?.isCut ? "Only the first are listed. " : ""}<a href={link("chain", "meta")}>The chain itself</a>{others.length ? ` · ${plural(others.length, "chain")} not recorded yet` : ""}</p>
           <div class="meta-row heads" aria-hidden="true"><span>Standing</span><span>Chain</span><span class="number">Recorded</span><span class="number">Here</span><span class="hash">Head then</span><span class="when">Noted</span></div>
           <div class="grow">
-            <VirtualRows count={entries.length} height={() => 40} label="Chains that meta knows" row={(at) => {
+            <VirtualRows heights={heights} label="Chains that meta knows" row={(at) => {
               const entry = entries[at] as MetaEntry;
               return (
                 <div class="meta-row">

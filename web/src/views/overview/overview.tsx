@@ -102,8 +102,8 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
   return (
     <>
       <h1><Text>{whole.name}</Text></h1>
-      <VerdictBand />
       <Waiting />
+      <VerdictBand />
       <section>
         <h2>Latest sessions</h2>
         {sessions.value === null ? <Loading rows={LATEST} words="Reading the sessions" /> : null}

@@ -40,7 +40,7 @@ export function SearchView({ parts: [words = ""] }: { parts: string[] }): JSX.El
     <>
       <h1>Search</h1>
       <form class="filters" onSubmit={(event) => { event.preventDefault(); const given = field.current?.value.trim(); if (given) location.hash = link("search", given); }}>
-        <label>Words <input ref={field} type="search" key={words} defaultValue={words} size={40} /></label>
+        <label>Words <input ref={field} type="search" key={words} defaultValue={words} class="wide" /></label>
         <button type="submit">Search</button>
       </form>
       <p class="beside">Words, <code>"whole phrases"</code>, <code>begin*</code>, and <code>tool:</code> <code>kind:</code> <code>outcome:</code> <code>path:</code> <code>since:</code>. All must fit.</p>

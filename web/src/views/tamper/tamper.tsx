@@ -40,7 +40,7 @@ export function TamperView({ parts: [given = "", at = ""] }: { parts: string[] }
           {rows.state === "failed" ? <Problem words={rows.words} retry={rows.retry} /> : null}
           {rows.state === "loading" ? <Loading rows={3} words="Reading the chain" /> : null}
           {row ? <p class="beside">{row.kind} · <Text>{row.summary}</Text> · <a href={link("c", chain, `p${row.place}`)}>open it</a></p> : null}
-          {row ? <TryToChange chain={chain} place={row.place} sequence={row.sequence || String(row.place)} /> : null}
+          {row ? <TryToChange chain={chain} place={row.place} sequence={row.sequence || String(row.place)} title="What to do with it" /> : null}
         </>
       ) : null}
     </>

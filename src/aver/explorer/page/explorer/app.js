@@ -64,11 +64,7 @@ var __vitePreload = function preload(baseModule, deps, importerUrl) {
 		}
 		function importMetaResolve(specifier) {
 			if (import.meta.resolve) return new URL(import.meta.resolve(specifier));
-			return new URL(
-				specifier,
-				/** #__KEEP__ */
-				import.meta.url
-			);
+			return new URL(specifier, import.meta.url);
 		}
 		promise = allSettled(deps.map((depString) => {
 			depString = assetsURL(depString, importerUrl);
@@ -123,7 +119,6 @@ var __vitePreload = function preload(baseModule, deps, importerUrl) {
 	});
 };
 // src/verify/json.ts
-/** Decode bytes. Raises `Unreadable` if they are not UTF-8. */
 function decodeUtf8(data) {
 	try {
 		return decoder.decode(data);
@@ -131,15 +126,12 @@ function decodeUtf8(data) {
 		throw new Unreadable("not UTF-8");
 	}
 }
-/** Parse one JSON document strictly. Raises `Unreadable`. */
 function readJson(data) {
 	return new Parser(decodeBounded(data)).document();
 }
-/** Parse a text that is known to be within the bounds. */
 function parseBounded(text) {
 	return new Parser(text).document();
 }
-/** Decode a text and check rules 1, 4 and 5. */
 function decodeBounded(data) {
 	if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
 	const text = typeof data === "string" ? data : decodeUtf8(data);
@@ -150,13 +142,11 @@ function decodeBounded(data) {
 	}
 	return text;
 }
-/** Whether it has more than `ELEMENT_MAX` bytes. */
 function isTooLarge(data) {
 	if (data.length > 16777216) return true;
 	if (typeof data !== "string" || 3 * data.length <= 16777216) return false;
 	return byteLength(data) > ELEMENT_MAX;
 }
-/** How many bytes a text has as UTF-8; a lone surrogate counts as three. */
 function byteLength(text) {
 	let size = text.length;
 	for (let at = 0; at < text.length; at++) {
@@ -176,14 +166,12 @@ function countOf(text, character) {
 	for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
 	return count;
 }
-/** Refuse a text with more tokens than `TOKENS_MAX`. */
 function checkTokenCount(text) {
 	if (text.length > 1e6 && countTokens(text) > 1e6) throw tooManyValues();
 }
 function tooManyValues() {
 	return new Unreadable(`holds more than ${TOKENS_MAX} values`);
 }
-/** Count the tokens outside strings, no further than the limit. */
 function countTokens(text) {
 	let count = 0;
 	for (let at = 0; at < text.length && count <= 1e6; at++) {
@@ -212,7 +200,6 @@ function findStringEnd(text, at) {
 		if (end > text.length) return null;
 	}
 }
-/** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
 function findValueEnd(text, at) {
 	const first = text.charCodeAt(at);
 	if (first === 34) return findStringEnd(text, at);
@@ -250,13 +237,11 @@ function isInteger(value) {
 function isFloat(value) {
 	return value instanceof JsonNumber && !value.isInteger;
 }
-/** Whether an integer is at least 0 and below 2^63, the range of sequence numbers. */
 function isPlace(value) {
 	if (!isInteger(value)) return false;
 	if (value.text.startsWith("-")) return value.text === "-0";
 	return value.text.length < 19 || value.text.length === 19 && value.text < "9223372036854775808";
 }
-/** Whether two values are equal as Python compares them: by value, with `true` as 1. */
 function equalJson(one, other) {
 	if (one === other) return true;
 	const left = asNumber(one);
@@ -306,7 +291,6 @@ var init_json$2 = __esmMin((() => {
 			this.text = text;
 			this.isInteger = INTEGER.test(text);
 		}
-		/** Its value as JavaScript has it: exact only for integers up to 2^53. */
 		get value() {
 			return Number(this.text);
 		}
@@ -479,7 +463,6 @@ var init_options = __esmMin((() => {
 			this.options = options;
 			this.totalBytes = totalBytes;
 		}
-		/** Note that so many records, of so many bytes, were judged. Raises `Stopped`. */
 		add(records, bytes) {
 			this.records += records;
 			this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
@@ -1008,7 +991,7 @@ function randomBytes$2(bytesLength = 32) {
 	return cr.getRandomValues(new Uint8Array(bytesLength));
 }
 var atitle$1, aobject$2, aopts, isLE, swap32IfBE, hasHexBuiltin, hexes, oidNist;
-var init_utils$3 = __esmMin((() => {
+var init_utils$2 = __esmMin((() => {
 	atitle$1 = (title) => title ? `"${title}" ` : "";
 	aobject$2 = (value, label) => {
 		if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError((label === "object" ? "" : `"${label}" `) + "expected object, got type=" + typeof value);
@@ -1047,7 +1030,7 @@ function Maj(a, b, c) {
 var HashMD, SHA256_IV, SHA512_IV;
 var init__md = __esmMin((() => {
 	init__u64();
-	init_utils$3();
+	init_utils$2();
 	HashMD = class {
 		blockLen;
 		outputLen;
@@ -1171,7 +1154,7 @@ var SHA256_K, SHA256_W, SHA2_32B, _SHA256, K512, SHA512_Kh, SHA512_Kl, SHA512_W_
 var init_sha2 = __esmMin((() => {
 	init__md();
 	init__u64();
-	init_utils$3();
+	init_utils$2();
 	SHA256_K = Uint32Array.from([
 		1116352408,
 		1899447441,
@@ -1627,7 +1610,7 @@ function keccakP(s, rounds = 24) {
 var _0n$4, _1n$5, _2n$3, _7n$1, _256n, _0x71n, SHA3_PI, SHA3_ROTL, _SHA3_IOTA, IOTAS, SHA3_IOTA_H, SHA3_IOTA_L, rotlSH, rotlSL, rotlBH, rotlBL, rotlH, rotlL, B$2, Keccak, genKeccak, sha3_256, genShake, shake128, shake256;
 var init_sha3 = __esmMin((() => {
 	init__u64();
-	init_utils$3();
+	init_utils$2();
 	_0n$4 = BigInt(0);
 	_1n$5 = BigInt(1);
 	_2n$3 = BigInt(2);
@@ -1798,7 +1781,6 @@ function toHex$1(bytes) {
 	for (const byte of bytes) out += HEX[byte];
 	return out;
 }
-/** The bytes of a text that is known to be lower-case hex. */
 function fromHex(text) {
 	const bytes = new Uint8Array(text.length / 2);
 	for (let at = 0; at < bytes.length; at++) bytes[at] = Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
@@ -1813,7 +1795,6 @@ function sha256Bytes(data) {
 function sha256Hex(data) {
 	return toHex$1(sha256(typeof data === "string" ? encoder.encode(data) : data));
 }
-/** SHA-256 of data that comes in pieces. */
 function startSha256() {
 	const hash = sha256.create();
 	return {
@@ -1821,7 +1802,6 @@ function startSha256() {
 		hex: () => toHex$1(hash.digest())
 	};
 }
-/** The bytes of base64 with its padding, and without white space; null for any other text. */
 function decodeBase64(text) {
 	const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
 	if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
@@ -1836,19 +1816,16 @@ var init_digest = __esmMin((() => {
 	HEX64 = /^[0-9a-f]{64}$/;
 }));
 // src/verify/block.ts
-/** Aver's block in a capsule's content; null where there is none. */
 function readBlock(content) {
 	const block = at(content, "context", "environment", "aver");
 	return isObject(block) ? block : null;
 }
-/** The kind of a record. Without a block it follows from the type: `call`, `turn` or `record`. */
 function readKind(content) {
 	const kind = readBlock(content)?.get("kind");
 	if (typeof kind === "string") return kind;
 	const type = content.get("type");
 	return type === "tool" ? "call" : type === "chat" ? "turn" : "record";
 }
-/** The value under these keys, one inside the other; undefined where a key or an object is missing. */
 function at(value, ...keys) {
 	for (const key of keys) {
 		if (!isObject(value)) return void 0;
@@ -1856,16 +1833,13 @@ function at(value, ...keys) {
 	}
 	return value;
 }
-/** Domain and id; a reserved chain is its own domain and id. */
 function splitChainName(name) {
 	const dot = name.indexOf(".");
 	return dot < 0 ? [name, name] : [name.slice(0, dot), name.slice(dot + 1) || name.slice(0, dot)];
 }
-/** The domain of a chain's name. */
 function domainOf(name) {
 	return name.split(".", 1)[0];
 }
-/** A chain name for any identifier: the identifier itself where a chain name can hold it, otherwise its digest. */
 function chainName(domain, identifier) {
 	const id = CHAIN_ID.test(identifier) ? identifier : `x-${sha256Hex(identifier).slice(0, 32)}`;
 	return DOMAIN.test(domain) ? `${domain}.${id}` : null;
@@ -1882,11 +1856,9 @@ var init_block = __esmMin((() => {
 	CHAIN_ID = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 }));
 // src/verify/canonical.ts
-/** The canonical text of a value. Raises `NotCanonical`. */
 function canonicalJson(value) {
 	return write(value, WELL_FORMED, canonicalNumber, true, 0);
 }
-/** The canonical text of a capsule's content, or of any value: its float-typed fields are floats. */
 function canonicalContent(value) {
 	if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
 	const coerced = coerceFloatFields(value, (number) => {
@@ -1895,16 +1867,13 @@ function canonicalContent(value) {
 	if (coerced === null) throw new NotCanonical("is too large for a float");
 	return canonicalJson(coerced);
 }
-/** Sorted compact JSON in pure ASCII, as receipts and request hashes use it. */
 function asciiJson(value) {
 	return write(value, asciiString, canonicalNumber, true, 0);
 }
-/** The number as Python writes it. */
 function canonicalNumber(number) {
 	if (number.isInteger) return number.text === "-0" ? "0" : number.text;
 	return pythonRepr(number.value);
 }
-/** A float as Python's `repr` writes it: the shortest digits, an exponent below 1e-4 and from 1e16 on. */
 function pythonRepr(value) {
 	if (Object.is(value, -0)) return "-0.0";
 	if (value === 0) return "0.0";
@@ -1936,16 +1905,13 @@ function write(value, string, number, sorted, depth) {
 	for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
 	return `${out}}`;
 }
-/** A string in pure ASCII. A lone surrogate is written as its escape. */
 function asciiString(text) {
 	return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
-/** The keys of an object by code point. JavaScript's own order is that of UTF-16 units. */
 function sortedKeys(value) {
 	const keys = [...value.keys()].sort();
 	return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
 }
-/** Compare two texts by their code points. */
 function compareCodePoints(one, other) {
 	const length = Math.min(one.length, other.length);
 	for (let at = 0; at < length; at++) {
@@ -1957,16 +1923,9 @@ function compareCodePoints(one, other) {
 	}
 	return one.length - other.length;
 }
-/** Sort texts as Python does. */
 function sortTexts(texts) {
 	return [...texts].sort(compareCodePoints);
 }
-/**
-* The values of some top-level keys, and every text in which the rest may have been hashed; the likeliest first.
-*
-* 1. The canonical form. 2. The same with the float-typed fields as floats: a JavaScript writer stores `1` and hashes
-* `1.0`. 3. and 4. The same two with each number as it is written. No form changes the value of a number.
-*/
 function splitOffKeys(data, keys) {
 	const document = parseDocument(data);
 	if (!isObject(document)) throw new Unreadable("a capsule must be a JSON object");
@@ -1983,7 +1942,6 @@ function splitOffKeys(data, keys) {
 		forms: () => iterateForms(document, numbers)
 	};
 }
-/** Parse a document. White space around it that only Python's `strip` knows is accepted where the rest is compact. */
 function parseDocument(data) {
 	if (typeof data !== "string") {
 		if ([data[0], data[data.length - 1]].some((byte) => byte === 11 || byte === 12 || isSpace(byte)) && (data.includes(11) || data.includes(12))) {
@@ -2006,7 +1964,6 @@ function isSpace(byte) {
 function isStripped$1(byte) {
 	return isSpace(byte) || byte === 11 || byte === 12;
 }
-/** Whether two texts of numbers mean the same decimal number. */
 function isSameDecimal(one, other) {
 	const left = readDecimal(one);
 	const right = readDecimal(other);
@@ -2042,11 +1999,6 @@ function* iterateForms(document, numbers) {
 	const coerced = coerceFloatFields(document, (number) => new JsonNumber(`${number.text}.0`));
 	if (coerced !== null && coerced !== document) yield asWritten(coerced);
 }
-/**
-* A copy of a capsule's content with `reasoning.confidence` and `reasoning.options[].feasibility` as floats.
-*
-* The same object if there is nothing to change; null if `toFloat` refuses one of the numbers.
-*/
 function coerceFloatFields(content, toFloat) {
 	const reasoning = content.get("reasoning");
 	if (!isObject(reasoning)) return content;
@@ -2083,9 +2035,7 @@ var init_canonical = __esmMin((() => {
 		return JSON.stringify(text);
 	};
 	NumberSurvey = class {
-		/** Whether each is written as canonical JSON writes it. */
 		isCanonical = true;
-		/** Whether each has, to the last digit, the value that is written. */
 		isExact = true;
 		look(value) {
 			if (value instanceof JsonNumber) {
@@ -2098,7 +2048,6 @@ var init_canonical = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/utils.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function aarray$1(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -2187,8 +2136,8 @@ function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	iter(optFields, true);
 }
 var abytes, anumber, bytesToHex, concatBytes, hexToBytes, isBytes, randomBytes$1, _0n$3, _1n$4, atitle, bitMask;
-var init_utils$2 = __esmMin((() => {
-	init_utils$3();
+var init_utils$1 = __esmMin((() => {
+	init_utils$2();
 	abytes = (value, length, title) => abytes$1(value, length, title);
 	anumber = anumber$1;
 	bytesToHex = bytesToHex$1;
@@ -2205,7 +2154,6 @@ var init_utils$2 = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/abstract/modular.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function mod(a, b) {
 	if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
@@ -2429,7 +2377,7 @@ function Field(ORDER, opts = {}) {
 }
 var _0n$2, _1n$3, _2n$2, _3n, _4n$2, _5n$1, _7n, _8n$2, _9n, _15n, _16n, POW_WINDOWED_MIN, isNegativeLE, FIELD_FIELDS, FIELD_SQRT, _Field;
 var init_modular = __esmMin((() => {
-	init_utils$2();
+	init_utils$1();
 	_0n$2 = BigInt(0);
 	_1n$3 = BigInt(1);
 	_2n$2 = BigInt(2);
@@ -2583,7 +2531,6 @@ var init_modular = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/abstract/curve.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function validatePointCons(Point) {
 	const pc = Point;
 	if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
@@ -2748,7 +2695,7 @@ function createKeygen(randomSecretKey, getPublicKey) {
 }
 var _0n$1, _1n$2, _4n$1, BLIND_BYTES, BLIND_BITS, FW_WINDOW, TABLE_BYTES_MAX, pointWindowSizes, ScalarMultiplier;
 var init_curve = __esmMin((() => {
-	init_utils$2();
+	init_utils$1();
 	init_modular();
 	_0n$1 = BigInt(0);
 	_1n$2 = BigInt(1);
@@ -2910,7 +2857,6 @@ var init_curve = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/abstract/edwards.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function isEdValidXY(Fp, CURVE, x, y) {
 	const x2 = Fp.sqr(x);
 	const y2 = Fp.sqr(y);
@@ -3314,7 +3260,7 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 }
 var _0n, _1n$1, _2n$1, _4n, _8n$1;
 var init_edwards = __esmMin((() => {
-	init_utils$2();
+	init_utils$1();
 	init_curve();
 	init_modular();
 	_0n = BigInt(0);
@@ -3362,7 +3308,7 @@ function bitReversalInplace(values) {
 }
 var FFTCore;
 var init_fft = __esmMin((() => {
-	init_utils$2();
+	init_utils$1();
 	FFTCore = (F, coreOpts) => {
 		validateObject(coreOpts, {
 			N: "number",
@@ -3416,7 +3362,6 @@ var init_fft = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/ed25519.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function ed25519_pow_2_252_3(x) {
 	const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
 	const P = ed25519_CURVE_p;
@@ -3476,7 +3421,7 @@ function ed(opts) {
 var _1n, _2n, _5n, _8n, ed25519_CURVE_p, ed25519_CURVE, ED25519_SQRT_M1, ed25519_Point, Fp, ed25519;
 var init_ed25519$1 = __esmMin((() => {
 	init_sha2();
-	init_utils$3();
+	init_utils$2();
 	init_edwards();
 	init_modular();
 	_1n = BigInt(1);
@@ -3499,7 +3444,6 @@ var init_ed25519$1 = __esmMin((() => {
 	ed25519 = ed({});
 }));
 // src/verify/ed25519.ts
-/** Whether it has the form of a signature. Checks no key. */
 function isSignatureHex(signature) {
 	return SIGNATURE$1.test(signature);
 }
@@ -3513,7 +3457,6 @@ function withoutSign(bytes) {
 	copy[31] = copy[31] & 127;
 	return copy;
 }
-/** Whether the encodings are those that the rule allows; the equation is not checked. */
 function hasGoodForm(publicHex, signature) {
 	if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
 	const key = withoutSign(fromHex(publicHex));
@@ -3521,7 +3464,6 @@ function hasGoodForm(publicHex, signature) {
 	if (SMALL_ORDER.has(toHex$1(key)) || SMALL_ORDER.has(toHex$1(point))) return false;
 	return readLittleEndian(key) < P$1 && readLittleEndian(fromHex(signature.slice(64))) < L$1;
 }
-/** The equation, computed with noble's points: R = encode([S]B − [k]A). */
 function holdsByPoints(publicHex, message, signature) {
 	if (!hasGoodForm(publicHex, signature)) return false;
 	const point = ed25519.Point;
@@ -3566,7 +3508,6 @@ var init_ed25519 = __esmMin((() => {
 		isPlatformGood = false;
 		answers = new Map();
 		keys = new Map();
-		/** Give the known cases to the platform. Returns whether it is used from now on. */
 		async checkPlatform(cases) {
 			this.isPlatformGood = false;
 			if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
@@ -3577,7 +3518,6 @@ var init_ed25519 = __esmMin((() => {
 		get usesPlatform() {
 			return this.isPlatformGood;
 		}
-		/** Ask the platform about these signatures, all at once, and keep the answers for `verify`. */
 		async prefetch(questions) {
 			if (!this.isPlatformGood) return;
 			if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
@@ -3591,7 +3531,6 @@ var init_ed25519 = __esmMin((() => {
 			}
 			await Promise.all(waiting);
 		}
-		/** Whether a signature is valid under the rule. */
 		verify(publicHex, message, signature) {
 			if (typeof message === "string") {
 				const known = this.answers.get(publicHex + signature + message);
@@ -3615,7 +3554,6 @@ var init_ed25519 = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/post-quantum/utils.js
-/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 function aarray(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -3751,8 +3689,8 @@ function getMessagePrehash(hash, msg, ctx = EMPTY$1) {
 	return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
 }
 var abytesDoc, randomBytes, VER_OPT_KEYS, SIG_OPT_KEYS, EMPTY$1, oidNistP, XOF_OID_OUTPUT_LEN;
-var init_utils$1 = __esmMin((() => {
-	init_utils$3();
+var init_utils = __esmMin((() => {
+	init_utils$2();
 	abytesDoc = abytes$1;
 	randomBytes = randomBytes$2;
 	VER_OPT_KEYS = Object.freeze(["context"]);
@@ -3780,9 +3718,8 @@ var genCrystals, createXofShake, XOF128, XOF256;
 var init__crystals = __esmMin((() => {
 	init_fft();
 	init_sha3();
-	init_utils$1();
+	init_utils();
 	genCrystals = (opts) => {
-		/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 		const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
 		const mod = (a, modulo = Q) => {
 			const result = a % modulo | 0;
@@ -3924,7 +3861,6 @@ var init__crystals = __esmMin((() => {
 	XOF256 = createXofShake(shake256);
 }));
 // node_modules/@noble/post-quantum/ml-dsa.js
-/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 function validateInternalOpts(opts, allowed) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.externalMu !== void 0) abool(normalized.externalMu, "opts.externalMu");
@@ -4352,10 +4288,10 @@ function getDilithium(opts_) {
 }
 var INTERNAL_SIG_OPT_KEYS, INTERNAL_VER_OPT_KEYS, N$1, Q$1, ROOT_OF_UNITY, F$3, D$2, GAMMA2_1, GAMMA2_2, PARAMS, newPoly, crystals, id, polyCoder, polyAdd, polySub, polyShiftl, polyChknorm, MultiplyNTTs, ml_dsa65;
 var init_ml_dsa$1 = __esmMin((() => {
-	init_utils$2();
+	init_utils$1();
 	init_sha3();
 	init__crystals();
-	init_utils$1();
+	init_utils();
 	INTERNAL_SIG_OPT_KEYS = Object.freeze(["extraEntropy", "externalMu"]);
 	INTERNAL_VER_OPT_KEYS = Object.freeze(["externalMu"]);
 	N$1 = 256;
@@ -4452,11 +4388,9 @@ var init_ml_dsa$1 = __esmMin((() => {
 	}))();
 }));
 // src/verify/ml_dsa.ts
-/** Whether it has the form of a signature. Checks no key. */
 function isMlDsaSignatureHex(signature) {
 	return SIGNATURE.test(signature);
 }
-/** Whether the signature is valid. */
 function verifyMlDsa(publicHex, message, signature) {
 	if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
 	try {
@@ -4473,12 +4407,9 @@ var init_ml_dsa = __esmMin((() => {
 	PUBLIC = /^[0-9a-f]{3904}$/;
 }));
 // src/verify/text.ts
-/** Texts as Python treats them: printable characters, code points, white space, line ends. */
-/** Whether every character may be shown: no control, format, private or unassigned one, and no space but U+0020. */
 function isPrintable(text) {
 	return !/[^ -~]/.test(text) || /^(?:[^\p{C}\p{Z}]| )*$/u.test(text);
 }
-/** How many code points a text has. */
 function codePoints(text) {
 	let count = 0;
 	for (let at = 0; at < text.length; at++) {
@@ -4489,7 +4420,6 @@ function codePoints(text) {
 	}
 	return count;
 }
-/** The first code points of a text. */
 function cutText(text, most) {
 	if (text.length <= most) return text;
 	let out = "";
@@ -4500,15 +4430,12 @@ function cutText(text, most) {
 	}
 	return out;
 }
-/** A text without the white space around it, as Python's `strip` knows it. */
 function strip(text) {
 	return text.replace(AROUND$1, "");
 }
-/** The text up to its first line end. */
 function firstLine(text) {
 	return text.split(LINE_END$1, 1)[0] ?? "";
 }
-/** A title without e-mail addresses and home directories. */
 function cleanTitle(line, most) {
 	const cleaned = line.replace(E_MAIL, "[e-mail]").replace(HOME, "~");
 	return cutText(cleaned.isWellFormed() ? cleaned : replaceSurrogates(cleaned), most);
@@ -4518,11 +4445,9 @@ function replaceSurrogates(text) {
 	for (const character of text) out += character.isWellFormed() ? character : "?";
 	return out;
 }
-/** Whether it is one plain file name and nothing else: no separator, no `..`, not hidden, printable. */
 function isFileName(name) {
 	return typeof name === "string" && isPrintable(name) && name !== "" && !name.startsWith(".") && !name.includes("/") && !name.includes("\\") && new TextEncoder().encode(name).length <= 240;
 }
-/** A value for a message: shortened, in ASCII. */
 function show(value, most = 80) {
 	return JSON.stringify(String(value)).slice(0, most);
 }
@@ -4535,29 +4460,24 @@ var init_text$1 = __esmMin((() => {
 	HOME = new RegExp(`(?:/home|/Users|[A-Za-z]:\\\\Users)[/\\\\][^/\\\\${PYTHON_SPACE}]+`, "gu");
 }));
 // src/verify/statement.ts
-/** Return `value` if it is an object with every required key and no others but the optional ones. */
 function checkObject(value, where, required, optional = []) {
 	if (!isObject(value)) throw new BadInput(`${where} must be an object`);
 	for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
 	for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
 	return value;
 }
-/** Raises `BadInput` unless the version is 1, the only one there is. */
 function checkVersion(value, where) {
 	if (!isInteger(value) || value.text !== "1") throw new BadInput(`${where} is of a version that this page does not read`);
 }
-/** Return a string that matches the whole pattern. */
 function textField(value, where, pattern) {
 	if (typeof value !== "string" || !pattern.test(value)) throw new BadInput(`${where} has a bad value`);
 	return value;
 }
-/** Return a UTC timestamp as Aver writes it. */
 function timeField(value, where) {
 	const text = textField(value, where, TIME$1);
 	if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
 	return text;
 }
-/** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
 function isCalendarTime(text) {
 	const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
 	const days = [
@@ -4576,7 +4496,6 @@ function isCalendarTime(text) {
 	][month - 1] ?? 0;
 	return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
 }
-/** Read a statement. Raises `BadInput`. */
 function readStatement(data, where = "statement") {
 	const object = checkObject(data, where, [
 		"v",
@@ -4609,7 +4528,6 @@ function readSignature(item, where) {
 		ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
 	};
 }
-/** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
 function statementBytes(purpose, content) {
 	if (!isObject(content)) throw new BadInput("a statement's content is an object");
 	const canonical = encoder.encode(canonicalJson(content));
@@ -4621,7 +4539,6 @@ function statementBytes(purpose, content) {
 	message.set(canonical, start.length);
 	return message;
 }
-/** Check every signature. Returns one result for each, in order. */
 function checkStatement(statement, ring, ed25519) {
 	const message = statementBytes(statement.purpose, statement.content);
 	return statement.signatures.map((signature) => {
@@ -4662,10 +4579,6 @@ var init_statement = __esmMin((() => {
 	TIME$1 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d{6})?\+00:00$/;
 }));
 // src/verify/validate.ts
-/**
-* The first key or value that CPS itself does not allow; null if there is none. Without `complete`, keys may be missing,
-* and options and tool calls are not examined.
-*/
 function findCpsProblem(content, { complete }) {
 	const parts = [[
 		"",
@@ -4727,7 +4640,6 @@ function followsRules(part, rules) {
 function isPlainScore(value) {
 	return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
 }
-/** Whether a capsule follows all rules by which Aver writes one. False means only that one must look closer. */
 function isPlainlyValid(content) {
 	if (!isObject(content) || !followsRules(content, TOP_LEVEL)) return false;
 	const sections = SECTIONS.map((name) => content.get(name));
@@ -4903,7 +4815,6 @@ var init_validate = __esmMin((() => {
 	CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
 }));
 // src/verify/record.ts
-/** Read a record. Raises `Unreadable` if its text is not a capsule. */
 function readRecord(sealed) {
 	const content = sealed.value;
 	let isCanonical;
@@ -4937,7 +4848,6 @@ function checkShape(content) {
 	if (isText("id") && isText("type") && isText("domain") && isPlace(content.get("sequence")) && isTextOrNull("previous_hash") && isTextOrNull("parent_id")) return content;
 	throw new Unreadable("id, type, domain, parent_id, sequence or previous_hash is not of its type");
 }
-/** The specification that has these section keys, and the first thing that is not valid by CPS, or "". */
 function examineProfile(content) {
 	if (!content.has("spec_version")) {
 		const complete = new Map(content).set("spec_version", "1.0");
@@ -5003,7 +4913,6 @@ var init_record = __esmMin((() => {
 	};
 }));
 // src/verify/ring.ts
-/** Read the entry of a ring or of a key export. Raises `BadInput`. */
 function readRingEntry(data, where = "entry") {
 	const object = checkObject(data, where, ENTRY_KEYS);
 	const get = (name) => object.get(name);
@@ -5038,7 +4947,6 @@ function mergeKeys(known, key) {
 	if (known.mlDsa && key.mlDsa && known.mlDsa !== key.mlDsa) throw new BadInput(`the fingerprint ${key.fingerprint} already belongs to another key`);
 	return known.mlDsa ? known : key;
 }
-/** Read a rotation statement, and check it with the keys that it names. Null unless both of them signed it. */
 function readRotation(statement, ed25519) {
 	try {
 		const side = (name) => {
@@ -5108,11 +5016,9 @@ var init_ring = __esmMin((() => {
 			this.purpose = purpose;
 			this.algorithm = algorithm;
 		}
-		/** Whether the key may seal the records of ordinary chains. */
 		get maySeal() {
 			return this.purpose === "seal";
 		}
-		/** Whether the key may speak for the ledger: seal `meta` and `keys`, and sign checkpoints. */
 		get mayAttest() {
 			return this.purpose === "checkpoint" || this.identity === "ledger" && this.purpose === "seal";
 		}
@@ -5152,11 +5058,9 @@ var init_ring = __esmMin((() => {
 			this.published = [...this.byKey.values()];
 			for (const key of this.keys) for (const name of [key.fingerprint, `qp_key_${key.ed25519.slice(0, 4)}`]) this.bySigner.set(name, [...this.bySigner.get(name) ?? [], key]);
 		}
-		/** Every key that a record may mean by `signed_by`; none if it is unknown. */
 		lookup(signedBy) {
 			return this.bySigner.get(signedBy) ?? [];
 		}
-		/** What its owner published about a key; null for a bare key. */
 		entryOf(key) {
 			return this.byKey.get(key.ed25519) ?? null;
 		}
@@ -5164,7 +5068,6 @@ var init_ring = __esmMin((() => {
 			const entry = this.entryOf(key);
 			return entry === null ? null : new KeyRole(entry.identity, entry.purpose, entry.key.algorithm);
 		}
-		/** When each retired key was retired, by the whole key. A rotation statement retires the old key, too. */
 		retirementTimes(ed25519) {
 			const times = new Map();
 			const note = (key, at) => {
@@ -5188,7 +5091,6 @@ function place(chain = null, sequence = null, source = null) {
 		source
 	};
 }
-/** Turn a tally into a verdict. An expected check that was neither made nor skipped is reported as not checked. */
 function conclude(subject, tally, level = "signature", expected = CHECKS) {
 	const checks = [...new Set([
 		...expected,
@@ -5282,7 +5184,6 @@ function buildCheck(name, tally) {
 		matters
 	};
 }
-/** The document that `aver verify --json` prints. */
 function verdictDocument(verdict) {
 	return {
 		subject: verdict.subject,
@@ -5344,14 +5245,11 @@ var init_verdict$1 = __esmMin((() => {
 		chains = 0;
 		done = new Map();
 		findings = [];
-		/** How many findings there are, by check, status and code. */
 		counts = new Map();
 		skipped = new Map();
 		notes = new Map();
 		profiles = new Map();
-		/** The chains of all findings, also of those that are only counted; null for a finding without a chain. */
 		doubtful = new Set();
-		/** The signers that an intact `keys` chain does not record, each with its first record. */
 		unrecorded = new Map();
 		add(finding) {
 			this.doubtful.add(finding.place.chain);
@@ -5392,7 +5290,6 @@ var init_verdict$1 = __esmMin((() => {
 		countDone(check, times = 1) {
 			this.done.set(check, (this.done.get(check) ?? 0) + times);
 		}
-		/** Note that a check was not made. A reason that matters replaces one that does not. */
 		skip(check, reason, { matters }) {
 			const before = this.skipped.get(check);
 			if (before === void 0 || matters && !before.matters) this.skipped.set(check, {
@@ -5403,7 +5300,6 @@ var init_verdict$1 = __esmMin((() => {
 		hasFailed() {
 			return [...this.counts.values()].some((counted) => counted.status === "failed");
 		}
-		/** Add the tally of the next piece. */
 		merge(other) {
 			this.records += other.records;
 			this.chains += other.chains;
@@ -5432,7 +5328,6 @@ var init_verdict$1 = __esmMin((() => {
 function roleOf(rules, key) {
 	return rules.ring.roleOf(key) ?? rules.roles.get(key.ed25519) ?? null;
 }
-/** The rules with nothing but keys. */
 function plainRules(ring, ed25519, more = {}) {
 	return {
 		ring,
@@ -5446,26 +5341,22 @@ function plainRules(ring, ed25519, more = {}) {
 		...more
 	};
 }
-/** Shorten a text that may quote a record, and escape its unprintable characters. */
 function makePrintable(words) {
 	const short = words.length > WORDS_MAX$1 ? `${cutText(words, WORDS_MAX$1)} …` : words;
 	if (isPrintable(short)) return short;
 	return [...short].map((one) => isPrintable(one) ? one : `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`).join("");
 }
-/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
 async function prepareRecords(rules, records) {
 	const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
 	for (const record of records) record.computedHash;
 	await asked;
 }
-/** The reason why a key with this role must not have sealed a record of this chain; null if it may. */
 function findMisuse(role, key, content, chain) {
 	if (!RESERVED_CHAINS.has(chain)) return role.maySeal ? null : "it must not seal records";
 	if (role.mayAttest) return null;
 	if (chain === "keys" && role.maySeal && describesKey(content, role, key)) return null;
 	return `only the ledger's key seals the chain ${chain}`;
 }
-/** Whether a record is about the use of this very key, or about an earlier key of the same identity. */
 function describesKey(content, role, key) {
 	const result = content.get("outcome").get("result");
 	const kind = readKind(content);
@@ -5522,7 +5413,6 @@ var init_chain$1 = __esmMin((() => {
 			this.previous = previous;
 			this.fallback = rules.ring.isClosed ? rules.ring.keys : [];
 		}
-		/** The signatures that judging this record will ask about. */
 		static *questions(rules, record) {
 			if (rules.level !== "signature" || !record.signature) return;
 			const known = rules.ring.lookup(record.signed_by);
@@ -5532,7 +5422,6 @@ var init_chain$1 = __esmMin((() => {
 				signature: record.signature
 			};
 		}
-		/** Judge the next record. Returns its content if it could be read. */
 		judge(record) {
 			this.tally.records++;
 			let sequence = this.expected;
@@ -5566,15 +5455,12 @@ var init_chain$1 = __esmMin((() => {
 			this.expected = sequence === null ? null : sequence + 1n;
 			return content;
 		}
-		/** The key that signed the record judged last, if its signature is valid. */
 		get signer() {
 			return this.verified;
 		}
-		/** How many records could not be read, or have not their hash. */
 		get unreadableRecords() {
 			return this.unreadableCount;
 		}
-		/** Report that the next record is there and cannot be read. */
 		unreadable(error, where = "") {
 			this.tally.records++;
 			this.unreadableCount++;
@@ -5584,13 +5470,11 @@ var init_chain$1 = __esmMin((() => {
 			this.previous = null;
 			this.isFirst = false;
 		}
-		/** Whether so many records cannot be read that the caller must stop. Then a finding says so, in their place. */
 		stopsReading() {
 			if (this.unreadableCount <= 1e3) return false;
 			this.add("schema", "failed", "NOT_READ", REST_UNREAD, this.expected);
 			return true;
 		}
-		/** Return the tally with the number of records on which each check was carried out. */
 		finish() {
 			const { tally, counts, rules } = this;
 			const times = tally.records;
@@ -5608,7 +5492,6 @@ var init_chain$1 = __esmMin((() => {
 			if (rules.level !== "signature") tally.skip("signature", `${rules.level} level: signatures were not checked`, { matters: true });
 			return tally;
 		}
-		/** The first rule from 2 to 8 that the record breaks. */
 		findProblem(record, content) {
 			const { counts, rules } = this;
 			if (rules.level !== "structural") {
@@ -5656,7 +5539,6 @@ var init_chain$1 = __esmMin((() => {
 			}
 			return problem;
 		}
-		/** Rule 3. Stores the key that verified: `signed_by` is only a hint which key to try. */
 		signatureProblem(record) {
 			const { ring, ed25519, requirePq } = this.rules;
 			this.verified = null;
@@ -5697,7 +5579,6 @@ var init_chain$1 = __esmMin((() => {
 			this.add("signature", "not_checked", "UNKNOWN_SIGNER", words, this.expected);
 			return this.pqProblem(record, null, false);
 		}
-		/** The second half of rule 3: the ML-DSA-65 signature, by the key whose Ed25519 signature is valid. */
 		pqProblem(record, signer, isPqSigner) {
 			const name = record.signed_by || "the signer";
 			const { requirePq } = this.rules;
@@ -5835,7 +5716,6 @@ var init_chain$1 = __esmMin((() => {
 function selectChains(examination, ...domains) {
 	return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
 }
-/** Add the examiners' findings to `tally`; a check that cannot be made is added as not checked. */
 async function examine$1(examiners, examination, tally) {
 	for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
 	for (const examiner of examiners) {
@@ -5854,15 +5734,12 @@ async function examine$1(examiners, examination, tally) {
 		if (reader.leftOut !== null) for (const check of examiner.checks) tally.skip(check, "records that do not hold were left out", { matters: true });
 	}
 }
-/** Report the checks that only `aver verify` makes on chains of this domain. */
 function skipPythonChecks(domain, tally) {
 	for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
 }
-/** Report the checks that chains of this domain would need as not checked. */
 function skipExaminers(domain, reason, tally) {
 	for (const check of EXAMINED_DOMAINS.get(domain) ?? []) tally.skip(check, reason, { matters: true });
 }
-/** Turn any exception in the judging of a record into a finding at its place; `NotFound` goes on to the caller. */
 async function guard(tally, check, where, work) {
 	try {
 		await work();
@@ -5872,7 +5749,6 @@ async function guard(tally, check, where, work) {
 		tally.fail(check, "SCHEMA_INVALID", words, where);
 	}
 }
-/** The name, ledger and tenant that a chain's first record gives it; null where it gives none. */
 function readChainIdentity(record) {
 	let named;
 	try {
@@ -5904,13 +5780,11 @@ var init_examiner$1 = __esmMin((() => {
 	]);
 	PYTHON_WORDS = "a page cannot make this check; run: aver verify";
 	ValidRecords = class {
-		/** The first record that was asked for and does not hold. */
 		leftOut = null;
 		reader;
 		rules;
 		names;
 		doubtful;
-		/** `names` has the stored name of each origin. The records of the chains in `doubtful` are judged once more. */
 		constructor(reader, rules, names, doubtful) {
 			this.reader = reader;
 			this.rules = {
@@ -5932,7 +5806,6 @@ var init_examiner$1 = __esmMin((() => {
 		blob(digest) {
 			return this.reader.blob(digest);
 		}
-		/** Whether a chain with records is here. */
 		has(chain) {
 			const name = this.names.get(chain);
 			return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
@@ -5990,7 +5863,6 @@ var init_descriptive = __esmMin((() => {
 	};
 }));
 // src/verify/blobs.ts
-/** Digest and size of every blob that a value refers to. */
 function* blobReferences(value) {
 	const stack = [value];
 	while (stack.length) {
@@ -6019,7 +5891,6 @@ var init_blobs$1 = __esmMin((() => {
 	BLOB_REFERENCE = "\"blob\":{";
 }));
 // src/verify/heads.ts
-/** Read a head from JSON of unknown origin. Raises `BadInput` unless it has exactly this form. */
 function readHead(data) {
 	const keys = [
 		"ledger",
@@ -6048,11 +5919,6 @@ function readHead(data) {
 function equalHeads(one, other) {
 	return one.ledger === other.ledger && one.tenant === other.tenant && one.chain === other.chain && one.count === other.count && one.hash === other.hash;
 }
-/**
-* Compare one chain with a remembered head. `actualHash` is the chain's hash at the head's place.
-*
-* Adds a finding where they differ. Returns whether the chain has grown since.
-*/
 function checkHead(head, actual, actualHash, tally, check, remembered) {
 	tally.countDone(check);
 	if (head.count === 0) return false;
@@ -6080,11 +5946,9 @@ var init_heads = __esmMin((() => {
 	init_verdict$1();
 }));
 // src/verify/run/action.ts
-/** The fourteen fields of an action as an object. */
 function actionFields(action) {
 	return new Map(FIELDS$1.map((name) => [name, action[name]]));
 }
-/** Read an action. Optional fields may be absent. Raises `BadInput`. */
 function readAction(data) {
 	if (!isObject(data)) throw new BadInput("an action must be an object");
 	for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);
@@ -6121,7 +5985,6 @@ function readAction(data) {
 		metadata: check("metadata", orNull(isObject))
 	};
 }
-/** Encode an action. Raises `BadInput` if its metadata has no canonical form or is too large. */
 function encodeAction(action) {
 	const receipt = receiptText(action);
 	if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
@@ -6133,7 +5996,6 @@ function encodeAction(action) {
 		metadata
 	};
 }
-/** The exact text over which the receipt is computed. */
 function receiptText(action) {
 	const fields = actionFields(action);
 	return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
@@ -6141,13 +6003,11 @@ function receiptText(action) {
 function receiptHash(action) {
 	return sha256Hex(receiptText(action));
 }
-/** The digest of the blob, if `metadata` is only a reference to one that is too large for a capsule; else null. */
 function metadataBlobDigest(metadata) {
 	if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
 	for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
 	return null;
 }
-/** The sealed form of an action, as its capsule contains it. */
 function sealForm(action, texts) {
 	const fields = actionFields(action);
 	const data = encoder.encode(texts.metadata);
@@ -6163,7 +6023,6 @@ function sealForm(action, texts) {
 	}
 	return canonicalJson(fields.set("metadata", metadata));
 }
-/** Read a line without its line feed. Raises `Unreadable` if it is not an action with a receipt. */
 function readActionLine(raw) {
 	const content = readJson(raw);
 	if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
@@ -6215,7 +6074,6 @@ function receiptProblem(own, stored, fields) {
 	}
 	return null;
 }
-/** Whether a receipt is the hash of these fields; the score may be written in the way of another language. */
 function isReceipt(stored, fields, asWritten) {
 	const value = fields.get("gate_score");
 	const scores = new Set([asciiJson(value)]);
@@ -6226,7 +6084,6 @@ function isReceipt(stored, fields, asWritten) {
 	}).join(",")}}`) === stored) return true;
 	return false;
 }
-/** Yield the lines of a file without their line feeds, skipping empty ones; for a line that is too long, the reason. */
 function* readRawLines(data, limit) {
 	for (let at = 0; at < data.length;) {
 		const { line, next } = readEachLine(data, at, limit);
@@ -6240,7 +6097,6 @@ function* readRawLines(data, limit) {
 		else yield line;
 	}
 }
-/** The same for a file that Aver wrote. An empty line is an error, and ends them. */
 function* readOwnLines(data, limit) {
 	for (let at = 0; at < data.length;) {
 		const { line, next } = readEachLine(data, at, limit);
@@ -6366,11 +6222,9 @@ function hashWith(prefix, ...parts) {
 	}
 	return sha256Bytes(data);
 }
-/** The hash of a leaf. */
 function leafHash(data) {
 	return hashWith(0, data);
 }
-/** Compute the root from a leaf, its index and its path (RFC 9162, 2.1.3.2); null if the path has a wrong length. */
 function rootFromPath(leaf, index, size, path) {
 	if (!(index >= 0 && index < size)) return null;
 	let node = leaf;
@@ -6396,7 +6250,6 @@ var init_merkle = __esmMin((() => {
 	MerkleTree = class {
 		size = 0;
 		peaks = [];
-		/** Add a leaf by its hash. */
 		add(leaf) {
 			let node = leaf;
 			for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
@@ -6445,7 +6298,6 @@ function buildRow$1(index, action, texts) {
 		leaf: leafHash(data)
 	};
 }
-/** The equation that a row breaks, alone or together with the row before. Its flags are flags by construction. */
 function brokenConstraint(before, row) {
 	if (before === null) return row.hasParent ? "first_has_no_parent" : null;
 	if (row.parent !== before.receipt) return "next_parent_is_receipt";
@@ -6460,7 +6312,6 @@ function statementFields$1(statement) {
 		["row_root", statement.rowRoot]
 	]);
 }
-/** Read a statement. Raises `BadInput` if it is of another type or version. */
 function readRunStatement(data) {
 	const names = [
 		"run_id",
@@ -6484,14 +6335,12 @@ function readRunStatement(data) {
 		rowRoot: root
 	};
 }
-/** Why a trace of all actions does not prove the statement; null if it does. */
 function traceProblem(statement, trace) {
 	if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
 	const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
 	if (broken !== null) return `a constraint does not hold: ${broken}`;
 	return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
 }
-/** Why an action with a Merkle path is not proved to be in the run; null if it is. */
 function inclusionProblem(statement, index, action, path) {
 	if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
 	if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
@@ -6546,7 +6395,6 @@ var init_trace$1 = __esmMin((() => {
 		get root() {
 			return toHex$1(this.tree.root);
 		}
-		/** The first equation that does not hold, including those at the end; null if all hold. */
 		problemAtEnd(count, finalReceipt) {
 			if (this.problem !== null) return this.problem;
 			if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
@@ -6561,7 +6409,6 @@ var init_trace$1 = __esmMin((() => {
 	];
 }));
 // src/verify/run/capsules.ts
-/** The name of the chain in which a run is sealed. */
 function runChain(runId) {
 	return chainName("actions", runId);
 }
@@ -6573,7 +6420,6 @@ function readResult(content) {
 	if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
 	return result;
 }
-/** Read the result of an `action` capsule. This does not check the fields of the action. */
 function readSealedAction(content) {
 	const result = readResult(content);
 	if (!hasExactly(result, [
@@ -6618,7 +6464,6 @@ function readSealedAction(content) {
 		}
 	};
 }
-/** Build the action from its sealed form. `blob` loads metadata that is stored as a blob. */
 async function loadAction(sealed, blob) {
 	const action = readAction(sealed.fields);
 	const digest = metadataBlobDigest(action.metadata);
@@ -6630,7 +6475,6 @@ async function loadAction(sealed, blob) {
 		metadata
 	};
 }
-/** Read the content of a `run.seal`. `of` says where the seal is stored. */
 function readRunSeal(content, of) {
 	const result = readResult(content);
 	const names = [
@@ -6666,7 +6510,6 @@ function readRunSeal(content, of) {
 		policyVerdict: verdict
 	};
 }
-/** Read a decision's record; null where it is no decision. */
 function readDecision$1(content) {
 	if (readKind(content) !== "gate.decision") return null;
 	const result = at(content, "outcome", "result");
@@ -6704,13 +6547,11 @@ function readDecision$1(content) {
 		isObserved: result.get("mode") === "observe"
 	};
 }
-/** Whether Python takes a value for true. */
 function isTrue(value) {
 	if (value instanceof JsonNumber) return value.value !== 0;
 	if (Array.isArray(value)) return value.length > 0;
 	return isObject(value) ? value.size > 0 : Boolean(value);
 }
-/** Compare an action with the one that was gated. The twin of `aver.actions.binding`. */
 function compareWithDecision(action, mark, decided) {
 	const none = (value) => value === void 0 || value === null;
 	const files = action.metadata?.get("files_affected");
@@ -6744,7 +6585,6 @@ var init_capsules$1 = __esmMin((() => {
 function isPerson(value) {
 	return typeof value === "string" && PERSON.test(value);
 }
-/** Read an approver. Raises `BadInput`. */
 function readApprover(identity, data, where) {
 	const object = checkObject(data, where, ["public_key", "custody"], ["public_key_pq"]);
 	if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
@@ -6760,7 +6600,6 @@ function readApprover(identity, data, where) {
 function approverKey({ identity, key }) {
 	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
 }
-/** The value of a key that must be there. Raises `BadInput`. */
 function need(data, name) {
 	const value = data.get(name);
 	if (value === void 0) throw new BadInput("it cannot be read");
@@ -6770,7 +6609,6 @@ function readKey(data) {
 	if (!isObject(data)) throw new BadInput("it cannot be read");
 	return new PublicKey(need(data, "public_key"), need(data, "public_key_pq"));
 }
-/** Whether the bytes of a key can be the public half of a key pair. */
 function isUsable(key) {
 	try {
 		const point = ed25519.Point.fromHex(key.ed25519, false);
@@ -6794,7 +6632,6 @@ var init_roster = __esmMin((() => {
 	PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
 	Roster = class {
 		approvers = new Map();
-		/** The times at which keys were replaced or withdrawn, by fingerprint. */
 		ended = new Map();
 		known = new Set();
 		fingerprints = new Set();
@@ -6806,11 +6643,9 @@ var init_roster = __esmMin((() => {
 			this.ledger = ledger;
 			this.tenant = tenant;
 		}
-		/** Whether this pair of identity and key was ever on the roster. */
 		hasHad(approver) {
 			return this.known.has(approverKey(approver));
 		}
-		/** Apply one more record. Returns the approver that it put on the roster. Raises `BadInput` if it changes nothing. */
 		apply(record, retired) {
 			const ended = new Set([...retired].filter(([, when]) => when < record.signed_at).map(([key]) => key));
 			const chain = at(record.content, "authority", "chain");
@@ -6921,7 +6756,6 @@ function readLevel(data, where) {
 		after: integerField(object.get("after"), `${where}.after`, 0, EXPIRES_MAX)
 	};
 }
-/** Read the request in a record. Raises `BadInput` if it is not a valid request. */
 function readRequest(record, ledger, tenant) {
 	const { content } = record;
 	const required = [...[
@@ -7001,18 +6835,15 @@ function readDigestVersion(result) {
 	integerField(result.get("digest_version"), "the request: digest_version", 2, 2);
 	return 2;
 }
-/** The digest of the blob with a part of a request; null if the part is in the record itself. */
 function blobDigest(request, part) {
 	const value = request.content.get(part);
 	if (!isObject(value) || value.size !== 1 || !value.has("blob")) return null;
 	return blobReferences(value).next().value?.digest ?? null;
 }
-/** Whether the request is for the session of this action. One that wants version 1 does not say. */
 function hasScopeOf(request, action) {
 	const session = action.has("session") ? pythonText$1(action.get("session")) : "";
 	return request.statement === 1 || request.scope === `session:${session}`;
 }
-/** Whether a request has the digest and session of its action, and the action's diff, as far as they are here. */
 function matchesAction(request) {
 	const apart = blobDigest(request, "action");
 	if (apart !== null) return apart === request.digest;
@@ -7030,7 +6861,6 @@ function matchesAction(request) {
 		throw error;
 	}
 }
-/** Whether the part of an action that the digest covers and the rest fit together. */
 function fitsWithRest(request, bound) {
 	const beside = checkObject(request.content.get("beside"), "the request: beside", [
 		"description",
@@ -7059,7 +6889,6 @@ function fitsWithRest(request, bound) {
 function isByPerson(vote) {
 	return PERSON_WORDS.includes(vote.word);
 }
-/** The id of the request and the vote in a record. Raises `BadInput` for an unreadable vote. */
 function readVote(record) {
 	const { content } = record;
 	const result = at(content, "outcome", "result");
@@ -7150,7 +6979,6 @@ function readVote(record) {
 function levelsFor(request, identity) {
 	return request.levels.flatMap((level, index) => level.approvers.includes(identity) ? [index + 1] : []);
 }
-/** The scope and the uses that a statement says, if a person may choose them; else those of the request. */
 function readChoice(request, statement, word) {
 	const [scope, uses] = [statement.content.get("scope"), statement.content.get("uses")];
 	if (word !== "approve" || request.statement === 1 || request.digestVersion === 1) return {
@@ -7165,7 +6993,6 @@ function readChoice(request, statement, word) {
 		uses: isCount ? uses.value : 1
 	};
 }
-/** Why a vote does not count by itself; null if it counts. */
 function voteProblem(request, vote, verifier) {
 	const { statement, approver } = vote;
 	if (statement === null || approver === null || vote.shown === null || !HEX64.test(vote.shown)) return ["SIG_MISSING", "it is not signed by anyone"];
@@ -7200,7 +7027,6 @@ function voteProblem(request, vote, verifier) {
 	if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
 	return null;
 }
-/** Why a valid vote does not count now: it is not the person's turn, or they voted before. */
 function turnProblem(request, vote, approvals, floor) {
 	if (vote.word === "deny") return null;
 	if (vote.word === "approve" && approvals.some((earlier) => earlier.approver === vote.approver)) return ["ALREADY_DECIDED", `${vote.approver} has approved before; one person is one voice`];
@@ -7220,14 +7046,12 @@ function canCount(request, vote, number, floor) {
 	if (number < floor || !level.approvers.includes(vote.approver ?? "")) return false;
 	return number === floor || vote.at >= addSeconds(request.opened, level.after);
 }
-/** The time so many seconds later, in the format of records. */
 function addSeconds(moment, seconds) {
 	const fraction = /\.(\d{6})/.exec(moment)?.[1] ?? "";
 	const date = new Date(Date.parse(`${moment.slice(0, 19)}Z`) + 1e3 * seconds);
 	if (date.getUTCFullYear() > 9999) throw new Error("a time beyond the calendar");
 	return `${date.toISOString().slice(0, 19)}${fraction === "" || fraction === "000000" ? "" : `.${fraction}`}+00:00`;
 }
-/** The state of a request at `now`. `newest` is the latest time in the chain since the request was opened. */
 function computeState(request, votes, verifier, now, newest = "") {
 	const pending = {
 		state: "pending",
@@ -7284,7 +7108,6 @@ function computeState(request, votes, verifier, now, newest = "") {
 	};
 	return approved ?? pending;
 }
-/** The state of an approved request; null if no open level has its quorum. The lowest such level decides. */
 function findApproval(request, pending) {
 	for (let number = pending.floor; number <= request.levels.length; number++) {
 		const approvals = pending.validApprovals.filter((vote) => canCount(request, vote, number, pending.floor));
@@ -7302,7 +7125,6 @@ function findApproval(request, pending) {
 	}
 	return null;
 }
-/** Why an approval in the state `before` does not cover a use; null if it does. */
 function useProblem(request, before, use) {
 	if (use.digest !== request.digest) return ["DIGEST_MISMATCH", "it was used for another action"];
 	if (before.state === "used") return ["REPLAY", `the approval was used before: ${before.reason}`];
@@ -7363,7 +7185,6 @@ function placeOf(record) {
 function custodyKey({ identity, key }) {
 	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
 }
-/** A statement as JSON, as a record holds it. */
 function statementFields(statement) {
 	return new Map([
 		["v", new JsonNumber("1")],
@@ -7437,7 +7258,6 @@ var init_examiner = __esmMin((() => {
 			const problem = this.roleProblem(record, approver);
 			if (problem !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", problem);
 		}
-		/** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
 		roleProblem(record, { key, identity }) {
 			const { ring, roles } = this.examination.rules;
 			const role = ring.roleOf(key) ?? roles.get(key.ed25519) ?? null;
@@ -7494,7 +7314,6 @@ var init_examiner = __esmMin((() => {
 			found.votes.push(vote);
 			if (vote.at > found.newest) found.newest = vote.at;
 		}
-		/** Check that the approvals a use needs came before it, and that no more uses came than they allow. */
 		checkUse(record, found, vote) {
 			const { request } = found;
 			const { ed25519 } = this.examination.rules;
@@ -7516,7 +7335,6 @@ var init_examiner = __esmMin((() => {
 			else if (vote.use !== null || request.digestVersion !== 1) this.add(record, "failed", "STATE_VIOLATION", "a use of this request has another form");
 			else this.checkAccount(record, found, before.validApprovals);
 		}
-		/** Compare what a record says about its action, its people and their statements with what they signed. */
 		checkAccount(record, found, approvals, own = "") {
 			const authority = record.content.get("authority");
 			const whole = authority.get("chain");
@@ -7533,7 +7351,6 @@ var init_examiner = __esmMin((() => {
 			else return;
 			this.add(record, "failed", "EVIDENCE_INVALID", words);
 		}
-		/** Warn of a digest that leaves out arguments which Aver does not know as descriptive. */
 		checkLeftOut(record, request) {
 			if (request.digestVersion === 1 || blobDigest(request, "beside") !== null) return;
 			const [action, beside] = [request.content.get("action"), request.content.get("beside")];
@@ -7599,7 +7416,6 @@ var init_examiner = __esmMin((() => {
 	};
 }));
 // src/verify/bytes.ts
-/** All bytes of a source in pieces. */
 async function* readChunks(source) {
 	for (let at = 0; at < source.size; at += CHUNK) {
 		const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
@@ -7607,7 +7423,6 @@ async function* readChunks(source) {
 		yield chunk;
 	}
 }
-/** The first bytes of a source, at most `limit`. */
 async function readStart(source, limit) {
 	return source.read(0, Math.min(limit, source.size));
 }
@@ -7661,7 +7476,6 @@ var init_bytes = __esmMin((() => {
 	};
 	LINE_FEED = 10;
 	LineReader = class {
-		/** The place of the next byte. */
 		place = 0;
 		source;
 		window = new Uint8Array();
@@ -7670,7 +7484,6 @@ var init_bytes = __esmMin((() => {
 			this.source = source;
 			this.place = place;
 		}
-		/** The next line, cut after `limit` bytes; null at the end. */
 		async readLine(limit) {
 			let searched = 0;
 			for (;;) {
@@ -7682,7 +7495,6 @@ var init_bytes = __esmMin((() => {
 				if (!await this.fill()) return left ? this.take(left) : null;
 			}
 		}
-		/** Go to the first byte that is not white space. Returns the number of line feeds that were skipped. */
 		async skipBlanks() {
 			let feeds = 0;
 			for (;;) {
@@ -7696,7 +7508,6 @@ var init_bytes = __esmMin((() => {
 				if (!await this.fill()) return feeds;
 			}
 		}
-		/** The rest of the source, at most `limit` bytes. */
 		async readRest(limit) {
 			while (this.window.length - this.start < limit && await this.fill());
 			return this.take(Math.min(limit, this.window.length - this.start));
@@ -7723,7 +7534,6 @@ var init_bytes = __esmMin((() => {
 	};
 }));
 // src/verify/key_history.ts
-/** These rules for a ledger with this history. */
 function rulesOf(history, rules) {
 	const { retired, roles, began } = history;
 	return {
@@ -7734,7 +7544,6 @@ function rulesOf(history, rules) {
 		began
 	};
 }
-/** The retired keys that a ring knows, each limited by the time of its retirement. */
 function retirementsByTime(ring, ed25519) {
 	return new Map([...ring.retirementTimes(ed25519)].map(([key, retiredAt]) => [key, {
 		retiredAt,
@@ -7786,13 +7595,11 @@ function readFirstRotation(content, rules) {
 	if (!Array.isArray(statements) || !statements.length) return null;
 	return readRotation(readStatement(statements[0]), rules.ed25519);
 }
-/** Whether this record rightly says that its key came into use. */
 function recordsKey(record, ring, roles, successors) {
 	if (record.kind === "key.retire") return false;
 	if (follows(record.signer.ed25519, record.key.ed25519, successors)) return true;
 	return (record.rotation !== null || ring.entryOf(record.key) !== null) && isSealedForAnother(record, roles);
 }
-/** The key that this record rightly ends; null if it ends none. */
 function endedKey(record, roles, successors) {
 	const signer = record.signer.ed25519;
 	if (record.rotation !== null) return follows(signer, record.rotation.new.ed25519, successors) || isSealedForAnother(record, roles) ? record.rotation.old.ed25519 : null;
@@ -7804,7 +7611,6 @@ function endedKey(record, roles, successors) {
 function isSealedForAnother(record, roles) {
 	return roles.get(record.signer.ed25519)?.identity === "ledger" && record.role.identity !== "ledger";
 }
-/** The count of every chain; null if they cannot be read. */
 async function readHeads(value, loadBlob) {
 	try {
 		let heads = value;
@@ -7823,13 +7629,11 @@ async function readHeads(value, loadBlob) {
 		throw error;
 	}
 }
-/** An integer as Python's `int` reads it from a JSON value; null if it is none. */
 function readInteger(value) {
 	if (value instanceof JsonNumber) return Math.trunc(value.value);
 	if (typeof value === "boolean") return Number(value);
 	return typeof value === "string" && /^\s*[-+]?[0-9]+(?:_[0-9]+)*\s*$/.test(value) ? Number(value.replaceAll("_", "")) : null;
 }
-/** Whether the signer is this key, or one that rotations lead to from it. */
 function follows(signer, key, successors) {
 	const seen = new Set();
 	while (key !== signer) {
@@ -7855,13 +7659,11 @@ function retirements(ring, ed25519, ends) {
 	}
 	return found;
 }
-/** Whether a record of the `keys` or `meta` chain holds by itself, and its signer is known and the one it names. */
 function isValidByItself(record, rules) {
 	const judge = new ChainJudge({ ...plainRules(rules.ring, rules.ed25519) }, { start: null });
 	judge.judge(record);
 	return !judge.tally.findings.length && judge.signer !== null && judge.signer.fingerprint === record.signed_by;
 }
-/** The rotation that a valid record of `keys` records between two known keys: [new fingerprint, old fingerprint]. */
 function readReplacement(record, rules) {
 	try {
 		if (record.kind !== "key.rotate") return null;
@@ -7874,7 +7676,6 @@ function readReplacement(record, rules) {
 		throw error;
 	}
 }
-/** Turn the signers that the `keys` chain does not record into warnings. */
 function reportUnrecorded(tally) {
 	for (const [key, where] of tally.unrecorded) {
 		const seat = [where.chain && `chain ${where.chain}`, where.sequence !== null && `sequence ${where.sequence}`];
@@ -7902,7 +7703,6 @@ var init_key_history = __esmMin((() => {
 		rules;
 		whole;
 		found = [];
-		/** `identity` names the ledger and tenant that the chain must belong to. */
 		constructor(ring, ed25519, identity) {
 			this.ring = ring;
 			this.rules = plainRules(ring, ed25519);
@@ -7959,7 +7759,6 @@ var init_key_history = __esmMin((() => {
 	};
 }));
 // src/verify/sealed.ts
-/** Read a capsule with its seal from the JSON of one object. Takes the form that has the stored hash. */
 function sealedFromJson(data) {
 	const { parted, forms } = splitOffKeys(data, SEAL_KEYS);
 	const texts = forms();
@@ -7973,7 +7772,6 @@ function sealedFromJson(data) {
 		found = new Sealed(next.value, seal);
 	}
 }
-/** The parts of a seal in an object; a part that is missing or null is empty. */
 function readSeal(entry, wrongType) {
 	const seal = {
 		hash: "",
@@ -7989,7 +7787,6 @@ function readSeal(entry, wrongType) {
 	}
 	return seal;
 }
-/** Return the record. Raises `Unreadable` if a field of its seal is far too long or not printable. */
 function checkSealFields(sealed) {
 	for (const key of SEAL_KEYS) if (codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
 	return sealed;
@@ -8016,7 +7813,6 @@ var init_sealed = __esmMin((() => {
 		signature_pq;
 		signed_at;
 		signed_by;
-		/** The chain that it was read from. */
 		chain = null;
 		parsed = void 0;
 		digest = void 0;
@@ -8029,12 +7825,10 @@ var init_sealed = __esmMin((() => {
 			this.signed_by = seal.signed_by;
 			this.chain = chain;
 		}
-		/** SHA3-256 of the text. Only for one that is well formed: another has no bytes. */
 		get computedHash() {
 			this.digest ??= sha3Hex(encoder.encode(this.canonical));
 			return this.digest;
 		}
-		/** The content as the strict reader gives it, parsed once. Raises `Unreadable`. */
 		get value() {
 			if (this.parsed === void 0) {
 				if (!this.canonical.isWellFormed()) throw new Unreadable("not UTF-8");
@@ -8042,7 +7836,6 @@ var init_sealed = __esmMin((() => {
 			}
 			return this.parsed;
 		}
-		/** The content. Raises `BadInput` if it is not a JSON object. */
 		get content() {
 			const value = this.value;
 			if (!isObject(value)) throw new BadInput("the sealed bytes are not a JSON object");
@@ -8051,7 +7844,6 @@ var init_sealed = __esmMin((() => {
 		get kind() {
 			return readKind(this.content);
 		}
-		/** The id that the content names. */
 		get id() {
 			const id = this.content.get("id");
 			return typeof id === "string" ? id : String(id);
@@ -8059,7 +7851,6 @@ var init_sealed = __esmMin((() => {
 	};
 }));
 // src/verify/elements.ts
-/** The texts of the elements of an array: within the limits, but not parsed. */
 function* readArrayTexts(window) {
 	yield* expect(window, "[");
 	if ((yield* peek(window)) === "]") {
@@ -8089,7 +7880,6 @@ function* readTopArray(window) {
 		};
 	}
 }
-/** The elements of the array under `key` of an object, then its other members. */
 function* readObjectWithArray(window, key) {
 	const others = new Map();
 	const seen = new Set();
@@ -8128,7 +7918,6 @@ function* readObjectWithArray(window, key) {
 	yield { others };
 	yield* end(window);
 }
-/** The next character that is not white space; empty at the end. */
 function* peek(window) {
 	for (;;) {
 		window.at = skipSpace(window.text, window.at);
@@ -8145,7 +7934,6 @@ function* expect(window, character) {
 function* end(window) {
 	if (yield* peek(window)) throw new Unreadable("something follows the end of the document");
 }
-/** The text of the next value, within all bounds. */
 function* readValue(window) {
 	if (!(yield* peek(window))) throw new Unreadable("the document ends early");
 	let found = findValueEnd(window.text, window.at);
@@ -8199,15 +7987,12 @@ async function* readBatches(source, read) {
 		error: null
 	};
 }
-/** Stream the elements of an array, parsed. */
 function readElements(source) {
 	return readBatches(source, readTopArray);
 }
-/** Stream the texts of the elements of an array. They may not be valid JSON. */
 function readElementTexts(source) {
 	return readBatches(source, readTopArrayTexts);
 }
-/** Stream the elements of the array under a key of an object, and at last the object's other members. */
 function readMemberElements(source, key) {
 	return readBatches(source, (window) => readObjectWithArray(window, key));
 }
@@ -8224,7 +8009,6 @@ var init_elements = __esmMin((() => {
 			fatal: true,
 			ignoreBOM: true
 		});
-		/** How many characters the window should have after the next filling. */
 		get wanted() {
 			return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
 		}
@@ -8242,19 +8026,16 @@ var init_elements = __esmMin((() => {
 	};
 }));
 // src/verify/bundle/layout.ts
-/** `<tool>.<session>`, Aver's form of a chain's name, also for the public tool's `<tool>-<session>`. */
 function claimedName({ id, tool }) {
 	return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
 }
 function fileOf(claim) {
 	return `${claim.id}.json`;
 }
-/** Return a name that a file may have here; `Unreadable` for any other value. */
 function checkFileName(name) {
 	if (!isFileName(name)) throw new Unreadable(`${show(name)} is not a name that a file may have here`);
 	return name;
 }
-/** Read and check an index. Raises `Unreadable` if it is not valid. */
 async function readIndex(directory) {
 	const data = readJson(await readStart(await directory.open(INDEX), ELEMENT_MAX + 1));
 	const listed = isObject(data) ? data.get("chains") : null;
@@ -8309,7 +8090,6 @@ async function readIndex(directory) {
 function unknownKeys(data, known) {
 	return sortTexts([...data.keys()].filter((key) => !known.has(key))).slice(0, UNKNOWN_KEPT);
 }
-/** Read a chain's summary in an index, or a chain file's `own` one, which need not name its chain. */
 function readClaim(summary, where, { own = false } = {}) {
 	if (!isObject(summary)) throw new Unreadable(`${where} must be an object`);
 	const id = summary.get("id");
@@ -8369,7 +8149,6 @@ function requireTexts(data, key) {
 function isRecordSource(source) {
 	return "entries" in source;
 }
-/** Read records that a server gave. There is no file, and so no claim of its own. */
 async function* readEntries(source, unknown) {
 	let number = -1;
 	for await (const entries of source.entries()) yield entries.map((entry) => {
@@ -8385,12 +8164,6 @@ async function* readEntries(source, unknown) {
 		}
 	});
 }
-/**
-* Stream the records of a chain's file, then the file's own claim about the chain.
-*
-* If the file itself breaks off, the last item is the error, and there is no claim. `unknown` gets the members of records
-* that Aver does not write, each with the number of the first record that has it.
-*/
 async function* readChainFile(source, unknown = null) {
 	if (isRecordSource(source)) {
 		yield* readEntries(source, unknown);
@@ -8497,7 +8270,6 @@ var init_layout = __esmMin((() => {
 	RECORD_KEYS = new Set([...SEAL_KEYS, "canonical"]);
 }));
 // src/verify/bundle/head.ts
-/** Note the key that came into use by a record of a `keys` chain, by fingerprint. The first record counts. */
 function noteRecordedKey(record, found) {
 	if (!["key.create", "key.rotate"].includes(record.kind)) return;
 	const [key, pq, fingerprint] = [
@@ -8511,7 +8283,6 @@ function noteRecordedKey(record, found) {
 		publicKeyPq: pq
 	});
 }
-/** Read a statement as a checkpoint. Raises `BadInput`. */
 function readCheckpoint(statement, where) {
 	const { content } = statement;
 	if (statement.purpose !== "checkpoint" || !equalJson(content.get("v"), new JsonNumber("1"))) throw new BadInput(`${where} is a statement, but not a checkpoint`);
@@ -8540,7 +8311,6 @@ function readCheckpoint(statement, where) {
 		isPart: content.has("part") && content.get("part") !== false
 	};
 }
-/** Read the `head.json` of a bundle; null if there is none. Raises `BadInput` if it is not of its form. */
 async function readBundleHead(directory) {
 	let raw;
 	try {
@@ -8563,7 +8333,6 @@ async function readBundleHead(directory) {
 	if (content.size !== keys.length || !keys.every((key) => content.has(key)) || typeof content.get("part") !== "boolean") throw new BadInput(`${HEAD$1} does not state exactly ${keys.join(", ")}`);
 	return found;
 }
-/** Compare the chains of a bundle, by their ids, with its `head.json`. */
 function checkBundleHead(head, heads, tally, of, rules, history) {
 	tally.countDone(CHECK$2);
 	if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
@@ -8598,7 +8367,6 @@ function checkBundleHead(head, heads, tally, of, rules, history) {
 	const which = head.isPart ? "a part of the ledger" : "the whole ledger";
 	tally.notes.set(CHECK$2, `${listed.size} chains, ${which}, as signed at ${head.at}`);
 }
-/** Check every signature. Returns false if the heads must not be used. */
 function checkSignatures(checkpoint, given, tally, history) {
 	const results = checkStatement(checkpoint.statement, given.ring, given.ed25519);
 	const fail = (code, words) => {
@@ -8644,21 +8412,18 @@ var init_head = __esmMin((() => {
 	WHERE = place(null, null, HEAD$1);
 }));
 // src/verify/bundle/imports.ts
-/** The digits in the stored name of an imported chain; null for other names. */
 function readDigits(chain) {
 	return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null;
 }
 function text$1(value) {
 	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value);
 }
-/** Remove dropped chains from the heads that `meta` records, if their latest head is the one that was dropped. */
 function forgetDropped(latest, dropped) {
 	for (const [chain, { count, hash }] of dropped) {
 		const head = latest.get(chain);
 		if (head !== void 0 && head.count === count && head.hash === hash) latest.delete(chain);
 	}
 }
-/** Add the heads of one `meta` entry, Aver's or the public tool's, to `latest`. A malformed entry adds none after its flaw. */
 function collectHeads(content, latest, ledger, tenant) {
 	try {
 		for (const [chain, count, hash] of listHeads(at(content, "outcome", "result"))) {
@@ -8706,7 +8471,6 @@ function* listHeads(result) {
 		}
 	}
 }
-/** The chain of a public tool's entry, if that tool keeps it in a database outside its usual directory. */
 function findExternalChain(content) {
 	const result = at(content, "outcome", "result");
 	if (!isObject(result)) return null;
@@ -8730,16 +8494,13 @@ var init_imports = __esmMin((() => {
 	init_key_history();
 	OLD_IMPORT = "imported";
 	ImportHistory = class {
-		/** The chains that are imported after the newest entry, by their names here. */
 		imported = new Map();
 		ring;
 		replaced;
-		/** `replaced` has the key that each key of the ledger replaced, by fingerprints. */
 		constructor(ring, replaced) {
 			this.ring = ring;
 			this.replaced = replaced;
 		}
-		/** Take up an entry. Returns the heads of the chains that it drops; an entry of another form drops none. */
 		add(record) {
 			const dropped = new Map();
 			const { content } = record;
@@ -8777,7 +8538,6 @@ var init_imports = __esmMin((() => {
 			for (const name of dropped.keys()) this.imported.delete(name);
 			return dropped;
 		}
-		/** Whether a key is the importer's, or came after the importer's by rotations. Where both are unknown, nothing tells. */
 		mayDrop(key, importer) {
 			if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true;
 			const seen = new Set();
@@ -8803,7 +8563,6 @@ var init_summary = __esmMin((() => {
 		startedAt = null;
 		endedAt = null;
 		title = "";
-		/** The title as the public tool makes it: with addresses and paths. */
 		rawTitle = "";
 		signers = new Set();
 		addRecord(record, content) {
@@ -8821,7 +8580,6 @@ var init_summary = __esmMin((() => {
 				this.title = cleanTitle(this.rawTitle, 90);
 			}
 		}
-		/** Count a record that is no capsule. It has a place in the chain, and no hash. */
 		addUnreadable() {
 			this.count++;
 			this.headHash = null;
@@ -8829,7 +8587,6 @@ var init_summary = __esmMin((() => {
 	};
 }));
 // src/verify/bundle/index_check.ts
-/** Compare a chain's length and ends with the claims about it. If they differ, either may be wrong. */
 function checkChainClaim(claim, facts, source, tally, chain) {
 	const { count } = facts;
 	const who = source.name;
@@ -8839,7 +8596,6 @@ function checkChainClaim(claim, facts, source, tally, chain) {
 	} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$1, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
 	if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$1, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
 }
-/** Compare the claims that a reader of the index is shown. `allHashesOk` is null if no hash was computed. */
 function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name) {
 	if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
 	if (facts.count === 0) return;
@@ -8869,19 +8625,16 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 		tally.warn(CHECK$1, "INDEX_MISMATCH", words, where);
 	}
 }
-/** Warn of keys that Aver does not write: a reader may show their values, and nothing was compared. */
 function warnOfKeys(unknown, who, tally, where) {
 	if (!unknown.length) return;
 	const listed = unknown.map((key) => show(key)).join(", ");
 	tally.warn(CHECK$1, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
 }
-/** Warn of members of records that Aver does not write. No signature covers them, and a reader may show them. */
 function warnOfMembers(unknown, tally, chain, source = null) {
 	if (!unknown.size) return;
 	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show(key)).join(", ")}`;
 	tally.warn(CHECK$1, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
 }
-/** Compare the keys in an Aver ledger's index with each other and with keys that are known or recorded. */
 function checkKeyClaims(index, head, signers, ring, recorded, tally) {
 	const fail = (words) => tally.fail(CHECK$1, "INDEX_MISMATCH", words, place(null, null, INDEX));
 	warnOfKeys(index.unknown, "the index", tally, place(null, null, INDEX));
@@ -8908,7 +8661,6 @@ function checkKeyClaims(index, head, signers, ring, recorded, tally) {
 	if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show(index.fingerprint)}; another signed ${HEAD$1}`);
 	if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
 }
-/** Warn of files in the directory that the index does not list, and of blobs that no record refers to. */
 async function checkUnlistedFiles(directory, index, blobs, known, tally) {
 	const listed = new Set([
 		INDEX,
@@ -8943,7 +8695,6 @@ var init_index_check = __esmMin((() => {
 function damaged$1(words) {
 	return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
 }
-/** Build a code. Like zlib, it refuses one that is over-subscribed, and an incomplete one with more than one bit. */
 function buildHuffman(lengths, start, end, mayBeIncomplete) {
 	const counts = new Uint16Array(16);
 	for (let at = start; at < end; at++) counts[lengths[at]]++;
@@ -8968,7 +8719,6 @@ function buildHuffman(lengths, start, end, mayBeIncomplete) {
 		symbols
 	};
 }
-/** Unpack a gzip file. Raises `Unreadable` if it is damaged, or something follows its one member. */
 function gunzip(data) {
 	if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
 	const flags = data[3];
@@ -9163,11 +8913,10 @@ var init_inflate = __esmMin((() => {
 		15
 	];
 	FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
-	FIXED_DISTANCES = buildHuffman((new Uint8Array(32)).fill(5), 0, 32, false);
+	FIXED_DISTANCES = buildHuffman(new Uint8Array(32).fill(5), 0, 32, false);
 	Inflater = class {
 		out = new Uint8Array(262144);
 		size = 0;
-		/** Up to here bytes may be written without another look at the ratio, and at the room that is left. */
 		room = this.out.length;
 		data;
 		at;
@@ -9177,7 +8926,6 @@ var init_inflate = __esmMin((() => {
 			this.data = data;
 			this.at = at;
 		}
-		/** Unpack the deflate stream. Returns the place after it. */
 		run() {
 			for (let isLast = 0; !isLast;) {
 				isLast = this.take(1);
@@ -9294,11 +9042,9 @@ var init_inflate = __esmMin((() => {
 	});
 }));
 // src/verify/bundle/site.ts
-/** Whether the Explorer's page lies in the directory of a bundle. */
 async function isSite(directory) {
 	return (await directory.list("explorer") ?? []).includes("app.js");
 }
-/** Compare every twin with its file (check `page`). */
 async function checkSite(directory, index, blobs, tally) {
 	const fail = (words, source) => tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
 	let names;
@@ -9354,7 +9100,6 @@ async function readNames(directory) {
 	if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
 	return names;
 }
-/** Whether a twin has the name and the bytes of a file. Raises `BadInput` if one of them cannot be read. */
 async function isTwin(directory, number, name) {
 	const file = await directory.open(...name.split("/"));
 	const twin = await directory.open("explorer", "data", `${number}.js`);
@@ -9392,7 +9137,6 @@ function sourceKey({ digits, ledger, tenant }) {
 		tenant
 	]);
 }
-/** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
 function identifySource(stored, named) {
 	const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
 	return {
@@ -9406,7 +9150,6 @@ function pythonText(value) {
 	if (value instanceof JsonNumber) return value.text;
 	return value === null ? "None" : JSON.stringify(value);
 }
-/** Judge the first items of a chain's file to learn what its first record says that the chain is. */
 async function peekChainIdentity(source, unknown = null) {
 	const batches = readChainFile(source, unknown);
 	let first = null;
@@ -9425,7 +9168,6 @@ async function peekChainIdentity(source, unknown = null) {
 		batches: rest()
 	};
 }
-/** The bytes of a blob in a bundle; `BadInput` if they are not those of its digest. */
 async function readBundleBlob(directory, digest) {
 	const file = await directory.open(BLOBS, digest);
 	if (file.size > BLOB_READ_MAX) throw new NotFound(`the blob ${digest} is larger than ${BLOB_READ_MAX} bytes, and was not read`);
@@ -9433,7 +9175,6 @@ async function readBundleBlob(directory, digest) {
 	if (sha256Hex(data) !== digest) throw new BadInput(`the blob stored as ${digest} has other bytes`);
 	return data;
 }
-/** The verdict on a whole bundle. */
 async function judgeBundle(directory, options, examiners) {
 	let tally = new Tally();
 	try {
@@ -9448,7 +9189,6 @@ async function judgeBundle(directory, options, examiners) {
 	}
 	return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
 }
-/** The bytes of all chains, for showing progress. They fix the bound: files that appear later are not read. */
 async function measureBundle(directory, index) {
 	let total = 0;
 	for (const name of [...index.meta ? [META] : [], ...index.chains.map(fileOf)]) try {
@@ -9458,7 +9198,6 @@ async function measureBundle(directory, index) {
 	}
 	return total;
 }
-/** The verdict on one chain of a bundle, by its file alone. */
 async function judgeChainFile(name, file, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
@@ -9498,7 +9237,6 @@ async function judgeChainFile(name, file, options) {
 	if (seen.refersToBlobs) tally.skip("blobs", "only one chain was verified", { matters: false });
 	return conclude(`chain in ${name}`, tally, "signature", [...CHECKS, "index"]);
 }
-/** Hold what a chain's file says it is called to what the chain's first record says. */
 function checkName(claim, named, tally, source) {
 	if (named === null) {
 		tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
@@ -9551,7 +9289,6 @@ var init_judge$1 = __esmMin((() => {
 		constructor(wanted = -1) {
 			this.wanted = wanted;
 		}
-		/** Judge what a chain's file gives next. Returns the content of a record that could be read. */
 		take(item, judge) {
 			if (item instanceof Sealed) {
 				if (this.facts.count === this.wanted) this.atWanted = item.hash;
@@ -9566,7 +9303,6 @@ var init_judge$1 = __esmMin((() => {
 			} else this.ownClaim = item.claim;
 			return null;
 		}
-		/** Compare the chain with the claims of the index or of its own summary. Wrong claims about what is shown go into `shown`. */
 		checkClaim(claim, source, judge, chain, name, shown) {
 			const codes = new Set([...judge.tally.counts.values()].map((counted) => counted.code));
 			const hashesOk = judge.tally.done.has("content") && ![...UNREADABLE_CODES].some((code) => codes.has(code)) ? !codes.has("HASH_MISMATCH") : null;
@@ -9621,7 +9357,6 @@ var init_judge$1 = __esmMin((() => {
 			});
 			this.history = new ImportHistory(options.ring, new Map());
 		}
-		/** Read what has to be known before the first chain is judged: the owner, and the history of keys. */
 		async prepare() {
 			this.owner = await this.findOwner();
 			const replaced = new Map();
@@ -9665,7 +9400,6 @@ var init_judge$1 = __esmMin((() => {
 				this.rules = rulesOf(this.keyHistory, this.rules);
 			}
 		}
-		/** Judge everything. The numbers are those of the module's text. */
 		async judge(examiners) {
 			const { tally, index } = this;
 			const where = place(null, null, INDEX);
@@ -9711,7 +9445,6 @@ var init_judge$1 = __esmMin((() => {
 			await this.examine(examiners);
 			return tally;
 		}
-		/** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
 		async findOwner() {
 			const { ledger, tenant } = this.index;
 			if (ledger !== null && tenant !== null) return {
@@ -9735,14 +9468,12 @@ var init_judge$1 = __esmMin((() => {
 				tenant
 			};
 		}
-		/** The limit of a bundle that is exceeded; null if all are kept. Nobody's honest bundle exceeds one. */
 		findLimit() {
 			if (this.absent > 1e3) return `more than ${UNREADABLE_MAX} chains that it lists are not here`;
 			if (this.failed > 1e3) return `more than ${UNREADABLE_MAX} chains failed`;
 			if (this.short > SHORT_CHAINS_MAX) return `more than ${SHORT_CHAINS_MAX} chains have files of less than ${SHORTEST_CHAIN} bytes: too many`;
 			return null;
 		}
-		/** Judge one chain, and compare it with the claims about it and with the meta chain. */
 		async judgeChain(claim, fileName) {
 			const { tally } = this;
 			const chain = claim.id;
@@ -9831,7 +9562,6 @@ var init_judge$1 = __esmMin((() => {
 			}
 			this.meter.add(0, Math.max(0, size - judged));
 		}
-		/** Examiners know a chain by the name in its first record, or else by the claimed one. */
 		noteOrigin(chain, name, named, claim) {
 			const claimed = (key, otherwise) => named?.has(key) ? pythonText(named.get(key)) : otherwise ?? "";
 			const origin = claimed("name", claim.origin ?? name);
@@ -9846,7 +9576,6 @@ var init_judge$1 = __esmMin((() => {
 				tenant: clean(claimed("tenant", this.owner.tenant))
 			});
 		}
-		/** Note the signer of a record and the heads in the meta chain's records, and check the record's blobs. */
 		async noteRecord(record, content, chain, sequence, tally) {
 			if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
 			if (chain === "meta" && this.remembered.size < HEADS_MAX$1) {
@@ -9858,14 +9587,12 @@ var init_judge$1 = __esmMin((() => {
 			}
 			if (record.canonical.includes("\"blob\":{")) await this.checkBlobs(content, chain, sequence, tally);
 		}
-		/** Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so. */
 		noteClaim(content) {
 			if (readKind(content) !== "chain.import") return;
 			const claimed = new Map();
 			collectHeads(content, claimed, "", "");
 			for (const name of claimed.keys()) if (this.remembered.has(name)) this.made.add(name);
 		}
-		/** Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing. */
 		noteImport(record, content) {
 			const kind = readKind(content);
 			if (kind === "chain.import") this.history.add(record);
@@ -9881,12 +9608,6 @@ var init_judge$1 = __esmMin((() => {
 				if (judge.tally.findings.length || judge.signer === null) this.doubtfulDrops += dropped.size;
 			}
 		}
-		/**
-		* The judge of a chain whose first record says this about it.
-		*
-		* That a chain was imported excuses its name and its ledger; so it counts only for one that was not made by the
-		* exporting ledger.
-		*/
 		buildJudge(claim, named) {
 			const { ledger, tenant } = this.owner;
 			const hasMade = named !== null && ledger !== null && named.get("ledger") === ledger && (tenant === null || named.get("tenant") === tenant);
@@ -9933,7 +9654,6 @@ var init_judge$1 = __esmMin((() => {
 				began: history.began
 			};
 		}
-		/** Report the chains that the meta chain knows and the index does not list. */
 		checkMissing() {
 			const { tally, index } = this;
 			if (index.meta === null) return;
@@ -9955,7 +9675,6 @@ var init_judge$1 = __esmMin((() => {
 			const compared = `${this.compared.size} chains match their recorded heads`;
 			tally.notes.set("meta", `${compared} (${this.grown} grown since, ${this.outside} not recorded)`);
 		}
-		/** Compare the chains with the signed heads, and return these; null if there are none. */
 		async checkHead() {
 			const { tally, owner } = this;
 			let head;
@@ -9974,7 +9693,6 @@ var init_judge$1 = __esmMin((() => {
 			checkBundleHead(head, this.heads, tally, owner, this.rules, this.keyHistory);
 			return head;
 		}
-		/** Compare the index's keys and number of blobs with the records, and warn of files that nobody lists. */
 		async checkIndex(head) {
 			const { tally, index } = this;
 			if (this.owner.ledger !== null) checkKeyClaims(index, head, this.signers, this.options.ring, this.recorded, tally);
@@ -10006,7 +9724,6 @@ var init_judge$1 = __esmMin((() => {
 				else if (String(actual) !== size) tally.fail("blobs", "ARTIFACT_HASH_MISMATCH", `the blob stored as ${digest} has other bytes`, place(chain, sequence));
 			}
 		}
-		/** How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or null if there is none. */
 		async measureBlob(digest, expected) {
 			try {
 				const file = await this.directory.open(BLOBS, digest);
@@ -10022,7 +9739,6 @@ var init_judge$1 = __esmMin((() => {
 				throw error;
 			}
 		}
-		/** Run the examiners on the chains, one examination for each ledger that the chains name. */
 		async examine(examiners) {
 			const sources = new Map();
 			for (const [name, { origin, ledger, tenant }] of this.origins) {
@@ -10112,7 +9828,6 @@ var init_judge$1 = __esmMin((() => {
 	};
 }));
 // src/verify/capsules.ts
-/** The verdict on a file of capsules. */
 async function judgeCapsules(name, source, opening, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
@@ -10156,7 +9871,6 @@ async function judgeCapsules(name, source, opening, options) {
 	tally.chains = Number(tally.records > 1);
 	return conclude(name, tally);
 }
-/** Stream the records, each with its place for messages. An unreadable record is given as an error. */
 async function* readCapsuleItems(source, opening) {
 	let items = [];
 	for await (const { where, data } of opening === "[" ? readArray(source) : readDocuments(source)) {
@@ -10182,7 +9896,6 @@ async function* readCapsuleItems(source, opening) {
 	}
 	if (items.length) yield items;
 }
-/** The elements of a JSON array as texts. After an unreadable one, the rest cannot be found. */
 async function* readArray(source) {
 	let number = 0;
 	for await (const { items, error } of readElementTexts(source)) {
@@ -10196,7 +9909,6 @@ async function* readArray(source) {
 		};
 	}
 }
-/** One document over several lines, or one document on each line; the first two lines show which. */
 async function* readDocuments(source) {
 	const reader = new LineReader(source);
 	let number = 1 + await reader.skipBlanks();
@@ -10231,7 +9943,6 @@ async function* readDocuments(source) {
 		number++;
 	}
 }
-/** The next line, cut a little beyond the limit, so that it is recognised as too long; null at the end. */
 async function readLine(reader) {
 	const line = await reader.readLine(LINE_MAX + 2);
 	for (let rest = line; rest !== null && rest.length > LINE_MAX + 1 && rest.at(-1) !== 10;) rest = await reader.readLine(LINE_MAX + 2);
@@ -10240,7 +9951,6 @@ async function readLine(reader) {
 function checkLength(text) {
 	return text.length <= LINE_MAX + 1 ? text : new Unreadable(`larger than ${LINE_MAX} bytes`);
 }
-/** White space as Python strips it from bytes. */
 function isStripped(byte) {
 	return byte === 32 || byte >= 9 && byte <= 13;
 }
@@ -10273,13 +9983,11 @@ var init_capsules = __esmMin((() => {
 	BATCH = 256;
 }));
 // src/verify/run/archive.ts
-/** A small member; null if there is none. Raises `Unreadable` if it is larger than `limit` bytes. */
 function readSmall(archive, name, limit) {
 	const data = archive.members.get(name) ?? null;
 	if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`);
 	return data;
 }
-/** Read an archive whose members are all of one of the formats. Raises `Unreadable` if it is damaged or hostile. */
 function readArchive(packed, ...formats) {
 	const archive = {
 		members: new Map(),
@@ -10325,7 +10033,6 @@ function isZero(data) {
 function isSame(one, other) {
 	return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
-/** Read a header as Python's tarfile does. */
 function readHeader(block) {
 	let sum = 0;
 	let signed = 0;
@@ -10374,7 +10081,6 @@ function readText(field) {
 		throw damaged("a name is not UTF-8");
 	}
 }
-/** A number in octal digits as Python reads them, or in base 256. */
 function readNumber(field) {
 	if (field[0] === 128 || field[0] === 255) {
 		let value = 0n;
@@ -10401,7 +10107,6 @@ function checkMember(header, archive) {
 	if (archive.members.size >= MEMBERS_MAX) throw new Unreadable(`it has more than ${MEMBERS_MAX} members`);
 	if (header.size < 0) throw new Unreadable(`${header.name} has no size`);
 }
-/** The header that Aver writes. */
 function writeHeader(name, size) {
 	const block = new Uint8Array(BLOCK);
 	const put = (text, at) => block.set(encoder.encode(text).subarray(0, BLOCK - at), at);
@@ -10437,7 +10142,6 @@ var init_archive = __esmMin((() => {
 	TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
 }));
 // src/verify/run/documents.ts
-/** A document as Aver writes it to a file: indented by two, with a final line feed. */
 function dumpDocument(value) {
 	return encoder.encode(`${indent(value, "\n")}\n`);
 }
@@ -10455,7 +10159,6 @@ function indent(value, line) {
 	if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
 	return scalar(value);
 }
-/** One line, with a space after each separator, as CapSeal hashes documents. */
 function dumpSpaced(value) {
 	if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
 	if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
@@ -10466,7 +10169,6 @@ var init_documents = __esmMin((() => {
 	init_json$2();
 }));
 // src/verify/run/evidence.ts
-/** Read a line without its line feed. Raises `Unreadable` if it is not the line of a capsule. */
 function readCapsuleLine(content) {
 	if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
 	const canonical = content.get("canonical");
@@ -10490,7 +10192,6 @@ function readCapsuleLine(content) {
 		}, chain)
 	};
 }
-/** The digest and the bytes of a blob. Raises `Unreadable` if they do not belong together. */
 function readBlobLine(content) {
 	const digest = isObject(content) ? content.get("sha256") : null;
 	if (!isObject(content) || content.size !== 2 || typeof digest !== "string") throw notEvidence();
@@ -10511,7 +10212,6 @@ function readBlobLine(content) {
 function notEvidence() {
 	return new Unreadable("a line of evidence is a capsule or a blob");
 }
-/** Judge the lines of `evidence.jsonl`, and add the records and blobs to the reader. */
 function judgeEvidence(files, needs, reader, rules) {
 	const tally = new Tally();
 	const file = files.members.get(EVIDENCE_FILE);
@@ -10563,7 +10263,6 @@ function judgeEvidence(files, needs, reader, rules) {
 	tally.chains += reader.select("approvals", "approvers").length;
 	return tally;
 }
-/** Judge a record of the approvals by itself: those about other actions are missing between them. */
 function judgeApproval(record, last, rules, tally) {
 	const judge = new ChainJudge(rules, {
 		chain: record.chain,
@@ -10606,7 +10305,6 @@ var init_evidence = __esmMin((() => {
 	EvidenceNeeds = class {
 		asked = new Set();
 		blobs = new Set();
-		/** Add the needs of a decision. Records of another kind need nothing. Raises `BadInput` for one that is no JSON. */
 		add(record) {
 			if (record.kind !== "gate.decision") return;
 			const result = at(record.content, "outcome", "result");
@@ -10625,7 +10323,6 @@ var init_evidence = __esmMin((() => {
 		constructor(home) {
 			this.home = home;
 		}
-		/** Add a record of the gate or of approvals. */
 		addRecord(record, { hasAction }) {
 			const name = record.chain ?? "";
 			const stored = this.chains.get(name) ?? {
@@ -10638,7 +10335,6 @@ var init_evidence = __esmMin((() => {
 			stored.hash = record.hash;
 			if (!hasAction) stored.records.push(record);
 		}
-		/** The chains of these domains that have records here. */
 		select(...domains) {
 			return [...this.chains.keys()].filter((name) => domains.includes(name.split(".", 1)[0]));
 		}
@@ -10681,7 +10377,6 @@ function countFailures(tally) {
 function allows(decided) {
 	return decided.decision === "pass" || decided.decision === "human_approved";
 }
-/** Why an action does not fit the decision that it names, as a code and words; null if it fits. */
 function gateProblem(action, mark, decided, isFirstUse) {
 	if (decided === null) return null;
 	const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
@@ -10732,7 +10427,6 @@ var init_judge = __esmMin((() => {
 			this.chain = chain;
 			this.source = source;
 		}
-		/** Judge the next line. Returns it if it could be read. */
 		take(raw) {
 			const { last } = this;
 			let line = null;
@@ -10761,7 +10455,6 @@ var init_judge = __esmMin((() => {
 			this.count++;
 			return line;
 		}
-		/** Judge lines one by one and yield each, or null for an unreadable one, until too many are unreadable. */
 		*takeAll(lines) {
 			for (const raw of lines) {
 				yield this.take(raw);
@@ -10775,7 +10468,6 @@ var init_judge = __esmMin((() => {
 				}
 			}
 		}
-		/** Count the checks that were made. */
 		finish() {
 			if (!this.count) return;
 			this.tally.countDone("receipts", this.count);
@@ -10791,14 +10483,11 @@ var init_judge = __esmMin((() => {
 		}
 	};
 	RunJudge = class RunJudge {
-		/** The findings of this room. */
 		tally = new Tally();
 		receipts;
 		capsules = new Tally();
-		/** The hashes of the decisions that actions name and that were not taken yet, in that order. */
 		wanted = new Set();
 		count = 0;
-		/** How many capsules of actions there are. */
 		actions = 0;
 		head = null;
 		seal = null;
@@ -10818,7 +10507,6 @@ var init_judge = __esmMin((() => {
 		gateHead = null;
 		filesLeft = FILES_BYTES_MAX;
 		isOverfull = false;
-		/** `isValid`: the records were judged before, and each holds. */
 		constructor(rules, runId, identity, { storedAs = "", isValid = false } = {}) {
 			this.rules = rules;
 			this.runId = runId;
@@ -10840,18 +10528,15 @@ var init_judge = __esmMin((() => {
 				needsBlock: true
 			});
 		}
-		/** Whether so many records cannot be read that the caller must stop. Then a finding says so. */
 		stopsReading() {
 			return (this.judge?.stopsReading() ?? false) || (this.gateJudge?.stopsReading() ?? false);
 		}
-		/** The content of a record that holds; null for another. */
 		static takeRecord(judge, record) {
 			if (judge === null) return record.content;
 			const before = countFailures(judge.tally);
 			const content = judge.judge(record);
 			return countFailures(judge.tally) > before ? null : content;
 		}
-		/** Judge the next record of the chain. `text` is the sealed form of the action of `line`. */
 		take(record, line, text) {
 			const content = RunJudge.takeRecord(this.judge, record);
 			const at = this.count;
@@ -10927,7 +10612,6 @@ var init_judge = __esmMin((() => {
 			if (action.gate_decision !== null || action.gate_score !== null) this.unmarked++;
 			if (action.policy_verdict === "POLICY_ENFORCED" || action.policy_verdict === "FULLY_VERIFIED") this.fail("gates", "CLAIM_UNPROVEN", `it says ${action.policy_verdict}, but names no decision of the gate`, at);
 		}
-		/** Whether one more action or decision, with the list of files in it, may stay in memory. If not, report it. */
 		canKeep(files, count) {
 			if (isTrue(files)) this.filesLeft -= encoder.encode(canonicalJson(files ?? null)).length;
 			if (this.filesLeft >= 0 && count < DECISIONS_MAX) return true;
@@ -10938,7 +10622,6 @@ var init_judge = __esmMin((() => {
 			}
 			return false;
 		}
-		/** Judge a record of the gate: the next of the run's own gate chain, or one of another chain. */
 		takeGateRecord(record, { isOwn }) {
 			let content;
 			if (isOwn && this.seal !== null && this.seal.gates !== null) {
@@ -10968,7 +10651,6 @@ var init_judge = __esmMin((() => {
 			}
 			this.wanted.delete(record.hash);
 		}
-		/** Compare actions with their decisions. Returns the numbers of the actions that no decision allows. */
 		checkDecisions(isComplete) {
 			const unproven = new Set();
 			const used = new Set();
@@ -10995,7 +10677,6 @@ var init_judge = __esmMin((() => {
 			}
 			return unproven;
 		}
-		/** Return the findings. With `isComplete`, the run must be sealed, and everything it refers to must be here. */
 		finish({ isComplete }) {
 			const taken = this.tally;
 			this.receipts.finish();
@@ -11052,7 +10733,6 @@ var init_judge = __esmMin((() => {
 	};
 }));
 // src/verify/run/files.ts
-/** Read a manifest. Raises `BadInput` if Aver would not write exactly this content. */
 function readManifest(data) {
 	const keys = [...[
 		"schema",
@@ -11103,7 +10783,6 @@ function readManifest(data) {
 		files
 	};
 }
-/** `proof.json` and `commitments.json`, which follow from the seal of the run. */
 function sealDocuments(seal, head) {
 	const number = (value) => new JsonNumber(String(value));
 	const { statement, gates } = seal;
@@ -11142,7 +10821,6 @@ function sealDocuments(seal, head) {
 function isSameBytes(one, other) {
 	return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
-/** The verdict on a sealed run. `files` are its members, which may be incomplete or hostile. */
 async function judgeFiles(name, files, options, examiners) {
 	const archive = new Tally();
 	archive.countDone(ARCHIVE_CHECK);
@@ -11259,7 +10937,6 @@ var init_files$3 = __esmMin((() => {
 		fail(code, words, name) {
 			this.archive.fail(ARCHIVE_CHECK, code, words, place(null, null, name));
 		}
-		/** Ask the platform about the signatures of a file's lines before they are judged one by one. */
 		async prefetch(name) {
 			const records = [];
 			for (const raw of readOwnLines(this.files.members.get(name) ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
@@ -11295,7 +10972,6 @@ var init_files$3 = __esmMin((() => {
 			}
 			return tally;
 		}
-		/** Judge actions and capsules side by side. Returns the last record of the run's chain. */
 		takeLines(judge) {
 			const { chain } = this.manifest.head;
 			const nothing = new Uint8Array();
@@ -11339,7 +11015,6 @@ var init_files$3 = __esmMin((() => {
 			while (!actions.next().done);
 			return last;
 		}
-		/** Examine the records of the gate and of approvals. */
 		async examine(examiners, tally) {
 			const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
 			const chains = names.map((name) => ({
@@ -11416,7 +11091,6 @@ function readDocument(archive, name) {
 	const raw = readSmall(archive, name, name === CAPSULE ? ELEMENT_MAX : SMALL_FILE_MAX);
 	return raw === null ? void 0 : readJson(raw);
 }
-/** Whether an archive was written by the CapSeal tool. One with a file that only Aver writes never was. */
 function isCapseal(archive) {
 	if (AVER_ONLY.some((name) => archive.members.has(name))) return false;
 	if (archive.members.has(CAPSULE)) return true;
@@ -11428,7 +11102,6 @@ function isCapseal(archive) {
 		throw error;
 	}
 }
-/** The verdict on an archive of the CapSeal tool. */
 async function judgeCapseal(name, archive, _options) {
 	const judge = new CapsealJudge(archive);
 	await judge.judge();
@@ -11472,7 +11145,6 @@ function hashRow(row) {
 	row.forEach((value, at) => view.setBigUint64(8 + 16 * at + 8, value));
 	return sha256Bytes(data);
 }
-/** The levels of the tool's tree, leaves first. An odd last node is paired with itself. */
 function buildLevels(leaves) {
 	const levels = [leaves];
 	for (let level = leaves; level.length > 1; levels.push(level)) {
@@ -11673,7 +11345,6 @@ async function readWhole(name, source) {
 	if (source.size > WHOLE_MAX) throw new NotJudged(`${name} is larger than a page can hold; run: aver verify ${name}`);
 	return source.read(0, source.size);
 }
-/** The verdict on a `.cap` file, of Aver or of the public CapSeal tool. */
 async function judgeArchive(name, source, options, examiners) {
 	try {
 		const archive = readArchive(await readWhole(name, source), new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
@@ -11689,7 +11360,6 @@ async function judgeArchive(name, source, options, examiners) {
 		]);
 	}
 }
-/** The verdict on lines of actions by themselves. */
 async function judgeActions(name, source) {
 	const tally = new Tally();
 	const receipts = new ReceiptJudge(tally, { source: name });
@@ -11700,7 +11370,6 @@ async function judgeActions(name, source) {
 	tally.skip("signature", "lines of actions are not signed", { matters: true });
 	return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS]);
 }
-/** The verdict on a proof that a run has an action. */
 async function judgeProof(name, source, options) {
 	const tally = new Tally();
 	try {
@@ -11851,7 +11520,6 @@ async function examineRun(examination, chain) {
 		isSealed: judge.seal !== null
 	};
 }
-/** Judge the line that follows from the record of an action. */
 async function takeLine(judge, record, blob) {
 	try {
 		if (record.kind !== "action") return null;
@@ -11864,7 +11532,6 @@ async function takeLine(judge, record, blob) {
 		return judge.receipts.take(new BadInput(error.message));
 	}
 }
-/** Take the gate's own chain as far as the seal counts it, and the decisions of other chains that actions name. */
 async function takeGateRecords({ reader }, judge) {
 	const gates = judge.seal?.gates ?? null;
 	if (gates !== null) try {
@@ -11907,13 +11574,11 @@ var init_verify$1 = __esmMin((() => {
 	};
 }));
 // src/verify/subject.ts
-/** `{` or `[` if the bytes look like a JSON object or array, otherwise empty. */
 function jsonOpening(beginning) {
 	let at = beginning[0] === 239 && beginning[1] === 187 && beginning[2] === 191 ? 3 : 0;
 	while (at < beginning.length && (beginning[at] === 32 || beginning[at] >= 9 && beginning[at] <= 13)) at++;
 	return beginning[at] === 123 ? "{" : beginning[at] === 91 ? "[" : "";
 }
-/** The keys of a JSON object that its beginning contains. The text may break off anywhere. */
 function firstKeys(beginning) {
 	if (jsonOpening(beginning) !== "{") return [];
 	const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(beginning);
@@ -11945,7 +11610,6 @@ function firstKeys(beginning) {
 		return keys;
 	}
 }
-/** The format of a file; null if Aver does not know it. */
 function recogniseFile(name, beginning) {
 	const start = new TextDecoder("latin1").decode(beginning);
 	const opening = jsonOpening(beginning);
@@ -11973,18 +11637,15 @@ var init_subject = __esmMin((() => {
 	]);
 }));
 // src/verify/verify.ts
-/** An Ed25519 verifier that has tried the platform on the known cases. */
 async function openEd25519() {
 	const ed25519 = new Ed25519();
 	await ed25519.checkPlatform(ed25519_default.cases);
 	return ed25519;
 }
-/** The verdict on a directory: a bundle. */
 async function verifyDirectory(directory, options) {
 	if ((await directory.list()).includes("index.json")) return judgeBundle(directory, options, EXAMINERS);
 	throw new NotJudged(`${directory.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify PATH`);
 }
-/** The verdict on a file. */
 async function verifyFile(name, source, options) {
 	const beginning = await readStart(source, BEGINNING_BYTES);
 	switch (recogniseFile(name, beginning)) {
@@ -12011,12 +11672,10 @@ var init_verify = __esmMin((() => {
 	EXAMINERS = [APPROVALS_EXAMINER, RUN_EXAMINER];
 }));
 // src/worker/rows.ts
-/** A text or number as it is written; empty for anything else. */
 function text(value) {
 	if (typeof value === "string") return value;
 	return value instanceof JsonNumber ? value.text : "";
 }
-/** The content of a record, for showing. It is not kept with the record: it takes many times the memory of its text. */
 function safeContent(record) {
 	try {
 		return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
@@ -12156,7 +11815,6 @@ async function readError(answer) {
 	const words = answer.status === 401 ? "the server does not accept this page's token" : `the server says ${answer.status}`;
 	return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
 }
-/** The query of a request, without what is not given. */
 function query(values) {
 	const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
 	return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
@@ -12180,7 +11838,6 @@ var init_api = __esmMin((() => {
 		constructor(access) {
 			this.access = access;
 		}
-		/** Ask, and return the answer if it is a success. Raises `ApiError`. */
 		async ask(path, init = {}) {
 			const headers = {
 				...init.headers,
@@ -12214,7 +11871,6 @@ var init_api = __esmMin((() => {
 	};
 }));
 // src/worker/approval_cases.ts
-/** Read all requests of the ledger's own approvals, the newest first. */
 async function listApprovals(library, ring, now) {
 	const { ledger, tenant } = library.owner;
 	const chain = library.chains.find((one) => domainOf(one.id) === "approvals")?.id;
@@ -12315,7 +11971,6 @@ var init_approval_cases = __esmMin((() => {
 	CASES_MAX = 500;
 }));
 // src/worker/changes.ts
-/** The text of a chain's file with one record changed. */
 async function changeChain(source, place, change) {
 	const document = JSON.parse(source);
 	const records = document.capsules;
@@ -12358,7 +12013,6 @@ async function changeChain(source, place, change) {
 	}
 	return JSON.stringify(document);
 }
-/** Give a record another text, and a seal over it by a key that is made now. */
 async function forge(record, text) {
 	const pair = await crypto.subtle.generateKey("Ed25519", true, ["sign"]);
 	const signer = toHex(await crypto.subtle.exportKey("raw", pair.publicKey)).slice(0, 16);
@@ -12381,7 +12035,6 @@ function shorten(claim, length, head) {
 	claim["head_hash"] = head;
 	for (const name of CLAIMS) delete claim[name];
 }
-/** The text of an index that fits a bundle in which one chain was rolled back, and which has no meta chain. */
 function rollIndexBack(source, chain, changed) {
 	const index = JSON.parse(source);
 	const records = JSON.parse(changed).capsules ?? [];
@@ -12415,7 +12068,6 @@ function readEntry(line) {
 		throw error;
 	}
 }
-/** A blob of the ledger. It is fetched whole when it is opened: the API gives no parts. */
 async function openBlob(api, digest) {
 	try {
 		return new MemorySource(new Uint8Array(await (await api.ask(`blobs/${encodeURIComponent(digest)}`)).arrayBuffer()));
@@ -12464,7 +12116,6 @@ var init_live$1 = __esmMin((() => {
 		async read() {
 			throw new NotJudged("a ledger's chain is read by records");
 		}
-		/** The records in order, in batches. A chain that the server ends early just ends: the judge finds that. */
 		async *entries() {
 			for (let at = this.start; at < this.stop;) {
 				const entries = await this.fetchPage(at, Math.min(at + PAGE$1, this.stop));
@@ -12502,7 +12153,6 @@ var init_live$1 = __esmMin((() => {
 		chains;
 		api;
 		listedKeys;
-		/** The chains that are judged; null for all. */
 		only;
 		constructor(api, name, about, chains, keys, only = null) {
 			this.listedKeys = keys;
@@ -12517,11 +12167,9 @@ var init_live$1 = __esmMin((() => {
 			const { keys } = await api.json("keys");
 			return new LiveDirectory(api, name, await api.json("about"), await fetchChains(api), keys);
 		}
-		/** The same moment, with some chains only. Keys are always among them: their history decides about signatures. */
 		limitTo(chains) {
 			return new LiveDirectory(this.api, this.name, this.about, this.chains, this.listedKeys, new Set([...chains, "keys"]));
 		}
-		/** The keys that the server lists, by fingerprint. They prove nothing until the reader pins them. */
 		get keys() {
 			return this.listedKeys.map((key) => [key.public_key.slice(0, 16), key.public_key]);
 		}
@@ -12623,7 +12271,6 @@ function describeText(item, place) {
 		signedBy: item.signed_by
 	};
 }
-/** The capsules of a sealed run, each with its action put back. */
 function readCap(packed) {
 	const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
 	const lines = readRawLines(archive.members.get("actions.jsonl") ?? new Uint8Array(), ACTION_LINE_MAX);
@@ -12680,12 +12327,10 @@ var init_library = __esmMin((() => {
 		thing = null;
 		contents = null;
 		live = null;
-		/** The rows of the file's chain that was listed last, and its records if it is short. */
 		kept = null;
 		constructor(ed25519) {
 			this.ed25519 = ed25519;
 		}
-		/** Look at a thing and say what it holds. Raises `NotJudged` if a page cannot read it. */
 		async open(thing) {
 			this.thing = thing;
 			this.kept = null;
@@ -12694,7 +12339,6 @@ var init_library = __esmMin((() => {
 			else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
 			return this.contents;
 		}
-		/** Look again at a ledger that has grown. */
 		async refresh() {
 			return this.open(this.opened);
 		}
@@ -12804,7 +12448,6 @@ var init_library = __esmMin((() => {
 				opening: jsonOpening(beginning)
 			};
 		}
-		/** The verdict on the whole thing, or on some chains of it. */
 		async verify(keys, remembered, chains, progress) {
 			const thing = this.opened;
 			const seen = new HeadWitness(remembered);
@@ -12823,7 +12466,6 @@ var init_library = __esmMin((() => {
 				heads: verdict.status === "failed" ? [] : seen.heads
 			};
 		}
-		/** The first record of a chain; null where there is none. */
 		async readFirst(chain) {
 			try {
 				for await (const items of this.readBatches(chain, 0, 1)) if (items[0]) return items[0];
@@ -12832,7 +12474,6 @@ var init_library = __esmMin((() => {
 			}
 			return null;
 		}
-		/** A copy of the chain's file with one change in it. The thing itself stays as it is. */
 		async change(chain, place, change) {
 			const thing = this.opened;
 			const name = thing.isFolder ? chain === "meta" ? "meta.json" : `${chain}.json` : thing.files[0]?.[0] ?? "";
@@ -12845,7 +12486,6 @@ var init_library = __esmMin((() => {
 			if (change === "rollback" && index !== void 0) files.push(["index.json", new Blob([rollIndexBack(await index.text(), chain, changed)])], ["head.json", null], ["meta.json", null]);
 			return { files };
 		}
-		/** Records of a chain as rows. */
 		async rows(chain, start, stop) {
 			if (this.live !== null) {
 				const rows = [];
@@ -12878,7 +12518,6 @@ var init_library = __esmMin((() => {
 				items
 			};
 		}
-		/** The exact texts of records, with their seals. */
 		async records(chain, start, stop) {
 			const found = [];
 			let place = this.live === null ? 0 : start;
@@ -12889,7 +12528,6 @@ var init_library = __esmMin((() => {
 			}
 			return found;
 		}
-		/** The bytes of a blob, if they are those of its digest. */
 		async blob(digest) {
 			const file = await this.directory.open("blobs", digest);
 			if (file.size > BLOB_MAX) throw new NotJudged(`the blob is larger than ${BLOB_MAX / 1024 ** 2} MiB, and is not shown`);
@@ -12897,7 +12535,6 @@ var init_library = __esmMin((() => {
 			if (sha256Hex(data) !== digest) throw new NotJudged(`the blob stored as ${digest} has other bytes`);
 			return data;
 		}
-		/** The record at an address, and its place in the file. */
 		async findRecord(chain, address) {
 			if (this.live !== null) {
 				const place = "place" in address ? address.place : Number(address.sequence);
@@ -12925,7 +12562,6 @@ var init_library = __esmMin((() => {
 			}
 			return null;
 		}
-		/** One record, judged by itself. */
 		async record(chain, address, keys) {
 			const found = await this.findRecord(chain, address);
 			if (found === null) throw new NotJudged(`there is no such record in ${chain}`);
@@ -12956,13 +12592,11 @@ var init_library = __esmMin((() => {
 				matchesOwnKey: this.matchOwnKey(item, ring)
 			};
 		}
-		/** Whether the signature fits the key that came along; null where none did, or where it is pinned. */
 		matchOwnKey(record, ring) {
 			if (ring.lookup(record.signed_by).length) return null;
 			const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];
 			return key === void 0 ? null : this.ed25519.verify(key, record.hash, record.signature);
 		}
-		/** The records of a chain, in batches. Only a ledger reads from `start`; a file is read from its beginning. */
 		async *readBatches(chain, start = 0, stop) {
 			const thing = this.opened;
 			if (this.live !== null) {
@@ -12985,7 +12619,6 @@ var init_library = __esmMin((() => {
 	};
 	HeadWitness = class {
 		remembered;
-		/** The hash at the place of the remembered head, by chain. */
 		found = new Map();
 		last = new Map();
 		constructor(remembered) {
@@ -13001,7 +12634,6 @@ var init_library = __esmMin((() => {
 		get heads() {
 			return [...this.last];
 		}
-		/** Add the check `rollback`. `chains` are those that were judged; null for all. */
 		addTo(verdict, chains) {
 			const compared = [...this.remembered].filter(([chain]) => chains === null || chains.includes(chain));
 			if (!compared.length) return;
@@ -13108,7 +12740,6 @@ var init_meta_entries = __esmMin((() => {
 	ENTRIES_MAX = 2e4;
 }));
 // src/worker/search.ts
-/** Read a query. A word that is not a field's is looked for as it stands. */
 function readQuery(given) {
 	const words = [];
 	const fields = [];
@@ -13204,7 +12835,6 @@ var init_search$1 = __esmMin((() => {
 	];
 }));
 // src/sessions/chains.ts
-/** All chains of the session. A verdict on it must cover all of them. */
 function chainNames({ main, agents, decisions }) {
 	return [
 		main,
@@ -13212,11 +12842,9 @@ function chainNames({ main, agents, decisions }) {
 		decisions
 	].filter((chain) => chain !== null);
 }
-/** The domain that a chain had where it was made. */
 function madeDomain({ name, origin }) {
 	return splitChainName(origin === null ? name : originalName(name, origin))[0];
 }
-/** All sessions; with `like`, only sessions of the same tool as that chain. */
 async function groupChains(rows, readFirst, like = null) {
 	const found = rows.find((row) => row.name === like);
 	const domain = found === void 0 ? null : madeDomain(found);
@@ -13256,16 +12884,11 @@ async function groupChains(rows, readFirst, like = null) {
 		};
 	});
 }
-/**
-* Chains with the name of a subagent of a session whose first record does not say so. An attacker may have changed that
-* record. The verdict on the session must still cover the chain.
-*/
 function adoptStrays(strays, groups) {
 	const mains = new Map();
 	for (const { members } of groups) for (const [agent, row] of members) if (!agent) mains.set(row.name, members);
 	for (const row of strays) for (let dot = row.name.lastIndexOf("."); dot >= 0; dot = row.name.slice(0, dot).lastIndexOf(".")) mains.get(row.name.slice(0, dot))?.push([row.name.slice(row.name.lastIndexOf(".") + 1), row]);
 }
-/** Tool, session and subagent of a chain, from its first record; null if that names none. */
 function identifyChain(row, first) {
 	if (first === null) return null;
 	const { toolName: tool, session, agent } = first;
@@ -13281,20 +12904,17 @@ function identifyChain(row, first) {
 		agent: ""
 	};
 }
-/** The name of a session's chain, or of a subagent's own chain. */
 function sessionChainName(tool, session, agent = "") {
 	return chainName(tool, (agent ? [session, agent] : [session]).map((part) => {
 		return /^[A-Za-z0-9_-]{1,63}$/.test(part) && !/^x-[0-9a-f]{32}$/.test(part) ? part : `x-${sha256Hex(part).slice(0, 32)}`;
 	}).join("."));
 }
-/** The name of an imported chain where it was made, in Aver's form. */
 function originalName(chain, origin) {
 	if (origin.includes(".") || RESERVED_CHAINS.has(origin)) return origin;
 	let name = chain;
 	for (let digits = readDigits(name); digits; digits = readDigits(name)) name = name.slice(`import.${digits}.`.length);
 	return name;
 }
-/** The session of records in one file called `name`, by their first; null if they are no session. */
 function sessionOfFile(first, name) {
 	const { toolName: tool, session } = first;
 	if (!tool || OTHER_DOMAINS.has(tool) || !session || first.own && !first.key.startsWith(`${tool}:`)) return null;
@@ -13323,7 +12943,6 @@ var init_chains$1 = __esmMin((() => {
 	]);
 }));
 // src/sessions/changed_lines.ts
-/** Count the lines that a unified diff adds and removes. */
 function countChangedLines(diff) {
 	let [added, removed, old, next] = [
 		0,
@@ -13339,7 +12958,6 @@ function countChangedLines(diff) {
 	else if (!line.startsWith("\\")) [old, next] = [old - 1, next - 1];
 	return [added, removed];
 }
-/** Read the lines of a diff. Inside a hunk only the first character decides. Outside, the form of the line does. */
 function readDiff(diff) {
 	const lines = [];
 	let [oldLeft, nextLeft, old, next] = [
@@ -13382,7 +13000,6 @@ function readDiff(diff) {
 	}
 	return lines;
 }
-/** Whether a text reads as a unified diff. */
 function isDiff(text) {
 	return (text.startsWith("--- ") || text.startsWith("@@ ") || text.startsWith("diff ")) && text.includes("@@ ");
 }
@@ -13420,11 +13037,9 @@ var init_known_tools$1 = __esmMin((() => {
 	};
 }));
 // src/sessions/known_tools.ts
-/** A name in lower case without separators. One that is not ASCII may only look like a known one, and stays as it is. */
 function normalise(name) {
 	return /[^\x00-\x7f]/.test(name) ? name : name.replace(/[-_. ]/g, "").toLowerCase();
 }
-/** Aver knows no tool of an MCP server by its name. */
 function isOfMcpServer(tool) {
 	return /^mcp__.+?__.+$/.test(tool);
 }
@@ -13450,7 +13065,6 @@ function asObject(value) {
 function asList(value) {
 	return Array.isArray(value) ? value : [];
 }
-/** The texts of a list that are not empty. */
 function asTexts(value) {
 	return asList(value).filter((item) => typeof item === "string" && item !== "");
 }
@@ -13464,14 +13078,12 @@ function asCost(value) {
 	const cost = value.value;
 	return cost >= 0 && cost < COST_MAX ? cost : null;
 }
-/** Whether Python takes the value for true. */
 function isTruthy(value) {
 	if (value === void 0 || value === null || value === false || value === "") return false;
 	if (value instanceof JsonNumber) return value.value !== 0;
 	if (Array.isArray(value)) return value.length > 0;
 	return isObject(value) ? value.size > 0 : true;
 }
-/** A time of ISO 8601 in UTC, as Python writes it: `2026-05-31T09:00:02.500000+00:00`; null if it is no time. */
 function toUtc(value) {
 	if (typeof value !== "string") return null;
 	const found = MOMENT.exec(value);
@@ -13518,11 +13130,9 @@ function join(one, other, by) {
 function addConsumption(one, other) {
 	return join(one, other, addKnown);
 }
-/** The larger value of each count, for tools that report running totals. */
 function maxConsumption(one, other) {
 	return join(one, other, maxKnown);
 }
-/** Read `execution.resources_used`, with the names of CPS or those of a tool. */
 function readConsumption(used) {
 	const sum = (groups) => {
 		for (const group of groups) {
@@ -13541,7 +13151,6 @@ function readConsumption(used) {
 function hasHappened(status) {
 	return status !== "blocked" && status !== "failure";
 }
-/** Whether it is Aver's own note, such as how far a transcript was read. People need not see it. */
 function isBookkeeping(step) {
 	const prefix = `${step.toolName}:${step.session}:`;
 	const own = step.key.startsWith(prefix) ? step.key.slice(prefix.length) : step.key;
@@ -13556,7 +13165,6 @@ function isCommand(step) {
 function hasEffect(step, beginnings) {
 	return step.sideEffects.some((effect) => beginnings.some((beginning) => effect.startsWith(beginning)));
 }
-/** A prompt that the record of another tool repeats, as a step of its own with that record's seal. */
 function promptOf({ id, chain, sequence, hash, signedBy, signedAt, at, asked }) {
 	return {
 		...EMPTY,
@@ -13571,7 +13179,6 @@ function promptOf({ id, chain, sequence, hash, signedBy, signedAt, at, asked }) 
 		asked
 	};
 }
-/** A record that could not even be read as one. */
 function unreadableStep(chain, words) {
 	return {
 		...EMPTY,
@@ -13579,7 +13186,6 @@ function unreadableStep(chain, words) {
 		summary: `this record cannot be read: ${words}`
 	};
 }
-/** Read a record as a step. Never raises. */
 function readStep(record) {
 	const seal = {
 		chain: record.chain,
@@ -13666,12 +13272,10 @@ function stepKind(content, trigger, environment, block) {
 	}
 	return kind === "workflow" ? "session" : "note";
 }
-/** An answer with more content beside its text is `{"text", "more"}`. */
 function answerValue(outcome) {
 	const result = outcome.get("result");
 	return isObject(result) && result.has("text") ? result.get("text") : result;
 }
-/** The diff, the result of the call and other content. Other tools' records have the diff as the result. */
 function splitResult(call, outcome, own) {
 	const kept = outcome.get("result");
 	const result = call.get("result");
@@ -13729,7 +13333,6 @@ function cutDigests(what, outcome, block) {
 	}
 	return found;
 }
-/** Whether the value is a reference to a blob that is stored beside the record. */
 function isBlobReference(value) {
 	return isObject(value) && value.size === 1 && isObject(value.get("blob")) && !blobReferences(value).next().done;
 }
@@ -13830,7 +13433,6 @@ var init_step = __esmMin((() => {
 	};
 }));
 // src/sessions/decisions.ts
-/** Read a decision's record; null where it is none, or not whole. */
 function readDecision(record) {
 	let content;
 	try {
@@ -13885,21 +13487,17 @@ function refuses({ decision }) {
 function isObserved({ mode }) {
 	return mode === "observe";
 }
-/** The reasons for people, without those that do not help them. */
 function shownReasons({ reasons }) {
 	return reasons.filter((reason) => reason !== NO_OUTCOMES_REASON);
 }
-/** The id of a record that an earlier record of the same call carries, by Aver's block. */
 function refsOf(content) {
 	return [...asObject(readBlock(content)?.get("refs"))].filter((entry) => typeof entry[1] === "string");
 }
-/** The value with each long text named by its digest, as the record of a decision has it. */
 function nameLongTexts(value) {
 	if (typeof value === "string") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;
 	if (Array.isArray(value)) return value.map(nameLongTexts);
 	return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;
 }
-/** The key by which a call and the decision about it are compared. */
 function matchKey(tool, given) {
 	const values = asObject(replaceBlobs(given));
 	const command = takesCommand(tool) ? commandLine(values) : "";
@@ -13916,7 +13514,6 @@ function replaceBlobs(value) {
 	}
 	return Array.isArray(value) ? value.map(replaceBlobs) : value;
 }
-/** The command that a call runs, as a person writes it; empty if it runs none. The twin of `aver.ingest.command_line`. */
 function commandLine(values) {
 	const command = isTruthy(values.get("cmd")) ? values.get("cmd") : values.get("command");
 	if (typeof command === "string") return command;
@@ -13947,7 +13544,6 @@ var init_decisions = __esmMin((() => {
 				table.set(key, [...table.get(key) ?? [], decision]);
 			}
 		}
-		/** The decision about a call, which then counts as taken; null if there is none. */
 		async take(step) {
 			if (!this.byCall.size && !this.byLikeness.size) return null;
 			const key = matchKey(step.call, await this.readArguments(step.arguments));
@@ -13962,11 +13558,9 @@ var init_decisions = __esmMin((() => {
 			}
 			return this.byLikeness.get(key)?.shift() ?? null;
 		}
-		/** The decisions that no call took, the oldest first. */
 		listUnmatched() {
 			return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? "", other.chain ?? "") || (one.sequence ?? 0) - (other.sequence ?? 0));
 		}
-		/** Large arguments are one blob. Without it, a call is compared by its reference, and finds no decision by likeness. */
 		async readArguments(value) {
 			if (!isBlobReference(value)) return value;
 			const [reference] = [...blobReferences(value)];
@@ -13981,7 +13575,6 @@ var init_decisions = __esmMin((() => {
 	};
 }));
 // src/sessions/labels.ts
-/** A text on one line, with single spaces. */
 function toOneLine(text) {
 	return text.replace(SPACES, " ").replace(/^ | $/g, "");
 }
@@ -13991,7 +13584,6 @@ function plural$1(count, noun) {
 function formatCount(count) {
 	return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
-/** The totals of a session. Zeros and unknown values are left out. */
 function totalFigures(session) {
 	const figures = [{
 		words: plural$1(session.actions, "action"),
@@ -14060,13 +13652,11 @@ function totalFigures(session) {
 	});
 	return figures;
 }
-/** One line that describes a step. */
 function stepSummary(step) {
 	let summary = toOneLine(step.summary) || step.call || step.what;
 	if (summary === step.call && !isEmpty$1(step.arguments)) summary = `${summary}: ${shortenArguments(step.arguments)}`;
 	return step.status === "blocked" ? `denied: ${summary.replace(/ \(denied\)$/, "")}` : summary;
 }
-/** The arguments of a call on one line. A single text argument stands without its name. */
 function shortenArguments(given) {
 	const values = isObject(given) ? [...given.values()] : [];
 	const commands = isObject(given) && given.size === 1 ? given.get("commands") : null;
@@ -14077,16 +13667,13 @@ function shortenArguments(given) {
 function formatDuration(milliseconds) {
 	return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`;
 }
-/** Who or what allowed or refused a step; empty if not known. */
 function authorityLabel({ authority, status, rule }) {
 	const words = status === "blocked" ? REFUSED_BY[authority] ?? "" : authority === "unknown" ? "" : authority.replaceAll("_", " ");
 	return words && rule ? `${words} (${rule})` : words || rule;
 }
-/** A decision of the gate in words for people. */
 function decisionLabel(decision) {
 	return Object.hasOwn(DECISIONS, decision) ? DECISIONS[decision] : decision;
 }
-/** Tokens and money, as far as known. */
 function consumptionLabel(spent) {
 	const cost = spent.costUsd === null ? "" : formatMoney(spent.costUsd);
 	return [tokensLabel(spent.tokensIn, spent.tokensOut), cost].filter(Boolean).join(", ");
@@ -14097,7 +13684,6 @@ function tokensLabel(wentIn, cameOut) {
 function formatMoney(dollars) {
 	return dollars >= .01 || dollars === 0 ? `$${dollars.toFixed(2)}` : "<$0.01";
 }
-/** A value as texts: first the outputs of a command, then other facts on one line. */
 function labelledTexts(value) {
 	if (Array.isArray(value) && value.length && value.every(isQueryResult)) return value.map((result) => {
 		const query = at(result, "query");
@@ -14130,19 +13716,15 @@ function labelledTexts(value) {
 		isAside: true
 	}] : texts;
 }
-/** Whether the value is one of Cline's results: `{query, result, success, error}`. */
 function isQueryResult(value) {
 	return isObject(value) && typeof value.get("query") === "string" && typeof value.get("success") === "boolean";
 }
-/** The exit code in the summary of a call; empty if there is none. */
 function summaryExitCode(step) {
 	return /\(exit (\d+)\)/.exec(step.summary)?.[1] ?? "";
 }
-/** The error of a call; empty if there is none or if its summary already says it. */
 function stepError(step) {
 	return step.error === "OUTCOME_UNKNOWN" || step.error.toLowerCase() === `exit code ${summaryExitCode(step)}` ? "" : step.error;
 }
-/** The result of a call, without what its summary and its error already say. */
 function resultTexts(step, result) {
 	const error = step.error.trim();
 	let shown = result;
@@ -14156,7 +13738,6 @@ function resultTexts(step, result) {
 function isEmpty$1(value) {
 	return value === null || value === "" || Array.isArray(value) && !value.length || isObject(value) && !value.size;
 }
-/** A value as JSON text, with each number as it is written. */
 function valueText(value) {
 	if (isBlobReference(value)) return `${at(value, "blob", "size").text} bytes of ${String(at(value, "blob", "media"))}, stored as a blob, sha256 ${String(at(value, "blob", "digest"))}`;
 	return typeof value === "string" ? value : writeJson(value);
@@ -14194,7 +13775,6 @@ var init_labels = __esmMin((() => {
 	OUTPUTS = new Set([...UNNAMED_OUTPUTS, "stderr"]);
 }));
 // src/sessions/totals.ts
-/** The earliest and the latest moment. */
 function widenSpan(ends, moment) {
 	if (!moment) return ends;
 	if (ends === null) return [moment, moment];
@@ -14235,11 +13815,9 @@ var init_totals = __esmMin((() => {
 		times = null;
 		sealed = null;
 		models = new Set();
-		/** Ids of calls whose outcome is not known yet. */
 		openCalls = new Set();
 		byMessage = new Map();
 		lastAsked = "";
-		/** Count a step of a chain, and the decision about it. */
 		add(step, isMain, decision) {
 			const { sum } = this;
 			sum.records++;
@@ -14263,7 +13841,6 @@ var init_totals = __esmMin((() => {
 			this.title = step.title || this.title;
 			if (!this.firstPrompt && step.asked) this.firstPrompt = step.asked.split(LINE_END).map(strip).find(Boolean) ?? "";
 		}
-		/** Count records that are no steps, those of the decisions' chain. */
 		addRecords(count) {
 			this.sum.records += count;
 		}
@@ -14288,7 +13865,6 @@ var init_totals = __esmMin((() => {
 				sum.linesRemoved += step.lines?.[1] ?? 0;
 			}
 		}
-		/** The totals. `left` are the decisions that no call took. */
 		finish(chains, left) {
 			let spent = addConsumption(this.spent, this.growing);
 			for (const each of this.byMessage.values()) spent = addConsumption(spent, each);
@@ -14315,7 +13891,6 @@ var init_totals = __esmMin((() => {
 	};
 }));
 // src/sessions/story.ts
-/** Read a session: its figures, and its story. `report` is called after each batch with the records so far. */
 async function readSession(chains, read, blob, report = () => {}) {
 	const counter = new SessionCounter();
 	let records = 0;
@@ -14349,7 +13924,6 @@ async function readSession(chains, read, blob, report = () => {}) {
 		entries: [...builder.build(left)]
 	};
 }
-/** What a row shows of a step. Arguments, results and diffs stay in the record. */
 function lighten(step) {
 	return {
 		...step,
@@ -14371,7 +13945,6 @@ function lighten(step) {
 		}
 	};
 }
-/** The step with the fields that later records add: thinking, tokens, or the outcome of a pending call. */
 function applyAdditions(step, additions) {
 	let whole = step;
 	for (const later of additions) {
@@ -14434,7 +14007,6 @@ var init_story = __esmMin((() => {
 				isAsStored: false
 			});
 		}
-		/** Plan a step. */
 		add(chain, place, step, decision) {
 			const plan = this.plans.get(chain);
 			plan.steps.push(lighten(step));
@@ -14453,7 +14025,6 @@ var init_story = __esmMin((() => {
 			});
 			if (decision !== null) plan.decisions.set(place, decision);
 		}
-		/** The entries: the main chain with its subagents, then subagents that no call started. */
 		*build(unmatched) {
 			for (const { items } of this.plans.values()) items.sort((one, other) => compareCodePoints(one.at, other.at) || one.place - other.place);
 			const [first] = this.plans.values();
@@ -14539,7 +14110,6 @@ async function listSessions(library) {
 		return first instanceof Sealed ? readStep(first) : null;
 	});
 }
-/** The figures of one session, counted from its records. */
 async function countSession(library, session) {
 	let workspace = "";
 	const read = async function* (chain) {
@@ -14565,7 +14135,6 @@ async function countSession(library, session) {
 		workspace
 	};
 }
-/** The directory in which the agent worked, where the record says it. */
 function findWorkspace(record) {
 	if (!/"(?:cwd|workspace)":/.test(record.canonical)) return "";
 	const environment = at(safeContent(record), "context", "environment");
@@ -14582,7 +14151,6 @@ var init_session_list = __esmMin((() => {
 	init_rows$1();
 }));
 // src/worker/statements.ts
-/** Check the statements in a JSON list. `along` are keys that came with the records; they prove nothing. */
 function checkStatements(text, pinned, along, ed25519) {
 	const values = readJson(text);
 	const others = new Ring(along.flatMap(([key, second]) => toKey(key, second)));
@@ -15856,14 +15424,12 @@ var init_jsxRuntime = __esmMin((() => {
 	Array.isArray;
 }));
 // src/parts/text.tsx
-/** A text with its hidden characters written out, such as `⟨U+202E⟩`. */
 function visible(text) {
 	return text.replace(HIDDEN, (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 function Text({ children }) {
 	return a("bdi", { children: visible(children) });
 }
-/** The first 16 digits of a hash; the whole on focus and for copying. */
 function Hex({ children, length = 16 }) {
 	return a("code", {
 		class: "hex",
@@ -15871,7 +15437,6 @@ function Hex({ children, length = 16 }) {
 		children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
 	});
 }
-/** A point in time, in UTC or local time: whole, `short` without the day, or `brief` without seconds. A text that is no time stays as it is. */
 function Time({ children, short = false, brief = false }) {
 	const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
 	if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
@@ -15883,9 +15448,8 @@ function Time({ children, short = false, brief = false }) {
 		children: short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`
 	});
 }
-/** A time of this machine's zone, written as the others are. */
 function localIso(date) {
-	return (new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
+	return new Date(date.getTime() - date.getTimezoneOffset() * 6e4).toISOString();
 }
 function count(value) {
 	return value.toLocaleString("en-GB");
@@ -15893,7 +15457,6 @@ function count(value) {
 function plural(value, one, many = `${one}s`) {
 	return `${count(value)} ${value === 1 ? one : many}`;
 }
-/** A text that can be copied by a button. */
 function Copy({ text, label }) {
 	return a("button", {
 		type: "button",
@@ -16189,7 +15752,6 @@ function settle(asking) {
 		asking.onerror = () => reject(asking.error);
 	});
 }
-/** Change to the pins of a scope. Storage that is refused is no error: the page then keeps nothing. */
 async function enterScope(name) {
 	if (name === scope && pins.value.length) return;
 	scope = name;
@@ -16200,14 +15762,13 @@ async function enterScope(name) {
 		pins.value = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range));
 	} catch {}
 }
-/** Pin a key, or change nothing if it is pinned. */
 function pinKey(key, origin) {
 	if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
 	const pin = {
 		publicKey: key.ed25519,
 		publicKeyPq: key.mlDsa,
 		origin,
-		at: (new Date()).toISOString()
+		at: new Date().toISOString()
 	};
 	pins.value = [...pins.value.filter((one) => one.publicKey !== pin.publicKey), pin];
 	change((store) => store.put({
@@ -16225,7 +15786,6 @@ async function change(work) {
 		work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
 	} catch {}
 }
-/** The heads of a ledger that this browser verified; none where it saw none. */
 async function recallHeads(ledger) {
 	if (!KEPT) return [];
 	try {
@@ -16234,7 +15794,6 @@ async function recallHeads(ledger) {
 		return [];
 	}
 }
-/** Remember the heads of a ledger. A chain that was longer before keeps its longer head. */
 async function rememberHeads(ledger, heads) {
 	if (!KEPT) return;
 	const all = new Map(await recallHeads(ledger));
@@ -16246,7 +15805,6 @@ async function rememberHeads(ledger, heads) {
 		});
 	} catch {}
 }
-/** The keys in a text: 64 digits, or a file of `aver keys export` or known keys. Raises an error that says why not. */
 function readKeys(text) {
 	const plain = text.trim();
 	if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
@@ -16282,7 +15840,6 @@ function check(url) {
 	if (!url.startsWith("blob:") && !DATA_FILE.test(url)) throw new TypeError(`${url} is no script of this page`);
 	return url;
 }
-/** An address that the browser accepts for a script or worker. */
 function scriptUrl(url) {
 	return policy.createScriptURL(url);
 }
@@ -16306,12 +15863,10 @@ var init_connection = __esmMin((() => {
 		worker = null;
 		waiting = new Map();
 		nextId = 1;
-		/** What a new worker is told before anything else: the thing that is open. */
 		prepare;
 		constructor(prepare = null) {
 			this.prepare = prepare;
 		}
-		/** Ask the worker. Raises `NotJudgedHere` where it has no answer. */
 		ask(request, progress) {
 			const id = this.nextId++;
 			return new Promise((resolve, reject) => {
@@ -16326,7 +15881,6 @@ var init_connection = __esmMin((() => {
 				});
 			});
 		}
-		/** End the worker and all that it does. The next request starts a new one, which has nothing open. */
 		stop(words = "stopped") {
 			this.worker?.terminate();
 			this.worker = null;
@@ -16400,18 +15954,15 @@ function readRoute() {
 		}
 	});
 }
-/** Put the focus where it was when the reader left this address, or else on the content. */
 function returnFocus(main) {
 	const target = left$1.get(location.hash);
 	const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
 	if (main.contains(document.activeElement) && document.activeElement !== main) return;
 	(found ?? main).focus({ preventScroll: found === void 0 });
 }
-/** The address of a view. */
 function link(...parts) {
 	return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
 }
-/** The address of a record: by its sequence number, or by its place where that is another. */
 function recordLink(chain, row) {
 	return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
 }
@@ -16431,12 +15982,10 @@ var init_route = __esmMin((() => {
 	});
 }));
 // src/state.ts
-/** The verdict that says most about a chain: the one on it alone, or the one on everything. */
 function judgementOf(chain) {
 	const own = chainJudgements.value.get(chain);
 	return own !== void 0 && judgement.value.state !== "done" ? own : judgement.value;
 }
-/** The findings about a chain. */
 function findingsOf(chain) {
 	const found = judgementOf(chain);
 	if (found.state !== "done") return [];
@@ -16449,12 +15998,10 @@ function pinnedKeys() {
 		publicKeyPq
 	}));
 }
-/** The name under which pins and heads of the open thing are kept. */
 function scopeOf(found, { ledger, tenant }) {
 	const isFromDisk = !found.live && document.documentElement.dataset["door"] !== "site";
 	return ledger === null || isFromDisk ? FILES_SCOPE : `${ledger}/${tenant}`;
 }
-/** Open a thing, show what it holds, and verify it. */
 async function openThing(found, change = "", beforeJudging = async () => {}) {
 	connection.stop("another thing was opened");
 	judges.stop("another thing was opened");
@@ -16482,7 +16029,6 @@ async function openThing(found, change = "", beforeJudging = async () => {}) {
 		problem.value = error.message;
 	}
 }
-/** Verify everything that is open with the pinned keys. */
 async function verifyThing() {
 	const [found, listed] = [thing.value, contents.value];
 	if (found === null || listed === null || judgement.value.state === "working") return;
@@ -16499,7 +16045,6 @@ async function verifyThing() {
 	unjudged.value = 0;
 	spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged";
 }
-/** Verify one chain, where not everything was verified. */
 async function verifyChain(chain) {
 	const [found, listed] = [thing.value, contents.value];
 	if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return;
@@ -16549,18 +16094,15 @@ async function judge(found, listed, chains, report) {
 		};
 	}
 }
-/** Stop the verification. The workers that judge are ended; views go on. */
 function stopVerifying() {
 	judges.stop("you stopped it");
 }
-/** Look again at a ledger that has grown. */
 async function refreshContents() {
 	const before = totalRecords.value;
 	const listed = await connection.ask({ type: "refresh" });
 	contents.value = listed;
 	unjudged.value += Math.max(0, totalRecords.value - before);
 }
-/** Open a copy of the open thing with one record changed, to see where it breaks. */
 async function tryChange(chain, place, change, words) {
 	const found = thing.value;
 	if (found === null) return;
@@ -16580,13 +16122,11 @@ async function tryChange(chain, place, change, words) {
 		})
 	}, words);
 }
-/** Go back from a changed copy to the thing itself. */
 async function undoChange() {
 	const found = original;
 	original = null;
 	if (found !== null) await openThing(found);
 }
-/** Say how to connect again; the live door calls this once. */
 function setReconnect(retry) {
 	retryLive = retry;
 }
@@ -16630,7 +16170,6 @@ var init_state = __esmMin((() => {
 	totalRecords = O(() => (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chain.length ?? 0), 0));
 }));
 // src/parts/verdict.tsx
-/** The shape of a status. The word always stands beside it. The ring of work fills up to `share` percent. */
 function Mark({ name, share = 0 }) {
 	return a("svg", {
 		class: `mark ${name.replace(" ", "-")}`,
@@ -16649,7 +16188,6 @@ function Mark({ name, share = 0 }) {
 		}) : null]
 	});
 }
-/** What would make a check that was not made. */
 function remedy(check) {
 	const name = thing.value?.live ? "" : contents.value?.name ?? "FILE";
 	if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return a($, { children: [
@@ -16673,7 +16211,6 @@ function remedy(check) {
 	if (check.name === "meta") return a($, { children: ["Open the whole ledger: ", a(Command, { children: "aver export --out DIR" })] });
 	return "";
 }
-/** A day as people say it, such as 3 Nov. */
 function dayOf(at) {
 	return new Date(at).toLocaleDateString("en-GB", {
 		day: "numeric",
@@ -16749,7 +16286,6 @@ function CheckRow({ check }) {
 		a("td", { children: a(Text, { children: check.reason }) })
 	] });
 }
-/** The verdict on everything that is open. */
 function VerdictBand() {
 	const now = judgement.value;
 	if (now.state === "none") {
@@ -16772,7 +16308,6 @@ function VerdictBand() {
 	}
 	return a(Band, { now });
 }
-/** A judgement: at work, given up, or a verdict. */
 function Band({ now, again = verifyThing }) {
 	if (now.state === "working") {
 		const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
@@ -16825,12 +16360,10 @@ function Band({ now, again = verifyThing }) {
 		at: now.at
 	});
 }
-/** Where this page came from. Someone who changes records can change the page, too. */
 function origin() {
 	const door = document.documentElement.dataset["door"];
 	return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it";
 }
-/** The command that says the same without this page. */
 function command() {
 	if (thing.value?.live) return "aver verify";
 	return `aver verify ${contents.value?.name ?? "FILE"}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
@@ -16937,7 +16470,6 @@ function Judged({ verdict, usesPlatform, at }) {
 		]
 	});
 }
-/** The verdict in the bar. */
 function VerdictChip() {
 	const now = judgement.value;
 	if (contents.value === null) return a("span", { class: "chip" });
@@ -17418,7 +16950,6 @@ var init_json$1 = __esmMin((() => {
 	TEXT_MAX = 2e4;
 }));
 // src/records.ts
-/** Let the browser do other work, if the thread has worked long enough. */
 async function pause$1() {
 	if (performance.now() - since < WORK_MS) return;
 	await new Promise((resolve) => setTimeout(resolve));
@@ -17435,7 +16966,6 @@ function toSealed(chain, text) {
 		signed_by: signedBy
 	}, chain);
 }
-/** All records of a chain, in small batches. */
 async function* readRecords(chain) {
 	for (let start = 0;; start += REQUEST_RECORDS) {
 		const found = await connection.ask({
@@ -17451,7 +16981,6 @@ async function* readRecords(chain) {
 		if (found.length < REQUEST_RECORDS) return;
 	}
 }
-/** The record at a place; null where there is none. */
 async function readRecordAt(chain, place) {
 	const [found] = await connection.ask({
 		type: "records",
@@ -17461,14 +16990,12 @@ async function readRecordAt(chain, place) {
 	});
 	return found === void 0 ? null : toSealed(chain, found);
 }
-/** The bytes of a blob; null where it is missing, damaged or too large. */
 async function readBlob(digest) {
 	return connection.ask({
 		type: "blob",
 		digest
 	}).catch(() => null);
 }
-/** The chains of the open thing, as the sessions' room wants them. */
 function listRows({ chains, ledger, format }) {
 	const isForeign = format === "bundle" && ledger === null;
 	return chains.map((chain) => ({
@@ -17476,7 +17003,6 @@ function listRows({ chains, ledger, format }) {
 		origin: isForeign ? chain.id : chain.origin
 	}));
 }
-/** The first record of a chain as a step. Each is read once. */
 function readFirst(chain) {
 	const open = contents.value;
 	if (open === null) return Promise.resolve(null);
@@ -17487,7 +17013,6 @@ function readFirst(chain) {
 	known.set(chain, reading);
 	return reading;
 }
-/** The session that a chain belongs to; null if it belongs to none. */
 async function findSession(chain) {
 	const open = contents.value;
 	if (open === null) return null;
@@ -17497,7 +17022,6 @@ async function findSession(chain) {
 	}
 	return (await groupChains(listRows(open), readFirst, chain.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.") ? null : chain)).find(({ main, agents, decisions }) => main === chain || decisions === chain || agents.some(([, name]) => name === chain)) ?? null;
 }
-/** How many records some chains have, by what is claimed; 0 where nothing is. */
 function countRecords(chains) {
 	return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chains.includes(chain.id) ? chain.length ?? 0 : 0), 0);
 }
@@ -17515,7 +17039,6 @@ var init_records = __esmMin((() => {
 	firsts = new WeakMap();
 }));
 // src/sessions/acts.ts
-/** The acts of a chain, in the order of their previews. Other records of the chain are left out. */
 function readActs(records) {
 	const acts = new Map();
 	let place = -1;
@@ -17590,7 +17113,6 @@ function addRecord(act, record) {
 		state: isDone ? "done" : "refused"
 	};
 }
-/** Join the two shares in a commit; null where there are not two. */
 function joinShares(commit, actionId) {
 	const pair = ["policy0", "policy1"].map((name) => asObject(at(commit.result, "commit", name)));
 	if (pair.some((share) => !share.size)) return null;
@@ -17629,7 +17151,6 @@ var init_acts$1 = __esmMin((() => {
 	];
 }));
 // src/views/capsule/statements.tsx
-/** Statements with the result of each check. `others` are keys that the records themselves name, by fingerprint. */
 function Statements({ values, others = [] }) {
 	const [checked, setChecked] = d$2(null);
 	const [words, setWords] = d$2("");
@@ -17691,7 +17212,6 @@ function Statements({ values, others = [] }) {
 		})
 	});
 }
-/** Who says that he made the statement. The key behind the signature says who did. */
 function signerOf(value) {
 	const named = [
 		"approver",
@@ -17733,7 +17253,6 @@ var init_statements = __esmMin((() => {
 	};
 }));
 // src/views/acts/acts.tsx
-/** The chains of a domain, also of imports. */
 function chainsOf(domain) {
 	return (contents.value?.chains ?? []).filter(({ id, origin }) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./, "").startsWith(`${domain}.`)).map(({ id }) => id);
 }
@@ -18024,7 +17543,6 @@ function Preview({ record, chain }) {
 function bitText(value, yes, no) {
 	return value instanceof JsonNumber ? value.text === "1" ? yes : value.text === "0" ? no : value.text : "–";
 }
-/** The two shares side by side, and what they say together. */
 function Shares({ commit, act }) {
 	const joined = joinShares(commit, act.actionId);
 	if (joined === null) return a("p", {
@@ -18103,10 +17621,6 @@ var init_acts = __esmMin((() => {
 	};
 }));
 // src/parts/states.tsx
-/**
-* Ask for something, and ask again when `reasons` change. An answer that is already here stays while the next one comes,
-* so that nothing jumps. `retry` asks again.
-*/
 function useAnswer(ask, reasons) {
 	const [answer, setAnswer] = d$2({
 		state: "loading",
@@ -18138,7 +17652,6 @@ function useAnswer(ask, reasons) {
 		retry: () => setTried(tried + 1)
 	};
 }
-/** Rows that are not here yet, with the height that they will have. */
 function Loading({ rows, words }) {
 	return a("div", {
 		class: "placeholders",
@@ -18150,14 +17663,12 @@ function Loading({ rows, words }) {
 		}), Array.from({ length: rows }, (_, at) => a("div", { class: "placeholder row-height" }, at))]
 	});
 }
-/** Nothing is there, and this is how to get it. */
 function Empty({ children, command }) {
 	return a("div", {
 		class: "nothing",
 		children: [a("p", { children }), command ? a("p", { children: a(Command, { children: command }) }) : null]
 	});
 }
-/** Something went wrong: what, and what next. */
 function Problem({ words, retry }) {
 	return a("div", {
 		class: "finding failed",
@@ -18176,17 +17687,15 @@ var init_states = __esmMin((() => {
 	init_jsxRuntime();
 }));
 // src/views/approvals/cases.ts
-/** A request that nobody answered in time is denied, also before the ledger has a record of it. */
 function stateOf(one) {
 	return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
 }
-/** Read the requests again. */
 function readCases() {
 	const mine = ++asked;
 	connection.ask({
 		type: "approvals",
 		keys: pinnedKeys(),
-		now: (new Date()).toISOString().replace("Z", "+00:00")
+		now: new Date().toISOString().replace("Z", "+00:00")
 	}).then((found) => {
 		if (mine !== asked) return;
 		cases.value = found.cases;
@@ -18224,7 +17733,6 @@ function isRefused(state) {
 		"closed"
 	].includes(state);
 }
-/** How long is left, as minutes and seconds. */
 function left(expires) {
 	const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
 	const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
@@ -18269,7 +17777,6 @@ function CaseLine({ one }) {
 		]
 	});
 }
-/** A part of a request that is kept apart as a blob, because it is large. */
 function Apart({ value }) {
 	const [text, setText] = d$2(null);
 	const [words, setWords] = d$2("");
@@ -18584,7 +18091,6 @@ var init_approvals = __esmMin((() => {
 	};
 }));
 // src/parts/keyboard.ts
-/** Claim keys for as long as the component is shown. */
 function useKeys(keys) {
 	const claim = T({ keys });
 	claim.current.keys = keys;
@@ -18599,11 +18105,9 @@ function useKeys(keys) {
 function isTyping(target) {
 	return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
 }
-/** Keys that a focused link or button uses itself. */
 function isOwnKey(event) {
 	return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary");
 }
-/** Start to listen. `go` gets the letter after `g`, and says whether there is such a view. */
 function listenToKeys(go) {
 	let isGoing = false;
 	addEventListener("keydown", (event) => {
@@ -18629,7 +18133,6 @@ var init_keyboard = __esmMin((() => {
 	claims = [];
 }));
 // src/parts/tamper.tsx
-/** The strip on every screen of a changed copy. */
 function CopyStrip() {
 	if (!changed.value) return null;
 	return a("p", {
@@ -18650,15 +18153,14 @@ function CopyStrip() {
 		]
 	});
 }
-/** The changes that can be tried on a record. */
-function TryToChange({ chain, place, sequence }) {
+function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
 	const [words, setWords] = d$2("");
 	const format = contents.value?.format;
 	if (format !== "bundle" && format !== "chain") return null;
 	return a("section", {
 		class: "section",
 		children: [
-			a("h2", { children: "Try to change it" }),
+			a("h2", { children: title }),
 			a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }),
 			a("div", {
 				class: "changes",
@@ -18748,7 +18250,6 @@ var init_tamper$1 = __esmMin((() => {
 	];
 }));
 // src/views/capsule/related.ts
-/** The chains in which relatives may be: all where they are few, else the same chain and those of the same session. */
 function relatedChains(chain, session) {
 	const all = contents.value?.chains ?? [];
 	if (all.reduce((sum, one) => sum + (one.length ?? 0), 0) <= 2e4) return {
@@ -19323,9 +18824,7 @@ function canonicalize(obj, stack, replacementStack, replacer, key) {
 		replacementStack.push(canonicalizedObj);
 		const sortedKeys = [];
 		let key;
-		for (key in obj)
- /* istanbul ignore else */
-		if (Object.prototype.hasOwnProperty.call(obj, key)) sortedKeys.push(key);
+		for (key in obj) if (Object.prototype.hasOwnProperty.call(obj, key)) sortedKeys.push(key);
 		sortedKeys.sort();
 		for (i = 0; i < sortedKeys.length; i += 1) {
 			key = sortedKeys[i];
@@ -19389,7 +18888,6 @@ var init_libesm = __esmMin((() => {
 	init_create();
 }));
 // src/parts/diff_rows.ts
-/** Read a diff, and mark the changed words. */
 function markDiff(diff) {
 	const lines = readDiff(diff).map(({ text, ...line }) => ({
 		...line,
@@ -19416,7 +18914,6 @@ function markDiff(diff) {
 	}
 	return lines;
 }
-/** Removed and added lines that stand for each other. */
 function* findPairs(lines) {
 	for (let at = 0; at < lines.length;) {
 		const removed = [];
@@ -19427,7 +18924,6 @@ function* findPairs(lines) {
 		if (!removed.length && !added.length) at++;
 	}
 }
-/** The lines of both versions side by side. */
 function splitRows(lines) {
 	const rows = [];
 	for (let at = 0; at < lines.length;) {
@@ -19473,7 +18969,6 @@ function Counts({ lines }) {
 		]
 	});
 }
-/** `title` says which file it is about, or which edit. */
 function DiffView({ diff, title = "" }) {
 	const [shown, setShown] = d$2(LINES_SHOWN);
 	const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
@@ -19612,7 +19107,6 @@ var init_diff = __esmMin((() => {
 	};
 }));
 // src/parts/terminal_text.ts
-/** Whether a text has escape sequences of a terminal. */
 function hasEscapes(text) {
 	return text.includes("\x1B[");
 }
@@ -19651,7 +19145,6 @@ function visibleStyle({ isInverse, front, ground, ...rest }) {
 		...below === void 0 || below === above ? {} : { ground: below }
 	};
 }
-/** Take up the parameters of one SGR sequence. */
 function applySgr(before, parameters) {
 	const codes = parameters.split(/[;:]/).map((code) => Number(code || 0));
 	let style = { ...before };
@@ -19686,7 +19179,6 @@ function omit(style, ...names) {
 	for (const name of names) delete left[name];
 	return left;
 }
-/** A colour of 256, or of red, green and blue, as the nearest of 16; and how many codes it took. */
 function readColour(codes) {
 	const [form, one = 0, two = 0, three = 0] = codes;
 	if (form === 2) return [nearest(one, two, three), 4];
@@ -19759,7 +19251,6 @@ var init_terminal = __esmMin((() => {
 	init_jsxRuntime();
 }));
 // src/views/capsule/decision.tsx
-/** The place of a number on a scale from 0 to 1; null if it is none. The text that is shown is the record's own. */
 function onScale(value) {
 	if (!(value instanceof JsonNumber)) return null;
 	const number = value.value;
@@ -19798,7 +19289,6 @@ function DecisionCard({ decision, isLinked = true }) {
 		]
 	});
 }
-/** The score on a scale from 0 to 1, with its interval and the two thresholds. The numbers stand below as text. */
 function ScoreBar({ decision }) {
 	const score = decision.score;
 	const [low, high] = Array.isArray(decision.interval) ? decision.interval : [];
@@ -19909,7 +19399,6 @@ function Section({ name, title, children }) {
 		] }), children]
 	});
 }
-/** Fields of a section that were not shown in another form, as a table. */
 function Rest({ section, shown }) {
 	const rest = new Map([...section].filter(([name]) => !shown.includes(name)));
 	return rest.size ? a(Value, { value: rest }) : null;
@@ -19937,7 +19426,6 @@ function Sections({ record, content }) {
 		})
 	] });
 }
-/** The keys of participants that the first event of a protocol trace binds, by fingerprint. */
 function participantKeys(content) {
 	return asList(at(content, "outcome", "result", "participants")).flatMap((one) => {
 		const key = asText(at(one, "public_key"));
@@ -20001,7 +19489,6 @@ function Reasoning({ section }) {
 		]
 	});
 }
-/** The options that were weighed, and why each was not chosen. */
 function Options({ options, selected }) {
 	const known = [
 		"id",
@@ -20137,7 +19624,6 @@ function Call({ call }) {
 		]
 	});
 }
-/** A result: a diff, the output of a command, or a table. */
 function Output({ value }) {
 	if (typeof value === "string") return value ? isDiff(value) ? a(DiffView, { diff: value }) : a(Terminal, { text: value }) : null;
 	if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return a($, { children: labelledTexts(value).map((part, place) => a("section", {
@@ -20433,7 +19919,6 @@ function readContent(record) {
 		throw error;
 	}
 }
-/** What the record's own seal says, in one line. */
 function SealBand({ detail }) {
 	const isSame = detail.computedHash === detail.hash && detail.hash !== "";
 	const failed = detail.findings.filter((one) => one.status === "failed");
@@ -20541,7 +20026,6 @@ function SignatureWords({ detail }) {
 		})]
 	});
 }
-/** Parent, children, and records of the same request. */
 function Related({ chain, place, content }) {
 	const [found, setFound] = d$2(null);
 	const [words, setWords] = d$2("");
@@ -20652,1619 +20136,119 @@ var init_capsule = __esmMin((() => {
 	LAID_OUT_MAX = 2e6;
 	EXACT_MAX = 2e5;
 }));
-// node_modules/@tanstack/virtual-core/dist/esm/lazy-measurements.js
-function getMeasurementKey(item) {
-	return typeof item === "object" ? item.key : item;
-}
-function createLazyMeasurementsView(cache, flat) {
-	const count = cache.length;
-	return new Proxy(cache, { get(target, prop, receiver) {
-		if (typeof prop === "string") {
-			const c = prop.charCodeAt(0);
-			if (c >= 48 && c <= 57) {
-				const i = +prop;
-				if (Number.isInteger(i) && i >= 0 && i < count) {
-					let v = target[i];
-					if (typeof v !== "object") {
-						const s = flat[i * 2];
-						v = target[i] = {
-							index: i,
-							key: v,
-							start: s,
-							size: flat[i * 2 + 1],
-							end: s + flat[i * 2 + 1],
-							lane: 0
-						};
-					}
-					return v;
-				}
-			}
-			if (prop === "length") return count;
-		}
-		return Reflect.get(target, prop, receiver);
-	} });
-}
-var init_lazy_measurements = __esmMin((() => {}));
-// node_modules/@tanstack/virtual-core/dist/esm/utils.js
-function memo(getDeps, fn, opts) {
-	let deps = opts.initialDeps ?? [];
-	let result;
-	let isInitial = true;
-	function memoizedFunction() {
-		const newDeps = getDeps();
-		if (!(newDeps.length !== deps.length || newDeps.some((dep, index) => deps[index] !== dep))) return result;
-		deps = newDeps;
-		result = fn(...newDeps);
-		if ((opts == null ? void 0 : opts.onChange) && !(isInitial && opts.skipInitialOnChange)) opts.onChange(result);
-		isInitial = false;
-		return result;
-	}
-	memoizedFunction.updateDeps = (newDeps) => {
-		deps = newDeps;
-	};
-	return memoizedFunction;
-}
-function notUndefined(value, msg) {
-	if (value === void 0) throw new Error(`Unexpected undefined${msg ? `: ${msg}` : ""}`);
-	else return value;
-}
-var approxEqual, debounce;
-var init_utils = __esmMin((() => {
-	approxEqual = (a, b) => Math.abs(a - b) < 1.01;
-	debounce = (targetWindow, fn, ms) => {
-		let timeoutId;
-		return Object.assign(function(...args) {
-			targetWindow.clearTimeout(timeoutId);
-			timeoutId = targetWindow.setTimeout(() => fn.apply(this, args), ms);
-		}, { cancel: () => {
-			targetWindow.clearTimeout(timeoutId);
-		} });
-	};
-}));
-// node_modules/@tanstack/virtual-core/dist/esm/scroll-classifier.js
-function classifyScrollEvent({ offset, isScrolling, elementMax, holdOffset, scrollOffset, pendingWrite, clampedMaxAtWrite }) {
-	var _a;
-	if (isScrolling && pendingWrite === null && offset === scrollOffset) return "spurious";
-	if (pendingWrite !== null && Math.abs(offset - pendingWrite.target) < 1.5) return "readBack";
-	if (pendingWrite !== null && !pendingWrite.smooth && elementMax !== null && pendingWrite.target > elementMax + holdOffset + .5 && Math.abs(offset - (elementMax + holdOffset)) < 1.5) return "clampedReadBack";
-	if (pendingWrite !== null && !pendingWrite.smooth && ((_a = pendingWrite.lowMaxes) == null ? void 0 : _a.some((max) => Math.abs(offset - max) < 1.5))) return "clampedReadBack";
-	if (clampedMaxAtWrite !== null && Math.abs(offset - clampedMaxAtWrite) < 1.5) return "clampedEcho";
-	return "external";
-}
-function externalRetiresCommand({ kind, offset, command, target }) {
-	return kind !== "spurious" && kind !== "readBack" && kind !== "clampedReadBack" && (command == null ? void 0 : command.index) != null && command.phase !== "queued" && !isAnimating(command.phase) && !approxEqual(offset, command.lastTargetOffset) && !approxEqual(offset, target()) && kind !== "clampedEcho";
-}
-function flingSpedUp(samples) {
-	const last = samples[samples.length - 1];
-	if (last === void 0) return false;
-	let j = samples.length - 2;
-	while (j >= 0 && last.t - samples[j].t < FLING_WINDOW_MS) j--;
-	if (j < 0) return false;
-	const mid = samples[j];
-	let k = j - 1;
-	while (k >= 0 && mid.t - samples[k].t < FLING_WINDOW_MS) k--;
-	if (k < 0) return false;
-	const first = samples[k];
-	const recent = (last.offset - mid.offset) / (last.t - mid.t);
-	const before = (mid.offset - first.offset) / (mid.t - first.t);
-	return recent * before >= 0 && Math.abs(recent) >= 2 * Math.abs(before) && Math.abs(recent) - Math.abs(before) >= .8;
-}
-function flingCaught(samples) {
-	const last = samples[samples.length - 1];
-	if (last === void 0) return false;
-	let j = samples.length - 2;
-	while (j >= 0 && last.t - samples[j].t < FLING_WINDOW_MS) j--;
-	if (j < 0) return false;
-	const from = samples[j];
-	return Math.abs(last.offset - from.offset) / (last.t - from.t) >= .05;
-}
-var isAnimating, FLING_WINDOW_MS;
-var init_scroll_classifier = __esmMin((() => {
-	init_utils();
-	isAnimating = (phase) => phase === "smooth" || phase === "smoothFinishing";
-	FLING_WINDOW_MS = 40;
-}));
-// node_modules/@tanstack/virtual-core/dist/esm/ios-gesture.js
-var _isIOSResult, isIOSWebKit, _iosMomentumOverridesWritesResult, iosMomentumOverridesWrites, momentumOverridesWrites, touchListenerOptions, IosGesture;
-var init_ios_gesture = __esmMin((() => {
-	isIOSWebKit = () => {
-		if (_isIOSResult !== void 0) return _isIOSResult;
-		if (typeof navigator === "undefined") return _isIOSResult = false;
-		if (/iP(hone|od|ad)/.test(navigator.userAgent)) return _isIOSResult = true;
-		const mtp = navigator.maxTouchPoints;
-		return _isIOSResult = navigator.platform === "MacIntel" && mtp !== void 0 && mtp > 0;
-	};
-	iosMomentumOverridesWrites = () => {
-		if (_iosMomentumOverridesWritesResult !== void 0) return _iosMomentumOverridesWritesResult;
-		return _iosMomentumOverridesWritesResult = isIOSWebKit() && typeof CSS !== "undefined" && typeof CSS.supports === "function" && CSS.supports("overflow-anchor: auto");
-	};
-	momentumOverridesWrites = () => !isIOSWebKit() || iosMomentumOverridesWrites();
-	touchListenerOptions = {
-		capture: true,
-		passive: true
-	};
-	IosGesture = class {
-		constructor(host) {
-			this.host = host;
-			this._touch = null;
-			this.inMotion = () => this._touch !== null && this._touch.phase !== "lateFling";
-			this.dragging = () => {
-				var _a;
-				return ((_a = this._touch) == null ? void 0 : _a.phase) === "down" && this._touch.moved;
-			};
-			this.tail = () => {
-				var _a;
-				return ((_a = this._touch) == null ? void 0 : _a.phase) === "tail" ? this._touch.moved ? "fling" : "tap" : null;
-			};
-			this.onScroll = ({ isScrolling, ownReadBack, moved, external }) => {
-				var _a, _b, _c;
-				if (isScrolling && ((_a = this._touch) == null ? void 0 : _a.phase) === "tail") this._openTail(this._touch.moved || !ownReadBack, false);
-				else if (((_b = this._touch) == null ? void 0 : _b.phase) === "lateFling") {
-					if (this.host.now() > this._touch.until) this._touch = null;
-					else if (external && isScrolling && moved) this._openTail(true, false);
-				}
-				if (!ownReadBack && isScrolling && moved && ((_c = this._touch) == null ? void 0 : _c.phase) === "down") {
-					this._touch.moved = true;
-					return true;
-				}
-				return false;
-			};
-			this.touchStart = () => {
-				this.end();
-				this._touch = {
-					phase: "down",
-					moved: false
-				};
-			};
-			this.touchEnd = () => {
-				var _a;
-				const moved = ((_a = this._touch) == null ? void 0 : _a.phase) === "down" && this._touch.moved;
-				this.end();
-				this._openTail(moved, moved);
-			};
-			this.end = () => {
-				var _a;
-				const win = this.host.getWindow();
-				if (((_a = this._touch) == null ? void 0 : _a.phase) === "tail" && win != null) win.clearTimeout(this._touch.timerId);
-				this._touch = null;
-			};
-			this.listen = (target) => {
-				const onTouchStart = () => this.touchStart();
-				const onTouchEnd = () => this.touchEnd();
-				target.addEventListener("touchstart", onTouchStart, touchListenerOptions);
-				target.addEventListener("touchend", onTouchEnd, touchListenerOptions);
-				target.addEventListener("touchcancel", onTouchEnd, touchListenerOptions);
-				return () => {
-					target.removeEventListener("touchstart", onTouchStart, touchListenerOptions);
-					target.removeEventListener("touchend", onTouchEnd, touchListenerOptions);
-					target.removeEventListener("touchcancel", onTouchEnd, touchListenerOptions);
-					this.end();
-				};
-			};
-			this._openTail = (moved, awaitingFling) => {
-				const win = this.host.getWindow();
-				if (win == null) return;
-				this.end();
-				const tail = {
-					phase: "tail",
-					moved,
-					awaitingFling,
-					timerId: win.setTimeout(() => {
-						if (this.host.tailStillMoving()) {
-							this._openTail(tail.moved, tail.awaitingFling);
-							return;
-						}
-						this._touch = tail.awaitingFling ? {
-							phase: "lateFling",
-							until: this.host.now() + 1e3
-						} : null;
-						this.host.onTailClosed();
-					}, 150)
-				};
-				this._touch = tail;
-			};
-		}
-		get touch() {
-			return this._touch;
-		}
-	};
-}));
-// node_modules/@tanstack/virtual-core/dist/esm/index.js
-function isAppendWithTrim(prevCount, nextCount, getPreviousKey, getNextKey) {
-	if (nextCount === 0) return false;
-	const firstKey = getNextKey(0);
-	const removedKeys = new Set();
-	let removedCount = 0;
-	while (removedCount < prevCount) {
-		const key = getPreviousKey(removedCount);
-		if (key === firstKey) break;
-		removedKeys.add(key);
-		removedCount++;
-	}
-	const retainedCount = prevCount - removedCount;
-	if (retainedCount === 0 || retainedCount >= nextCount) return false;
-	for (let i = 0; i < retainedCount; i++) if (getNextKey(i) !== getPreviousKey(removedCount + i)) return false;
-	for (let i = retainedCount; i < nextCount; i++) if (removedKeys.has(getNextKey(i))) return false;
-	return true;
-}
-function findNearestBinarySearchFlat(flat, high, value) {
-	let low = 0;
-	while (low <= high) {
-		const middle = (low + high) / 2 | 0;
-		const currentValue = flat[middle * 2];
-		if (currentValue < value) low = middle + 1;
-		else if (currentValue > value) high = middle - 1;
-		else return middle;
-	}
-	return low > 0 ? low - 1 : 0;
-}
-function calculateRangeImpl(measurements, outerSize, scrollOffset, lanes, flat) {
-	const lastIndex = measurements.length - 1;
-	if (measurements.length <= lanes) return {
-		startIndex: 0,
-		endIndex: lastIndex
-	};
-	if (lanes === 1 && flat !== null) {
-		const startIndex2 = findNearestBinarySearchFlat(flat, lastIndex, scrollOffset);
-		let endIndex2 = startIndex2;
-		const limit = scrollOffset + outerSize;
-		while (endIndex2 < lastIndex && flat[endIndex2 * 2] + flat[endIndex2 * 2 + 1] < limit) endIndex2++;
-		return {
-			startIndex: startIndex2,
-			endIndex: endIndex2
-		};
-	}
-	const getStart = (index) => measurements[index].start;
-	let startIndex = findNearestBinarySearch(0, lastIndex, getStart, scrollOffset);
-	let endIndex = startIndex;
-	if (lanes === 1) while (endIndex < lastIndex && measurements[endIndex].end < scrollOffset + outerSize) endIndex++;
-	else if (lanes > 1) {
-		const endPerLane = Array(lanes).fill(0);
-		while (endIndex < lastIndex && endPerLane.some((pos) => pos < scrollOffset + outerSize)) {
-			const item = measurements[endIndex];
-			endPerLane[item.lane] = item.end;
-			endIndex++;
-		}
-		const startPerLane = Array(lanes).fill(scrollOffset + outerSize);
-		while (startIndex >= 0 && startPerLane.some((pos) => pos >= scrollOffset)) {
-			const item = measurements[startIndex];
-			startPerLane[item.lane] = item.start;
-			startIndex--;
-		}
-		startIndex = Math.max(0, startIndex - startIndex % lanes);
-		endIndex = Math.min(lastIndex, endIndex + (lanes - 1 - endIndex % lanes));
-	}
-	return {
-		startIndex,
-		endIndex
-	};
-}
-var getRect, createFrameQueue, defaultKeyExtractor, defaultRangeExtractor, observeElementRect, addEventListenerOptions, supportsScrollend, observeOffset, observeElementOffset, measureElement, scrollWithAdjustments, elementScroll, initialScrollPhase, isSmoothScroll, Virtualizer, findNearestBinarySearch;
-var init_esm = __esmMin((() => {
-	init_lazy_measurements();
-	init_utils();
-	init_scroll_classifier();
-	init_ios_gesture();
-	getRect = (element) => {
-		const { clientWidth, clientHeight } = element;
-		return {
-			width: clientWidth,
-			height: clientHeight
-		};
-	};
-	createFrameQueue = (targetWindow) => {
-		const ids = new Set();
-		return {
-			schedule: (fn) => {
-				const id = targetWindow.requestAnimationFrame(() => {
-					ids.delete(id);
-					fn();
-				});
-				ids.add(id);
-			},
-			cancel: () => {
-				ids.forEach((id) => targetWindow.cancelAnimationFrame(id));
-				ids.clear();
-			}
-		};
-	};
-	defaultKeyExtractor = (index) => index;
-	defaultRangeExtractor = (range) => {
-		const overscan = range.overscan * Math.max(range.lanes ?? 1, 1);
-		const start = Math.max(range.startIndex - overscan, 0);
-		const len = Math.min(range.endIndex + overscan, range.count - 1) - start + 1;
-		const arr = new Array(len);
-		for (let i = 0; i < len; i++) arr[i] = start + i;
-		return arr;
-	};
-	observeElementRect = (instance, cb) => {
-		const element = instance.scrollElement;
-		if (!element) return;
-		const targetWindow = instance.targetWindow;
-		if (!targetWindow) return;
-		const handler = (rect) => {
-			const { width, height } = rect;
-			cb({
-				width: Math.round(width),
-				height: Math.round(height)
-			});
-		};
-		handler(getRect(element));
-		if (!targetWindow.ResizeObserver) return () => {};
-		const frames = createFrameQueue(targetWindow);
-		const observer = new targetWindow.ResizeObserver(() => {
-			const run = () => {
-				handler(getRect(element));
-			};
-			instance.options.useAnimationFrameWithResizeObserver ? frames.schedule(run) : run();
-		});
-		observer.observe(element, { box: "content-box" });
-		return () => {
-			observer.unobserve(element);
-			frames.cancel();
-		};
-	};
-	addEventListenerOptions = { passive: true };
-	supportsScrollend = typeof window == "undefined" ? true : "onscrollend" in window;
-	observeOffset = (instance, cb, readOffset) => {
-		const element = instance.scrollElement;
-		if (!element) return;
-		const targetWindow = instance.targetWindow;
-		if (!targetWindow) return;
-		const registerScrollendEvent = instance.options.useScrollendEvent && supportsScrollend;
-		let offset = 0;
-		const fallback = registerScrollendEvent ? null : debounce(targetWindow, () => cb(readOffset(element), false), instance.options.isScrollingResetDelay);
-		const createHandler = (isScrolling) => () => {
-			offset = readOffset(element);
-			fallback?.();
-			cb(offset, isScrolling);
-		};
-		const handler = createHandler(true);
-		const endHandler = createHandler(false);
-		element.addEventListener("scroll", handler, addEventListenerOptions);
-		if (registerScrollendEvent) element.addEventListener("scrollend", endHandler, addEventListenerOptions);
-		return () => {
-			element.removeEventListener("scroll", handler);
-			if (registerScrollendEvent) element.removeEventListener("scrollend", endHandler);
-			fallback?.cancel();
-		};
-	};
-	observeElementOffset = (instance, cb) => observeOffset(instance, cb, (el) => {
-		const { horizontal, isRtl } = instance.options;
-		return horizontal ? el.scrollLeft * (isRtl && -1 || 1) : el.scrollTop;
+// src/parts/virtual_rows.ts
+function useVirtualRows(heights, box) {
+	const [{ top, height }, setWindow] = d$2({
+		top: 0,
+		height: 800
 	});
-	measureElement = (element, entry, instance) => {
-		if (instance.options.useCachedMeasurements) {
-			const index = instance.indexFromElement(element);
-			const key = instance.options.getItemKey(index);
-			return instance.itemSizeCache.get(key) ?? instance.options.estimateSize(index);
-		}
-		if (entry == null ? void 0 : entry.borderBoxSize) {
-			const box = entry.borderBoxSize[0];
-			if (box) return Math.round(box[instance.options.horizontal ? "inlineSize" : "blockSize"]);
-		}
-		if (!entry) {
-			const index = instance.indexFromElement(element);
-			const key = instance.options.getItemKey(index);
-			const cachedSize = instance.itemSizeCache.get(key);
-			if (cachedSize !== void 0) return cachedSize;
-		}
-		return element[instance.options.horizontal ? "offsetWidth" : "offsetHeight"];
-	};
-	scrollWithAdjustments = (offset, { adjustments = 0, behavior }, instance) => {
-		var _a;
-		const { scrollElement, options } = instance;
-		const adjustedOffset = offset + adjustments;
-		const isRtlElement = options.horizontal && options.isRtl && scrollElement !== null && "ownerDocument" in scrollElement;
-		(_a = scrollElement == null ? void 0 : scrollElement.scrollTo) == null || _a.call(scrollElement, {
-			[options.horizontal ? "left" : "top"]: isRtlElement ? -adjustedOffset : adjustedOffset,
-			behavior
+	const tops = w$2(() => sumUp(heights), [heights]);
+	F$1(() => {
+		const element = box();
+		if (element === null) return;
+		const update = () => setWindow({
+			top: element.scrollTop,
+			height: element.clientHeight
 		});
+		const observer = new ResizeObserver(update);
+		observer.observe(element);
+		element.addEventListener("scroll", update, { passive: true });
+		update();
+		return () => {
+			observer.disconnect();
+			element.removeEventListener("scroll", update);
+		};
+	}, []);
+	const [from, to] = visibleRange(tops, top, height);
+	const rows = Array.from({ length: to - from }, (_, at) => ({
+		index: from + at,
+		start: tops[from + at],
+		size: heights[from + at]
+	}));
+	const reveal = (index) => {
+		const element = box();
+		const [start, size] = [tops[index] ?? 0, heights[index] ?? 0];
+		if (element === null) return;
+		if (start < element.scrollTop + size) element.scrollTop = Math.max(0, start - size);
+		else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
 	};
-	elementScroll = scrollWithAdjustments;
-	initialScrollPhase = (behavior, atTarget) => behavior === "smooth" ? atTarget ? "smoothLanded" : "smooth" : "instant";
-	isSmoothScroll = (state) => (state == null ? void 0 : state.phase) === "smooth" || (state == null ? void 0 : state.phase) === "smoothLanded";
-	Virtualizer = class {
-		constructor(opts) {
-			this.unsubs = [];
-			this.scrollElement = null;
-			this.targetWindow = null;
-			this.isScrolling = false;
-			this.scrollState = null;
-			this.measurementsCache = [];
-			this._singleLaneMeasurements = null;
-			this.itemSizeCache = new Map();
-			this.itemSizeCacheVersion = 0;
-			this.laneAssignments = new Map();
-			this.pendingMin = null;
-			this.prevLanes = void 0;
-			this.lanesChangedFlag = false;
-			this.lanesSettling = false;
-			this.pendingScrollAnchor = null;
-			this.scrollRect = null;
-			this.scrollOffset = null;
-			this.scrollDirection = null;
-			this._holdOffset = 0;
-			this._reportedOverscroll = false;
-			this._iosGesture = new IosGesture({
-				getWindow: () => this.targetWindow,
-				now: () => this.now(),
-				tailStillMoving: () => {
-					const state = this.scrollState;
-					if ((state == null ? void 0 : state.phase) !== "queued" || this.pendingWrite !== null) return false;
-					const now = this._readElementOffset();
-					if (now === null || this._lastElementOffset === null || Math.abs(now - this._lastElementOffset) < 1) return false;
-					this._lastElementOffset = now;
-					state.samples = [...state.samples ?? [], {
-						t: this.now(),
-						offset: now
-					}];
-					return true;
-				},
-				onTailClosed: () => {
-					const state = this.scrollState;
-					if ((state == null ? void 0 : state.phase) === "queued" && flingCaught(state.samples ?? [])) this.scrollState = null;
-					this._flushHoldIfReady(true);
-					this._writeAwaitingCommand();
-					this._retryClampedAdjustment();
-				}
-			});
-			this._lastElementOffset = null;
-			this.pendingWrite = null;
-			this._clampedAdjustment = null;
-			this.elementsCache = new Map();
-			this._resizeBatch = null;
-			this.now = () => {
-				var _a, _b, _c;
-				return ((_c = (_b = (_a = this.targetWindow) == null ? void 0 : _a.performance) == null ? void 0 : _b.now) == null ? void 0 : _c.call(_b)) ?? Date.now();
-			};
-			this.observer = (() => {
-				let _ro = null;
-				let _frames = null;
-				let delivering = false;
-				let observeQueued = false;
-				const pendingObservations = new Set();
-				const get = () => {
-					if (_ro) return _ro;
-					const targetWindow = this.targetWindow;
-					if (!targetWindow || !targetWindow.ResizeObserver) return null;
-					const frames = _frames = createFrameQueue(targetWindow);
-					return _ro = new targetWindow.ResizeObserver((entries) => {
-						const run = () => {
-							const batch = { sync: false };
-							this._resizeBatch = batch;
-							try {
-								entries.forEach(measureEntry);
-							} finally {
-								this._resizeBatch = null;
-								if (batch.notify) {
-									this.notify(batch.sync);
-									this._noteClampMax();
-									this._flushHoldIfReady(true);
-									this._retryClampedAdjustment();
-									this.measureElement(null);
-								}
-							}
-						};
-						if (this.options.useAnimationFrameWithResizeObserver) frames.schedule(run);
-						else {
-							delivering = true;
-							try {
-								run();
-							} finally {
-								delivering = false;
-							}
-						}
-					});
-				};
-				const measureEntry = (entry) => {
-					const node = entry.target;
-					const index = this.indexFromElement(node);
-					if (!node.isConnected) {
-						this.observer.unobserve(node);
-						for (const [cacheKey, cachedNode] of this.elementsCache) if (cachedNode === node) {
-							this.elementsCache.delete(cacheKey);
-							break;
-						}
-						return;
-					}
-					if (!this.isIndexInRange(index)) return;
-					if (this.shouldMeasureDuringScroll(index)) this.resizeItem(index, this.options.measureElement(node, entry, this));
-				};
-				return {
-					disconnect: () => {
-						var _a;
-						(_a = get()) == null || _a.disconnect();
-						_frames?.cancel();
-						pendingObservations.clear();
-						observeQueued = false;
-						_ro = null;
-						_frames = null;
-					},
-					observe: (target) => {
-						const observer = get();
-						if (!observer) return;
-						if (!delivering) {
-							observer.observe(target, { box: "border-box" });
-							return;
-						}
-						pendingObservations.add(target);
-						if (!observeQueued) {
-							observeQueued = true;
-							_frames?.schedule(() => {
-								observeQueued = false;
-								pendingObservations.forEach((node) => {
-									if (node.isConnected) _ro?.observe(node, { box: "border-box" });
-								});
-								pendingObservations.clear();
-							});
-						}
-					},
-					unobserve: (target) => {
-						var _a;
-						pendingObservations.delete(target);
-						(_a = get()) == null || _a.unobserve(target);
-					}
-				};
-			})();
-			this.range = null;
-			this.setOptions = (opts2) => {
-				var _a;
-				const merged = {
-					debug: false,
-					initialOffset: 0,
-					overscan: 1,
-					paddingStart: 0,
-					paddingEnd: 0,
-					scrollPaddingStart: 0,
-					scrollPaddingEnd: 0,
-					horizontal: false,
-					getItemKey: defaultKeyExtractor,
-					rangeExtractor: defaultRangeExtractor,
-					onChange: () => {},
-					measureElement,
-					initialRect: {
-						width: 0,
-						height: 0
-					},
-					scrollMargin: 0,
-					gap: 0,
-					indexAttribute: "data-index",
-					initialMeasurementsCache: [],
-					lanes: 1,
-					anchorTo: "start",
-					followOnAppend: false,
-					scrollEndThreshold: 1,
-					isScrollingResetDelay: 150,
-					enabled: true,
-					isRtl: false,
-					useScrollendEvent: false,
-					useAnimationFrameWithResizeObserver: false,
-					laneAssignmentMode: "estimate",
-					useCachedMeasurements: false
-				};
-				for (const key in opts2) {
-					const v = opts2[key];
-					if (v !== void 0) merged[key] = v;
-				}
-				const prevOptions = this.options;
-				let anchor = null;
-				let followOnAppend = null;
-				let edgeKeysChanged = false;
-				if (prevOptions !== void 0 && prevOptions.enabled && merged.enabled && merged.anchorTo === "end" && this.scrollElement !== null) {
-					const prevCount = prevOptions.count;
-					const nextCount = merged.count;
-					const measurements = this.getMeasurements();
-					const previousItems = ((_a = this._singleLaneMeasurements) == null ? void 0 : _a.items) ?? measurements;
-					const getPreviousKey = (index) => getMeasurementKey(previousItems[index]);
-					const prevFirstKey = prevCount > 0 ? getPreviousKey(0) : null;
-					const prevLastKey = prevCount > 0 ? getPreviousKey(prevCount - 1) : null;
-					if (nextCount !== prevCount || prevCount > 0 && nextCount > 0 && (merged.getItemKey(0) !== prevFirstKey || merged.getItemKey(nextCount - 1) !== prevLastKey)) {
-						edgeKeysChanged = true;
-						const item = prevCount > 0 ? this.getVirtualItemForOffset(this.getScrollOffset()) ?? measurements[0] : null;
-						if (item) anchor = [item.key, this.getScrollOffset() - item.start];
-						const behavior = merged.followOnAppend === true ? "auto" : merged.followOnAppend || null;
-						if (behavior && nextCount > 0 && this.isAtEnd(prevOptions.scrollEndThreshold) && (prevCount === 0 || merged.getItemKey(nextCount - 1) !== prevLastKey)) {
-							if (nextCount > prevCount || isAppendWithTrim(prevCount, nextCount, getPreviousKey, merged.getItemKey)) followOnAppend = behavior;
-						}
-					}
-				}
-				this.options = merged;
-				if (edgeKeysChanged) {
-					this.pendingMin = 0;
-					this.itemSizeCacheVersion++;
-				}
-				let anchorDelta = null;
-				if (anchor && this.scrollOffset !== null && !this._awaitingCommandReadBack()) {
-					const [anchorKey, anchorOffset] = anchor;
-					const newMeasurements = this.getMeasurements();
-					const { count, getItemKey } = this.options;
-					let idx = 0;
-					while (idx < count && getItemKey(idx) !== anchorKey) idx++;
-					if (idx < count) {
-						const anchorItem = newMeasurements[idx];
-						if (anchorItem) {
-							const newOffset = Math.max(0, anchorItem.start + anchorOffset);
-							if (!followOnAppend && newOffset !== this.scrollOffset) {
-								anchorDelta = newOffset - this.scrollOffset;
-								this.scrollOffset = newOffset;
-							}
-						}
-					}
-				}
-				if (followOnAppend) this.pendingScrollAnchor = {
-					kind: "follow",
-					behavior: followOnAppend
-				};
-				else if (anchorDelta !== null) {
-					if (this._canWriteScroll()) this.pendingScrollAnchor = {
-						kind: "anchor",
-						delta: anchorDelta
-					};
-					else {
-						this._holdOffset += anchorDelta;
-						this._followOffsetTarget(anchorDelta);
-					}
-				}
-			};
-			this.notify = (sync) => {
-				var _a, _b;
-				(_b = (_a = this.options).onChange) == null || _b.call(_a, this, sync);
-			};
-			this.maybeNotify = memo(() => {
-				this.calculateRange();
-				return [
-					this.isScrolling,
-					this.range ? this.range.startIndex : null,
-					this.range ? this.range.endIndex : null
-				];
-			}, (isScrolling) => {
-				this.notify(isScrolling);
-			}, {
-				key: false,
-				debug: () => this.options.debug,
-				initialDeps: [
-					this.isScrolling,
-					this.range ? this.range.startIndex : null,
-					this.range ? this.range.endIndex : null
-				]
-			});
-			this.cleanup = () => {
-				var _a;
-				this.unsubs.filter(Boolean).forEach((d) => d());
-				this.unsubs = [];
-				this.observer.disconnect();
-				if (this.rafId != null && this.targetWindow) {
-					this.targetWindow.cancelAnimationFrame(this.rafId);
-					this.rafId = null;
-				}
-				this.scrollState = null;
-				(_a = this._momentumStop) == null || _a.restore();
-				this._momentumStop = null;
-				this.isScrolling = false;
-				this.scrollDirection = null;
-				this._holdOffset = 0;
-				this._reportedOverscroll = false;
-				this._clampedAdjustment = null;
-				this.pendingWrite = null;
-				this.scrollElement = null;
-				this.targetWindow = null;
-			};
-			this._didMount = () => {
-				return () => {
-					this.cleanup();
-				};
-			};
-			this._willUpdate = () => {
-				var _a;
-				const scrollElement = this.options.enabled ? this.options.getScrollElement() : null;
-				if (this.scrollElement !== scrollElement) {
-					this.cleanup();
-					if (!scrollElement) {
-						this.maybeNotify();
-						return;
-					}
-					this.scrollElement = scrollElement;
-					if (this.scrollElement && "ownerDocument" in this.scrollElement) this.targetWindow = this.scrollElement.ownerDocument.defaultView;
-					else this.targetWindow = ((_a = this.scrollElement) == null ? void 0 : _a.window) ?? null;
-					this.elementsCache.forEach((cached) => {
-						this.observer.observe(cached);
-					});
-					this.unsubs.push(this.options.observeElementRect(this, (rect) => {
-						this.scrollRect = rect;
-						this.maybeNotify();
-					}));
-					this.unsubs.push(this.options.observeElementOffset(this, (offset, isScrolling) => {
-						var _a2, _b, _c, _d;
-						const elementMax = isScrolling ? this._elementMaxScrollOffset() : null;
-						const wasOverscrolled = this._reportedOverscroll;
-						this._reportedOverscroll = offset < 0 || elementMax !== null && offset > elementMax + 1;
-						const elementOffset = offset;
-						this._lastElementOffset = elementOffset;
-						offset = this._toLayoutOffset(offset);
-						const kind = this._classifyScrollEvent(offset, isScrolling, elementMax);
-						if (kind === "spurious") return;
-						if (kind === "readBack") offset = this.pendingWrite.target;
-						else if (kind === "clampedReadBack" && ((_a2 = this.scrollState) == null ? void 0 : _a2.index) != null && offset < this.getMaxScrollOffset() - 1.5) this.scrollState.lastTargetOffset = offset;
-						else if (externalRetiresCommand({
-							kind,
-							offset,
-							command: this.scrollState,
-							target: () => this.getScrollStateTarget(this.scrollState)
-						})) this.scrollState = null;
-						this.pendingWrite = null;
-						if (this._clampedAdjustment !== null && Math.abs(offset - this._clampedAdjustment.maxAtWrite) >= 1.5) this._clampedAdjustment = null;
-						const prevOffset = this.getScrollOffset();
-						const prevDirection = this.scrollDirection;
-						this.scrollDirection = isScrolling ? prevOffset === offset ? this.scrollDirection : prevOffset < offset ? "forward" : "backward" : null;
-						this.scrollOffset = offset;
-						this.isScrolling = isScrolling;
-						const queued = this.scrollState;
-						if ((queued == null ? void 0 : queued.phase) === "queued" && kind === "external" && isScrolling) {
-							if (wasOverscrolled || this._reportedOverscroll) queued.samples = [];
-							else {
-								const t = this.now();
-								queued.samples = [...(queued.samples ?? []).filter((sample) => t - sample.t <= 200), {
-									t,
-									offset: elementOffset
-								}];
-								if (prevDirection !== null && this.scrollDirection !== prevDirection || flingSpedUp(queued.samples)) this.scrollState = null;
-							}
-						}
-						if (this._iosGesture.onScroll({
-							isScrolling,
-							ownReadBack: kind === "readBack",
-							moved: offset !== prevOffset,
-							external: kind === "external" && ((_b = this.scrollState) == null ? void 0 : _b.phase) !== "smooth" && ((_c = this.scrollState) == null ? void 0 : _c.phase) !== "smoothFinishing"
-						}) && ((_d = this.scrollState) == null ? void 0 : _d.phase) === "queued") this.scrollState = null;
-						this._flushHoldIfReady(true);
-						if (this.scrollState) this.scheduleScrollReconcile();
-						this.maybeNotify();
-					}));
-					if ("addEventListener" in this.scrollElement) this.unsubs.push(this._iosGesture.listen(this.scrollElement));
-					this._scrollToOffset(this.getScrollOffset());
-				}
-				this._noteClampMax();
-				const anchor = this.pendingScrollAnchor;
-				this.pendingScrollAnchor = null;
-				if (anchor && this.scrollElement && this.options.enabled) {
-					if (anchor.kind === "anchor") {
-						if (!this._canWriteScroll()) {
-							this._holdOffset += anchor.delta;
-							this._followOffsetTarget(anchor.delta);
-							this.notify(false);
-						} else if (isSmoothScroll(this.scrollState) && !approxEqual(this.getScrollOffset() - anchor.delta, this.scrollState.lastTargetOffset));
-						else {
-							this._followOffsetTarget(anchor.delta);
-							this._scrollToOffset(this.getScrollOffset());
-						}
-					} else this.scrollToEnd({ behavior: anchor.behavior });
-				}
-				this._flushHoldIfReady(false);
-				this._retryClampedAdjustment();
-			};
-			this._classifyScrollEvent = (offset, isScrolling, elementMax) => {
-				var _a;
-				return classifyScrollEvent({
-					offset,
-					isScrolling,
-					elementMax,
-					holdOffset: this._holdOffset,
-					scrollOffset: this.scrollOffset,
-					pendingWrite: this.pendingWrite,
-					clampedMaxAtWrite: ((_a = this._clampedAdjustment) == null ? void 0 : _a.maxAtWrite) ?? null
-				});
-			};
-			this._retryClampedAdjustment = () => {
-				if (this._clampedAdjustment === null || !this.scrollElement || !this.options.enabled || !this._canWriteScroll()) return;
-				const { target, maxAtWrite } = this._clampedAdjustment;
-				const max = this.getMaxScrollOffset();
-				if (max > maxAtWrite + .5) {
-					this._clampedAdjustment = target > max + .5 ? {
-						target,
-						maxAtWrite: max
-					} : null;
-					this._scrollToOffset(target);
-				}
-			};
-			this._writeAwaitingCommand = () => {
-				const state = this.scrollState;
-				if (state === null || state.phase !== "queued") return;
-				const { behavior } = state;
-				this.getMeasurements();
-				const offset = this.getScrollStateTarget(state);
-				state.lastTargetOffset = offset;
-				this._clampedAdjustment = null;
-				state.phase = initialScrollPhase(behavior, state.index != null && approxEqual(offset, this.getScrollOffset()));
-				this._scrollToOffset(offset, { behavior });
-				this.scheduleScrollReconcile();
-			};
-			this._readElementOffset = () => {
-				const el = this.scrollElement;
-				if (el == null) return null;
-				const { horizontal, isRtl } = this.options;
-				if (typeof el.scrollTop === "number") return horizontal ? el.scrollLeft * (isRtl && -1 || 1) : el.scrollTop;
-				if (typeof el.scrollY === "number") return horizontal ? el.scrollX : el.scrollY;
-				return null;
-			};
-			this._canWriteScroll = () => !(isIOSWebKit() && this._iosGesture.inMotion()) && !this._reportedOverscroll;
-			this._flushHoldIfReady = (sync) => {
-				var _a;
-				if (this._holdOffset === 0) return;
-				if (!this.scrollElement || !this.options.enabled) return;
-				if (!this._canWriteScroll()) return;
-				if (((_a = this.scrollState) == null ? void 0 : _a.phase) === "smooth") return;
-				this._holdOffset = 0;
-				if (this.scrollOffset !== null && this.scrollOffset < 0) this.scrollOffset = 0;
-				this.notify(sync);
-				const target = this.getCommandWrittenOffset() ?? this.getScrollOffset();
-				this._clampedAdjustment = this._clampedBy(target);
-				this._scrollToOffset(target);
-			};
-			this.rafId = null;
-			this.getSize = () => {
-				if (!this.options.enabled) {
-					this.scrollRect = null;
-					return 0;
-				}
-				this.scrollRect = this.scrollRect ?? this.options.initialRect;
-				return this.scrollRect[this.options.horizontal ? "width" : "height"];
-			};
-			this.getScrollOffset = () => {
-				if (!this.options.enabled) {
-					this.scrollOffset = null;
-					return 0;
-				}
-				this.scrollOffset = this.scrollOffset ?? (typeof this.options.initialOffset === "function" ? this.options.initialOffset() : this.options.initialOffset);
-				return this.scrollOffset;
-			};
-			this.getMeasurementOptions = memo(() => [
-				this.options.count,
-				this.options.paddingStart,
-				this.options.scrollMargin,
-				this.options.getItemKey,
-				this.options.enabled,
-				this.options.lanes,
-				this.options.laneAssignmentMode,
-				this.options.gap
-			], (count, paddingStart, scrollMargin, getItemKey, enabled, lanes, laneAssignmentMode, gap) => {
-				if (this.prevLanes !== void 0 && this.prevLanes !== lanes) this.lanesChangedFlag = true;
-				this.prevLanes = lanes;
-				this.pendingMin = null;
-				return {
-					count,
-					paddingStart,
-					scrollMargin,
-					getItemKey,
-					enabled,
-					lanes,
-					laneAssignmentMode,
-					gap
-				};
-			}, { key: false });
-			this.isIndexInRange = (index) => index >= 0 && index < this.options.count;
-			this.getMeasurements = memo(() => [this.getMeasurementOptions(), this.itemSizeCacheVersion], ({ count, paddingStart, scrollMargin, getItemKey, enabled, lanes, laneAssignmentMode, gap }, _itemSizeCacheVersion) => {
-				var _a;
-				const itemSizeCache = this.itemSizeCache;
-				if (!enabled) {
-					this.measurementsCache = [];
-					this._singleLaneMeasurements = null;
-					this.itemSizeCache.clear();
-					this.laneAssignments.clear();
-					return [];
-				}
-				if (this.laneAssignments.size > count) {
-					for (const index of this.laneAssignments.keys()) if (index >= count) this.laneAssignments.delete(index);
-				}
-				if (this.lanesChangedFlag) {
-					this.lanesChangedFlag = false;
-					this.lanesSettling = true;
-					this.measurementsCache = [];
-					this._singleLaneMeasurements = null;
-					this.itemSizeCache.clear();
-					this.laneAssignments.clear();
-					this.pendingMin = null;
-				}
-				if (this.measurementsCache.length === 0 && !this.lanesSettling) {
-					this.measurementsCache = this.options.initialMeasurementsCache;
-					this.measurementsCache.forEach((item) => {
-						this.itemSizeCache.set(item.key, item.size);
-					});
-				}
-				const min = this.lanesSettling ? 0 : this.pendingMin ?? 0;
-				this.pendingMin = null;
-				if (this.lanesSettling && this.measurementsCache.length === count) this.lanesSettling = false;
-				if (lanes === 1) {
-					const need = count * 2;
-					let flat = (_a = this._singleLaneMeasurements) == null ? void 0 : _a.flat;
-					if (!flat || flat.length < need) {
-						const next = new Float64Array(need);
-						if (flat && min > 0) next.set(flat.subarray(0, min * 2));
-						flat = next;
-					}
-					const items = min === 0 ? new Array(count) : this._singleLaneMeasurements.items.slice();
-					let runningStart;
-					if (min === 0) runningStart = paddingStart + scrollMargin;
-					else {
-						const prevIdx = min - 1;
-						runningStart = flat[prevIdx * 2] + flat[prevIdx * 2 + 1] + gap;
-					}
-					for (let i = min; i < count; i++) {
-						const key = getItemKey(i);
-						items[i] = key;
-						const measuredSize = itemSizeCache.get(key);
-						const size = typeof measuredSize === "number" ? measuredSize : this.options.estimateSize(i);
-						flat[i * 2] = runningStart;
-						flat[i * 2 + 1] = size;
-						runningStart += size + gap;
-					}
-					this._singleLaneMeasurements = {
-						flat,
-						items
-					};
-					const view = createLazyMeasurementsView(items, flat);
-					this.measurementsCache = view;
-					return view;
-				}
-				const measurements = this.measurementsCache.slice(0, min);
-				const laneLastIndex = new Array(lanes).fill(void 0);
-				const laneEnds = new Float64Array(lanes);
-				let filledLanes = 0;
-				for (let m = 0; m < min; m++) {
-					const item = measurements[m];
-					if (item) {
-						if (laneLastIndex[item.lane] === void 0) filledLanes++;
-						laneLastIndex[item.lane] = m;
-						laneEnds[item.lane] = item.end;
-					}
-				}
-				for (let i = min; i < count; i++) {
-					const key = getItemKey(i);
-					const cachedLane = this.laneAssignments.get(i);
-					let lane;
-					let start;
-					const shouldCacheLane = laneAssignmentMode === "estimate" || itemSizeCache.has(key);
-					if (cachedLane !== void 0 && this.options.lanes > 1) {
-						lane = cachedLane;
-						const prevIndex = laneLastIndex[lane];
-						const prevInLane = prevIndex !== void 0 ? measurements[prevIndex] : void 0;
-						start = prevInLane ? prevInLane.end + gap : paddingStart + scrollMargin;
-					} else if (filledLanes === lanes) {
-						let bestLane = 0;
-						let bestEnd = laneEnds[0];
-						let bestIdx = laneLastIndex[0];
-						for (let l = 1; l < lanes; l++) {
-							const e = laneEnds[l];
-							if (e < bestEnd || e === bestEnd && laneLastIndex[l] < bestIdx) {
-								bestLane = l;
-								bestEnd = e;
-								bestIdx = laneLastIndex[l];
-							}
-						}
-						lane = bestLane;
-						start = bestEnd + gap;
-						if (shouldCacheLane) this.laneAssignments.set(i, lane);
-					} else {
-						lane = i % this.options.lanes;
-						start = paddingStart + scrollMargin;
-						if (shouldCacheLane) this.laneAssignments.set(i, lane);
-					}
-					const measuredSize = itemSizeCache.get(key);
-					const size = typeof measuredSize === "number" ? measuredSize : this.options.estimateSize(i);
-					const end = start + size;
-					measurements[i] = {
-						index: i,
-						start,
-						size,
-						end,
-						key,
-						lane
-					};
-					if (laneLastIndex[lane] === void 0) filledLanes++;
-					laneLastIndex[lane] = i;
-					laneEnds[lane] = end;
-				}
-				this.measurementsCache = measurements;
-				return measurements;
-			}, {
-				key: false,
-				debug: () => this.options.debug
-			});
-			this.calculateRange = memo(() => [
-				this.getMeasurements(),
-				this.getSize(),
-				this.getScrollOffset(),
-				this.options.lanes,
-				this._getLayoutTotalSize() + this.options.scrollMargin
-			], (measurements, outerSize, scrollOffset, lanes, listEnd) => {
-				if (measurements.length === 0 || outerSize === 0) {
-					this.range = null;
-					return null;
-				}
-				const maxScrollOffset = Math.max(listEnd - outerSize, 0);
-				this.range = calculateRangeImpl(measurements, outerSize, Math.min(scrollOffset, maxScrollOffset), lanes, lanes === 1 && this._singleLaneMeasurements !== null ? this._singleLaneMeasurements.flat : null);
-				return this.range;
-			}, {
-				key: false,
-				debug: () => this.options.debug
-			});
-			this.getVirtualIndexes = memo(() => {
-				let startIndex = null;
-				let endIndex = null;
-				const range = this.calculateRange();
-				if (range) {
-					startIndex = range.startIndex;
-					endIndex = range.endIndex;
-				}
-				this.maybeNotify.updateDeps([
-					this.isScrolling,
-					startIndex,
-					endIndex
-				]);
-				return [
-					this.options.rangeExtractor,
-					this.options.overscan,
-					this.options.count,
-					startIndex,
-					endIndex,
-					this.options.lanes
-				];
-			}, (rangeExtractor, overscan, count, startIndex, endIndex, lanes) => {
-				return startIndex === null || endIndex === null ? [] : rangeExtractor({
-					startIndex,
-					endIndex,
-					overscan,
-					count,
-					lanes
-				});
-			}, {
-				key: false,
-				debug: () => this.options.debug
-			});
-			this.indexFromElement = (node) => {
-				const attributeName = this.options.indexAttribute;
-				const indexStr = node.getAttribute(attributeName);
-				if (!indexStr) {
-					console.warn(`Missing attribute name '${attributeName}={index}' on measured element.`);
-					return -1;
-				}
-				return parseInt(indexStr, 10);
-			};
-			this.shouldMeasureDuringScroll = (index) => {
-				var _a;
-				if (!isSmoothScroll(this.scrollState)) return true;
-				const scrollIndex = this.scrollState.index ?? ((_a = this.getVirtualItemForOffset(this.scrollState.lastTargetOffset)) == null ? void 0 : _a.index);
-				if (scrollIndex !== void 0 && this.range) {
-					const bufferSize = Math.max(this.options.overscan, Math.ceil((this.range.endIndex - this.range.startIndex) / 2));
-					const minIndex = Math.max(0, scrollIndex - bufferSize);
-					const maxIndex = Math.min(this.options.count - 1, scrollIndex + bufferSize);
-					return index >= minIndex && index <= maxIndex;
-				}
-				return true;
-			};
-			this.measureElement = (node) => {
-				if (!node) {
-					this.elementsCache.forEach((cached, key2) => {
-						if (!cached.isConnected) {
-							this.observer.unobserve(cached);
-							this.elementsCache.delete(key2);
-						}
-					});
-					return;
-				}
-				const index = this.indexFromElement(node);
-				if (!this.isIndexInRange(index)) return;
-				const key = this.options.getItemKey(index);
-				const prevNode = this.elementsCache.get(key);
-				if (prevNode !== node) {
-					if (prevNode) this.observer.unobserve(prevNode);
-					this.observer.observe(node);
-					this.elementsCache.set(key, node);
-				}
-				if (node.isConnected && (!this.isScrolling || this.scrollState) && this.shouldMeasureDuringScroll(index)) this.resizeItem(index, this.options.measureElement(node, void 0, this));
-			};
-			this.resizeItem = (index, size) => {
-				var _a, _b, _c;
-				if (!this.isIndexInRange(index)) return;
-				if ((_a = this._resizeBatch) == null ? void 0 : _a.sync) this.getMeasurements();
-				let cachedSize;
-				let itemStart;
-				let key;
-				const flat = (_b = this._singleLaneMeasurements) == null ? void 0 : _b.flat;
-				if (this.options.lanes === 1 && flat != null) {
-					key = this.options.getItemKey(index);
-					itemStart = flat[index * 2];
-					cachedSize = flat[index * 2 + 1];
-				} else {
-					const item = this.measurementsCache[index];
-					if (!item) return;
-					key = item.key;
-					itemStart = item.start;
-					cachedSize = item.size;
-				}
-				const itemSize = this.itemSizeCache.get(key) ?? cachedSize;
-				const delta = size - itemSize;
-				if (delta !== 0) {
-					const wasAtEnd = this.options.anchorTo === "end" && !isSmoothScroll(this.scrollState) && this.getVirtualDistanceFromEnd() <= this.options.scrollEndThreshold;
-					const prevTotalSize = wasAtEnd ? this._getLayoutTotalSize() : 0;
-					const scrollOffset = this.getScrollOffset();
-					const defaultShouldAdjust = !this.itemSizeCache.has(key) ? itemStart < scrollOffset : itemStart + itemSize <= scrollOffset && this.scrollDirection !== "backward";
-					const shouldAdjustScroll = !isSmoothScroll(this.scrollState) && (this.shouldAdjustScrollPositionOnItemSizeChange !== void 0 ? this.shouldAdjustScrollPositionOnItemSizeChange(this.measurementsCache[index] ?? {
-						index,
-						key,
-						start: itemStart,
-						size: cachedSize,
-						end: itemStart + cachedSize,
-						lane: 0
-					}, delta, this) : defaultShouldAdjust);
-					if (this.pendingMin === null || index < this.pendingMin) this.pendingMin = index;
-					this.itemSizeCache.set(key, size);
-					this.itemSizeCacheVersion++;
-					let adjustedSync = false;
-					if (!this._awaitingCommandReadBack()) {
-						if (wasAtEnd) adjustedSync = this.applyScrollAdjustment(this._getLayoutTotalSize() - prevTotalSize);
-						else if (shouldAdjustScroll) adjustedSync = this.applyScrollAdjustment(delta);
-					}
-					if (this._resizeBatch) {
-						this._resizeBatch.notify = true;
-						(_c = this._resizeBatch).sync || (_c.sync = adjustedSync);
-						return;
-					}
-					this.notify(adjustedSync);
-					this._noteClampMax();
-					this._flushHoldIfReady(true);
-					this._retryClampedAdjustment();
-				}
-			};
-			this.getVirtualItems = memo(() => [
-				this.getVirtualIndexes(),
-				this.getMeasurements(),
-				this._holdOffset
-			], (indexes, measurements, hold) => {
-				const virtualItems = [];
-				for (let k = 0, len = indexes.length; k < len; k++) {
-					const measurement = measurements[indexes[k]];
-					virtualItems.push(hold === 0 ? measurement : {
-						...measurement,
-						start: measurement.start - hold,
-						end: measurement.end - hold
-					});
-				}
-				return virtualItems;
-			}, {
-				key: false,
-				debug: () => this.options.debug
-			});
-			this.getVirtualItemForOffset = (offset) => {
-				var _a;
-				const measurements = this.getMeasurements();
-				if (measurements.length === 0) return;
-				const flat = (_a = this._singleLaneMeasurements) == null ? void 0 : _a.flat;
-				const useFlat = this.options.lanes === 1 && flat != null;
-				return notUndefined(measurements[findNearestBinarySearch(0, measurements.length - 1, useFlat ? (i) => flat[i * 2] : (i) => notUndefined(measurements[i]).start, offset)]);
-			};
-			this._noteClampMax = () => {
-				if (!this._awaitingCommandReadBack()) return;
-				const elementMax = this._elementMaxScrollOffset();
-				if (elementMax === null) return;
-				const write = this.pendingWrite;
-				const max = Math.max(elementMax, 0) + this._holdOffset;
-				if (max >= write.target) return;
-				const lowMaxes = write.lowMaxes ?? (write.lowMaxes = []);
-				if (lowMaxes[lowMaxes.length - 1] !== max) lowMaxes.push(max);
-			};
-			this.getMaxScrollOffset = () => (this._elementMaxScrollOffset() ?? 0) + this._holdOffset;
-			this._toLayoutOffset = (elementOffset) => {
-				var _a;
-				let offset = elementOffset + this._holdOffset;
-				if (((_a = this.pendingScrollAnchor) == null ? void 0 : _a.kind) === "anchor") offset += this.pendingScrollAnchor.delta;
-				return offset;
-			};
-			this._elementMaxScrollOffset = () => {
-				const el = this.scrollElement;
-				if (el === null) return null;
-				if ("scrollHeight" in el) return this.options.horizontal ? el.scrollWidth - el.clientWidth : el.scrollHeight - el.clientHeight;
-				if ("document" in el) {
-					const doc = el.document.documentElement;
-					return this.options.horizontal ? doc.scrollWidth - el.innerWidth : doc.scrollHeight - el.innerHeight;
-				}
-				return null;
-			};
-			this._momentumStop = null;
-			this._stopMomentum = (done) => {
-				const el = this.scrollElement;
-				const win = this.targetWindow;
-				if (el === null || win === null) return;
-				const scroller = "document" in el ? el.document.scrollingElement : el;
-				if (!(scroller == null ? void 0 : scroller.style)) return;
-				if (this._momentumStop) {
-					this._momentumStop.done = done;
-					return;
-				}
-				const { style } = scroller;
-				const property = this.options.horizontal ? "overflow-x" : "overflow-y";
-				const value = style.getPropertyValue(property);
-				const priority = style.getPropertyPriority(property);
-				const crossSize = () => this.options.horizontal ? scroller.clientHeight : scroller.clientWidth;
-				const crossSizeBefore = crossSize();
-				style.setProperty(property, "hidden", "important");
-				if (crossSize() !== crossSizeBefore) {
-					style.setProperty(property, value, priority);
-					return;
-				}
-				const stop = {
-					restore: () => {
-						if (style.getPropertyValue(property) !== "hidden" || style.getPropertyPriority(property) !== "important") return false;
-						style.setProperty(property, value, priority);
-						return true;
-					},
-					done
-				};
-				this._momentumStop = stop;
-				win.requestAnimationFrame(() => win.requestAnimationFrame(() => {
-					if (this._momentumStop !== stop) return;
-					this._momentumStop = null;
-					if (stop.restore()) stop.done();
-				}));
-			};
-			this._clampedBy = (target) => {
-				const elementMax = this._elementMaxScrollOffset();
-				if (elementMax === null) return null;
-				const maxAtWrite = elementMax + this._holdOffset;
-				return target > maxAtWrite + .5 ? {
-					target,
-					maxAtWrite
-				} : null;
-			};
-			this.getVirtualDistanceFromEnd = () => {
-				return Math.max(this._getLayoutTotalSize() + this.options.scrollMargin - this.getSize() - this.getScrollOffset(), 0);
-			};
-			this.getDistanceFromEnd = () => {
-				return Math.max(this.getMaxScrollOffset() - this.getScrollOffset(), 0);
-			};
-			this.isAtEnd = (threshold = this.options.scrollEndThreshold) => {
-				return this.getDistanceFromEnd() <= threshold;
-			};
-			this.getOffsetForAlignment = (toOffset, align, itemSize = 0) => {
-				if (!this.scrollElement) return 0;
-				const size = this.getSize();
-				const scrollOffset = this.getScrollOffset();
-				if (align === "auto") align = toOffset >= scrollOffset + size ? "end" : "start";
-				if (align === "center") toOffset += (itemSize - size) / 2;
-				else if (align === "end") toOffset -= size;
-				const maxOffset = this.getMaxScrollOffset();
-				return Math.max(Math.min(maxOffset, toOffset), 0);
-			};
-			this.getOffsetForIndex = (index, align = "auto") => {
-				index = Math.max(0, Math.min(index, this.options.count - 1));
-				const size = this.getSize();
-				const scrollOffset = this.getScrollOffset();
-				const item = this.getMeasurements()[index];
-				if (!item) return;
-				if (align === "auto") {
-					if (item.end >= scrollOffset + size - this.options.scrollPaddingEnd) align = "end";
-					else if (item.start <= scrollOffset + this.options.scrollPaddingStart) align = "start";
-					else return [scrollOffset, align];
-				}
-				if (align === "end" && index === this.options.count - 1) {
-					const maxOffset = this.getMaxScrollOffset();
-					const toOffset2 = maxOffset - this.options.paddingEnd + this.options.scrollPaddingEnd;
-					return [Math.max(Math.min(toOffset2, maxOffset), 0), align];
-				}
-				const toOffset = align === "end" ? item.end + this.options.scrollPaddingEnd : item.start - this.options.scrollPaddingStart;
-				return [this.getOffsetForAlignment(toOffset, align, item.size), align];
-			};
-			this.scrollToOffset = (toOffset, { align = "start", behavior = "auto" } = {}) => {
-				this._startScroll({
-					index: null,
-					align
-				}, this.getOffsetForAlignment(toOffset, align), behavior, "absolute");
-			};
-			this.scrollToIndex = (index, { align: initialAlign = "auto", behavior = "auto" } = {}) => {
-				index = Math.max(0, Math.min(index, this.options.count - 1));
-				const offsetInfo = this.getOffsetForIndex(index, initialAlign);
-				if (!offsetInfo) return;
-				const [offset, align] = offsetInfo;
-				this._startScroll({
-					index,
-					align
-				}, offset, behavior, "absolute");
-			};
-			this.scrollBy = (delta, { behavior = "auto" } = {}) => {
-				const offset = this.getOffsetForAlignment((this.getCommandWrittenOffset() ?? this.getScrollOffset()) + delta, "start");
-				this._startScroll({
-					index: null,
-					align: "start"
-				}, offset, behavior, "relative");
-			};
-			this.scrollToEnd = ({ behavior = "auto" } = {}) => {
-				if (this.options.count > 0) {
-					this._startScroll({
-						index: this.options.count - 1,
-						align: "end",
-						toEnd: true
-					}, Math.max(this.getMaxScrollOffset(), 0), behavior, "absolute");
-					return;
-				}
-				this.scrollToOffset(Math.max(this.getTotalSize() - this.getSize(), 0), { behavior });
-			};
-			this.cancelScroll = () => {
-				if (this.rafId != null && this.targetWindow) {
-					this.targetWindow.cancelAnimationFrame(this.rafId);
-					this.rafId = null;
-				}
-				this.scrollState = null;
-			};
-			this.getTotalSize = () => Math.max(this._getLayoutTotalSize() - this._holdOffset, 0);
-			this._getLayoutTotalSize = () => {
-				var _a, _b;
-				const measurements = this.getMeasurements();
-				let end;
-				if (measurements.length === 0) end = this.options.paddingStart;
-				else if (this.options.lanes === 1) {
-					const lastIdx = measurements.length - 1;
-					const flat = (_a = this._singleLaneMeasurements) == null ? void 0 : _a.flat;
-					if (flat != null) end = flat[lastIdx * 2] + flat[lastIdx * 2 + 1];
-					else end = ((_b = measurements[lastIdx]) == null ? void 0 : _b.end) ?? 0;
-				} else {
-					const endByLane = Array(this.options.lanes).fill(null);
-					let endIndex = measurements.length - 1;
-					while (endIndex >= 0 && endByLane.some((val) => val === null)) {
-						const item = measurements[endIndex];
-						if (endByLane[item.lane] === null) endByLane[item.lane] = item.end;
-						endIndex--;
-					}
-					end = Math.max(...endByLane.filter((val) => val !== null));
-				}
-				return Math.max(end - this.options.scrollMargin + this.options.paddingEnd, 0);
-			};
-			this.takeSnapshot = () => {
-				const snapshot = [];
-				if (this.itemSizeCache.size === 0) return snapshot;
-				const m = this.getMeasurements();
-				for (const item of m) if (item && this.itemSizeCache.has(item.key)) snapshot.push({
-					index: item.index,
-					key: item.key,
-					start: item.start,
-					size: item.size,
-					end: item.end,
-					lane: item.lane
-				});
-				return snapshot;
-			};
-			this._scrollToOffset = (offset, { adjustments, behavior } = {}) => {
-				const write = {
-					target: offset + (adjustments ?? 0),
-					smooth: behavior === "smooth"
-				};
-				this.pendingWrite = write;
-				this.options.scrollToFn(offset - this._holdOffset, {
-					behavior,
-					adjustments
-				}, this);
-				return write;
-			};
-			this.getCommandWrittenOffset = () => this.scrollState !== null && this.pendingWrite !== null && !this.pendingWrite.smooth ? this.pendingWrite.target : null;
-			this._awaitingCommandReadBack = () => {
-				const writtenOffset = this.getCommandWrittenOffset();
-				return !(isIOSWebKit() && this._iosGesture.dragging()) && writtenOffset !== null && !approxEqual(writtenOffset, this.getScrollOffset());
-			};
-			this._followOffsetTarget = (delta) => {
-				if (this.scrollState !== null && this.scrollState.index == null) this.scrollState.lastTargetOffset += delta;
-			};
-			this.measure = () => {
-				this.pendingMin = null;
-				this.itemSizeCache.clear();
-				this.laneAssignments.clear();
-				this.itemSizeCacheVersion++;
-				this.notify(false);
-			};
-			this.setOptions(opts);
-		}
-		get scrollAdjustments() {
-			return 0;
-		}
-		applyScrollAdjustment(delta, behavior) {
-			if (delta === 0) return false;
-			this._followOffsetTarget(delta);
-			if (!this._canWriteScroll()) {
-				this._holdOffset += delta;
-				if (this.scrollOffset !== null) this.scrollOffset += delta;
-				return true;
-			} else {
-				const offset = this.getScrollOffset();
-				this._clampedAdjustment = this._clampedBy(offset + delta);
-				const write = this._scrollToOffset(offset, {
-					adjustments: delta,
-					behavior
-				});
-				if (this.scrollOffset !== null) {
-					if (this.pendingWrite === write) this.scrollOffset += delta;
-					if (this.scrollOffset < 0) this.scrollOffset = 0;
-				}
-				return true;
-			}
-		}
-		scheduleScrollReconcile() {
-			if (!this.targetWindow) {
-				this.scrollState = null;
-				return;
-			}
-			if (this.rafId != null) return;
-			this.rafId = this.targetWindow.requestAnimationFrame(() => {
-				this.rafId = null;
-				this.reconcileScroll();
-			});
-		}
-		getScrollStateTarget(state) {
-			const offsetInfo = state.toEnd ? [Math.max(this.getMaxScrollOffset(), 0)] : state.index != null ? this.getOffsetForIndex(state.index, state.align) : void 0;
-			return offsetInfo ? offsetInfo[0] : state.lastTargetOffset;
-		}
-		reconcileScroll() {
-			if (!this.scrollState) return;
-			if (!this.scrollElement) return;
-			if (this.now() - this.scrollState.startedAt > 5e3) {
-				this.scrollState = null;
-				return;
-			}
-			if (this.scrollState.phase === "queued") {
-				this.scheduleScrollReconcile();
-				return;
-			}
-			this.getMeasurements();
-			const targetOffset = this.getScrollStateTarget(this.scrollState);
-			const STABLE_FRAMES = this.scrollState.index == null ? 1 : this.options.useAnimationFrameWithResizeObserver ? 3 : 2;
-			const targetChanged = targetOffset !== this.scrollState.lastTargetOffset;
-			if (!targetChanged && approxEqual(targetOffset, this.getScrollOffset())) {
-				if (this.scrollState.phase === "smooth") this.scrollState.phase = "smoothLanded";
-				else if (this.scrollState.phase === "smoothFinishing") this.scrollState.phase = "instant";
-				this.scrollState.stableFrames++;
-				if (this.scrollState.stableFrames >= STABLE_FRAMES) {
-					if (this.getScrollOffset() !== targetOffset) this._scrollToOffset(targetOffset, { behavior: "auto" });
-					this.scrollState = null;
-					return;
-				}
-			} else {
-				this.scrollState.stableFrames = 0;
-				if (targetChanged) {
-					const viewport = this.getSize() || 600;
-					const distance = Math.abs(targetOffset - this.getScrollOffset());
-					const keepSmooth = isSmoothScroll(this.scrollState) && distance > viewport;
-					this.scrollState.lastTargetOffset = targetOffset;
-					if (keepSmooth) this.scrollState.phase = "smooth";
-					else if (this.scrollState.phase === "smooth") this.scrollState.phase = "smoothFinishing";
-					else if (this.scrollState.phase === "smoothLanded") this.scrollState.phase = "instant";
-					this._scrollToOffset(targetOffset, { behavior: keepSmooth ? "smooth" : "auto" });
-				}
-			}
-			this.scheduleScrollReconcile();
-		}
-		_startScroll(target, offset, behavior, kind) {
-			this.pendingScrollAnchor = null;
-			this._clampedAdjustment = null;
-			const tail = this._iosGesture.tail();
-			if (kind === "absolute" && tail !== null) {
-				if (tail === "fling" && momentumOverridesWrites()) {
-					this._stopMomentum(() => {
-						const state = this.scrollState;
-						if ((state == null ? void 0 : state.phase) !== "queued" || this._iosGesture.tail() !== "fling" || this._reportedOverscroll) return;
-						this._iosGesture.end();
-						this._flushHoldIfReady(true);
-						this._writeAwaitingCommand();
-					});
-					this.scrollState = {
-						...target,
-						startedAt: this.now(),
-						lastTargetOffset: offset,
-						stableFrames: 0,
-						phase: "queued",
-						behavior,
-						samples: []
-					};
-					this.scheduleScrollReconcile();
-					return;
-				}
-				this._iosGesture.end();
-			}
-			this.scrollState = {
-				...target,
-				startedAt: this.now(),
-				lastTargetOffset: offset,
-				stableFrames: 0,
-				behavior,
-				phase: initialScrollPhase(behavior, target.index != null && approxEqual(offset, this.getScrollOffset()))
-			};
-			this._scrollToOffset(offset, { behavior });
-			this.scheduleScrollReconcile();
-		}
+	return {
+		rows,
+		total: tops[heights.length] ?? 0,
+		reveal
 	};
-	findNearestBinarySearch = (low, high, getCurrentValue, value) => {
-		while (low <= high) {
-			const middle = (low + high) / 2 | 0;
-			const currentValue = getCurrentValue(middle);
-			if (currentValue < value) low = middle + 1;
-			else if (currentValue > value) high = middle - 1;
-			else return middle;
-		}
-		if (low > 0) return low - 1;
-		else return 0;
-	};
+}
+function sumUp(heights) {
+	const tops = new Float64Array(heights.length + 1);
+	heights.forEach((height, at) => {
+		tops[at + 1] = tops[at] + height;
+	});
+	return tops;
+}
+function visibleRange(tops, top, height) {
+	const count = tops.length - 1;
+	let [low, high] = [0, count];
+	while (low < high) {
+		const middle = low + high >> 1;
+		if (tops[middle + 1] <= top) low = middle + 1;
+		else high = middle;
+	}
+	let end = low;
+	while (end < count && tops[end] < top + height) end++;
+	const from = Math.max(0, low - OVERSCAN);
+	return [from, Math.min(count, end + OVERSCAN, from + 120)];
+}
+var OVERSCAN;
+var init_virtual_rows = __esmMin((() => {
+	init_hooks();
+	OVERSCAN = 12;
 }));
 // src/parts/virtual.tsx
-function VirtualRows({ count, height, row, label, version, handle, onRange, isBusy = false, onKeyDown }) {
+function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onKeyDown }) {
 	const box = T(null);
-	const [, redraw] = _$1((drawn) => drawn + 1, 0);
-	const list = T(void 0);
-	const options = {
-		count,
-		getScrollElement: () => box.current,
-		estimateSize: height,
-		overscan: OVERSCAN$1,
-		observeElementRect,
-		observeElementOffset,
-		scrollToFn: elementScroll,
-		initialRect: {
-			width: 800,
-			height: 800
-		},
-		onChange: () => redraw(void 0)
-	};
-	list.current ??= new Virtualizer(options);
-	list.current.setOptions(options);
-	const virtual = list.current;
-	F$1(() => virtual._didMount(), []);
-	F$1(() => virtual._willUpdate());
-	F$1(() => {
-		virtual.measure();
-		redraw(void 0);
-	}, [count, version]);
-	F$1(() => handle?.({ scrollTo: (index) => virtual.scrollToIndex(index, { align: "auto" }) }), []);
-	const items = virtual.getVirtualItems().slice(0, ROWS_MAX$1);
-	const [start, stop] = [items[0]?.index ?? 0, (items.at(-1)?.index ?? -1) + 1];
+	const { rows, total, reveal } = useVirtualRows(heights, () => box.current);
+	const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
 	F$1(() => onRange?.(start, stop), [
 		start,
 		stop,
-		count
+		heights
 	]);
+	F$1(() => handle?.({ scrollTo: reveal }));
 	return a("div", {
 		ref: box,
 		class: "virtual",
 		role: "grid",
 		"aria-label": label,
-		"aria-rowcount": count,
+		"aria-rowcount": heights.length,
 		"aria-busy": isBusy,
 		tabIndex: 0,
 		onKeyDown,
 		children: a("div", {
 			class: "space",
-			role: "presentation",
-			style: { height: `${virtual.getTotalSize()}px` },
-			children: items.map((item) => a("div", {
+			role: "rowgroup",
+			style: { height: `${total}px` },
+			children: rows.map((one) => a("div", {
 				class: "entry",
 				role: "row",
-				"aria-rowindex": item.index + 1,
+				"aria-rowindex": one.index + 1,
 				style: {
-					top: `${item.start}px`,
-					height: `${item.size}px`
+					top: `${one.start}px`,
+					height: `${one.size}px`
 				},
 				children: a("div", {
 					role: "gridcell",
-					children: row(item.index)
+					children: row(one.index)
 				})
-			}, item.key))
+			}, one.index))
 		})
 	});
 }
-var OVERSCAN$1, ROWS_MAX$1;
 var init_virtual = __esmMin((() => {
-	init_esm();
 	init_hooks();
+	init_virtual_rows();
 	init_jsxRuntime();
-	OVERSCAN$1 = 10;
-	ROWS_MAX$1 = 120;
 }));
 // src/views/chains/entries.ts
-/** Put breaks and missing records where they belong. `rows` are those that are known. */
 function arrange(rows, total, findings, isLive) {
 	const byPlace = new Map();
 	for (const finding of findings) {
@@ -22299,7 +20283,6 @@ function arrange(rows, total, findings, isLive) {
 		index: extra.before + at
 	}));
 }
-/** In a ledger a record is at the place of its number: the findings say where it breaks. */
 function arrangeFindings(byPlace, total) {
 	const bare = [];
 	for (const [key, found] of [...byPlace].sort(([one], [other]) => Number(one) - Number(other))) {
@@ -22315,7 +20298,6 @@ function arrangeFindings(byPlace, total) {
 	}
 	return bare;
 }
-/** In a file a record may be anywhere: what it says of itself shows what is missing before it. */
 function arrangeRows(rows, total, byPlace) {
 	const bare = [];
 	let should = null;
@@ -22348,11 +20330,9 @@ function arrangeRows(rows, total, byPlace) {
 	}
 	return bare;
 }
-/** How many rows there are in all. */
 function rowCount(total, extras) {
 	return total + extras.length;
 }
-/** How many of the others stand at a row before `index`. */
 function extrasBefore(index, extras) {
 	let low = 0;
 	for (let high = extras.length; low < high;) {
@@ -22370,11 +20350,9 @@ function entryAt(index, extras) {
 		place: index - before
 	};
 }
-/** The row of the record at a place. */
 function indexOfPlace(place, extras) {
 	return place + extras.filter((extra) => extra.before <= place).length;
 }
-/** The break that a finding at this sequence number made, if there is one. */
 function findExtra(extras, sequence) {
 	return extras.find((extra) => extra.sort === "break" && Number(extra.finding.place.sequence) === sequence);
 }
@@ -22447,7 +20425,6 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 		]
 	});
 }
-/** Expected and found, where the finding has both. */
 function Proof({ extra }) {
 	const proof = extra.finding.proof;
 	if (proof === void 0 || proof === null || typeof proof !== "object") return null;
@@ -22464,6 +20441,11 @@ function Proof({ extra }) {
 			" "
 		] }, name))
 	});
+}
+function WholeFindings({ findings }) {
+	const [first, ...rest] = findings;
+	if (first === void 0) return null;
+	return a($, { children: [a(FindingCard, { finding: first }), rest.length ? a("details", { children: [a("summary", { children: [plural(rest.length, "more finding"), " about the chain as a whole"] }), rest.slice(0, 50).map((finding, at) => a(FindingCard, { finding }, at))] }) : null] });
 }
 function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const listed = contents.value?.chains.find((one) => one.id === chain);
@@ -22520,10 +20502,15 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	]);
 	const length = rowCount(total ?? 0, extras);
 	const entry = (index) => entryAt(index, extras);
-	const height = (index) => {
-		const found = entry(index);
-		return found.sort === "break" ? CARD_HEIGHT : isPhone && found.sort === "row" ? PHONE_ROW_HEIGHT$1 : ROW_HEIGHT$2;
-	};
+	const heights = w$2(() => {
+		const all = Array(total === null ? PLACEHOLDERS : length).fill(isPhone ? PHONE_ROW_HEIGHT$1 : ROW_HEIGHT$3);
+		for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT$3;
+		return all;
+	}, [
+		extras,
+		length,
+		total === null
+	]);
 	const select = (index) => {
 		setSelected(index);
 		list.current?.scrollTo(index);
@@ -22607,7 +20594,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 					now,
 					again: () => verifyChain(chain)
 				}) : null,
-				findings.filter((one) => one.place.sequence === null).slice(0, 4).map((finding, at) => a(FindingCard, { finding }, at))
+				a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })
 			] }),
 			words ? a(Problem, {
 				words,
@@ -22621,9 +20608,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 				children: "There is no record in it."
 			}) : null,
 			a(VirtualRows, {
-				count: total === null ? 12 : length,
-				height: total === null ? () => ROW_HEIGHT$2 : height,
-				version: extras,
+				heights,
 				label: `Records of ${chain}; j and k move, Enter opens one`,
 				isBusy: total === null,
 				handle: (handle) => {
@@ -22669,7 +20654,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 		]
 	});
 }
-var ROW_HEIGHT$2, PHONE_ROW_HEIGHT$1, CARD_HEIGHT, PAGE, FILE_ROWS, SORTS;
+var ROW_HEIGHT$3, PHONE_ROW_HEIGHT$1, CARD_HEIGHT, PLACEHOLDERS, PAGE, FILE_ROWS, SORTS;
 var init_chain = __esmMin((() => {
 	init_hooks();
 	init_keyboard();
@@ -22681,9 +20666,10 @@ var init_chain = __esmMin((() => {
 	init_state();
 	init_entries();
 	init_jsxRuntime();
-	ROW_HEIGHT$2 = 36;
+	ROW_HEIGHT$3 = 36;
 	PHONE_ROW_HEIGHT$1 = 56;
 	CARD_HEIGHT = 132;
+	PLACEHOLDERS = 12;
 	PAGE = 200;
 	FILE_ROWS = 5e4;
 	SORTS = {
@@ -22698,7 +20684,6 @@ var init_chain = __esmMin((() => {
 	};
 }));
 // src/parts/rows.ts
-/** Move the focus through the links marked `data-row` inside an element. Only one of them is a tab stop. */
 function useRowKeys(box) {
 	const move = (step) => {
 		const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
@@ -22799,6 +20784,7 @@ function ChainsView(_) {
 	useRowKeys(box);
 	const all = contents.value?.chains ?? [];
 	const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
+	const heights = w$2(() => Array(found.length).fill(ROW_HEIGHT$2), [found.length]);
 	const isLive = contents.value?.format === "ledger";
 	return a("section", {
 		class: "fills",
@@ -22850,8 +20836,7 @@ function ChainsView(_) {
 				ref: box,
 				class: "grow",
 				children: a(VirtualRows, {
-					count: found.length,
-					height: () => ROW_HEIGHT$1,
+					heights,
 					label: "Chains; j and k move, Enter opens one",
 					row: (at) => a(ChainRow, { chain: found[at] })
 				})
@@ -22871,7 +20856,7 @@ function ChainsView(_) {
 		]
 	});
 }
-var ROW_HEIGHT$1;
+var ROW_HEIGHT$2;
 var init_chains = __esmMin((() => {
 	init_hooks();
 	init_rows();
@@ -22882,10 +20867,9 @@ var init_chains = __esmMin((() => {
 	init_state();
 	init_mark();
 	init_jsxRuntime();
-	ROW_HEIGHT$1 = 40;
+	ROW_HEIGHT$2 = 40;
 }));
 // src/parts/minimap.tsx
-/** `share` is the part of the list that the window shows, from and to; `go` scrolls there. */
 function Minimap({ marks, share: [from, to], go, words }) {
 	const box = T(null);
 	const point = (event) => {
@@ -22984,7 +20968,6 @@ var init_timeline_icon = __esmMin((() => {
 	};
 }));
 // src/parts/timeline_rows.ts
-/** Lay out the story. */
 function arrangeStory(entries, findingsOf) {
 	const rows = [];
 	const byChain = new Map();
@@ -23074,7 +21057,6 @@ function stepSort({ step }) {
 	if (step.what === "prompt" || step.what === "answer" || step.what === "unknown" || step.what === "unreadable") return step.what;
 	return "note";
 }
-/** The height of a row. `width` is that of the text of a prompt. */
 function rowHeight(row, width, isPhone) {
 	if (row.sort === "break") return BREAK_HEIGHT;
 	if (row.sort !== "prompt") return isPhone ? 56 : 36;
@@ -23113,7 +21095,6 @@ var init_timeline_rows = __esmMin((() => {
 				this.byPlace.set(key, [...this.byPlace.get(key) ?? [], finding]);
 			}
 		}
-		/** Words about records that are missing before this one; empty if none are. Only for chains in stored order. */
 		findMissing(sequence, place) {
 			const before = this.said;
 			if (sequence !== null) this.said = sequence;
@@ -23128,82 +21109,11 @@ var init_timeline_rows = __esmMin((() => {
 			if (found.length) this.isBroken = true;
 			return found;
 		}
-		/** What no record has taken: one finding of each code. */
 		rest() {
 			const left = [...this.byPlace.values()].flat();
 			return [...new Map(left.reverse().map((finding) => [finding.code, finding])).values()].filter((finding) => !(this.isBroken && finding.code === "SEQUENCE_GAP"));
 		}
 	};
-}));
-// src/parts/virtual_rows.ts
-/** `heights` has the height of each row; `box` returns the element that scrolls. */
-function useVirtualRows(heights, box) {
-	const [{ top, height }, setWindow] = d$2({
-		top: 0,
-		height: 800
-	});
-	const tops = w$2(() => sumUp(heights), [heights]);
-	F$1(() => {
-		const element = box();
-		if (element === null) return;
-		const update = () => setWindow({
-			top: element.scrollTop,
-			height: element.clientHeight
-		});
-		const observer = new ResizeObserver(update);
-		observer.observe(element);
-		element.addEventListener("scroll", update, { passive: true });
-		update();
-		return () => {
-			observer.disconnect();
-			element.removeEventListener("scroll", update);
-		};
-	}, []);
-	const [from, to] = visibleRange(tops, top, height);
-	const rows = Array.from({ length: to - from }, (_, at) => ({
-		index: from + at,
-		start: tops[from + at],
-		size: heights[from + at]
-	}));
-	const reveal = (index) => {
-		const element = box();
-		const [start, size] = [tops[index] ?? 0, heights[index] ?? 0];
-		if (element === null) return;
-		if (start < element.scrollTop + size) element.scrollTop = Math.max(0, start - size);
-		else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
-	};
-	return {
-		rows,
-		total: tops[heights.length] ?? 0,
-		reveal
-	};
-}
-/** The place where each row begins; the last is the height of all. */
-function sumUp(heights) {
-	const tops = new Float64Array(heights.length + 1);
-	heights.forEach((height, at) => {
-		tops[at + 1] = tops[at] + height;
-	});
-	return tops;
-}
-/** The rows to draw, from the first up to and without the last. `tops` are the places where they begin. */
-function visibleRange(tops, top, height) {
-	const count = tops.length - 1;
-	let [low, high] = [0, count];
-	while (low < high) {
-		const middle = low + high >> 1;
-		if (tops[middle + 1] <= top) low = middle + 1;
-		else high = middle;
-	}
-	let end = low;
-	while (end < count && tops[end] < top + height) end++;
-	const from = Math.max(0, low - OVERSCAN);
-	return [from, Math.min(count, end + OVERSCAN, from + 120)];
-}
-var OVERSCAN;
-var init_virtual_rows = __esmMin((() => {
-	init_hooks();
-	OVERSCAN = 12;
 }));
 // src/parts/timeline.tsx
 function Timeline({ rows, selected, hits, label, onSelect, onOpen }) {
@@ -23413,7 +21323,6 @@ function Summary({ row }) {
 		children: [a(Word, { row }), a(Text, { children: words })]
 	});
 }
-/** The word that stands before the summary where the colour alone would say it. */
 function Word({ row }) {
 	const { entry } = row;
 	const step = entry?.step ?? null;
@@ -23481,7 +21390,6 @@ var init_timeline = __esmMin((() => {
 	PHONE_WIDTH = 720;
 }));
 // src/sessions/blobs.ts
-/** The value with blob references replaced by their content. One that is missing, or larger than `most`, stays. */
 async function fetchBlobs(value, blob, most) {
 	if (Array.isArray(value)) return Promise.all(value.map((item) => fetchBlobs(item, blob, most)));
 	if (!isObject(value)) return value;
@@ -23502,13 +21410,11 @@ async function fetchBlobs(value, blob, most) {
 		throw error;
 	}
 }
-/** The whole text of a step's field. If its blob is missing, the cut text. */
 async function fullText(step, name, blob) {
 	const digest = step.cut.get(name);
 	const data = digest === void 0 ? null : await blob(digest);
 	return data === null ? step[name] : new TextDecoder().decode(data);
 }
-/** The step with its long texts put back. */
 async function fetchStep(step, blob, most) {
 	const [asked, text, thinking, error] = await Promise.all([
 		"asked",
@@ -23540,7 +21446,6 @@ var init_blobs = __esmMin((() => {
 	TEXT_MEDIA = "text/plain; charset=utf-8";
 }));
 // src/views/session/step_detail.tsx
-/** Read a step of the story again from its records, with its long texts. */
 async function readWholeStep(entry) {
 	const read = async (place) => {
 		const record = await readRecordAt(entry.chain, place);
@@ -23633,7 +21538,6 @@ function StepDetail({ row }) {
 		]
 	});
 }
-/** The address of a step's record. */
 function recordAddress({ chain, place, step }) {
 	return link("c", chain, step !== null && step.sequence === place ? place : `p${place}`);
 }
@@ -23643,7 +21547,6 @@ function Prose({ text }) {
 		children: a(Text, { children: text })
 	});
 }
-/** The content of a step. */
 function StepBody({ step }) {
 	const given = isObject(step.arguments) ? step.arguments : null;
 	const command = step.what === "call" && given !== null ? commandLine(given) : "";
@@ -23725,7 +21628,6 @@ var init_step_detail = __esmMin((() => {
 	SHOWN_BLOB_MAX = 1048576;
 }));
 // src/views/session/session.tsx
-/** Read the session of a chain. While a grown one is read again, the earlier reading stays. */
 function useSession(chain) {
 	const [now, setNow] = d$2({
 		state: "loading",
@@ -23778,7 +21680,6 @@ function useSession(chain) {
 		again: () => setTurn(turn + 1)
 	};
 }
-/** What stands in place of a session that cannot be told; null where it can. */
 function SessionProblem({ now, chain }) {
 	if (now.state === "loading") return a("div", {
 		"aria-busy": "true",
@@ -23888,7 +21789,6 @@ function Story({ chain, wanted, chains, reading }) {
 			if (isGood(row)) return select(row);
 		}
 	};
-	/** The next row of a sort; after the last, the first. */
 	const seek = (step, isGood) => {
 		const found = (step > 0 ? [...rows.slice(index + 1), ...rows.slice(0, index + 1)] : [...rows.slice(0, Math.max(index, 0)).reverse(), ...rows.slice(Math.max(index, 0)).reverse()]).find(isGood);
 		if (found) select(found);
@@ -24090,7 +21990,6 @@ function SessionHead({ chains, reading, only, setOnly, breaks, shown }) {
 		]
 	});
 }
-/** Rows whose records have the reader's words, anywhere in their text: arguments, results and paths too. */
 function useHits(words, chains, rows) {
 	const [found, setFound] = d$2(null);
 	A$1(() => {
@@ -24148,7 +22047,6 @@ function useIsWide() {
 	}, []);
 	return isWide;
 }
-/** Timeline and detail: side by side with a handle between them, or one that covers the other. */
 function Split({ isWide, isOpen, close, timeline, detail }) {
 	const box = T(null);
 	const [width, setWidth] = d$2(chosenWidth);
@@ -24243,13 +22141,11 @@ var init_session = __esmMin((() => {
 	chosenWidth = 0;
 }));
 // src/sessions/files.ts
-/** The paths that a step changed. */
 function changedPaths(step) {
 	const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
 	if (named.length) return [...new Set(named)];
 	return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
 }
-/** Each file touched, in the order in which it was touched first. An edit that took place counts, no other. */
 function listFiles(entries) {
 	const files = new Map();
 	for (const entry of entries) {
@@ -24268,7 +22164,6 @@ function listFiles(entries) {
 	}
 	return [...files.values()];
 }
-/** The parts of a diff that are about one file; the whole diff where it names no files. */
 function diffOfFile(diff, path) {
 	const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
 	if (parts.length < 2) return diff;
@@ -24448,7 +22343,6 @@ function Whole({ value }) {
 		children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 	});
 }
-/** Where keys are kept, in words. */
 function keeping() {
 	if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
 	if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
@@ -24677,6 +22571,7 @@ function rank(entry) {
 function MetaView(_) {
 	const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
 	const entries = [...answer.value?.entries ?? []].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
+	const heights = w$2(() => Array(entries.length).fill(ROW_HEIGHT), [entries.length]);
 	const recorded = new Set(entries.map((entry) => entry.chain));
 	const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
 	return a("section", {
@@ -24741,8 +22636,7 @@ function MetaView(_) {
 				a("div", {
 					class: "grow",
 					children: a(VirtualRows, {
-						count: entries.length,
-						height: () => 40,
+						heights,
 						label: "Chains that meta knows",
 						row: (at) => {
 							const entry = entries[at];
@@ -24789,7 +22683,9 @@ function MetaView(_) {
 		]
 	});
 }
+var ROW_HEIGHT;
 var init_meta = __esmMin((() => {
+	init_hooks();
 	init_states();
 	init_text();
 	init_verdict();
@@ -24797,6 +22693,7 @@ var init_meta = __esmMin((() => {
 	init_route();
 	init_state();
 	init_jsxRuntime();
+	ROW_HEIGHT = 40;
 }));
 // src/views/more/more.tsx
 function MoreView() {
@@ -24816,7 +22713,6 @@ var init_more = __esmMin((() => {
 	init_jsxRuntime();
 }));
 // src/source/files.ts
-/** Files that were chosen one by one, or a whole folder by `webkitdirectory`. */
 function fromFileList(list) {
 	const files = [...list];
 	const first = files[0];
@@ -24840,7 +22736,6 @@ function asFolder(name, files) {
 		isFolder: true
 	};
 }
-/** What was dropped. Must be called while the event is handled: its items end with it. */
 async function fromDrop(transfer) {
 	const items = [...transfer.items].filter((item) => item.kind === "file");
 	const plain = [...transfer.files];
@@ -24995,7 +22890,6 @@ var init_open = __esmMin((() => {
 	init_jsxRuntime();
 }));
 // src/views/sessions/session_rows.ts
-/** The chain by which a session is opened. */
 function mainChain(session) {
 	return session.main ?? session.agents[0]?.[1] ?? session.decisions ?? "";
 }
@@ -25003,7 +22897,6 @@ function lengthOf(session) {
 	const names = new Set(chainNames(session));
 	return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (names.has(chain.id) ? chain.length ?? 0 : 0), 0);
 }
-/** The rows, newest first where their times are known. */
 function sessionRows() {
 	return (sessions.value ?? []).map((session) => {
 		const chain = mainChain(session);
@@ -25014,7 +22907,6 @@ function sessionRows() {
 		};
 	});
 }
-/** Read the list of sessions, and count `wanted` of them, one after the other. */
 function useSessions(wanted) {
 	const listed = contents.value;
 	A$1(() => {
@@ -25055,7 +22947,6 @@ function useSessions(wanted) {
 		};
 	}, [sessions.value, wanted]);
 }
-/** The chains of a ledger come in the order in which they began; the index of a bundle has times. */
 function orderByTime(found) {
 	const ends = new Map((contents.value?.chains ?? []).map((chain, at) => [chain.id, chain.endedAt || String(at).padStart(9, "0")]));
 	const end = (session) => ends.get(mainChain(session)) ?? "";
@@ -25335,7 +23226,6 @@ var init_sessions = __esmMin((() => {
 	];
 }));
 // src/views/overview/chart.tsx
-/** Bars for each day, the series on top of each other. */
 function DayChart({ title, days, series, show }) {
 	const sums = days.map((_, at) => series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0));
 	const most = Math.max(...sums, 0);
@@ -25480,7 +23370,6 @@ function Refused({ denials }) {
 		children: "Nothing was refused."
 	})] });
 }
-/** The days from the first to the last, also those on which nothing happened, at most 60. */
 function fillDays(found) {
 	const last = found.at(-1);
 	if (last === void 0) return [];
@@ -25599,8 +23488,8 @@ function OverviewView(_) {
 	const rows = latestSessions();
 	return a($, { children: [
 		a("h1", { children: a(Text, { children: whole.name }) }),
-		a(VerdictBand, {}),
 		a(Waiting, {}),
+		a(VerdictBand, {}),
 		a("section", { children: [
 			a("h2", { children: "Latest sessions" }),
 			sessions.value === null ? a(Loading, {
@@ -25669,7 +23558,6 @@ var init_overview = __esmMin((() => {
 	COUNTED_MAX = 5e4;
 }));
 // src/sessions/trace.ts
-/** Read the events of a trace's chain. Records of other kinds are left out. */
 function readTrace(records) {
 	const trace = {
 		task: new Map(),
@@ -25807,7 +23695,6 @@ function resolve(claim, { refs, payload }) {
 	if (found.standing === "upheld") claim.standing = "refuted";
 	else if (claim.standing !== "refuted") claim.standing = hasOpenChallenge(claim) ? "disputed" : "settled";
 }
-/** A check of a piece of evidence in words, such as `exit code == 1`. Numbers stand as they are written. */
 function describeCheck(check) {
 	const [entry] = [...asObject(check)];
 	if (entry === void 0) return "the artifact is here";
@@ -25991,7 +23878,6 @@ function TraceOfChain({ chain }) {
 		})
 	] });
 }
-/** The auditor's report, from the blob beside the audit; null where it is not here. */
 async function readReport(trace) {
 	const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
 	const data = digest ? await readBlob(digest) : null;
@@ -26158,7 +24044,6 @@ function Claim({ claim, chain, report, trace }) {
 		]
 	});
 }
-/** Pieces of evidence, with the auditor's word on each where there is one. */
 function Evidence({ items, judged, chain, trace }) {
 	if (!items.length) return null;
 	return a("table", {
@@ -26205,7 +24090,6 @@ function Evidence({ items, judged, chain, trace }) {
 		}) })]
 	});
 }
-/** The events in order, each in the lane of its role. */
 function Lanes({ trace, chain }) {
 	const [shown, setShown] = d$2(EVENTS_SHOWN);
 	const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
@@ -26312,7 +24196,6 @@ var init_protocol = __esmMin((() => {
 	};
 }));
 // src/parts/chart.tsx
-/** Points with their intervals, over time. `ends` name the two ends of the time axis. */
 function PointChart({ points, lines, ends, label }) {
 	return a("svg", {
 		class: "chart",
@@ -26393,7 +24276,6 @@ function Axes({ ends }) {
 		]
 	});
 }
-/** Predicted against happened. A point on the diagonal was predicted well. */
 function ReliabilityChart({ bars, label }) {
 	return a("svg", {
 		class: "chart",
@@ -26429,7 +24311,6 @@ function ReliabilityChart({ bars, label }) {
 		]
 	});
 }
-/** A chart with its table, which a button shows. The table is what a screen reader and a copy get. */
 function ChartWithTable({ chart, table }) {
 	const [isShown, setShown] = d$2(false);
 	return a("div", {
@@ -26481,7 +24362,6 @@ function describe(decision, content) {
 		observations: observations instanceof JsonNumber ? observations.text : ""
 	};
 }
-/** How often actions failed, by their scores; null where too few outcomes are known. */
 function reliability(cases) {
 	if (cases.length < 30) return null;
 	return Array.from({ length: BINS }, (_, index) => {
@@ -26499,7 +24379,6 @@ function reliability(cases) {
 		};
 	}).filter((bin) => bin.count > 0);
 }
-/** The 95 % interval of a rate, by Wilson: it stays inside 0 and 1, also for few cases. */
 function wilson(failed, count) {
 	if (!count) return [0, 1];
 	const rate = failed / count;
@@ -26544,7 +24423,6 @@ var init_risk$1 = __esmMin((() => {
 			const status = asText(at(content, "outcome", "status"));
 			if (decided && (status === "success" || status === "failure")) this.byRecord.set(decided, status === "success" ? "well" : "failed");
 		}
-		/** The outcome of a decision; null where none is known. */
 		outcomeOf(decision) {
 			if (refuses(decision)) return null;
 			return this.byGate.get(decision.gateId) ?? this.byRecord.get(decision.id) ?? null;
@@ -26800,7 +24678,6 @@ function OverTime({ decisions }) {
 		}) }) : null
 	] });
 }
-/** A number as the record writes it, without digits beyond the fourth; the record has them all. */
 function numberText(value) {
 	if (!(value instanceof JsonNumber)) return "";
 	return /^-?\d+\.\d{5,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 5)}…` : value.text;
@@ -26876,7 +24753,6 @@ function Reliability({ reading: { decisions, outcomes } }) {
 		})
 	})] });
 }
-/** The states of the model, each with its levels: what the gate had learned when it decided. */
 function Learned({ decisions }) {
 	const [states, setStates] = d$2(null);
 	A$1(() => {
@@ -27017,7 +24893,6 @@ var init_risk = __esmMin((() => {
 	sortOf = (decision) => refuses(decision) ? "denied" : decision.decision === "human_review" ? "asked" : "allowed";
 }));
 // src/views/search/find.ts
-/** Records that have all these words. Raises an error that says why it cannot be told. */
 async function findRecords(words, limit) {
 	if (!words) return {
 		hits: [],
@@ -27137,7 +25012,7 @@ function SearchView({ parts: [words = ""] }) {
 				ref: field,
 				type: "search",
 				defaultValue: words,
-				size: 40
+				class: "wide"
 			}, words)] }), a("button", {
 				type: "submit",
 				children: "Search"
@@ -27302,7 +25177,8 @@ function TamperView({ parts: [given = "", at = ""] }) {
 			row ? a(TryToChange, {
 				chain,
 				place: row.place,
-				sequence: row.sequence || String(row.place)
+				sequence: row.sequence || String(row.place),
+				title: "What to do with it"
 			}) : null
 		] }) : null
 	] });
@@ -27319,7 +25195,6 @@ var init_tamper = __esmMin((() => {
 	CHOICES = 200;
 }));
 // src/views/registry.ts
-/** The view of a route; the overview for a route that nobody has. */
 function findView(route) {
 	return VIEWS.find((view) => view.route === route) ?? VIEWS[0];
 }
@@ -27750,7 +25625,6 @@ var init_live = __esmMin((() => {
 			this.api = api;
 			this.listener = listener;
 		}
-		/** Follow the stream for as long as the page is open. A second call starts over. */
 		async follow() {
 			this.following?.abort();
 			const mine = new AbortController();
@@ -27811,7 +25685,6 @@ var init_live = __esmMin((() => {
 	};
 }));
 // src/source/site.ts
-/** Run one of the site's data scripts and return what it hands over. */
 function loadScript(path, receive) {
 	return new Promise((resolve, reject) => {
 		let isDone = false;
@@ -27829,7 +25702,6 @@ function loadScript(path, receive) {
 		document.head.append(element);
 	});
 }
-/** Read the bundle that this page came with. */
 async function openSite(progress) {
 	const hands = globalThis;
 	const names = await loadScript("explorer/data/names.js", (done) => {
@@ -27864,7 +25736,6 @@ async function loadTwin(at, name, hands) {
 	const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 	return new Response(unpacked).blob();
 }
-/** Read a file of the bundle. Not from the cache: a server that went back to older files would answer "not modified". */
 async function fetchFile(name) {
 	const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-store" });
 	if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`);
@@ -27878,7 +25749,6 @@ var init_site = __esmMin((() => {
 	SITE_MAX = 512 * 1024 ** 2;
 }));
 // src/door.ts
-/** Open what this page came with. */
 async function openDoor() {
 	const door = document.documentElement.dataset["door"];
 	await enterScope(FILES_SCOPE);
@@ -27911,7 +25781,7 @@ async function openLive() {
 	};
 	liveState.value = {
 		isLive: true,
-		since: (new Date()).toISOString(),
+		since: new Date().toISOString(),
 		words: ""
 	};
 	const opened = openThing({
@@ -27928,7 +25798,6 @@ async function openLive() {
 	stream.follow();
 	await opened;
 }
-/** Pin the server's keys, if the printed link vouches for exactly this list. */
 async function pinByLink(api) {
 	if (!secrets.keys) return;
 	const raw = new Uint8Array(await (await api.ask("keys")).arrayBuffer());
@@ -27950,10 +25819,9 @@ function noteState(isLive, words) {
 	liveState.value = {
 		isLive,
 		words,
-		since: before.isLive === isLive ? before.since : (new Date()).toISOString()
+		since: before.isLive === isLive ? before.since : new Date().toISOString()
 	};
 }
-/** Look again at what is new. Several events in a short time are one look. */
 function catchUp(sort) {
 	fresh.add(sort);
 	pause ??= setTimeout(() => {
@@ -27971,7 +25839,6 @@ async function takeNews(sorts) {
 	news.value = next;
 	if (hasGrown) planVerification();
 }
-/** Verify again after news, where everything is small enough to be verified at once. */
 function planVerification() {
 	if (totalRecords.value > 2e4 || planned !== void 0 || judgement.value.state === "working") return;
 	planned = setTimeout(() => {
@@ -28005,7 +25872,6 @@ function CurrentView() {
 	const { Module } = view;
 	return a(Module, { parts }, [name, parts[0]].join("/"));
 }
-/** The first screen while the records are being opened, with the heights of what will be there. */
 function Opening() {
 	return a("div", {
 		"aria-busy": "true",
@@ -28093,7 +25959,6 @@ var init_app = __esmMin((() => {
 	openDoor();
 }));
 // src/entry.ts
-/** One script for both threads: in a window it is the page, in a worker it reads and verifies. */
 if (typeof document === "undefined") __vitePreload(() => Promise.resolve().then(() => (init_main(), main_exports)), void 0);
 else __vitePreload(() => Promise.resolve().then(() => (init_app(), app_exports)), void 0);
 }
@@ -28227,30 +26092,6 @@ SOFTWARE.
 The MIT License (MIT)
 
 Copyright (c) 2022-present Preact Team
-
-Permission is hereby granted, free of charge, to any person obtaining a copy
-of this software and associated documentation files (the "Software"), to deal
-in the Software without restriction, including without limitation the rights
-to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
-copies of the Software, and to permit persons to whom the Software is
-furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all
-copies or substantial portions of the Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
-FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
-AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
-LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
-OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
-SOFTWARE.
-
-@tanstack/virtual-core
-
-MIT License
-
-Copyright (c) 2021-present Tanner Linsley
 
 Permission is hereby granted, free of charge, to any person obtaining a copy
 of this software and associated documentation files (the "Software"), to deal
