@@ -7,7 +7,7 @@ import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text, Time, count, plural } from "../../parts/text.tsx";
 import { link, recordLink } from "../../route.ts";
-import { contents, news, totalRecords } from "../../state.ts";
+import { contents, news } from "../../state.ts";
 import { type Found, findRecords } from "./find.ts";
 
 function HitRow({ hit, isFirst }: { hit: Found["hits"][number]; isFirst: boolean }): JSX.Element {
@@ -49,7 +49,7 @@ export function SearchView({ parts: [words = ""] }: { parts: string[] }): JSX.El
       {found ? (
         <p role="status">
           {plural(found.hits.length, "hit")}{found.isCut ? " so far" : ""} in {plural(found.searched, "record")}.{" "}
-          <span class="beside">{found.by === "index" ? `From the server's index, which proves nothing: each hit is verified when you open it.${found.isBehind ? ` ${count(totalRecords.value - found.searched)} records are not in the index yet.` : ""}` : "This page read every record."}</span>
+          <span class="beside">{found.by === "index" ? `From the server's index, which proves nothing: each hit is verified when you open it.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record."}</span>
         </p>
       ) : null}
       {found && words && !found.hits.length ? <Empty>Nothing has these words. Fewer words, or <code>begin*</code> for a beginning, find more.</Empty> : null}

@@ -17305,7 +17305,7 @@ function ActsOfChain({ chain, actionId }) {
 			if (isCurrent) setNow(next);
 		};
 		const total = countRecords([chain]);
-		if (total > READ_MAX$2) set({
+		if (total > READ_MAX$3) set({
 			state: "too large",
 			total
 		});
@@ -17596,7 +17596,7 @@ function Shares({ commit, act }) {
 		})
 	})] });
 }
-var READ_MAX$2, CODES, SIGNS$1;
+var READ_MAX$3, CODES, SIGNS$1;
 var init_acts = __esmMin((() => {
 	init_hooks();
 	init_codes();
@@ -17611,7 +17611,7 @@ var init_acts = __esmMin((() => {
 	init_json$2();
 	init_statements();
 	init_jsxRuntime();
-	READ_MAX$2 = 2e4;
+	READ_MAX$3 = 2e4;
 	CODES = codes_default.codes;
 	SIGNS$1 = {
 		done: "✓",
@@ -22889,7 +22889,243 @@ var init_open = __esmMin((() => {
 	init_state();
 	init_jsxRuntime();
 }));
+// src/source/index_answers.ts
+async function ask(api, path) {
+	try {
+		return await api.json(path);
+	} catch (error) {
+		if (error instanceof ApiError && [404, 503].includes(error.status)) return null;
+		throw error;
+	}
+}
+async function askSessions(api) {
+	const sessions = [];
+	for (let after = null;;) {
+		const page = await ask(api, `sessions${query({
+			limit: 500,
+			after
+		})}`);
+		if (page === null) return null;
+		sessions.push(...page.sessions);
+		after = page.next;
+		if (after === null || sessions.length >= SESSIONS_MAX) return {
+			sessions,
+			indexed: page.indexed
+		};
+	}
+}
+async function askHits(api, words, limit) {
+	return ask(api, `search${query({
+		query: words,
+		limit: Math.min(limit, 500)
+	})}`);
+}
+async function askActivity(api) {
+	const page = await ask(api, `counts${query({
+		by: "day",
+		limit: DAYS
+	})}`);
+	if (page === null) return null;
+	return {
+		days: page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
+			const day = {
+				day: start,
+				records,
+				success: 0,
+				failure: 0,
+				blocked: 0,
+				tokens: tokens_in + tokens_out,
+				cost: cost_usd
+			};
+			for (const kinds of Object.values(outcomes)) for (const name of [
+				"success",
+				"failure",
+				"blocked"
+			]) day[name] += kinds[name] ?? 0;
+			return day;
+		}).reverse(),
+		indexed: page.indexed
+	};
+}
+var SESSIONS_MAX, DAYS;
+var init_index_answers = __esmMin((() => {
+	init_api();
+	SESSIONS_MAX = 5e3;
+	DAYS = 60;
+}));
+// src/views/search/find.ts
+async function findRecords(words, limit) {
+	if (!words) return {
+		hits: [],
+		searched: 0,
+		isCut: false,
+		by: "records",
+		behind: 0
+	};
+	const answer = server.value === null ? null : await askHits(server.value.api, words, limit);
+	if (answer === null) {
+		const found = await connection.ask({
+			type: "search",
+			words,
+			limit
+		});
+		return {
+			searched: found.searched,
+			isCut: found.isCut,
+			by: "records",
+			behind: 0,
+			hits: found.hits.map(({ chain, row, excerpt }) => ({
+				chain,
+				place: row.place,
+				sequence: row.sequence || String(row.place),
+				title: row.summary,
+				excerpt,
+				kind: row.kind,
+				tool: row.tool,
+				at: row.at
+			}))
+		};
+	}
+	const { hits, next, indexed } = answer;
+	const rows = await Promise.all(hits.slice(0, READ_MAX$2).map(({ chain, sequence }) => readRow(chain, sequence)));
+	return {
+		hits: hits.map(({ chain, sequence, at, call, kind, tool }, index) => {
+			const row = rows[index];
+			return {
+				chain,
+				place: sequence,
+				sequence: String(sequence),
+				title: row?.summary ?? "",
+				excerpt: "",
+				kind: row?.kind ?? kind,
+				tool: row?.tool || call || tool,
+				at: row?.at ?? at
+			};
+		}),
+		searched: indexed.records,
+		isCut: next !== null,
+		by: "index",
+		behind: Math.max(0, indexed.of_records - indexed.records)
+	};
+}
+async function readRow(chain, place) {
+	return (await connection.ask({
+		type: "rows",
+		chain,
+		start: place,
+		stop: place + 1
+	}).catch(() => null))?.rows[0] ?? null;
+}
+var READ_MAX$2;
+var init_find = __esmMin((() => {
+	init_index_answers();
+	init_state();
+	READ_MAX$2 = 100;
+}));
 // src/views/sessions/session_rows.ts
+function useSessions(wanted) {
+	const listed = contents.value;
+	A$1(() => {
+		if (listed === null) return;
+		if (readFor !== listed.ledger + listed.name) {
+			sessionRows.value = null;
+			counted.clear();
+		}
+		readFor = listed.ledger + listed.name;
+		sessionsProblem.value = "";
+		readSessions().then(() => {
+			sessionsProblem.value = "";
+		}, (error) => {
+			sessionsProblem.value = error.message;
+		});
+	}, [listed, server.value === null ? 0 : news.value.index]);
+	A$1(() => {
+		let isCurrent = true;
+		(async () => {
+			for (const group of indexed.value === null ? groups.slice(0, wanted) : []) {
+				const chain = mainChain(group);
+				const length = lengthOf(group);
+				if (counted.get(chain)?.length === length) continue;
+				const figures = await connection.ask({
+					type: "figures",
+					session: group
+				}).catch(() => null);
+				if (!isCurrent) return;
+				if (figures === null) continue;
+				counted.set(chain, {
+					length,
+					figures: fromRecords(figures)
+				});
+				sessionRows.value = rowsOf(groups);
+			}
+		})();
+		return () => {
+			isCurrent = false;
+		};
+	}, [
+		sessionRows.value === null,
+		groups,
+		wanted
+	]);
+}
+async function readSessions() {
+	const answer = server.value === null ? null : await askSessions(server.value.api);
+	if (answer !== null) {
+		indexed.value = answer.indexed;
+		sessionRows.value = answer.sessions.map((session) => ({
+			tool: session.tool,
+			session: session.session,
+			chain: session.name,
+			figures: fromIndex(session)
+		}));
+		return;
+	}
+	indexed.value = null;
+	groups = orderByTime(await connection.ask({ type: "sessions" }));
+	sessionRows.value = rowsOf(groups);
+}
+function rowsOf(found) {
+	return found.map((group) => {
+		const chain = mainChain(group);
+		return {
+			tool: group.tool,
+			session: group.session,
+			chain,
+			figures: counted.get(chain)?.figures ?? null
+		};
+	});
+}
+function fromRecords({ title, started, ended, actions, edits, denials, tokensIn, tokensOut, costUsd, risk, workspace }) {
+	return {
+		title,
+		started,
+		ended,
+		actions,
+		edits,
+		denials,
+		tokens: addTokens(tokensIn, tokensOut),
+		costUsd,
+		risk,
+		workspace
+	};
+}
+function fromIndex({ title, started, ended, actions, edits, denials, tokens_in, tokens_out, cost_usd, highest_risk, workspace }) {
+	return {
+		title,
+		started,
+		ended,
+		actions,
+		edits,
+		denials,
+		tokens: addTokens(tokens_in, tokens_out),
+		costUsd: cost_usd,
+		risk: highest_risk,
+		workspace
+	};
+}
+function addTokens(one, other) {
+	return one === null && other === null ? null : (one ?? 0) + (other ?? 0);
+}
 function mainChain(session) {
 	return session.main ?? session.agents[0]?.[1] ?? session.decisions ?? "";
 }
@@ -22897,71 +23133,24 @@ function lengthOf(session) {
 	const names = new Set(chainNames(session));
 	return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (names.has(chain.id) ? chain.length ?? 0 : 0), 0);
 }
-function sessionRows() {
-	return (sessions.value ?? []).map((session) => {
-		const chain = mainChain(session);
-		return {
-			session,
-			chain,
-			figures: counted.value.get(chain)?.figures ?? null
-		};
-	});
-}
-function useSessions(wanted) {
-	const listed = contents.value;
-	A$1(() => {
-		if (listed === null || listedFor === listed) return;
-		if (!(sessions.value !== null && news.value.heads > 0)) {
-			sessions.value = null;
-			counted.value = new Map();
-		}
-		listedFor = listed;
-		sessionsProblem.value = "";
-		connection.ask({ type: "sessions" }).then((found) => {
-			sessions.value = orderByTime(found);
-		}, (error) => {
-			sessionsProblem.value = error.message;
-		});
-	}, [listed]);
-	A$1(() => {
-		let isCurrent = true;
-		(async () => {
-			for (const session of (sessions.value ?? []).slice(0, wanted)) {
-				const chain = mainChain(session);
-				const length = lengthOf(session);
-				const known = counted.value.get(chain);
-				if (known !== void 0 && known.length === length) continue;
-				const figures = await connection.ask({
-					type: "figures",
-					session
-				}).catch(() => null);
-				if (!isCurrent) return;
-				if (figures !== null) counted.value = new Map(counted.value).set(chain, {
-					length,
-					figures
-				});
-			}
-		})();
-		return () => {
-			isCurrent = false;
-		};
-	}, [sessions.value, wanted]);
-}
 function orderByTime(found) {
-	const ends = new Map((contents.value?.chains ?? []).map((chain, at) => [chain.id, chain.endedAt || String(at).padStart(9, "0")]));
+	const ends = new Map((contents.value?.chains ?? []).map((chain) => [chain.id, chain.endedAt]));
 	const end = (session) => ends.get(mainChain(session)) ?? "";
 	return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
 }
-var sessions, counted, sessionsProblem, listedFor;
+var sessionRows, indexed, sessionsProblem, readFor, groups, counted;
 var init_session_rows = __esmMin((() => {
 	init_signals_module();
 	init_hooks();
 	init_chains$1();
+	init_index_answers();
 	init_state();
-	sessions = y$1(null);
-	counted = y$1(new Map());
+	sessionRows = y$1(null);
+	indexed = y$1(null);
 	sessionsProblem = y$1("");
-	listedFor = null;
+	readFor = null;
+	groups = [];
+	counted = new Map();
 }));
 // src/views/sessions/sessions.tsx
 function SessionTable({ rows, sorted, onSort }) {
@@ -23012,12 +23201,12 @@ function SessionTable({ rows, sorted, onSort }) {
 						"data-row": true,
 						tabIndex: at === 0 ? 0 : -1,
 						href: link("s", row.chain),
-						children: a(Text, { children: row.figures?.title || row.session.session })
+						children: a(Text, { children: row.figures?.title || row.session })
 					})
 				}),
 				a("td", {
 					class: "at-tool",
-					children: a(Text, { children: row.session.tool })
+					children: a(Text, { children: row.tool })
 				}),
 				COLUMNS.map(({ name, show, isNumber }) => a("td", {
 					class: `${isNumber ? "number " : ""}at-${name}`,
@@ -23046,11 +23235,11 @@ function SessionsView(_) {
 	const [isByWorkspace, setByWorkspace] = d$2(false);
 	const [shown, setShown] = d$2(SHOWN_MAX);
 	useSessions(shown);
-	const all = sessionRows();
-	const tools = [...new Set(all.map(({ session }) => session.tool))].sort();
-	const found = all.filter(({ session, figures }) => {
+	const all = sessionRows.value ?? [];
+	const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
+	const found = all.filter(({ tool: name, session, figures }) => {
 		const started = figures?.started?.slice(0, 10) ?? "";
-		return (!tool || session.tool === tool) && (!since || !figures || started >= since) && (!until || !figures || started <= until) && `${session.session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
+		return (!tool || name === tool) && (!since || !figures || started >= since) && (!until || !figures || started <= until) && `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
 	});
 	const listed = order(found.slice(0, shown), sorted);
 	const groups = new Map();
@@ -23103,7 +23292,7 @@ function SessionsView(_) {
 				a("span", {
 					class: "beside",
 					role: "status",
-					children: sessions.value === null ? "" : `${count(found.length)} of ${count(all.length)}`
+					children: sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}`
 				}),
 				wanted.trim() ? a("button", {
 					type: "submit",
@@ -23113,11 +23302,11 @@ function SessionsView(_) {
 			]
 		}),
 		sessionsProblem.value ? a(Problem, { words: sessionsProblem.value }) : null,
-		sessions.value === null && !sessionsProblem.value ? a(Loading, {
+		sessionRows.value === null && !sessionsProblem.value ? a(Loading, {
 			rows: 10,
 			words: "Reading the sessions"
 		}) : null,
-		sessions.value !== null && !all.length ? a(Empty, {
+		sessionRows.value !== null && !all.length ? a(Empty, {
 			command: "aver ingest --all",
 			children: [
 				"There is no session of a coding agent in it. This records those that are on your machine; ",
@@ -23147,11 +23336,7 @@ function SessionsView(_) {
 		}) }) : null,
 		all.length ? a("p", {
 			class: "beside",
-			children: [
-				"The figures are counted from the records, as ",
-				a("code", { children: "aver sessions" }),
-				" counts them. A dash: the records do not say."
-			]
+			children: [indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count(indexed.value.records)} of ${count(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them.", " A dash: the records do not say."]
 		}) : null
 	] });
 }
@@ -23196,8 +23381,8 @@ var init_sessions = __esmMin((() => {
 			name: "tokens",
 			words: "Tokens",
 			isNumber: true,
-			value: (row) => (row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0),
-			show: (row) => row.figures?.tokensIn == null && row.figures?.tokensOut == null ? "–" : count((row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0))
+			value: (row) => row.figures?.tokens ?? -1,
+			show: (row) => figure(row.figures?.tokens)
 		},
 		{
 			name: "cost",
@@ -23391,8 +23576,7 @@ function fillDays(found) {
 	}
 	return days;
 }
-function Charts({ found }) {
-	const days = fillDays(found.days);
+function Charts({ days, from }) {
 	if (!days.length) return null;
 	const names = days.map((day) => day.day);
 	const of = (name) => days.map((day) => day[name]);
@@ -23457,17 +23641,38 @@ function Charts({ found }) {
 		}),
 		a("p", {
 			class: "beside",
-			children: [
-				"Counted here from ",
-				plural(found.records, "record"),
-				found.isCut ? "; there are more" : "",
-				". The verdict above says whether they hold."
-			]
+			children: from
 		})
 	] });
 }
+async function readActivity() {
+	const api = server.value?.api;
+	const answer = api === void 0 ? null : await askActivity(api);
+	if (api === void 0 || answer === null) {
+		if (totalRecords.value > COUNTED_MAX) return null;
+		const found = await connection.ask({ type: "activity" });
+		return {
+			...found,
+			from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.`
+		};
+	}
+	const refused = (await askHits(api, "outcome:blocked", DENIALS))?.hits ?? [];
+	const rows = await Promise.all(refused.map(async ({ chain, sequence }) => ({
+		chain,
+		row: await readRow(chain, sequence)
+	})));
+	const behind = answer.indexed.of_records - answer.indexed.records;
+	return {
+		days: answer.days,
+		denials: rows.flatMap(({ chain, row }) => row === null ? [] : [{
+			chain,
+			row
+		}]),
+		from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.`
+	};
+}
 function latestSessions() {
-	const rows = sessionRows();
+	const rows = sessionRows.value ?? [];
 	const end = (row) => row.figures?.ended ?? "";
 	return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => end(one) < end(other) ? 1 : -1) : rows).slice(0, LATEST);
 }
@@ -23475,11 +23680,12 @@ function OverviewView(_) {
 	useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
 	const whole = contents.value;
 	const isSmall = totalRecords.value <= COUNTED_MAX;
-	const activity = useAnswer(() => isSmall ? connection.ask({ type: "activity" }) : Promise.resolve(null), [
+	const activity = useAnswer(readActivity, [
 		whole?.ledger,
 		whole?.name,
 		isSmall,
-		Math.floor(news.value.heads / 8)
+		changed.value,
+		news.value.index
 	]);
 	if (whole === null) return a("p", {
 		class: "strip",
@@ -23492,12 +23698,12 @@ function OverviewView(_) {
 		a(VerdictBand, {}),
 		a("section", { children: [
 			a("h2", { children: "Latest sessions" }),
-			sessions.value === null ? a(Loading, {
+			sessionRows.value === null ? a(Loading, {
 				rows: LATEST,
 				words: "Reading the sessions"
 			}) : null,
 			rows.length ? a(SessionTable, { rows }) : null,
-			sessions.value !== null && !rows.length ? a(Empty, {
+			sessionRows.value !== null && !rows.length ? a(Empty, {
 				command: "aver ingest --all",
 				children: [
 					"No session of a coding agent is in it. ",
@@ -23508,11 +23714,11 @@ function OverviewView(_) {
 					" have what was recorded otherwise."
 				]
 			}) : null,
-			(sessions.value?.length ?? 0) > LATEST ? a("p", { children: a("a", {
+			(sessionRows.value?.length ?? 0) > LATEST ? a("p", { children: a("a", {
 				href: link("sessions"),
 				children: [
 					"All ",
-					count(sessions.value?.length ?? 0),
+					count(sessionRows.value?.length ?? 0),
 					" sessions"
 				]
 			}) }) : null
@@ -23526,8 +23732,11 @@ function OverviewView(_) {
 			words: "Counting the activity"
 		}) : null,
 		activity.value ? a(Refused, { denials: activity.value.denials }) : null,
-		activity.value ? a(Charts, { found: activity.value }) : null,
-		isSmall ? null : a("p", {
+		activity.value ? a(Charts, {
+			days: fillDays(activity.value.days),
+			from: activity.value.from
+		}) : null,
+		activity.state === "done" && activity.value === null ? a("p", {
 			class: "strip",
 			children: [
 				"There are more than ",
@@ -23536,24 +23745,27 @@ function OverviewView(_) {
 				a("code", { children: "aver sessions" }),
 				" does."
 			]
-		})
+		}) : null
 	] });
 }
-var LATEST, COUNTED_SESSIONS, COUNTED_MAX;
+var LATEST, DENIALS, COUNTED_SESSIONS, COUNTED_MAX;
 var init_overview = __esmMin((() => {
 	init_states();
 	init_text();
 	init_verdict();
 	init_route();
+	init_index_answers();
 	init_labels();
 	init_state();
 	init_approvals();
 	init_cases();
+	init_find();
 	init_sessions();
 	init_session_rows();
 	init_chart$1();
 	init_jsxRuntime();
 	LATEST = 6;
+	DENIALS = 8;
 	COUNTED_SESSIONS = 200;
 	COUNTED_MAX = 5e4;
 }));
@@ -24892,65 +25104,6 @@ var init_risk = __esmMin((() => {
 	LISTED = 100;
 	sortOf = (decision) => refuses(decision) ? "denied" : decision.decision === "human_review" ? "asked" : "allowed";
 }));
-// src/views/search/find.ts
-async function findRecords(words, limit) {
-	if (!words) return {
-		hits: [],
-		searched: 0,
-		isCut: false,
-		by: "records",
-		isBehind: false
-	};
-	if (server.value !== null) try {
-		const found = await server.value.api.json(`search${query({
-			q: words,
-			limit: Math.min(limit, 500)
-		})}`);
-		return {
-			hits: found.hits.map(({ chain, sequence, excerpt = "", kind = "", tool = "", at = "" }) => ({
-				chain,
-				place: sequence,
-				sequence: String(sequence),
-				title: "",
-				excerpt,
-				kind,
-				tool,
-				at
-			})),
-			searched: found.index?.records ?? 0,
-			isCut: found.next != null,
-			by: "index",
-			isBehind: found.index?.state !== "current"
-		};
-	} catch (error) {
-		if (!(error instanceof ApiError) || ![404, 503].includes(error.status)) throw error;
-	}
-	const found = await connection.ask({
-		type: "search",
-		words,
-		limit
-	});
-	return {
-		searched: found.searched,
-		isCut: found.isCut,
-		by: "records",
-		isBehind: false,
-		hits: found.hits.map(({ chain, row, excerpt }) => ({
-			chain,
-			place: row.place,
-			sequence: row.sequence || String(row.place),
-			title: row.summary,
-			excerpt,
-			kind: row.kind,
-			tool: row.tool,
-			at: row.at
-		}))
-	};
-}
-var init_find = __esmMin((() => {
-	init_state();
-	init_api();
-}));
 // src/views/search/search.tsx
 function HitRow({ hit, isFirst }) {
 	return a("li", { children: a("a", {
@@ -25057,7 +25210,7 @@ function SearchView({ parts: [words = ""] }) {
 				" ",
 				a("span", {
 					class: "beside",
-					children: found.by === "index" ? `From the server's index, which proves nothing: each hit is verified when you open it.${found.isBehind ? ` ${count(totalRecords.value - found.searched)} records are not in the index yet.` : ""}` : "This page read every record."
+					children: found.by === "index" ? `From the server's index, which proves nothing: each hit is verified when you open it.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record."
 				})
 			]
 		}) : null,
