@@ -28,7 +28,7 @@ const QUIET_LIBRARIES: Plugin = {
   transform: (code, id) => (id.includes("node_modules") ? { code: code.replace(/\/\*\*[^]*?\*\//g, ""), map: null } : null),
 };
 
-async function bundle(entry: string, external: RegExp[] = []): Promise<string> {
+async function bundle(entry: string, comments: boolean, external: RegExp[] = []): Promise<string> {
   const result = (await build({
     root: here,
     configFile: false,
@@ -45,7 +45,7 @@ async function bundle(entry: string, external: RegExp[] = []): Promise<string> {
         external,
         // Tests import the functions of the command.
         preserveEntrySignatures: "strict",
-        output: { format: "es", codeSplitting: false },
+        output: { format: "es", codeSplitting: false, comments },
       },
     },
   } as Parameters<typeof build>[0])) as Rolldown.RolldownOutput | Rolldown.RolldownOutput[];
@@ -72,9 +72,9 @@ function licences(names: string[]): string {
 }
 
 const CRYPTOGRAPHY = ["@noble/curves", "@noble/hashes", "@noble/post-quantum"];
-const verifier = await bundle("src/node/main.ts", [/^node:/]);
-// Marks for minifiers, of which this build uses none.
-const script = (await bundle("src/entry.ts")).replaceAll("/* @__PURE__ */ ", "");
+const verifier = await bundle("src/node/main.ts", true, [/^node:/]);
+// Without comments: those of the verifier are in verify.mjs, the others in the sources, and a reader must fetch the page.
+const script = (await bundle("src/entry.ts", false)).replaceAll("/* @__PURE__ */ ", "");
 const app = `function averExplorer() {\n"use strict";\n${script}}\naverExplorer();\n`;
 
 mkdirSync(join(out, "explorer"), { recursive: true });

@@ -10,6 +10,7 @@
     gate-sessions/     what the gate remembers of sessions between two decisions
     seen.json          the newest heads that this machine has seen
     verified/          how far this machine has verified each ledger's chains
+    index.db           the Explorer's index: derived, may be deleted at any time
     protocol/          traces of the protocol: locks of running calls, heads that were seen
 
 A flag overrides the environment, the environment overrides `config.toml`, and `config.toml` overrides the defaults.

@@ -67,8 +67,9 @@ def test_print_only_in_the_command_line(path: Path) -> None:
         assert found == [], name_of(path)
 
 
-SQL_ROOMS = ("ledger/stores/", "ledger/foreign/", "agents/cursor/", "cli/verbs/demo/")
-"""The stores, other tools' databases (read-only), Cursor's database, and the demo, which tampers with its own copy."""
+SQL_ROOMS = ("ledger/stores/", "ledger/foreign/", "agents/cursor/", "explorer/index/", "cli/verbs/demo/")
+"""The stores, other tools' databases (read-only), Cursor's database, the Explorer's derived index, and the demo, which
+tampers with its own copy."""
 SQL = re.compile(
     r"\s*(SELECT\s.+\sFROM\s|INSERT\s+INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|PRAGMA\s|CREATE\s+(TABLE|INDEX)\s"
     r"|DROP\s+(TABLE|TRIGGER|INDEX)\s|ALTER\s+TABLE\s|BEGIN\s+IMMEDIATE)",

@@ -23,6 +23,7 @@ from support.agents import cline_tasks, codex_rollouts, cursor_stores
 from support.agents import sample_session as sample
 from support.agents.claude_transcripts import SESSION as CLAUDE_SESSION
 from support.agents.claude_transcripts import Transcript, session_at, sources_in, text, with_subagent
+from support.index_figures import compare_figures
 from support.tamper import unguarded
 
 
@@ -30,6 +31,8 @@ from support.tamper import unguarded
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as opened:
         yield opened
+        # Every ledger that a test here makes must have the same figures in the Explorer's index.
+        compare_figures(opened)
 
 
 def only_session(ledger: Ledger) -> SessionTotals:

@@ -172,7 +172,10 @@ export async function tryChange(chain: string, place: number, change: Change, wo
   const { files } = await connection.ask({ type: "change", chain, place, change });
   const replaced = new Map(files);
   original ??= found;
-  await openThing({ ...found, files: found.files.map(([path, blob]) => [path, replaced.get(path) ?? blob]) }, words);
+  await openThing({ ...found, files: found.files.flatMap(([path, blob]): [string, Blob][] => {
+    const other = replaced.has(path) ? replaced.get(path) : blob;
+    return other ? [[path, other]] : [];
+  }) }, words);
 }
 
 /** Go back from a changed copy to the thing itself. */

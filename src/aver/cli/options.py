@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
+from aver.clock import parse_moment
 from aver.errors import BadInput
 
 
@@ -88,21 +88,9 @@ def parse_port(text: str) -> int:
     return number
 
 
-_RELATIVE_TIME = re.compile(r"([0-9]{1,6})([smhdw])", re.ASCII)
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
 def parse_time(text: str) -> str:
     """A time in the form that records use, for argparse's `type=`. A time without a zone is UTC."""
-    if match := _RELATIVE_TIME.fullmatch(text):
-        when = datetime.now(UTC) - timedelta(**{_UNITS[match[2]]: int(match[1])})
-    else:
-        try:
-            when = datetime.fromisoformat(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a time: use 2026-05-31, 2026-05-31T09:00 or 2h (s, m, h, d, w) ago"
-            ) from None
-        if when.tzinfo is None:
-            when = when.replace(tzinfo=UTC)
-    return when.astimezone(UTC).isoformat()
+    try:
+        return parse_moment(text)
+    except BadInput as error:
+        raise argparse.ArgumentTypeError(error.message) from None

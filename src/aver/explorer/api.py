@@ -26,8 +26,10 @@ from aver.capsule.json_document import check_object
 from aver.capsule.json_reader import read_json
 from aver.errors import AverError, BadInput, Refused
 from aver.explorer.answers import COMMON_HEADERS, CONTENT_POLICY, error_answer, json_answer, problem_answer
-from aver.explorer.approval_places import STATES, answer_request, list_places
+from aver.explorer.approval_places import STATES, answer_request, enrol_from_page, list_places
 from aver.explorer.guard import API
+from aver.explorer.index import CountsPage, IndexUnavailable, LedgerIndex, SearchPage, SessionsPage
+from aver.explorer.index_keeper import IndexKeeper
 from aver.explorer.ledger_reads import digest_keys, dump_keys, find_place, read_blob, read_records
 from aver.explorer.live import LiveFeed
 from aver.explorer.moments import Moments
@@ -41,6 +43,8 @@ PAGE_MAX = 500
 
 PAGE_USUAL = 100
 """Entries of one list, if the client asks for no number."""
+
+ORDERS = ("descending", "ascending")
 
 THREADS_MAX = 8
 """Requests that read the ledger at a time: as many as there are connections to a PostgreSQL server."""
@@ -115,7 +119,9 @@ class ExplorerApi:
         self._page = page
         self._read_only = read_only
         self._moments = Moments()
-        self.feed = LiveFeed(ledger, self._moments, self._describe_index)
+        self._index = LedgerIndex.in_home(ledger.config.home)
+        self.keeper = IndexKeeper(ledger, self._index)
+        self.feed = LiveFeed(ledger, self._moments, self.keeper)
         self._threads = anyio.CapacityLimiter(THREADS_MAX)
         self._record_turns = Turns(RECORDS_SENT_MAX)
         self._blob_turns = Turns(BLOBS_SENT_MAX)
@@ -129,11 +135,14 @@ class ExplorerApi:
             "chains/{name}/records": self._records,
             "locate": self._locate,
             "blobs/{sha256}": self._blob,
+            "sessions": self._sessions,
+            "search": self._search,
+            "counts": self._counts,
             "approvals": self._approvals,
             "live": self._live,
             "openapi.json": self._openapi,
         }
-        posts = {"approvals/{id}": self._answer}
+        posts = {"approvals/{id}": self._answer, "approvers": self._enrol}
         return [
             *(Route(f"{API}{path}", _report_errors(handler), methods=["GET"]) for path, handler in gets.items()),
             *(Route(f"{API}{path}", _report_errors(handler), methods=["POST"]) for path, handler in posts.items()),
@@ -159,12 +168,9 @@ class ExplorerApi:
                 "page_sha256": self._page.sha256,
                 "keys_sha256": digest_keys(ring),
                 "read_only": self._read_only,
-                "index": self._describe_index(),
+                "index": self.keeper.describe(),
             }
         )
-
-    def _describe_index(self) -> dict[str, Any]:
-        return {"state": "missing"}
 
     async def _keys(self, request: Request) -> Response:
         read_query(request)
@@ -233,6 +239,45 @@ class ExplorerApi:
 
         return await self._blob_turns.take(build)
 
+    # --- the index
+
+    async def _sessions(self, request: Request) -> Response:
+        given = read_query(request, "tool", "workspace", "since", "until", "query", "sort", "order", "after", "limit")
+        order = given.pop("order", "descending")
+        if order not in ORDERS:
+            raise BadInput(f"`order` is one of {', '.join(ORDERS)}")
+        limit, cursor = read_limit(given), given.pop("after", None)
+        given.pop("limit", None)
+        return await self._ask_index(
+            lambda: self._index.sessions(
+                self._ledger, **given, descending=order == "descending", cursor=cursor, limit=limit
+            )
+        )
+
+    async def _search(self, request: Request) -> Response:
+        given = read_query(request, "query", "after", "limit")
+        if "query" not in given:
+            raise BadInput("`query` is missing", advice="give words to search for")
+        limit, cursor = read_limit(given), given.get("after")
+        return await self._ask_index(
+            lambda: self._index.search(self._ledger, given["query"], cursor=cursor, limit=limit)
+        )
+
+    async def _counts(self, request: Request) -> Response:
+        given = read_query(request, "by", "since", "until", "after", "limit")
+        limit, cursor = read_limit(given), given.pop("after", None)
+        given.pop("limit", None)
+        return await self._ask_index(lambda: self._index.counts(self._ledger, **given, cursor=cursor, limit=limit))
+
+    async def _ask_index(self, ask: Callable[[], SearchPage | SessionsPage | CountsPage]) -> Response:
+        """An answer of the index. It is as old as its last run: this makes sure that another one follows."""
+        self.keeper.want()
+        try:
+            page = await self._run(ask)
+        except IndexUnavailable as error:
+            return problem_answer(503, error.message, code="INDEX_UNAVAILABLE", advice=error.advice)
+        return json_answer(page.to_dict())
+
     # --- approvals
 
     async def _approvals(self, request: Request) -> Response:
@@ -250,21 +295,24 @@ class ExplorerApi:
         return json_answer({"requests": found, "next": write_cursor(str(found[-1]["sequence"])) if has_more else None})
 
     async def _answer(self, request: Request) -> Response:
-        read_query(request)
-        if self._read_only:
-            raise ReadOnly
         name = request.path_params["id"]
         if not _UUID(name):
             raise BadInput("a request is named by its id")
-        document = check_object(
-            await self._read_body(request), "the answer", frozenset({"statement", "shown", "comment"})
-        )
+        body = await self._read_body(request)
+        document = check_object(body, "the answer", frozenset({"statement", "shown", "comment"}))
         if not isinstance(document["shown"], str) or not isinstance(document["comment"], str):
             raise BadInput("`shown` and `comment` are texts")
         return json_answer(await self._run(answer_request, self._ledger, name, document))
 
+    async def _enrol(self, request: Request) -> Response:
+        document = check_object(await self._read_body(request), "the enrolment", frozenset({"statement"}))
+        return json_answer(await self._run(enrol_from_page, self._ledger, document))
+
     async def _read_body(self, request: Request) -> Any:
-        """The JSON of a body, by the strict reader."""
+        """The JSON of a request that writes, by the strict reader. Raises `ReadOnly` if this server takes none."""
+        read_query(request)
+        if self._read_only:
+            raise ReadOnly
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise BadInput("the body must be JSON", advice="send Content-Type: application/json")
         return await self._run(read_json, await request.body())

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from aver.errors import BadInput
-from aver.gate.approvals import ApprovalRequest, RequestState, load_request, recent_requests, record_vote
+from aver.gate.approvals import ApprovalRequest, RequestState, enrol_passkey, recent_requests, record_signed_vote
 from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.approvals.request_records import RequestHistory, approvals_chain
 from aver.gate.approvals.vote import StateWord, Vote
@@ -76,20 +75,19 @@ def _describe_request(request: ApprovalRequest, state: RequestState, votes: Sequ
 
 def answer_request(ledger: Ledger, request_id: str, answer: dict[str, Any]) -> dict[str, Any]:
     """Record a person's signed answer. Raises `Refused`, with its code, if it does not count."""
-    request = load_request(ledger, request_id)
-    statement = Statement.from_dict(answer["statement"])
-    approver = request.approvers.get(str(statement.content.get("approver")))
-    if approver is None:
-        raise BadInput(
-            "the statement names nobody who may answer this request", advice="aver approvals show lists them"
-        )
-    state = record_vote(
-        ledger, request, statement, shown=answer["shown"], custody=approver.custody, comment=answer["comment"]
-    )
+    statement = Statement.from_dict(answer["statement"], "statement")
+    state = record_signed_vote(ledger, request_id, statement, shown=answer["shown"], comment=answer["comment"])
     return {
-        "id": request.id,
+        "id": request_id,
         "state": state.state,
         "reason": state.reason,
         "level": state.level,
         "approvers": list(state.approvers),
     }
+
+
+def enrol_from_page(ledger: Ledger, enrolment: dict[str, Any]) -> dict[str, Any]:
+    """Put a passkey on the roster that an approver has endorsed. Raises `Refused`, with its code, if none has."""
+    statement = Statement.from_dict(enrolment["statement"], "statement")
+    record = enrol_passkey(ledger, statement)
+    return {"identity": statement.content["identity"], "chain": record.chain, "sequence": record.sequence}

@@ -8,7 +8,7 @@
     data: {"waiting": 1, "requests": ["<id>"], "problem": null}
 
     event: index
-    data: {…}
+    data: {"state": "ready", "records": 120, "of_records": 120, …}
 
 Every stream begins with all three. The id of an event `heads` is that of its moment (see `moments`). A client that
 comes back with it in `Last-Event-ID` gets the changes since then. Where the server no longer knows that moment, or
@@ -23,8 +23,7 @@ open. It reads nothing else unless the answer has changed. A stream keeps no que
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -34,6 +33,7 @@ import orjson
 
 from aver.errors import AverError, Unavailable
 from aver.explorer.approval_places import approval_chains, list_waiting
+from aver.explorer.index_keeper import IndexKeeper
 from aver.explorer.moments import Moment, Moments, compare_moments
 from aver.ledger import Ledger
 from aver.log import debug
@@ -52,16 +52,14 @@ STREAMS_MAX = 16
 
 COMMENT = b": still here\n\n"
 
-Describe = Callable[[], dict[str, Any]]
-
 
 class LiveFeed:
     """Watches one ledger for all streams. Its methods belong to the event loop, but for `take_moment`."""
 
-    def __init__(self, ledger: Ledger, moments: Moments, describe_index: Describe) -> None:
+    def __init__(self, ledger: Ledger, moments: Moments, keeper: IndexKeeper) -> None:
         self._ledger = ledger
         self._moments = moments
-        self._describe_index = describe_index
+        self._keeper = keeper
         self._mark: str | None = None
         self._moment: Moment | None = None
         self._approvals = b""
@@ -71,7 +69,6 @@ class LiveFeed:
         self._problem: AverError | None = None
         self._changed = asyncio.Condition()
         self._looking = asyncio.Lock()
-        self._looked = -LOOK_SECONDS
         self._streams = 0
         self._is_stopping = False
 
@@ -95,8 +92,6 @@ class LiveFeed:
     async def look(self) -> None:
         """Look whether anything has changed, and wake the streams if so. Raises the error of a ledger that fails."""
         async with self._looking:
-            if time.monotonic() - self._looked < LOOK_SECONDS / 2 and self._problem is None:
-                return  # Another stream has just looked.
             before = (self._moment, self._approvals, self._index, self._problem)
             try:
                 await anyio.to_thread.run_sync(self._read)
@@ -104,7 +99,6 @@ class LiveFeed:
             except AverError as error:
                 debug("explorer", "the live stream cannot read the ledger: %s", error)
                 self._problem, self._mark = error, None
-            self._looked = time.monotonic()
             if before != (self._moment, self._approvals, self._index, self._problem):
                 async with self._changed:
                     self._changed.notify_all()
@@ -116,15 +110,18 @@ class LiveFeed:
         # Before the chains are read: a record that comes in between changes the mark once more.
         mark = self._ledger.store.change_mark()
         if mark != self._mark or self._moment is None:
+            before = self._moment
             self._moment = self.take_moment()
             self._mark = mark
+            if self._moment != before:
+                self._keeper.want()
         heads = tuple(self._moment.by_name.get(name) for name in approval_chains(self._ledger.tenant))
         # A request expires without any record.
         is_expired = self._next_expiry is not None and datetime.now(UTC) >= self._next_expiry
         if heads != self._approval_heads or is_expired:
             self._approvals, self._next_expiry = _describe_waiting(self._ledger)
             self._approval_heads = heads
-        self._index = orjson.dumps(self._describe_index())
+        self._index = orjson.dumps(self._keeper.describe())
 
     async def stream(self, last_id: str) -> AsyncIterator[bytes]:
         """The events for one client, which knows the moment `last_id`. The caller has called `look`."""

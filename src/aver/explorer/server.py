@@ -27,6 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
+import anyio.to_thread
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -155,6 +156,7 @@ class ExplorerServer:
 
     def __init__(self, ledger: Ledger, place: Place, *, read_only: bool) -> None:
         self._place = place
+        self._uvicorn: _Uvicorn | None = None
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
         self.link = f"{place.url}/#token={self.token}&keys={digest_keys(ledger.keys.ring())}"
         """For the person at the terminal. Whoever has it can read the ledger."""
@@ -177,15 +179,17 @@ class ExplorerServer:
 
     @asynccontextmanager
     async def _live(self, app: Starlette) -> AsyncIterator[None]:
-        """Watch the ledger while the server runs."""
+        """Watch the ledger and keep the index near it while the server runs."""
         watch = asyncio.create_task(self._api.feed.watch())
+        self._api.keeper.start()
         try:
             yield
         finally:
             watch.cancel()
+            await anyio.to_thread.run_sync(self._api.keeper.stop)
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM. Running requests are finished first."""
+        """Serve until SIGINT, SIGTERM or `stop`. Running requests are finished first."""
         config = uvicorn.Config(
             self.app,
             http=ExplorerConnection,
@@ -201,7 +205,13 @@ class ExplorerServer:
         )
         config.load()
         config.ssl = self._place.context
-        _Uvicorn(config, self._api).run(self._place.sockets)
+        self._uvicorn = _Uvicorn(config, self._api)
+        self._uvicorn.run(self._place.sockets)
+
+    def stop(self) -> None:
+        """Make `run` return soon. Any thread may call it."""
+        if self._uvicorn is not None:
+            self._uvicorn.should_exit = True
 
 
 class _Uvicorn(uvicorn.Server):

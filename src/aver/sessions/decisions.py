@@ -40,7 +40,11 @@ class DecisionMatcher:
         self._blob = blob
         self._by_call: dict[str, list[RecordedDecision]] = {}
         self._by_likeness: dict[tuple[str, str], deque[RecordedDecision]] = {}
+        self.highest_score: float | None = None
+        """The highest risk among the decisions; None where the gate computed none."""
         for decision in decisions:
+            if isinstance(decision.score, int | float):
+                self.highest_score = max(float(decision.score), self.highest_score or 0.0)
             # An id with a colon is that of a coding agent's call. Others were made up for the decision.
             if ":" in decision.call_id:
                 self._by_call.setdefault(decision.call_id, []).append(decision)

@@ -6,20 +6,23 @@ the agent-capsule tool, are sessions, too; each import has its own.
 
 `find_sessions` reads only the first and last records of each chain, so it lists hundreds of sessions quickly.
 `compute_totals` reads one session completely. A call counts once: a later addition to its record may add tokens or
-correct the outcome, but is no second call. `find_session` finds the session that a person names by its chain, its id,
-or the beginning of either. None of these verifies anything; `verify_session` gives one verdict on all chains.
+correct the outcome, but is no second call. `count_session` counts the same, and says also in which hour each figure
+arose. `find_session` finds the session that a person names by its chain, its id, or the beginning of either. None of
+these verifies anything; `verify_session` gives one verdict on all chains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
+from typing import NamedTuple
 
 from aver.capsule.aver_block import IMPORT_DOMAIN, RESERVED_CHAINS, split_chain_name
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.ingest.draft import session_chain_name
+from aver.ingest.foreign_json import to_utc
 from aver.ledger import Ledger
 from aver.ledger.imports.source import OLD_IMPORT, original_name, read_digits
 from aver.ledger.stores.protocol import ChainRow
@@ -41,6 +44,9 @@ TITLE_MAX = 120
 
 COST_DIGITS = 9
 """Digits after the point of a total cost, to remove rounding errors of the addition."""
+
+HOUR_LENGTH = 13
+"""Characters of a time that name its hour: `2026-05-31T09`."""
 
 _CUMULATIVE_TOOLS = frozenset({"codex"})
 """Tools whose records by agent-capsule repeat the token count of the whole session."""
@@ -102,9 +108,65 @@ class SessionTotals:
     chains: tuple[str, ...] = ()
 
 
-def find_sessions(ledger: Ledger, *, tool: str | None = None, since: str | None = None) -> list[SessionChains]:
-    """The sessions of a ledger, the latest first."""
-    found = [chains for chains in _group_chains(ledger) if tool in (None, chains.tool)]
+class HourFigures(NamedTuple):
+    """Figures of a session that arose within one hour. Their sums over all hours are those of `SessionTotals`."""
+
+    prompts: int = 0
+    actions: int = 0
+    edits: int = 0
+    failures: int = 0
+    denials: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCount:
+    """The totals of a session, and figures that `aver sessions` does not list."""
+
+    totals: SessionTotals
+    highest_risk: float | None
+    """The highest score of a decision about the session; None where the gate computed none."""
+    workspace: str
+    """The first directory that a record names as the place of work; empty if none does."""
+    hours: Mapping[str, HourFigures]
+    """By hour of UTC, such as `2026-05-31T09`; under an empty text, figures of records without a time."""
+
+
+class ChainEdges:
+    """The first step and the latest time of chains, kept for callers that look for sessions again and again."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, Step | None] = {}
+        self._latest: dict[str, tuple[int, str | None, str]] = {}
+
+    def first_step(self, ledger: Ledger, row: ChainRow) -> Step | None:
+        """The first step of a chain. It is read once: call `forget` if the ledger was replaced."""
+        if row.name not in self._first:
+            step = _read_first_step(ledger, row)
+            if step is None:
+                return None
+            self._first[row.name] = step
+        return self._first[row.name]
+
+    def latest_time(self, ledger: Ledger, row: ChainRow) -> str:
+        """The latest time of a chain. It is read again when the chain has grown."""
+        known = self._latest.get(row.name)
+        if known is None or known[:2] != (row.count, row.head):
+            known = self._latest[row.name] = (row.count, row.head, _find_latest_time(ledger, row))
+        return known[2]
+
+    def forget(self) -> None:
+        self._first.clear()
+        self._latest.clear()
+
+
+def find_sessions(
+    ledger: Ledger, *, tool: str | None = None, since: str | None = None, edges: ChainEdges | None = None
+) -> list[SessionChains]:
+    """The sessions of a ledger, the latest first. With `edges`, only chains that changed since then are read."""
+    found = [chains for chains in _group_chains(ledger, edges=edges) if tool in (None, chains.tool)]
     if since is not None:
         found = [chains for chains in found if chains.latest >= since]
     return sorted(found, key=lambda chains: (chains.latest, chains.tool, chains.session), reverse=True)
@@ -127,14 +189,25 @@ def chains_from_records(records: Iterable[Sealed], name: str) -> SessionChains |
 
 def compute_totals(ledger: Ledger, chains: SessionChains) -> SessionTotals:
     """Count what was done in a session of a ledger."""
-    count = _SessionCounter(read_decisions(ledger, chains.decisions))
+    return count_session(ledger, chains, lambda chain: map(read_step, ledger.read(chain))).totals
+
+
+def count_session(ledger: Ledger, chains: SessionChains, read_steps: Callable[[str], Iterable[Step]]) -> SessionCount:
+    """Count what was done in a session, and in which hour. `read_steps` gives all steps of a chain, in order."""
+    decisions = read_decisions(ledger, chains.decisions)
+    count = _SessionCounter(decisions)
     for chain in chains.names:
         if chain != chains.decisions:
-            count.add_steps(map(read_step, ledger.read(chain)), main=chain == chains.main)
+            count.add_steps(read_steps(chain), main=chain == chains.main)
     if chains.decisions is not None:
         # The verdict on the session counts these records, too, and both numbers stand side by side.
         count.records += ledger.head(chains.decisions).count
-    return count.to_totals(chains)
+    return SessionCount(
+        totals=count.to_totals(chains),
+        highest_risk=decisions.highest_score,
+        workspace=count.workspace,
+        hours=count.list_hours(),
+    )
 
 
 def compute_step_totals(steps: Iterable[Step], chains: SessionChains) -> SessionTotals:
@@ -147,11 +220,14 @@ def compute_step_totals(steps: Iterable[Step], chains: SessionChains) -> Session
 # --- grouping chains
 
 
-def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionChains]:
+def _group_chains(
+    ledger: Ledger, like: str | None = None, *, edges: ChainEdges | None = None
+) -> Iterator[SessionChains]:
     """All sessions; with `like`, only sessions of the same tool as that chain.
 
     An imported session is one of its own: neither a session of this ledger nor another import is mixed with it.
     """
+    edges = edges or ChainEdges()
     rows = ledger.store.chains(ledger.tenant)
     domain = next((_find_domain(row) for row in rows if row.name == like), None)
     decisions: dict[tuple[str, str], str] = {}
@@ -161,11 +237,11 @@ def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionCh
         source = _import_source(row)
         row_domain = _find_domain(row)
         if row_domain == DECISION_DOMAIN:
-            first = _read_first_step(ledger, row)
+            first = edges.first_step(ledger, row)
             if first is not None and first.session:
                 decisions[source, first.session] = row.name
         elif row_domain not in OTHER_DOMAINS and domain in (None, row_domain):
-            place = _identify_chain(ledger, row)
+            place = _identify_chain(edges.first_step(ledger, row), row)
             if place is None:
                 strays.append(row)
             else:
@@ -189,7 +265,7 @@ def _group_chains(ledger: Ledger, like: str | None = None) -> Iterator[SessionCh
             agents=tuple((agent or row.name, row.name) for agent, row in members if row.name != main),
             decisions=decisions.get((source, session)),
             imported=any(row.frozen for _, row in members),
-            latest=max(_find_latest_time(ledger, row) for _, row in members),
+            latest=max(edges.latest_time(ledger, row) for _, row in members),
         )
 
 
@@ -203,9 +279,8 @@ def _find_domain(row: ChainRow) -> str:
     return split_chain_name(original_name(row.name, row.origin) if row.frozen else row.name)[0]
 
 
-def _identify_chain(ledger: Ledger, row: ChainRow) -> tuple[str, str, str] | None:
-    """Tool, session and subagent of a chain, from its first record; None if that names none."""
-    first = _read_first_step(ledger, row)
+def _identify_chain(first: Step | None, row: ChainRow) -> tuple[str, str, str] | None:
+    """Tool, session and subagent of a chain, from its first step; None if that names none."""
     if first is None:
         return None
     tool, session = first.tool_name, first.session
@@ -269,7 +344,14 @@ class _SessionCounter:
     open_calls: set[str] = field(default_factory=set)
     """Ids of calls whose outcome is not known yet."""
     by_message: dict[str, Consumption] = field(default_factory=dict)
+    messages: HourFigures = HourFigures()
+    """The sum of `by_message`, which is needed at each new hour."""
     last_asked: str = ""
+    workspace: str = ""
+    hour: str = ""
+    before_hour: HourFigures = HourFigures()
+    """The figures when the present hour began."""
+    hours: dict[str, HourFigures] = field(default_factory=dict)
 
     def add_steps(self, steps: Iterable[Step], *, main: bool) -> None:
         for step in steps:
@@ -280,7 +362,12 @@ class _SessionCounter:
                     self.first_prompt = next((line.strip() for line in step.asked.splitlines() if line.strip()), "")
 
     def _add_step(self, step: Step) -> None:
+        hour = (step.at or to_utc(step.signed_at) or self.hour)[:HOUR_LENGTH]
+        if hour != self.hour:
+            self._close_hour()
+            self.hour = hour
         self.records += 1
+        self.workspace = self.workspace or step.workspace
         self.unknown += step.what == "unknown"
         self.unreadable += step.what == "unreadable"
         if step.model:
@@ -295,7 +382,8 @@ class _SessionCounter:
             self.growing = self.growing.max_with(step.spent)
         else:
             before = self.by_message.get(step.message, Consumption())
-            self.by_message[step.message] = before.max_with(step.spent)
+            after = self.by_message[step.message] = before.max_with(step.spent)
+            self.messages = _add_figures(self.messages, _spent_figures(after), _spent_figures(before))
         if step.session_cost is not None:
             self.session_cost = max(step.session_cost, self.session_cost or 0)
         if step.what == "call":
@@ -323,6 +411,35 @@ class _SessionCounter:
         elif step.asked and step.asked != self.last_asked:
             self.last_asked = step.asked
             self.prompts += 1
+
+    def _figures(self) -> HourFigures:
+        spent = _add_figures(_spent_figures(self.spent + self.growing), self.messages)
+        return spent._replace(
+            prompts=self.prompts,
+            actions=self.actions,
+            edits=self.edits,
+            failures=self.failures,
+            denials=self.denials,
+            cost_usd=spent.cost_usd if self.session_cost is None else self.session_cost,
+        )
+
+    def _close_hour(self) -> None:
+        """Credit the present hour with everything that was counted since it began."""
+        figures = self._figures()
+        if figures != self.before_hour:
+            known = self.hours.get(self.hour, HourFigures())
+            self.hours[self.hour] = _add_figures(known, figures, self.before_hour)
+        self.before_hour = figures
+
+    def list_hours(self) -> dict[str, HourFigures]:
+        """The figures by hour, with the denials of calls that are in no transcript."""
+        self._close_hour()
+        hours = dict(self.hours)
+        for decision in self.decisions.list_unmatched():
+            if decision.refuses and not decision.is_observed:
+                hour = (to_utc(decision.at) or "")[:HOUR_LENGTH]
+                hours[hour] = _add_figures(hours.get(hour, HourFigures()), HourFigures(denials=1))
+        return hours
 
     @staticmethod
     def _widen_span(ends: list[str], moment: str | None) -> None:
@@ -367,6 +484,17 @@ class _SessionCounter:
             imported=chains.imported,
             chains=chains.names,
         )
+
+
+def _spent_figures(spent: Consumption) -> HourFigures:
+    return HourFigures(tokens_in=spent.tokens_in or 0, tokens_out=spent.tokens_out or 0, cost_usd=spent.cost_usd or 0.0)
+
+
+_NO_FIGURES = HourFigures()
+
+
+def _add_figures(first: HourFigures, second: HourFigures, less: HourFigures = _NO_FIGURES) -> HourFigures:
+    return HourFigures._make(one + other - minus for one, other, minus in zip(first, second, less, strict=True))
 
 
 def find_session(ledger: Ledger, name: str) -> tuple[str, str]:

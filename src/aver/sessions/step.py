@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from aver.capsule.aver_block import read_block
+from aver.capsule.aver_block import read_block, read_kind
 from aver.capsule.blobs import TEXT_MEDIA, blob_references
 from aver.capsule.sealed import Sealed
 from aver.diffs import count_changed_lines
@@ -119,6 +119,8 @@ class Step:
     """One step of a session. A text may be cut; `cut` then names the blob with the whole text."""
 
     what: StepKind
+    kind: str = ""
+    """The kind of the record, such as `call` or `gate.decision`."""
     id: str = ""
     chain: str | None = None
     sequence: int | None = None
@@ -164,6 +166,8 @@ class Step:
     addition: Addition | None = None
     more: Any = None
     """Other content of a step that is not a call."""
+    workspace: str = ""
+    """The directory in which the agent worked, if the record says."""
     session_cost: float | None = None
     """The cost of the whole session so far, if the tool reports it."""
     cut: Mapping[str, str] = field(default_factory=dict)
@@ -217,6 +221,7 @@ def read_step(record: Sealed) -> Step:
     status = _text_or_empty(outcome.get("status"))
     return Step(
         what=what,
+        kind=read_kind(content),
         id=_text_or_empty(content.get("id")),
         sequence=parse_count(content.get("sequence")),
         own=block is not None,
@@ -249,6 +254,7 @@ def read_step(record: Sealed) -> Step:
         subagent=_text_or_empty(_object_or_empty(environment.get("subagent")).get("chain")),
         addition=_read_addition(block, outcome),
         more=more if what != "call" else None,
+        workspace=_text_or_empty(environment.get("cwd")),
         session_cost=parse_cost(environment.get(SESSION_COST)),
         cut=_cut_digests(what, outcome, block),
         **seal,

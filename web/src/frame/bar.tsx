@@ -14,7 +14,7 @@ function LiveDot(): JSX.Element | null {
   if (!thing.value?.live) return null;
   const state = liveState.value;
   const words = state.isLive ? "live" : "not live";
-  return <span class={`live ${state.isLive ? "on" : "off"}`} title={words}><span class="dot" aria-hidden="true" /><span class="word">{words}</span></span>;
+  return <span class={`live ${state.isLive ? "on" : "off"}`} title={words}><span class="dot" aria-hidden="true" /><span class="live-word">{words}</span></span>;
 }
 
 export function Bar(): JSX.Element {

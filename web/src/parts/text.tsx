@@ -25,18 +25,19 @@ export function Hex({ children, length = 16 }: { children: string; length?: numb
   );
 }
 
-/** A point in time of a record, in UTC or local time. A text that is no time is shown as it is. */
-export function Time({ children, short = false }: { children: string; short?: boolean }): JSX.Element {
+/** A point in time, in UTC or local time: whole, `short` without the day, or `brief` without seconds. A text that is no time stays as it is. */
+export function Time({ children, short = false, brief = false }: { children: string; short?: boolean; brief?: boolean }): JSX.Element {
   const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
   if (date === null || Number.isNaN(date.getTime())) return <Text>{children}</Text>;
-  const shown = usesUtc.value
-    ? `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`
-    : date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  return (
-    <time dateTime={children} title={children}>
-      {short && usesUtc.value ? shown.slice(11, 19) : shown}
-    </time>
-  );
+  const words = usesUtc.value ? date.toISOString() : localIso(date);
+  const zone = usesUtc.value ? " UTC" : "";
+  const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
+  return <time dateTime={children} title={children}>{shown}</time>;
+}
+
+/** A time of this machine's zone, written as the others are. */
+function localIso(date: Date): string {
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString();
 }
 
 export function count(value: number): string {

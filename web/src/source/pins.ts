@@ -116,7 +116,9 @@ export function readKeys(text: string): PublicKey[] {
   const look = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(look);
     else if (value instanceof Map) {
-      if (value.has("identity") && value.has("public_key")) found.push(readRingEntry(value).key);
+      // The list of a server says of each key where the server has it from. The rest of an entry is that of an export.
+      const entry = new Map([...value].filter(([name]) => name !== "origin"));
+      if (typeof entry.get("identity") === "string" && entry.has("public_key")) found.push(readRingEntry(entry).key);
       else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) {
         found.push(new PublicKey(value.get("public_key"), value.get("public_key_pq")));
       } else for (const item of value.values()) look(item);

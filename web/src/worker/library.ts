@@ -19,12 +19,11 @@ import { Sealed } from "../verify/sealed.ts";
 import { BEGINNING_BYTES, type Format, jsonOpening, recogniseFile } from "../verify/subject.ts";
 import type { Verdict } from "../verify/verdict.ts";
 import { verifyDirectory, verifyFile } from "../verify/verify.ts";
-import { changeChain } from "./changes.ts";
+import { changeChain, rollIndexBack } from "./changes.ts";
 import { LiveChainSource, LiveDirectory } from "./live.ts";
 import type {
   Change,
   Contents,
-  Figures,
   ListedChain,
   OpenedThing,
   PinnedKey,
@@ -164,27 +163,14 @@ export class Library {
     return { verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads };
   }
 
-  /** What the records of a chain add up to. */
-  async figures(chain: string): Promise<Figures> {
-    const sum: Figures = { records: 0, calls: 0, failures: 0, denials: 0, tokensIn: 0, tokensOut: 0, startedAt: "", endedAt: "" };
-    for await (const items of this.readBatches(chain)) {
-      for (const item of items) {
-        sum.records++;
-        if (item instanceof BadInput) continue;
-        const content = safeContent(item);
-        const calls = at(content, "execution", "tool_calls");
-        const status = text(at(content, "outcome", "status"));
-        const usage = at(content, "execution", "resources_used");
-        if (Array.isArray(calls)) sum.calls += calls.length;
-        if (status === "failure") sum.failures++;
-        if (status === "blocked") sum.denials++;
-        sum.tokensIn += Number(text(at(usage, "tokens_in"))) || 0;
-        sum.tokensOut += Number(text(at(usage, "tokens_out"))) || 0;
-        sum.startedAt ||= item.signed_at;
-        sum.endedAt = item.signed_at;
-      }
+  /** The first record of a chain; null where there is none. */
+  async readFirst(chain: string): Promise<Item | null> {
+    try {
+      for await (const items of this.readBatches(chain, 0, 1)) if (items[0]) return items[0];
+    } catch (error) {
+      if (!(error instanceof BadInput)) throw error; // The verdict says why it cannot be read.
     }
-    return sum;
+    return null;
   }
 
   /** A copy of the chain's file with one change in it. The thing itself stays as it is. */
@@ -194,7 +180,14 @@ export class Library {
     const file = thing.files.find(([path]) => path === name)?.[1];
     if (file === undefined) throw new NotJudged(`there is no ${name} that could be copied`);
     if (file.size > CHANGED_MAX) throw new NotJudged("this chain is too large to be copied into a page's memory");
-    return { files: [[name, new Blob([changeChain(await file.text(), place, change)])]] };
+    const changed = await changeChain(await file.text(), place, change);
+    const files: Results["change"]["files"] = [[name, new Blob([changed])]];
+    const index = thing.files.find(([path]) => path === "index.json")?.[1];
+    if (change === "rollback" && index !== undefined) {
+      // An older copy that fits in itself: only a reader who saw the newer one can tell.
+      files.push(["index.json", new Blob([rollIndexBack(await index.text(), chain, changed)])], ["head.json", null], ["meta.json", null]);
+    }
+    return { files };
   }
 
   /** Records of a chain as rows. */

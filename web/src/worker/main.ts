@@ -10,6 +10,7 @@ import { Library, makeRing } from "./library.ts";
 import { listMeta } from "./meta_entries.ts";
 import type { Answer, Request } from "./protocol.ts";
 import { search } from "./search.ts";
+import { countSession, listSessions } from "./session_list.ts";
 import { checkStatements } from "./statements.ts";
 
 /** Milliseconds between two reports of progress. More would only keep the page busy. */
@@ -46,7 +47,9 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
     case "blob":
       return library.blob(request.digest);
     case "figures":
-      return library.figures(request.chain);
+      return countSession(library, request.session);
+    case "sessions":
+      return listSessions(library);
     case "search":
       return search(library, request.words, request.limit);
     case "approvals":

@@ -1,5 +1,7 @@
 /** What the page and its worker say to each other. */
 
+import type { SessionChains } from "../sessions/chains.ts";
+import type { SessionTotals } from "../sessions/totals.ts";
 import type { Progress } from "../verify/options.ts";
 import type { Verdict } from "../verify/verdict.ts";
 
@@ -70,16 +72,11 @@ export interface RecordRow {
   problem: string;
 }
 
-/** What the records of a chain add up to, counted from the records themselves. */
-export interface Figures {
-  records: number;
-  calls: number;
-  failures: number;
-  denials: number;
-  tokensIn: number;
-  tokensOut: number;
-  startedAt: string;
-  endedAt: string;
+/** The figures of a session, counted from the records themselves. */
+export interface SessionFigures extends SessionTotals {
+  /** The highest score that the gate gave to an action; null where it decided about none. */
+  risk: number | null;
+  workspace: string;
 }
 
 /** How many records a chain had, and the hash of the last of them. */
@@ -186,7 +183,8 @@ export type Request =
   | { id: number; type: "refresh" }
   /** `chains` are those to judge; null judges everything. */
   | { id: number; type: "verify"; keys: PinnedKey[]; remembered: RememberedHeads; chains: string[] | null }
-  | { id: number; type: "figures"; chain: string }
+  | { id: number; type: "sessions" }
+  | { id: number; type: "figures"; session: SessionChains }
   | { id: number; type: "change"; chain: string; place: number; change: Change }
   | { id: number; type: "rows"; chain: string; start: number; stop: number }
   | { id: number; type: "records"; chain: string; start: number; stop: number }
@@ -200,7 +198,7 @@ export type Request =
   | { id: number; type: "record"; chain: string; at: RecordAddress; keys: PinnedKey[] };
 
 /** A change of a copy, to see where it breaks. */
-export type Change = "flip" | "edit" | "drop" | "double" | "swap" | "cut" | "resign" | "rollback";
+export type Change = "flip" | "edit" | "drop" | "double" | "swap" | "cut" | "resign" | "forge" | "rollback";
 
 export type Answer =
   | { id: number; type: "progress"; progress: Progress }
@@ -223,9 +221,10 @@ export interface Results {
   /** The chains of a ledger as they are now. */
   refresh: Contents;
   verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads };
-  figures: Figures;
-  /** The files of the copy, by their names. */
-  change: { files: [string, Blob][] };
+  sessions: SessionChains[];
+  figures: SessionFigures;
+  /** The files that are others in the copy, by their names; null for one that it lacks. */
+  change: { files: [string, Blob | null][] };
   rows: { rows: RecordRow[]; total: number; isCut: boolean };
   records: RecordText[];
   blob: Uint8Array;

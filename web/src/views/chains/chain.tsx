@@ -1,79 +1,41 @@
 /**
- * One chain as a timeline. Rows have fixed heights, and only those near the window are in the page. A break cuts the line
- * at its place; the records after it keep their own marks.
+ * One chain, record by record. Only the rows near the window are in the page, and a ledger is asked only for those.
+ *
+ * A break cuts the line at its place, with its code and advice. The records after it keep their own marks: intact in
+ * themselves, no longer tied to what came before. Missing records are one row that counts them.
  */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { Text, Time, plural } from "../../parts/text.tsx";
-import { FindingCard, Mark } from "../../parts/verdict.tsx";
-import { connection, contents, findingsOf, judgement, recordLink } from "../../state.ts";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useKeys } from "../../parts/keyboard.ts";
+import { Empty, Problem } from "../../parts/states.tsx";
+import { Hex, Text, Time, count, plural } from "../../parts/text.tsx";
+import { Band, FindingCard, Mark } from "../../parts/verdict.tsx";
+import { type VirtualHandle, VirtualRows } from "../../parts/virtual.tsx";
+import { link, recordLink } from "../../route.ts";
+import { connection, contents, findingsOf, judgement, judgementOf, verifyChain } from "../../state.ts";
 import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
+import { type Entry, type Extra, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
 
 const ROW_HEIGHT = 36;
-const CARD_HEIGHT = 88;
-const GAP_HEIGHT = 36;
-/** Rows beyond the window that are kept in the page, so that scrolling shows no blank. */
-const AROUND = 12;
-
-type Entry =
-  | { sort: "row"; row: RecordRow; findings: Finding[]; isAfterBreak: boolean; height: number }
-  | { sort: "break"; finding: Finding; height: number }
-  | { sort: "missing"; words: string; height: number };
-
-function arrange(rows: RecordRow[], findings: Finding[]): Entry[] {
-  const byPlace = new Map<string, Finding[]>();
-  for (const finding of findings) {
-    const key = String(finding.place.sequence);
-    byPlace.set(key, [...(byPlace.get(key) ?? []), finding]);
-  }
-  const entries: Entry[] = [];
-  let isAfterBreak = false;
-  let should: bigint | null = null;
-  let said: bigint | null = null;
-  rows.forEach((row, at) => {
-    // The judge names a record by the place where it should be, which differs from what a moved record says of itself.
-    const place: bigint = should ?? BigInt(row.sequence || at);
-    const here = byPlace.get(String(place)) ?? [];
-    const says: bigint = row.sequence === "" ? place : BigInt(row.sequence);
-    const isNext: boolean = said !== null && says === said + 1n;
-    if (!isNext && says > (said ?? place - 1n) + 1n) {
-      const first = (said ?? place - 1n) + 1n;
-      const words = says - 1n === first ? `record ${first} is missing` : `records ${first} to ${says - 1n} are missing`;
-      entries.push({ sort: "missing", words, height: GAP_HEIGHT });
-    }
-    // After a gap every record is in another place than the judge expects. Only the first of them is a break.
-    const failed = here.find((one) => one.status === "failed" && !(one.code === "SEQUENCE_GAP" && isNext));
-    if (failed !== undefined) {
-      entries.push({ sort: "break", finding: failed, height: CARD_HEIGHT });
-      isAfterBreak = true;
-    }
-    entries.push({ sort: "row", row, findings: failed === undefined ? [] : here, isAfterBreak, height: ROW_HEIGHT });
-    byPlace.delete(String(place));
-    should = place + 1n;
-    said = says;
-  });
-  // Findings beyond the last record: the end was cut. Index, summary, head and meta may all say so; one card is enough.
-  const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed" && finding.place.sequence !== null);
-  const codes = new Set(rest.map((finding) => finding.code));
-  for (const code of codes) {
-    const same = rest.filter((finding) => finding.code === code);
-    const first = same[0] as Finding;
-    const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
-    entries.push({ sort: "break", finding: { ...first, words }, height: CARD_HEIGHT });
-  }
-  return entries;
-}
+const PHONE_ROW_HEIGHT = 56;
+const CARD_HEIGHT = 132;
+/** Rows that stand for those that are not here yet. */
+const PLACEHOLDERS = 12;
+/** Rows that are asked for at once. */
+const PAGE = 200;
+/** Rows of a file that are read at once: all that are listed. */
+const FILE_ROWS = 50_000;
 
 const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
 
-function Row({ entry, chain, isSelected }: { entry: Extract<Entry, { sort: "row" }>; chain: string; isSelected: boolean }): JSX.Element {
-  const { row, findings } = entry;
-  const isFailed = findings.some((one) => one.status === "failed");
-  const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status : "";
+function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: RecordRow | undefined; chain: string; isAfterBreak: boolean; isBroken: boolean; isSelected: boolean; place: number }): JSX.Element {
+  const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
+  if (row === undefined) return <div class={`${classes} loading`}><span class="time" /><span class="node" /><span class="sequence figure">{place}</span></div>;
+  const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? (row.status === "blocked" ? "denied" : row.status) : "";
   return (
-    <a class={`row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`} href={recordLink(chain, row)} tabIndex={-1}>
+    <a class={classes} href={recordLink(chain, row)} tabIndex={-1}>
       <span class="time"><Time short>{row.at}</Time></span>
       <span class="node" aria-hidden="true" />
       <span class="sequence figure">{row.sequence || row.place}</span>
@@ -87,107 +49,157 @@ function Row({ entry, chain, isSelected }: { entry: Extract<Entry, { sort: "row"
   );
 }
 
-export function ChainView({ parts: [chain = "", wanted] }: { parts: string[] }): JSX.Element {
-  const [rows, setRows] = useState<RecordRow[] | null>(null);
+/** Expected and found, where the finding has both. */
+function Proof({ extra }: { extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
+  const proof = extra.finding.proof;
+  if (proof === undefined || proof === null || typeof proof !== "object") return null;
+  const heads = Object.entries(proof as Record<string, { count?: number; hash?: string | null }>).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
+  if (!heads.length) return null;
+  return <p class="beside">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <Hex>{head.hash}</Hex> : "no head"} </span>)}</p>;
+}
+
+/** Findings about the chain as a whole: wrong claims about it, mostly. The list of records keeps its room. */
+function WholeFindings({ findings }: { findings: Finding[] }): JSX.Element | null {
+  const [first, ...rest] = findings;
+  if (first === undefined) return null;
+  return (
+    <>
+      <FindingCard finding={first} />
+      {rest.length ? <details><summary>{plural(rest.length, "more finding")} about the chain as a whole</summary>{rest.slice(0, 50).map((finding, at) => <FindingCard key={at} finding={finding} />)}</details> : null}
+    </>
+  );
+}
+
+export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[] }): JSX.Element {
+  const listed = contents.value?.chains.find((one) => one.id === chain);
+  const isLive = contents.value?.format === "ledger";
+  const [rows, setRows] = useState<ReadonlyMap<number, RecordRow>>(new Map());
+  const [total, setTotal] = useState<number | null>(isLive ? (listed?.length ?? 0) : null);
   const [isCut, setCut] = useState(false);
   const [words, setWords] = useState("");
-  const [top, setTop] = useState(0);
   const [selected, setSelected] = useState(-1);
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    setRows(null);
-    setWords("");
-    connection.ask({ type: "rows", chain, start: 0, stop: 50_000 }).then(
-      (found) => { setRows(found.rows); setCut(found.isCut); },
+  const list = useRef<VirtualHandle>(null);
+  const asked = useRef(new Set<number>());
+  const [isPhone] = useState(() => matchMedia("(max-width: 720px)").matches);
+
+  const fetchRows = (start: number, stop: number) => {
+    connection.ask({ type: "rows", chain, start, stop }).then(
+      (found) => {
+        setRows((before) => {
+          const next = new Map(before);
+          for (const row of found.rows) next.set(row.place, row);
+          return next;
+        });
+        setTotal(found.total);
+        setCut(found.isCut);
+        setWords("");
+      },
       (error: Error) => setWords(error.message),
     );
-  }, [chain, contents.value]);
-  const findings = findingsOf(chain);
-  const entries = useMemo(() => (rows === null ? [] : arrange(rows, findings)), [rows, judgement.value]);
-  const tops = useMemo(() => {
-    const sums = new Float64Array(entries.length + 1);
-    entries.forEach((entry, at) => { sums[at + 1] = (sums[at] as number) + entry.height; });
-    return sums;
-  }, [entries]);
-  const total = tops[entries.length] ?? 0;
-  useEffect(() => {
-    const sequence = wanted?.startsWith("at-") ? wanted.slice(3) : null;
-    const at = sequence === null ? -1 : entries.findIndex((entry) => (entry.sort === "row" ? entry.row.sequence === sequence : entry.sort === "break" && String(entry.finding.place.sequence) === sequence));
-    if (at >= 0 && box.current) {
-      setSelected(at);
-      box.current.scrollTop = Math.max(0, (tops[at] as number) - 120);
+  };
+  const fetchPages = (start: number, stop: number) => {
+    if (!isLive) return;
+    for (let page = Math.floor(start / PAGE); page * PAGE < stop; page++) {
+      if (asked.current.has(page)) continue;
+      asked.current.add(page);
+      fetchRows(page * PAGE, (page + 1) * PAGE);
     }
-  }, [wanted, entries]);
-  const listed = contents.value?.chains.find((one) => one.id === chain);
-  const height = box.current?.clientHeight ?? 800;
-  let first = 0;
-  for (let low = 0, high = entries.length; low < high; ) {
-    const middle = (low + high) >> 1;
-    if ((tops[middle + 1] as number) < top) { first = middle + 1; low = middle + 1; } else { high = middle; }
-  }
-  const from = Math.max(0, first - AROUND);
-  let to = first;
-  while (to < entries.length && (tops[to] as number) < top + height) to++;
-  to = Math.min(entries.length, to + AROUND);
+  };
+  useEffect(() => {
+    asked.current.clear();
+    if (isLive) {
+      // A chain that has grown: the last page has more now.
+      setTotal(listed?.length ?? 0);
+      fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
+    } else fetchRows(0, FILE_ROWS);
+  }, [chain, contents.value]);
+  useEffect(() => { void verifyChain(chain); }, [chain, judgement.value.state]);
+
+  const now = judgementOf(chain);
+  const findings = findingsOf(chain);
+  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive)), [rows, total, now]);
+  const length = rowCount(total ?? 0, extras);
+  const entry = (index: number): Entry => entryAt(index, extras);
+  const heights = useMemo(() => {
+    const all = Array<number>(total === null ? PLACEHOLDERS : length).fill(isPhone ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
+    for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT;
+    return all;
+  }, [extras, length, total === null]);
+  const select = (index: number) => {
+    setSelected(index);
+    list.current?.scrollTo(index);
+  };
+  useEffect(() => {
+    if (!wanted.startsWith("at-") || !length) return;
+    const place = Number(wanted.slice(3));
+    const found = findExtra(extras, place) ?? [...rows.values()].find((row) => row.sequence === wanted.slice(3))?.place ?? place;
+    const index = typeof found === "number" ? indexOfPlace(Math.min(found, (total ?? 1) - 1), extras) : found.index;
+    select(index);
+  }, [wanted, extras.length, total]);
   const move = (step: number) => {
-    let at = selected;
-    do at += step; while (at >= 0 && at < entries.length && entries[at]?.sort !== "row");
-    if (at < 0 || at >= entries.length || !box.current) return;
-    setSelected(at);
-    const y = tops[at] as number;
-    if (y < box.current.scrollTop) box.current.scrollTop = y;
-    else if (y + ROW_HEIGHT > box.current.scrollTop + box.current.clientHeight) box.current.scrollTop = y + ROW_HEIGHT - box.current.clientHeight;
+    let index = selected;
+    do index += step; while (index >= 0 && index < length && entry(index).sort !== "row");
+    if (index >= 0 && index < length) select(index);
   };
   const goToBreak = () => {
-    const at = entries.findIndex((entry, index) => index > selected && entry.sort === "break");
-    const found = at >= 0 ? at : entries.findIndex((entry) => entry.sort === "break");
-    if (found >= 0 && box.current) { setSelected(found); box.current.scrollTop = Math.max(0, (tops[found] as number) - 60); }
+    const breaks = extras.filter((extra) => extra.sort !== "end");
+    const next = breaks.find((extra) => extra.index > selected) ?? breaks[0];
+    if (next) select(next.index);
   };
+  useKeys({
+    ...{ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), b: goToBreak },
+    Enter: () => {
+      const found = selected >= 0 ? entry(selected) : null;
+      const row = found?.sort === "row" ? rows.get(found.place) : undefined;
+      if (row) location.hash = recordLink(chain, row);
+    },
+    Escape: () => { location.hash = link("chains"); },
+  });
+  const broken = useMemo(() => new Set(extras.flatMap((extra) => (extra.sort === "break" && extra.isAtRow ? [extra.before] : []))), [extras]);
+  const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;
   return (
     <section class="chain-view">
       <header>
         <h1><Text>{listed?.title ?? chain}</Text></h1>
-        <p class="beside"><code><Text>{chain}</Text></code> {rows === null ? "" : plural(rows.length, "record")}
+        <p class="beside">
+          <code><Text>{chain}</Text></code> {total === null ? "" : plural(total, "record")}
           {isCut ? " listed; the chain is longer, and was verified whole" : ""}{" "}
-          {findings.some((one) => one.status === "failed") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}
+          {now.state === "done" ? <span class="judged"><Mark name={findings.some((one) => one.status === "failed") ? "failed" : now.verdict.status === "verified" ? "verified" : "qualified"} /> {findings.some((one) => one.status === "failed") ? plural(findings.filter((one) => one.status === "failed").length, "finding") : now.verdict.status === "verified" ? "verified" : "no failure"}</span> : null}{" "}
+          {extras.some((extra) => extra.sort !== "end") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}{" "}
+          <a href={link("s", chain)}>as a session</a>
         </p>
-        {findings.filter((one) => one.place.sequence === null).slice(0, 4).map((finding, at) => <FindingCard key={at} finding={finding} />)}
+        {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} /> : null}
+        <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
       </header>
-      {words ? <div class="finding failed" role="alert"><p><Text>{words}</Text></p></div> : null}
-      {rows !== null && !rows.length && !words ? <p class="strip">There is no record to list in it.</p> : null}
-      <div
-        ref={box}
-        class="timeline"
-        role="region"
-        aria-label="Records; j and k move, Enter opens one"
-        aria-busy={rows === null}
-        tabIndex={0}
-        onScroll={(event) => setTop(event.currentTarget.scrollTop)}
-        onKeyDown={(event) => {
-          if (event.ctrlKey || event.metaKey || event.altKey) return;
-          const entry = entries[selected];
-          if (event.key === "j" || event.key === "ArrowDown") move(1);
-          else if (event.key === "k" || event.key === "ArrowUp") move(-1);
-          else if (event.key === "b") goToBreak();
-          else if (event.key === "Enter" && entry?.sort === "row") location.hash = recordLink(chain, entry.row);
-          else return;
-          event.preventDefault();
+      {words ? <Problem words={words} retry={() => { asked.current.clear(); fetchRows(0, isLive ? PAGE : FILE_ROWS); }} /> : null}
+      {total === 0 && !words && !length ? <Empty command="aver log">There is no record in it.</Empty> : null}
+      <VirtualRows
+        heights={heights}
+        label={`Records of ${chain}; j and k move, Enter opens one`}
+        isBusy={total === null}
+        handle={(handle) => { list.current = handle; }}
+        onRange={(start, stop) => {
+          if (total === null || stop <= start) return;
+          const places = [start, stop - 1].map((index) => entry(index)).map((found) => (found.sort === "row" ? found.place : found.before));
+          fetchPages(places[0] ?? 0, (places[1] ?? 0) + 1);
         }}
-      >
-        {rows === null && !words ? Array.from({ length: 12 }, (_, at) => <div key={at} class="row loading" />) : null}
-        <div class="space" role="list" ref={(element) => { if (element) element.style.height = `${total}px`; }}>
-          {entries.slice(from, to).map((entry, at) => {
-            const index = from + at;
-            return (
-              <div class="entry" role="listitem" aria-posinset={index + 1} aria-setsize={entries.length} key={index} ref={(element) => { if (element) { element.style.top = `${tops[index]}px`; element.style.height = `${entry.height}px`; } }}>
-                {entry.sort === "row" ? <Row entry={entry} chain={chain} isSelected={index === selected} /> : null}
-                {entry.sort === "break" ? <div class={`break${index === selected ? " selected" : ""}`}><Mark name="failed" /><FindingCard finding={entry.finding} /></div> : null}
-                {entry.sort === "missing" ? <div class="missing">{entry.words}</div> : null}
-              </div>
-            );
-          })}
-        </div>
-      </div>
+        row={(index) => {
+          if (total === null) return <div class="row loading" />;
+          const found = entry(index);
+          if (found.sort === "row") {
+            return <Row row={rows.get(found.place)} place={found.place} chain={chain} isAfterBreak={found.place >= firstBreak} isBroken={broken.has(found.place)} isSelected={index === selected} />;
+          }
+          if (found.sort === "missing") return <div class={`missing${index === selected ? " selected" : ""}`}>{found.words}</div>;
+          if (found.sort === "end") return <div class="cap">{found.words}</div>;
+          return (
+            <div class={`break${index === selected ? " selected" : ""}`}>
+              <span class="jag" aria-hidden="true" />
+              <div><FindingCard finding={found.finding} /><Proof extra={found} /></div>
+            </div>
+          );
+        }}
+      />
+      <p class="beside">{total === null ? "Reading …" : `${count(total)} rows; j and k move, Enter opens, b goes to the next break.`}</p>
     </section>
   );
 }

@@ -1,32 +1,47 @@
 /** The keys: those that the reader pinned, and those that came along, to compare. */
 
-import { useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { Copy, Text, Time, visible } from "../../parts/text.tsx";
+import { useState } from "preact/hooks";
+import { Empty, Problem } from "../../parts/states.tsx";
+import { Copy, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { pinKey, pins, readKeys, unpinKey } from "../../source/pins.ts";
-import { contents, verifyThing } from "../../state.ts";
+import { contents, thing, verifyThing } from "../../state.ts";
 import { PublicKey } from "../../verify/ring.ts";
 
 function Whole({ value }: { value: string }): JSX.Element {
   return <code class="whole">{visible(value.replace(/(.{16})/g, "$1 ").trim())}</code>;
 }
 
+/** Where keys are kept, in words. */
+function keeping(): string {
+  if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
+  if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
+  return "Pins are kept in this browser, for this address.";
+}
+
 export function KeysView(_: { parts: string[] }): JSX.Element {
   const [given, setGiven] = useState("");
   const [words, setWords] = useState("");
+  const [done, setDone] = useState("");
+  const pinAll = (keys: PublicKey[], origin: string) => {
+    for (const key of keys) pinKey(key, origin);
+    setWords("");
+    setDone(`${plural(keys.length, "key")} pinned.`);
+    void verifyThing();
+  };
   const add = (text: string, origin: string) => {
     try {
-      for (const key of readKeys(text)) pinKey(key, origin);
-      setWords("");
+      pinAll(readKeys(text), origin);
       setGiven("");
-      void verifyThing();
     } catch (error) {
+      setDone("");
       setWords((error as Error).message);
     }
   };
   const isPinned = (key: string) => pins.value.some((pin) => pin.publicKey === key);
   const came = contents.value?.keys ?? [];
   const pq = new Map(contents.value?.pqKeys ?? []);
+  const source = thing.value?.live ? "The server says" : "Came with the records";
   return (
     <>
       <h1>Keys</h1>
@@ -34,21 +49,23 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
       <section>
         <h2>Pinned by you</h2>
         {pins.value.length ? (
-          <table class="plain keys">
+          <div class="scroll" tabIndex={0} role="region" aria-label="Pinned keys"><table class="plain keys">
+            <thead><tr><th scope="col">Key</th><th scope="col">From</th><th scope="col">When</th><th scope="col"><span class="hidden">Unpin</span></th></tr></thead>
             <tbody>
               {pins.value.map((pin) => (
                 <tr key={pin.publicKey}>
-                  <td><Whole value={pin.publicKey} />{pin.publicKeyPq ? <p class="beside">with an ML-DSA-65 half</p> : null}</td>
-                  <td class="beside"><Text>{pin.origin}</Text>, <Time>{pin.at}</Time></td>
-                  <td><button type="button" onClick={() => { unpinKey(pin.publicKey); void verifyThing(); }}>Unpin</button></td>
+                  <td><Whole value={pin.publicKey} />{pin.publicKeyPq ? <p class="beside tight">with an ML-DSA-65 half</p> : null}</td>
+                  <td><Text>{pin.origin}</Text></td>
+                  <td><Time>{pin.at}</Time></td>
+                  <td><button type="button" class="small" aria-label={`Unpin ${pin.publicKey.slice(0, 16)}`} onClick={() => { unpinKey(pin.publicKey); void verifyThing(); }}>Unpin</button></td>
                 </tr>
               ))}
             </tbody>
-          </table>
-        ) : <p class="strip">None. Signatures are not checked until you pin a key. The owner prints it by <code>aver keys export</code>.</p>}
+          </table></div>
+        ) : <Empty command="aver keys export">None. Signatures are not checked until you pin a key. Its owner prints it by this command.</Empty>}
         <form onSubmit={(event) => { event.preventDefault(); add(given, "pasted"); }}>
           <label>Paste a key: 64 hex digits, or the text of a key export<br />
-            <textarea rows={3} value={given} onInput={(event) => setGiven(event.currentTarget.value)} spellcheck={false} data-testid="key" />
+            <textarea rows={3} value={given} onInput={(event) => setGiven(event.currentTarget.value)} spellcheck={false} autocomplete="off" data-testid="key" />
           </label>
           <p>
             <button type="submit" data-testid="pin">Pin it</button>{" "}
@@ -60,22 +77,23 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
             </label>
           </p>
         </form>
-        {words ? <div class="finding failed" role="alert"><p><Text>{words}</Text></p></div> : null}
-        {location.protocol === "file:" ? <p class="beside">This page was opened from a file, where pages share one store. Pins are not kept.</p> : null}
+        {words ? <Problem words={words} /> : null}
+        <p class="good" role="status">{done}</p>
+        <p class="beside">{keeping()}</p>
       </section>
       <section>
-        <h2>Came with the records</h2>
+        <h2>{source}</h2>
         {came.length ? (
-          <table class="plain keys">
+          <div class="scroll" tabIndex={0} role="region" aria-label="Keys that came along"><table class="plain keys">
+            <thead><tr><th scope="col">Key</th><th scope="col">State</th><th scope="col"><span class="hidden">Pin</span></th></tr></thead>
             <tbody>
               {came.map(([fingerprint, key]) => (
                 <tr key={fingerprint}>
                   <td><Whole value={key} /> <Copy text={key} label="copy" /></td>
-                  <td>{isPinned(key) ? <span class="good">pinned</span> : <span class="warn">not pinned</span>}</td>
-                  <td>{isPinned(key) ? null : <button type="button" onClick={() => {
+                  <td>{isPinned(key) ? <span class="good">pinned</span> : <span class="warn">not pinned, not used</span>}</td>
+                  <td>{isPinned(key) ? null : <button type="button" class="small" onClick={() => {
                     try {
-                      pinKey(new PublicKey(key, pq.get(fingerprint) ?? ""), "came with the records, and compared by you");
-                      void verifyThing();
+                      pinAll([new PublicKey(key, pq.get(fingerprint) ?? "")], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
                     } catch (error) {
                       setWords((error as Error).message);
                     }
@@ -83,8 +101,8 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
                 </tr>
               ))}
             </tbody>
-          </table>
-        ) : <p class="strip">No key came along.</p>}
+          </table></div>
+        ) : <p class="soft">No key came along.</p>}
       </section>
     </>
   );

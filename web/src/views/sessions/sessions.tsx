@@ -1,88 +1,118 @@
-/** The sessions of coding agents and runs: one row each, with figures that are counted from the records. */
+/** The sessions of coding agents: one row each. Figures are counted from the records. */
 
-import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { formatMoney } from "../../sessions/labels.ts";
+import { useRowKeys } from "../../parts/rows.ts";
+import { Empty, Loading, Problem } from "../../parts/states.tsx";
 import { Text, Time, count } from "../../parts/text.tsx";
-import { connection, contents, link } from "../../state.ts";
-import type { Figures, ListedChain } from "../../worker/protocol.ts";
-import { ChainMark } from "../chains/chains.tsx";
+import { link } from "../../route.ts";
+import { ChainMark } from "../chains/mark.tsx";
+import { type SessionRow, sessionRows, sessions, sessionsProblem, useSessions } from "./session_rows.ts";
 
-/** Domains whose chains are not sessions: the ledger's own records, and those of the gate. */
-const OTHERS = new Set(["meta", "keys", "gate", "approvals", "approvers", "delegations"]);
 /** Sessions that are counted and shown at once. */
 const SHOWN_MAX = 50;
 
-export function listSessions(): ListedChain[] {
-  const all = contents.value?.chains ?? [];
-  const domain = (id: string) => id.replace(/^import\.[0-9a-f]{16}\./, "").split(".", 1)[0] ?? "";
-  return all.filter((chain) => !OTHERS.has(domain(chain.id))).sort((one, other) => (one.endedAt < other.endedAt ? 1 : -1));
+type Column = { name: string; words: string; value: (row: SessionRow) => number | string; show: (row: SessionRow) => JSX.Element | string; isNumber?: boolean };
+
+const figure = (value: number | null | undefined) => (value === undefined || value === null ? "–" : count(value));
+const COLUMNS: Column[] = [
+  { name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => <Time brief>{row.figures?.started ?? ""}</Time> },
+  { name: "actions", words: "Actions", isNumber: true, value: (row) => row.figures?.actions ?? -1, show: (row) => figure(row.figures?.actions) },
+  { name: "edits", words: "Edits", isNumber: true, value: (row) => row.figures?.edits ?? -1, show: (row) => figure(row.figures?.edits) },
+  { name: "tokens", words: "Tokens", isNumber: true, value: (row) => (row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0), show: (row) => (row.figures?.tokensIn == null && row.figures?.tokensOut == null ? "–" : count((row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0))) },
+  { name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => (row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)) },
+  { name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => (row.figures?.denials ? <strong class="bad">{count(row.figures.denials)}</strong> : figure(row.figures?.denials)) },
+  { name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => (row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)) },
+];
+
+export function SessionTable({ rows, sorted, onSort }: { rows: SessionRow[]; sorted?: string; onSort?: (name: string) => void }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  useRowKeys(box);
+  const head = (name: string, words: string, isNumber = false) => (
+    <th scope="col" class={`${isNumber ? "number " : ""}at-${name}`} aria-sort={sorted?.replace("-", "") === name ? (sorted.startsWith("-") ? "descending" : "ascending") : undefined}>
+      {onSort ? <button type="button" class="sort-by" onClick={() => onSort(name)}>{words}<span aria-hidden="true">{sorted === name ? " ↑" : sorted === `-${name}` ? " ↓" : ""}</span></button> : words}
+    </th>
+  );
+  return (
+    <div class="scroll" ref={box} tabIndex={0} role="region" aria-label="Sessions">
+      <table class="chains sessions">
+        <thead><tr><th scope="col">State</th>{head("title", "Title")}<th scope="col" class="at-tool">Tool</th>{COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber))}</tr></thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={row.chain}>
+              <td class="state"><ChainMark chain={row.chain} /></td>
+              <td class="title"><a data-row tabIndex={at === 0 ? 0 : -1} href={link("s", row.chain)}><Text>{row.figures?.title || row.session.session}</Text></a></td>
+              <td class="at-tool"><Text>{row.session.tool}</Text></td>
+              {COLUMNS.map(({ name, show, isNumber }) => <td key={name} class={`${isNumber ? "number " : ""}at-${name}`}>{row.figures === null ? "…" : show(row)}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function order(rows: SessionRow[], sorted: string): SessionRow[] {
+  const isDown = sorted.startsWith("-");
+  const name = sorted.replace("-", "");
+  const value = name === "title" ? (row: SessionRow) => (row.figures?.title ?? "").toLowerCase() : COLUMNS.find((column) => column.name === name)?.value;
+  if (value === undefined) return rows;
+  return [...rows].sort((one, other) => {
+    const [a, b] = [value(one), value(other)];
+    return (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
+  });
 }
 
 export function SessionsView(_: { parts: string[] }): JSX.Element {
   const [wanted, setWanted] = useState("");
   const [tool, setTool] = useState("");
+  const [since, setSince] = useState("");
+  const [until, setUntil] = useState("");
+  const [sorted, setSorted] = useState("-start");
+  const [isByWorkspace, setByWorkspace] = useState(false);
   const [shown, setShown] = useState(SHOWN_MAX);
-  const [figures, setFigures] = useState(new Map<string, Figures>());
-  const sessions = listSessions();
-  const tools = [...new Set(sessions.map((session) => session.tool))].sort();
-  const found = sessions.filter((session) => {
-    return (!tool || session.tool === tool) && `${session.id} ${session.title}`.toLowerCase().includes(wanted.toLowerCase());
+  useSessions(shown);
+  const all = sessionRows();
+  const tools = [...new Set(all.map(({ session }) => session.tool))].sort();
+  const found = all.filter(({ session, figures }) => {
+    const started = figures?.started?.slice(0, 10) ?? "";
+    return (
+      (!tool || session.tool === tool) &&
+      (!since || !figures || started >= since) &&
+      (!until || !figures || started <= until) &&
+      `${session.session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase())
+    );
   });
-  const listed = found.slice(0, shown);
-  const names = listed.map((session) => session.id).join("\n");
-  useEffect(() => {
-    let isCurrent = true;
-    void (async () => {
-      for (const name of names ? names.split("\n") : []) {
-        if (!isCurrent || figures.has(name)) continue;
-        const counted = await connection.ask({ type: "figures", chain: name }).catch(() => null);
-        if (isCurrent && counted !== null) setFigures((before) => new Map(before).set(name, counted));
-      }
-    })();
-    return () => {
-      isCurrent = false;
-    };
-  }, [names, contents.value]);
+  const listed = order(found.slice(0, shown), sorted);
+  const groups = new Map<string, SessionRow[]>();
+  if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...(groups.get(row.figures?.workspace || "no workspace named") ?? []), row]);
+  const onSort = (name: string) => setSorted(sorted === `-${name}` ? name : `-${name}`);
   return (
     <>
       <h1>Sessions</h1>
-      <p class="filters">
-        <label>Filter <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>{" "}
+      <form class="filters" onSubmit={(event) => { event.preventDefault(); if (wanted.trim()) location.hash = link("search", wanted.trim()); }}>
+        <label>Filter <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} placeholder="title, id or workspace" /></label>
         <label>Tool <select value={tool} onChange={(event) => setTool(event.currentTarget.value)}>
           <option value="">all</option>
           {tools.map((name) => <option key={name} value={name}>{name}</option>)}
-        </select></label>{" "}
-        <span class="beside">{count(found.length)} of {count(sessions.length)}, newest first</span>
-      </p>
-      {sessions.length ? null : <p class="strip">There is no session in it. <code>aver ingest</code> and <code>aver install</code> record those of coding agents.</p>}
-      <div class="scroll">
-        <table class="chains sessions">
-          <thead>
-            <tr><th scope="col">State</th><th scope="col">Title</th><th scope="col">Tool</th><th scope="col">Start</th><th scope="col" class="number">Records</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Failures</th><th scope="col" class="number">Denials</th><th scope="col" class="number">Tokens in → out</th></tr>
-          </thead>
-          <tbody>
-            {listed.map((session) => {
-              const sum = figures.get(session.id);
-              const figure = (value: number | undefined) => (value === undefined ? "…" : count(value));
-              return (
-                <tr key={session.id}>
-                  <td class="state"><ChainMark chain={session.id} /></td>
-                  <td><a href={link("s", session.id)}><Text>{session.title}</Text></a></td>
-                  <td><Text>{session.tool}</Text></td>
-                  <td><Time>{sum?.startedAt ?? session.startedAt}</Time></td>
-                  <td class="number">{figure(sum?.records)}</td>
-                  <td class="number">{figure(sum?.calls)}</td>
-                  <td class="number">{figure(sum?.failures)}</td>
-                  <td class="number">{figure(sum?.denials)}</td>
-                  <td class="number">{sum === undefined ? "…" : `${count(sum.tokensIn)} → ${count(sum.tokensOut)}`}</td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+        </select></label>
+        <label>From <input type="date" value={since} onInput={(event) => setSince(event.currentTarget.value)} /></label>
+        <label>to <input type="date" value={until} onInput={(event) => setUntil(event.currentTarget.value)} /></label>
+        <label class="choice"><input type="checkbox" checked={isByWorkspace} onChange={(event) => setByWorkspace(event.currentTarget.checked)} /> by workspace</label>
+        <span class="beside" role="status">{sessions.value === null ? "" : `${count(found.length)} of ${count(all.length)}`}</span>
+        {wanted.trim() ? <button type="submit" class="small">Search the records for it</button> : null}
+      </form>
+      {sessionsProblem.value ? <Problem words={sessionsProblem.value} /> : null}
+      {sessions.value === null && !sessionsProblem.value ? <Loading rows={10} words="Reading the sessions" /> : null}
+      {sessions.value !== null && !all.length ? <Empty command="aver ingest --all">There is no session of a coding agent in it. This records those that are on your machine; <code>aver install</code> records the next ones as they happen.</Empty> : null}
+      {all.length && !found.length ? <Empty>No session fits this filter.</Empty> : null}
+      {listed.length && !isByWorkspace ? <SessionTable rows={listed} sorted={sorted} onSort={onSort} /> : null}
+      {[...groups].map(([workspace, rows]) => (
+        <section key={workspace}><h2><Text>{workspace}</Text></h2><SessionTable rows={rows} sorted={sorted} onSort={onSort} /></section>
+      ))}
       {found.length > shown ? <p><button type="button" onClick={() => setShown(shown + SHOWN_MAX)}>Show {SHOWN_MAX} more</button></p> : null}
-      <p class="beside">Titles are claims of the index, which the verdict compares. The figures are counted from the records.</p>
+      {all.length ? <p class="beside">The figures are counted from the records, as <code>aver sessions</code> counts them. A dash: the records do not say.</p> : null}
     </>
   );
 }

@@ -20,7 +20,6 @@ var __exportAll = (all, no_symbols) => {
 	return target;
 };
 // src/verify/json.ts
-/** Decode bytes. Raises `Unreadable` if they are not UTF-8. */
 function decodeUtf8(data) {
 	try {
 		return decoder.decode(data);
@@ -28,15 +27,12 @@ function decodeUtf8(data) {
 		throw new Unreadable("not UTF-8");
 	}
 }
-/** Parse one JSON document strictly. Raises `Unreadable`. */
 function readJson(data) {
 	return new Parser(decodeBounded(data)).document();
 }
-/** Parse a text that is known to be within the bounds. */
 function parseBounded(text) {
 	return new Parser(text).document();
 }
-/** Decode a text and check rules 1, 4 and 5. */
 function decodeBounded(data) {
 	if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
 	const text = typeof data === "string" ? data : decodeUtf8(data);
@@ -47,13 +43,11 @@ function decodeBounded(data) {
 	}
 	return text;
 }
-/** Whether it has more than `ELEMENT_MAX` bytes. */
 function isTooLarge(data) {
 	if (data.length > 16777216) return true;
 	if (typeof data !== "string" || 3 * data.length <= 16777216) return false;
 	return byteLength(data) > ELEMENT_MAX;
 }
-/** How many bytes a text has as UTF-8; a lone surrogate counts as three. */
 function byteLength(text) {
 	let size = text.length;
 	for (let at = 0; at < text.length; at++) {
@@ -73,14 +67,12 @@ function countOf(text, character) {
 	for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
 	return count;
 }
-/** Refuse a text with more tokens than `TOKENS_MAX`. */
 function checkTokenCount(text) {
 	if (text.length > 1e6 && countTokens(text) > 1e6) throw tooManyValues();
 }
 function tooManyValues() {
 	return new Unreadable(`holds more than ${TOKENS_MAX} values`);
 }
-/** Count the tokens outside strings, no further than the limit. */
 function countTokens(text) {
 	let count = 0;
 	for (let at = 0; at < text.length && count <= 1e6; at++) {
@@ -109,7 +101,6 @@ function findStringEnd(text, at) {
 		if (end > text.length) return null;
 	}
 }
-/** Find the end of the value that begins at `at`; null if the text ends before. Does not check its syntax. */
 function findValueEnd(text, at) {
 	const first = text.charCodeAt(at);
 	if (first === 34) return findStringEnd(text, at);
@@ -147,13 +138,11 @@ function isInteger(value) {
 function isFloat(value) {
 	return value instanceof JsonNumber && !value.isInteger;
 }
-/** Whether an integer is at least 0 and below 2^63, the range of sequence numbers. */
 function isPlace(value) {
 	if (!isInteger(value)) return false;
 	if (value.text.startsWith("-")) return value.text === "-0";
 	return value.text.length < 19 || value.text.length === 19 && value.text < "9223372036854775808";
 }
-/** Whether two values are equal as Python compares them: by value, with `true` as 1. */
 function equalJson(one, other) {
 	if (one === other) return true;
 	const left = asNumber(one);
@@ -203,7 +192,6 @@ var init_json$2 = __esmMin((() => {
 			this.text = text;
 			this.isInteger = INTEGER.test(text);
 		}
-		/** Its value as JavaScript has it: exact only for integers up to 2^53. */
 		get value() {
 			return Number(this.text);
 		}
@@ -376,7 +364,6 @@ var init_options = __esmMin((() => {
 			this.options = options;
 			this.totalBytes = totalBytes;
 		}
-		/** Note that so many records, of so many bytes, were judged. Raises `Stopped`. */
 		add(records, bytes) {
 			this.records += records;
 			this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
@@ -390,10 +377,10 @@ var init_options = __esmMin((() => {
 	};
 }));
 // ../tests/conformance/corpus/ed25519.json
-var about, cases, ed25519_default;
+var about, cases$1, ed25519_default;
 var init_ed25519$2 = __esmMin((() => {
 	about = "Ed25519 by one rule: S < L, neither A nor R of small order, A canonically encoded, R = encode([S]B - [k]A) byte for byte.";
-	cases = [
+	cases$1 = [
 		{
 			"name": "a plain signature",
 			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
@@ -719,7 +706,7 @@ var init_ed25519$2 = __esmMin((() => {
 	];
 	ed25519_default = {
 		about,
-		cases
+		cases: cases$1
 	};
 }));
 // node_modules/@noble/hashes/_u64.js
@@ -1690,35 +1677,32 @@ var init_sha3 = __esmMin((() => {
 	shake256 = genShake(31, 136, 32, oidNist(12));
 }));
 // src/verify/digest.ts
-function toHex(bytes) {
+function toHex$1(bytes) {
 	let out = "";
 	for (const byte of bytes) out += HEX[byte];
 	return out;
 }
-/** The bytes of a text that is known to be lower-case hex. */
 function fromHex(text) {
 	const bytes = new Uint8Array(text.length / 2);
 	for (let at = 0; at < bytes.length; at++) bytes[at] = Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
 	return bytes;
 }
 function sha3Hex(data) {
-	return toHex(sha3_256(data));
+	return toHex$1(sha3_256(data));
 }
 function sha256Bytes(data) {
 	return sha256(data);
 }
 function sha256Hex(data) {
-	return toHex(sha256(typeof data === "string" ? encoder.encode(data) : data));
+	return toHex$1(sha256(typeof data === "string" ? encoder.encode(data) : data));
 }
-/** SHA-256 of data that comes in pieces. */
 function startSha256() {
 	const hash = sha256.create();
 	return {
 		update: (data) => void hash.update(data),
-		hex: () => toHex(hash.digest())
+		hex: () => toHex$1(hash.digest())
 	};
 }
-/** The bytes of base64 with its padding, and without white space; null for any other text. */
 function decodeBase64(text) {
 	const digits = text.endsWith("==") ? text.slice(0, -2) : text.endsWith("=") ? text.slice(0, -1) : text;
 	if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits)) return null;
@@ -1733,19 +1717,16 @@ var init_digest = __esmMin((() => {
 	HEX64 = /^[0-9a-f]{64}$/;
 }));
 // src/verify/block.ts
-/** Aver's block in a capsule's content; null where there is none. */
 function readBlock(content) {
 	const block = at(content, "context", "environment", "aver");
 	return isObject(block) ? block : null;
 }
-/** The kind of a record. Without a block it follows from the type: `call`, `turn` or `record`. */
 function readKind(content) {
 	const kind = readBlock(content)?.get("kind");
 	if (typeof kind === "string") return kind;
 	const type = content.get("type");
 	return type === "tool" ? "call" : type === "chat" ? "turn" : "record";
 }
-/** The value under these keys, one inside the other; undefined where a key or an object is missing. */
 function at(value, ...keys) {
 	for (const key of keys) {
 		if (!isObject(value)) return void 0;
@@ -1753,16 +1734,13 @@ function at(value, ...keys) {
 	}
 	return value;
 }
-/** Domain and id; a reserved chain is its own domain and id. */
 function splitChainName(name) {
 	const dot = name.indexOf(".");
 	return dot < 0 ? [name, name] : [name.slice(0, dot), name.slice(dot + 1) || name.slice(0, dot)];
 }
-/** The domain of a chain's name. */
 function domainOf(name) {
 	return name.split(".", 1)[0];
 }
-/** A chain name for any identifier: the identifier itself where a chain name can hold it, otherwise its digest. */
 function chainName(domain, identifier) {
 	const id = CHAIN_ID.test(identifier) ? identifier : `x-${sha256Hex(identifier).slice(0, 32)}`;
 	return DOMAIN.test(domain) ? `${domain}.${id}` : null;
@@ -1779,11 +1757,9 @@ var init_block = __esmMin((() => {
 	CHAIN_ID = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 }));
 // src/verify/canonical.ts
-/** The canonical text of a value. Raises `NotCanonical`. */
 function canonicalJson(value) {
 	return write(value, WELL_FORMED, canonicalNumber, true, 0);
 }
-/** The canonical text of a capsule's content, or of any value: its float-typed fields are floats. */
 function canonicalContent(value) {
 	if (!isObject(value) || !value.has("reasoning")) return canonicalJson(value);
 	const coerced = coerceFloatFields(value, (number) => {
@@ -1792,16 +1768,13 @@ function canonicalContent(value) {
 	if (coerced === null) throw new NotCanonical("is too large for a float");
 	return canonicalJson(coerced);
 }
-/** Sorted compact JSON in pure ASCII, as receipts and request hashes use it. */
 function asciiJson(value) {
 	return write(value, asciiString, canonicalNumber, true, 0);
 }
-/** The number as Python writes it. */
 function canonicalNumber(number) {
 	if (number.isInteger) return number.text === "-0" ? "0" : number.text;
 	return pythonRepr(number.value);
 }
-/** A float as Python's `repr` writes it: the shortest digits, an exponent below 1e-4 and from 1e16 on. */
 function pythonRepr(value) {
 	if (Object.is(value, -0)) return "-0.0";
 	if (value === 0) return "0.0";
@@ -1833,16 +1806,13 @@ function write(value, string, number, sorted, depth) {
 	for (const key of sorted ? sortedKeys(value) : value.keys()) out += `${out.length > 1 ? "," : ""}${string(key)}:${write(value.get(key), string, number, sorted, depth + 1)}`;
 	return `${out}}`;
 }
-/** A string in pure ASCII. A lone surrogate is written as its escape. */
 function asciiString(text) {
 	return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
-/** The keys of an object by code point. JavaScript's own order is that of UTF-16 units. */
 function sortedKeys(value) {
 	const keys = [...value.keys()].sort();
 	return keys.some((key) => /[\ud800-\uffff]/.test(key)) ? keys.sort(compareCodePoints) : keys;
 }
-/** Compare two texts by their code points. */
 function compareCodePoints(one, other) {
 	const length = Math.min(one.length, other.length);
 	for (let at = 0; at < length; at++) {
@@ -1854,16 +1824,9 @@ function compareCodePoints(one, other) {
 	}
 	return one.length - other.length;
 }
-/** Sort texts as Python does. */
 function sortTexts(texts) {
 	return [...texts].sort(compareCodePoints);
 }
-/**
-* The values of some top-level keys, and every text in which the rest may have been hashed; the likeliest first.
-*
-* 1. The canonical form. 2. The same with the float-typed fields as floats: a JavaScript writer stores `1` and hashes
-* `1.0`. 3. and 4. The same two with each number as it is written. No form changes the value of a number.
-*/
 function splitOffKeys(data, keys) {
 	const document = parseDocument(data);
 	if (!isObject(document)) throw new Unreadable("a capsule must be a JSON object");
@@ -1880,7 +1843,6 @@ function splitOffKeys(data, keys) {
 		forms: () => iterateForms(document, numbers)
 	};
 }
-/** Parse a document. White space around it that only Python's `strip` knows is accepted where the rest is compact. */
 function parseDocument(data) {
 	if (typeof data !== "string") {
 		if ([data[0], data[data.length - 1]].some((byte) => byte === 11 || byte === 12 || isSpace(byte)) && (data.includes(11) || data.includes(12))) {
@@ -1903,7 +1865,6 @@ function isSpace(byte) {
 function isStripped$1(byte) {
 	return isSpace(byte) || byte === 11 || byte === 12;
 }
-/** Whether two texts of numbers mean the same decimal number. */
 function isSameDecimal(one, other) {
 	const left = readDecimal(one);
 	const right = readDecimal(other);
@@ -1939,11 +1900,6 @@ function* iterateForms(document, numbers) {
 	const coerced = coerceFloatFields(document, (number) => new JsonNumber(`${number.text}.0`));
 	if (coerced !== null && coerced !== document) yield asWritten(coerced);
 }
-/**
-* A copy of a capsule's content with `reasoning.confidence` and `reasoning.options[].feasibility` as floats.
-*
-* The same object if there is nothing to change; null if `toFloat` refuses one of the numbers.
-*/
 function coerceFloatFields(content, toFloat) {
 	const reasoning = content.get("reasoning");
 	if (!isObject(reasoning)) return content;
@@ -1980,9 +1936,7 @@ var init_canonical = __esmMin((() => {
 		return JSON.stringify(text);
 	};
 	NumberSurvey = class {
-		/** Whether each is written as canonical JSON writes it. */
 		isCanonical = true;
-		/** Whether each has, to the last digit, the value that is written. */
 		isExact = true;
 		look(value) {
 			if (value instanceof JsonNumber) {
@@ -1995,7 +1949,6 @@ var init_canonical = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/utils.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function aarray$1(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -2102,7 +2055,6 @@ var init_utils$1 = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/abstract/modular.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function mod(a, b) {
 	if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
@@ -2480,7 +2432,6 @@ var init_modular = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/abstract/curve.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function validatePointCons(Point) {
 	const pc = Point;
 	if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
@@ -2807,7 +2758,6 @@ var init_curve = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/abstract/edwards.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function isEdValidXY(Fp, CURVE, x, y) {
 	const x2 = Fp.sqr(x);
 	const y2 = Fp.sqr(y);
@@ -3313,7 +3263,6 @@ var init_fft = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/curves/ed25519.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function ed25519_pow_2_252_3(x) {
 	const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
 	const P = ed25519_CURVE_p;
@@ -3396,7 +3345,6 @@ var init_ed25519$1 = __esmMin((() => {
 	ed25519 = ed({});
 }));
 // src/verify/ed25519.ts
-/** Whether it has the form of a signature. Checks no key. */
 function isSignatureHex(signature) {
 	return SIGNATURE$1.test(signature);
 }
@@ -3410,15 +3358,13 @@ function withoutSign(bytes) {
 	copy[31] = copy[31] & 127;
 	return copy;
 }
-/** Whether the encodings are those that the rule allows; the equation is not checked. */
 function hasGoodForm(publicHex, signature) {
 	if (!PUBLIC$1.test(publicHex) || !SIGNATURE$1.test(signature)) return false;
 	const key = withoutSign(fromHex(publicHex));
 	const point = withoutSign(fromHex(signature.slice(0, 64)));
-	if (SMALL_ORDER.has(toHex(key)) || SMALL_ORDER.has(toHex(point))) return false;
+	if (SMALL_ORDER.has(toHex$1(key)) || SMALL_ORDER.has(toHex$1(point))) return false;
 	return readLittleEndian(key) < P$1 && readLittleEndian(fromHex(signature.slice(64))) < L$1;
 }
-/** The equation, computed with noble's points: R = encode([S]B − [k]A). */
 function holdsByPoints(publicHex, message, signature) {
 	if (!hasGoodForm(publicHex, signature)) return false;
 	const point = ed25519.Point;
@@ -3433,7 +3379,7 @@ function holdsByPoints(publicHex, message, signature) {
 		const s = readLittleEndian(fromHex(signature.slice(64)));
 		const left = s === 0n ? point.ZERO : point.BASE.multiplyUnsafe(s);
 		const right = k === 0n ? point.ZERO : key.multiplyUnsafe(k);
-		return toHex(left.subtract(right).toBytes()) === signature.slice(0, 64);
+		return toHex$1(left.subtract(right).toBytes()) === signature.slice(0, 64);
 	} catch {
 		return false;
 	}
@@ -3463,7 +3409,6 @@ var init_ed25519 = __esmMin((() => {
 		isPlatformGood = false;
 		answers = new Map();
 		keys = new Map();
-		/** Give the known cases to the platform. Returns whether it is used from now on. */
 		async checkPlatform(cases) {
 			this.isPlatformGood = false;
 			if (typeof globalThis.crypto?.subtle?.importKey !== "function") return false;
@@ -3474,7 +3419,6 @@ var init_ed25519 = __esmMin((() => {
 		get usesPlatform() {
 			return this.isPlatformGood;
 		}
-		/** Ask the platform about these signatures, all at once, and keep the answers for `verify`. */
 		async prefetch(questions) {
 			if (!this.isPlatformGood) return;
 			if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
@@ -3488,7 +3432,6 @@ var init_ed25519 = __esmMin((() => {
 			}
 			await Promise.all(waiting);
 		}
-		/** Whether a signature is valid under the rule. */
 		verify(publicHex, message, signature) {
 			if (typeof message === "string") {
 				const known = this.answers.get(publicHex + signature + message);
@@ -3512,7 +3455,6 @@ var init_ed25519 = __esmMin((() => {
 	};
 }));
 // node_modules/@noble/post-quantum/utils.js
-/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 function aarray(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -3679,7 +3621,6 @@ var init__crystals = __esmMin((() => {
 	init_sha3();
 	init_utils();
 	genCrystals = (opts) => {
-		/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 		const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
 		const mod = (a, modulo = Q) => {
 			const result = a % modulo | 0;
@@ -3821,7 +3762,6 @@ var init__crystals = __esmMin((() => {
 	XOF256 = createXofShake(shake256);
 }));
 // node_modules/@noble/post-quantum/ml-dsa.js
-/*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 function validateInternalOpts(opts, allowed) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.externalMu !== void 0) abool(normalized.externalMu, "opts.externalMu");
@@ -4349,11 +4289,9 @@ var init_ml_dsa$1 = __esmMin((() => {
 	}))();
 }));
 // src/verify/ml_dsa.ts
-/** Whether it has the form of a signature. Checks no key. */
 function isMlDsaSignatureHex(signature) {
 	return SIGNATURE.test(signature);
 }
-/** Whether the signature is valid. */
 function verifyMlDsa(publicHex, message, signature) {
 	if (!PUBLIC.test(publicHex) || !SIGNATURE.test(signature)) return false;
 	try {
@@ -4370,12 +4308,9 @@ var init_ml_dsa = __esmMin((() => {
 	PUBLIC = /^[0-9a-f]{3904}$/;
 }));
 // src/verify/text.ts
-/** Texts as Python treats them: printable characters, code points, white space, line ends. */
-/** Whether every character may be shown: no control, format, private or unassigned one, and no space but U+0020. */
 function isPrintable(text) {
 	return !/[^ -~]/.test(text) || /^(?:[^\p{C}\p{Z}]| )*$/u.test(text);
 }
-/** How many code points a text has. */
 function codePoints(text) {
 	let count = 0;
 	for (let at = 0; at < text.length; at++) {
@@ -4386,7 +4321,6 @@ function codePoints(text) {
 	}
 	return count;
 }
-/** The first code points of a text. */
 function cutText(text, most) {
 	if (text.length <= most) return text;
 	let out = "";
@@ -4397,15 +4331,12 @@ function cutText(text, most) {
 	}
 	return out;
 }
-/** A text without the white space around it, as Python's `strip` knows it. */
 function strip(text) {
-	return text.replace(AROUND$2, "");
+	return text.replace(AROUND$1, "");
 }
-/** The text up to its first line end. */
 function firstLine(text) {
 	return text.split(LINE_END$1, 1)[0] ?? "";
 }
-/** A title without e-mail addresses and home directories. */
 function cleanTitle(line, most) {
 	const cleaned = line.replace(E_MAIL, "[e-mail]").replace(HOME, "~");
 	return cutText(cleaned.isWellFormed() ? cleaned : replaceSurrogates(cleaned), most);
@@ -4415,46 +4346,39 @@ function replaceSurrogates(text) {
 	for (const character of text) out += character.isWellFormed() ? character : "?";
 	return out;
 }
-/** Whether it is one plain file name and nothing else: no separator, no `..`, not hidden, printable. */
 function isFileName(name) {
 	return typeof name === "string" && isPrintable(name) && name !== "" && !name.startsWith(".") && !name.includes("/") && !name.includes("\\") && new TextEncoder().encode(name).length <= 240;
 }
-/** A value for a message: shortened, in ASCII. */
 function show(value, most = 80) {
 	return JSON.stringify(String(value)).slice(0, most);
 }
-var PYTHON_SPACE, AROUND$2, LINE_END$1, E_MAIL, HOME;
+var PYTHON_SPACE, AROUND$1, LINE_END$1, E_MAIL, HOME;
 var init_text$1 = __esmMin((() => {
 	PYTHON_SPACE = "\\t-\\r\\u001c-\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-	AROUND$2 = new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, "g");
+	AROUND$1 = new RegExp(`^[${PYTHON_SPACE}]+|[${PYTHON_SPACE}]+$`, "g");
 	LINE_END$1 = /[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
 	E_MAIL = /[\p{L}\p{N}_.%+-]{1,64}@[\p{L}\p{N}_-]{1,63}(?:\.[\p{L}\p{N}_-]{1,63}){1,8}/gu;
 	HOME = new RegExp(`(?:/home|/Users|[A-Za-z]:\\\\Users)[/\\\\][^/\\\\${PYTHON_SPACE}]+`, "gu");
 }));
 // src/verify/statement.ts
-/** Return `value` if it is an object with every required key and no others but the optional ones. */
 function checkObject(value, where, required, optional = []) {
 	if (!isObject(value)) throw new BadInput(`${where} must be an object`);
 	for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
 	for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
 	return value;
 }
-/** Raises `BadInput` unless the version is 1, the only one there is. */
 function checkVersion(value, where) {
 	if (!isInteger(value) || value.text !== "1") throw new BadInput(`${where} is of a version that this page does not read`);
 }
-/** Return a string that matches the whole pattern. */
 function textField(value, where, pattern) {
 	if (typeof value !== "string" || !pattern.test(value)) throw new BadInput(`${where} has a bad value`);
 	return value;
 }
-/** Return a UTC timestamp as Aver writes it. */
 function timeField(value, where) {
 	const text = textField(value, where, TIME$1);
 	if (!isCalendarTime(text)) throw new BadInput(`${where} is not a point in time`);
 	return text;
 }
-/** Whether the first 19 characters, `YYYY-MM-DDTHH:MM:SS`, are a time of the calendar. */
 function isCalendarTime(text) {
 	const [year, month, day, hour, minute, second] = text.slice(0, 19).split(/[-T:]/).map(Number);
 	const days = [
@@ -4473,7 +4397,6 @@ function isCalendarTime(text) {
 	][month - 1] ?? 0;
 	return year >= 1 && day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59;
 }
-/** Read a statement. Raises `BadInput`. */
 function readStatement(data, where = "statement") {
 	const object = checkObject(data, where, [
 		"v",
@@ -4506,7 +4429,6 @@ function readSignature(item, where) {
 		ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
 	};
 }
-/** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
 function statementBytes(purpose, content) {
 	if (!isObject(content)) throw new BadInput("a statement's content is an object");
 	const canonical = encoder.encode(canonicalJson(content));
@@ -4518,7 +4440,6 @@ function statementBytes(purpose, content) {
 	message.set(canonical, start.length);
 	return message;
 }
-/** Check every signature. Returns one result for each, in order. */
 function checkStatement(statement, ring, ed25519) {
 	const message = statementBytes(statement.purpose, statement.content);
 	return statement.signatures.map((signature) => {
@@ -4559,10 +4480,6 @@ var init_statement = __esmMin((() => {
 	TIME$1 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d{6})?\+00:00$/;
 }));
 // src/verify/validate.ts
-/**
-* The first key or value that CPS itself does not allow; null if there is none. Without `complete`, keys may be missing,
-* and options and tool calls are not examined.
-*/
 function findCpsProblem(content, { complete }) {
 	const parts = [[
 		"",
@@ -4624,7 +4541,6 @@ function followsRules(part, rules) {
 function isPlainScore(value) {
 	return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
 }
-/** Whether a capsule follows all rules by which Aver writes one. False means only that one must look closer. */
 function isPlainlyValid(content) {
 	if (!isObject(content) || !followsRules(content, TOP_LEVEL)) return false;
 	const sections = SECTIONS.map((name) => content.get(name));
@@ -4800,7 +4716,6 @@ var init_validate = __esmMin((() => {
 	CPS_KEYS = Object.fromEntries(Object.entries(SECTION_RULES).map(([section, rules]) => [section, Object.keys(rules)]));
 }));
 // src/verify/record.ts
-/** Read a record. Raises `Unreadable` if its text is not a capsule. */
 function readRecord(sealed) {
 	const content = sealed.value;
 	let isCanonical;
@@ -4834,7 +4749,6 @@ function checkShape(content) {
 	if (isText("id") && isText("type") && isText("domain") && isPlace(content.get("sequence")) && isTextOrNull("previous_hash") && isTextOrNull("parent_id")) return content;
 	throw new Unreadable("id, type, domain, parent_id, sequence or previous_hash is not of its type");
 }
-/** The specification that has these section keys, and the first thing that is not valid by CPS, or "". */
 function examineProfile(content) {
 	if (!content.has("spec_version")) {
 		const complete = new Map(content).set("spec_version", "1.0");
@@ -4900,7 +4814,6 @@ var init_record = __esmMin((() => {
 	};
 }));
 // src/verify/ring.ts
-/** Read the entry of a ring or of a key export. Raises `BadInput`. */
 function readRingEntry(data, where = "entry") {
 	const object = checkObject(data, where, ENTRY_KEYS);
 	const get = (name) => object.get(name);
@@ -4935,7 +4848,6 @@ function mergeKeys(known, key) {
 	if (known.mlDsa && key.mlDsa && known.mlDsa !== key.mlDsa) throw new BadInput(`the fingerprint ${key.fingerprint} already belongs to another key`);
 	return known.mlDsa ? known : key;
 }
-/** Read a rotation statement, and check it with the keys that it names. Null unless both of them signed it. */
 function readRotation(statement, ed25519) {
 	try {
 		const side = (name) => {
@@ -5005,11 +4917,9 @@ var init_ring = __esmMin((() => {
 			this.purpose = purpose;
 			this.algorithm = algorithm;
 		}
-		/** Whether the key may seal the records of ordinary chains. */
 		get maySeal() {
 			return this.purpose === "seal";
 		}
-		/** Whether the key may speak for the ledger: seal `meta` and `keys`, and sign checkpoints. */
 		get mayAttest() {
 			return this.purpose === "checkpoint" || this.identity === "ledger" && this.purpose === "seal";
 		}
@@ -5049,11 +4959,9 @@ var init_ring = __esmMin((() => {
 			this.published = [...this.byKey.values()];
 			for (const key of this.keys) for (const name of [key.fingerprint, `qp_key_${key.ed25519.slice(0, 4)}`]) this.bySigner.set(name, [...this.bySigner.get(name) ?? [], key]);
 		}
-		/** Every key that a record may mean by `signed_by`; none if it is unknown. */
 		lookup(signedBy) {
 			return this.bySigner.get(signedBy) ?? [];
 		}
-		/** What its owner published about a key; null for a bare key. */
 		entryOf(key) {
 			return this.byKey.get(key.ed25519) ?? null;
 		}
@@ -5061,7 +4969,6 @@ var init_ring = __esmMin((() => {
 			const entry = this.entryOf(key);
 			return entry === null ? null : new KeyRole(entry.identity, entry.purpose, entry.key.algorithm);
 		}
-		/** When each retired key was retired, by the whole key. A rotation statement retires the old key, too. */
 		retirementTimes(ed25519) {
 			const times = new Map();
 			const note = (key, at) => {
@@ -5085,7 +4992,6 @@ function place(chain = null, sequence = null, source = null) {
 		source
 	};
 }
-/** Turn a tally into a verdict. An expected check that was neither made nor skipped is reported as not checked. */
 function conclude(subject, tally, level = "signature", expected = CHECKS) {
 	const checks = [...new Set([
 		...expected,
@@ -5179,7 +5085,6 @@ function buildCheck(name, tally) {
 		matters
 	};
 }
-/** The document that `aver verify --json` prints. */
 function verdictDocument(verdict) {
 	return {
 		subject: verdict.subject,
@@ -5241,14 +5146,11 @@ var init_verdict$1 = __esmMin((() => {
 		chains = 0;
 		done = new Map();
 		findings = [];
-		/** How many findings there are, by check, status and code. */
 		counts = new Map();
 		skipped = new Map();
 		notes = new Map();
 		profiles = new Map();
-		/** The chains of all findings, also of those that are only counted; null for a finding without a chain. */
 		doubtful = new Set();
-		/** The signers that an intact `keys` chain does not record, each with its first record. */
 		unrecorded = new Map();
 		add(finding) {
 			this.doubtful.add(finding.place.chain);
@@ -5289,7 +5191,6 @@ var init_verdict$1 = __esmMin((() => {
 		countDone(check, times = 1) {
 			this.done.set(check, (this.done.get(check) ?? 0) + times);
 		}
-		/** Note that a check was not made. A reason that matters replaces one that does not. */
 		skip(check, reason, { matters }) {
 			const before = this.skipped.get(check);
 			if (before === void 0 || matters && !before.matters) this.skipped.set(check, {
@@ -5300,7 +5201,6 @@ var init_verdict$1 = __esmMin((() => {
 		hasFailed() {
 			return [...this.counts.values()].some((counted) => counted.status === "failed");
 		}
-		/** Add the tally of the next piece. */
 		merge(other) {
 			this.records += other.records;
 			this.chains += other.chains;
@@ -5329,7 +5229,6 @@ var init_verdict$1 = __esmMin((() => {
 function roleOf(rules, key) {
 	return rules.ring.roleOf(key) ?? rules.roles.get(key.ed25519) ?? null;
 }
-/** The rules with nothing but keys. */
 function plainRules(ring, ed25519, more = {}) {
 	return {
 		ring,
@@ -5343,26 +5242,22 @@ function plainRules(ring, ed25519, more = {}) {
 		...more
 	};
 }
-/** Shorten a text that may quote a record, and escape its unprintable characters. */
 function makePrintable(words) {
 	const short = words.length > WORDS_MAX$1 ? `${cutText(words, WORDS_MAX$1)} …` : words;
 	if (isPrintable(short)) return short;
 	return [...short].map((one) => isPrintable(one) ? one : `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`).join("");
 }
-/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
 async function prepareRecords(rules, records) {
 	const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
 	for (const record of records) record.computedHash;
 	await asked;
 }
-/** The reason why a key with this role must not have sealed a record of this chain; null if it may. */
 function findMisuse(role, key, content, chain) {
 	if (!RESERVED_CHAINS.has(chain)) return role.maySeal ? null : "it must not seal records";
 	if (role.mayAttest) return null;
 	if (chain === "keys" && role.maySeal && describesKey(content, role, key)) return null;
 	return `only the ledger's key seals the chain ${chain}`;
 }
-/** Whether a record is about the use of this very key, or about an earlier key of the same identity. */
 function describesKey(content, role, key) {
 	const result = content.get("outcome").get("result");
 	const kind = readKind(content);
@@ -5419,7 +5314,6 @@ var init_chain$1 = __esmMin((() => {
 			this.previous = previous;
 			this.fallback = rules.ring.isClosed ? rules.ring.keys : [];
 		}
-		/** The signatures that judging this record will ask about. */
 		static *questions(rules, record) {
 			if (rules.level !== "signature" || !record.signature) return;
 			const known = rules.ring.lookup(record.signed_by);
@@ -5429,7 +5323,6 @@ var init_chain$1 = __esmMin((() => {
 				signature: record.signature
 			};
 		}
-		/** Judge the next record. Returns its content if it could be read. */
 		judge(record) {
 			this.tally.records++;
 			let sequence = this.expected;
@@ -5463,15 +5356,12 @@ var init_chain$1 = __esmMin((() => {
 			this.expected = sequence === null ? null : sequence + 1n;
 			return content;
 		}
-		/** The key that signed the record judged last, if its signature is valid. */
 		get signer() {
 			return this.verified;
 		}
-		/** How many records could not be read, or have not their hash. */
 		get unreadableRecords() {
 			return this.unreadableCount;
 		}
-		/** Report that the next record is there and cannot be read. */
 		unreadable(error, where = "") {
 			this.tally.records++;
 			this.unreadableCount++;
@@ -5481,13 +5371,11 @@ var init_chain$1 = __esmMin((() => {
 			this.previous = null;
 			this.isFirst = false;
 		}
-		/** Whether so many records cannot be read that the caller must stop. Then a finding says so, in their place. */
 		stopsReading() {
 			if (this.unreadableCount <= 1e3) return false;
 			this.add("schema", "failed", "NOT_READ", REST_UNREAD, this.expected);
 			return true;
 		}
-		/** Return the tally with the number of records on which each check was carried out. */
 		finish() {
 			const { tally, counts, rules } = this;
 			const times = tally.records;
@@ -5505,7 +5393,6 @@ var init_chain$1 = __esmMin((() => {
 			if (rules.level !== "signature") tally.skip("signature", `${rules.level} level: signatures were not checked`, { matters: true });
 			return tally;
 		}
-		/** The first rule from 2 to 8 that the record breaks. */
 		findProblem(record, content) {
 			const { counts, rules } = this;
 			if (rules.level !== "structural") {
@@ -5553,7 +5440,6 @@ var init_chain$1 = __esmMin((() => {
 			}
 			return problem;
 		}
-		/** Rule 3. Stores the key that verified: `signed_by` is only a hint which key to try. */
 		signatureProblem(record) {
 			const { ring, ed25519, requirePq } = this.rules;
 			this.verified = null;
@@ -5594,7 +5480,6 @@ var init_chain$1 = __esmMin((() => {
 			this.add("signature", "not_checked", "UNKNOWN_SIGNER", words, this.expected);
 			return this.pqProblem(record, null, false);
 		}
-		/** The second half of rule 3: the ML-DSA-65 signature, by the key whose Ed25519 signature is valid. */
 		pqProblem(record, signer, isPqSigner) {
 			const name = record.signed_by || "the signer";
 			const { requirePq } = this.rules;
@@ -5732,7 +5617,6 @@ var init_chain$1 = __esmMin((() => {
 function selectChains(examination, ...domains) {
 	return examination.chains.filter((chain) => domains.includes(domainOf(chain.origin)));
 }
-/** Add the examiners' findings to `tally`; a check that cannot be made is added as not checked. */
 async function examine$1(examiners, examination, tally) {
 	for (const domain of new Set(examination.chains.map((chain) => domainOf(chain.origin)))) skipPythonChecks(domain, tally);
 	for (const examiner of examiners) {
@@ -5751,15 +5635,12 @@ async function examine$1(examiners, examination, tally) {
 		if (reader.leftOut !== null) for (const check of examiner.checks) tally.skip(check, "records that do not hold were left out", { matters: true });
 	}
 }
-/** Report the checks that only `aver verify` makes on chains of this domain. */
 function skipPythonChecks(domain, tally) {
 	for (const check of PYTHON_ALONE.get(domain) ?? []) tally.skip(check, PYTHON_WORDS, { matters: true });
 }
-/** Report the checks that chains of this domain would need as not checked. */
 function skipExaminers(domain, reason, tally) {
 	for (const check of EXAMINED_DOMAINS.get(domain) ?? []) tally.skip(check, reason, { matters: true });
 }
-/** Turn any exception in the judging of a record into a finding at its place; `NotFound` goes on to the caller. */
 async function guard(tally, check, where, work) {
 	try {
 		await work();
@@ -5769,7 +5650,6 @@ async function guard(tally, check, where, work) {
 		tally.fail(check, "SCHEMA_INVALID", words, where);
 	}
 }
-/** The name, ledger and tenant that a chain's first record gives it; null where it gives none. */
 function readChainIdentity(record) {
 	let named;
 	try {
@@ -5801,13 +5681,11 @@ var init_examiner$1 = __esmMin((() => {
 	]);
 	PYTHON_WORDS = "a page cannot make this check; run: aver verify";
 	ValidRecords = class {
-		/** The first record that was asked for and does not hold. */
 		leftOut = null;
 		reader;
 		rules;
 		names;
 		doubtful;
-		/** `names` has the stored name of each origin. The records of the chains in `doubtful` are judged once more. */
 		constructor(reader, rules, names, doubtful) {
 			this.reader = reader;
 			this.rules = {
@@ -5829,7 +5707,6 @@ var init_examiner$1 = __esmMin((() => {
 		blob(digest) {
 			return this.reader.blob(digest);
 		}
-		/** Whether a chain with records is here. */
 		has(chain) {
 			const name = this.names.get(chain);
 			return name !== void 0 && (this.reader.head(name)?.count ?? 0) > 0;
@@ -5887,7 +5764,6 @@ var init_descriptive = __esmMin((() => {
 	};
 }));
 // src/verify/blobs.ts
-/** Digest and size of every blob that a value refers to. */
 function* blobReferences(value) {
 	const stack = [value];
 	while (stack.length) {
@@ -5916,7 +5792,6 @@ var init_blobs$1 = __esmMin((() => {
 	BLOB_REFERENCE = "\"blob\":{";
 }));
 // src/verify/heads.ts
-/** Read a head from JSON of unknown origin. Raises `BadInput` unless it has exactly this form. */
 function readHead(data) {
 	const keys = [
 		"ledger",
@@ -5945,11 +5820,6 @@ function readHead(data) {
 function equalHeads(one, other) {
 	return one.ledger === other.ledger && one.tenant === other.tenant && one.chain === other.chain && one.count === other.count && one.hash === other.hash;
 }
-/**
-* Compare one chain with a remembered head. `actualHash` is the chain's hash at the head's place.
-*
-* Adds a finding where they differ. Returns whether the chain has grown since.
-*/
 function checkHead(head, actual, actualHash, tally, check, remembered) {
 	tally.countDone(check);
 	if (head.count === 0) return false;
@@ -5977,11 +5847,9 @@ var init_heads = __esmMin((() => {
 	init_verdict$1();
 }));
 // src/verify/run/action.ts
-/** The fourteen fields of an action as an object. */
 function actionFields(action) {
 	return new Map(FIELDS$1.map((name) => [name, action[name]]));
 }
-/** Read an action. Optional fields may be absent. Raises `BadInput`. */
 function readAction(data) {
 	if (!isObject(data)) throw new BadInput("an action must be an object");
 	for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);
@@ -6018,7 +5886,6 @@ function readAction(data) {
 		metadata: check("metadata", orNull(isObject))
 	};
 }
-/** Encode an action. Raises `BadInput` if its metadata has no canonical form or is too large. */
 function encodeAction(action) {
 	const receipt = receiptText(action);
 	if (metadataBlobDigest(action.metadata) !== null) throw new BadInput("metadata must not be a reference to a blob");
@@ -6030,7 +5897,6 @@ function encodeAction(action) {
 		metadata
 	};
 }
-/** The exact text over which the receipt is computed. */
 function receiptText(action) {
 	const fields = actionFields(action);
 	return asciiJson(new Map(RECEIPT_KEYS.map((name) => [name, fields.get(name)])));
@@ -6038,13 +5904,11 @@ function receiptText(action) {
 function receiptHash(action) {
 	return sha256Hex(receiptText(action));
 }
-/** The digest of the blob, if `metadata` is only a reference to one that is too large for a capsule; else null. */
 function metadataBlobDigest(metadata) {
 	if (!isObject(metadata) || metadata.size !== 1 || !metadata.has("blob")) return null;
 	for (const { digest, size } of blobReferences(metadata)) if (BigInt(size) > BigInt(METADATA_INLINE)) return digest;
 	return null;
 }
-/** The sealed form of an action, as its capsule contains it. */
 function sealForm(action, texts) {
 	const fields = actionFields(action);
 	const data = encoder.encode(texts.metadata);
@@ -6060,7 +5924,6 @@ function sealForm(action, texts) {
 	}
 	return canonicalJson(fields.set("metadata", metadata));
 }
-/** Read a line without its line feed. Raises `Unreadable` if it is not an action with a receipt. */
 function readActionLine(raw) {
 	const content = readJson(raw);
 	if (!isObject(content)) throw new Unreadable("a line of actions must be a JSON object");
@@ -6112,7 +5975,6 @@ function receiptProblem(own, stored, fields) {
 	}
 	return null;
 }
-/** Whether a receipt is the hash of these fields; the score may be written in the way of another language. */
 function isReceipt(stored, fields, asWritten) {
 	const value = fields.get("gate_score");
 	const scores = new Set([asciiJson(value)]);
@@ -6123,7 +5985,6 @@ function isReceipt(stored, fields, asWritten) {
 	}).join(",")}}`) === stored) return true;
 	return false;
 }
-/** Yield the lines of a file without their line feeds, skipping empty ones; for a line that is too long, the reason. */
 function* readRawLines(data, limit) {
 	for (let at = 0; at < data.length;) {
 		const { line, next } = readEachLine(data, at, limit);
@@ -6137,7 +5998,6 @@ function* readRawLines(data, limit) {
 		else yield line;
 	}
 }
-/** The same for a file that Aver wrote. An empty line is an error, and ends them. */
 function* readOwnLines(data, limit) {
 	for (let at = 0; at < data.length;) {
 		const { line, next } = readEachLine(data, at, limit);
@@ -6263,11 +6123,9 @@ function hashWith(prefix, ...parts) {
 	}
 	return sha256Bytes(data);
 }
-/** The hash of a leaf. */
 function leafHash(data) {
 	return hashWith(0, data);
 }
-/** Compute the root from a leaf, its index and its path (RFC 9162, 2.1.3.2); null if the path has a wrong length. */
 function rootFromPath(leaf, index, size, path) {
 	if (!(index >= 0 && index < size)) return null;
 	let node = leaf;
@@ -6293,7 +6151,6 @@ var init_merkle = __esmMin((() => {
 	MerkleTree = class {
 		size = 0;
 		peaks = [];
-		/** Add a leaf by its hash. */
 		add(leaf) {
 			let node = leaf;
 			for (let size = this.size; size % 2 === 1; size = Math.floor(size / 2)) node = hashWith(1, this.peaks.pop(), node);
@@ -6342,7 +6199,6 @@ function buildRow$1(index, action, texts) {
 		leaf: leafHash(data)
 	};
 }
-/** The equation that a row breaks, alone or together with the row before. Its flags are flags by construction. */
 function brokenConstraint(before, row) {
 	if (before === null) return row.hasParent ? "first_has_no_parent" : null;
 	if (row.parent !== before.receipt) return "next_parent_is_receipt";
@@ -6357,7 +6213,6 @@ function statementFields$1(statement) {
 		["row_root", statement.rowRoot]
 	]);
 }
-/** Read a statement. Raises `BadInput` if it is of another type or version. */
 function readRunStatement(data) {
 	const names = [
 		"run_id",
@@ -6381,21 +6236,19 @@ function readRunStatement(data) {
 		rowRoot: root
 	};
 }
-/** Why a trace of all actions does not prove the statement; null if it does. */
 function traceProblem(statement, trace) {
 	if (trace.count !== statement.numActions) return `the statement is about ${statement.numActions} actions; there are ${trace.count}`;
 	const broken = trace.problemAtEnd(statement.numActions, statement.finalReceiptHash);
 	if (broken !== null) return `a constraint does not hold: ${broken}`;
 	return trace.root === statement.rowRoot ? null : "the rows have another root than the statement says";
 }
-/** Why an action with a Merkle path is not proved to be in the run; null if it is. */
 function inclusionProblem(statement, index, action, path) {
 	if (path.length > PATH_MAX || !path.every((step) => typeof step === "string" && HEX64.test(step))) return "the path is not one";
 	if (!(index >= 0 && index < statement.numActions)) return `the run has no place ${index}`;
 	const texts = encodeAction(action);
 	const { leaf } = buildRow$1(index, action, texts);
 	const root = rootFromPath(leaf, index, statement.numActions, path.map((step) => fromHex(step)));
-	if (root === null || toHex(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
+	if (root === null || toHex$1(root) !== statement.rowRoot) return `the action does not lead to the run's root from place ${index}`;
 	return index === statement.numActions - 1 && texts.receiptHash !== statement.finalReceiptHash ? "the last action has another receipt than the statement says" : null;
 }
 var AIR_ID, CONSTRAINTS, PATH_MAX, NO_PARENT, Trace, FIXED;
@@ -6441,9 +6294,8 @@ var init_trace$1 = __esmMin((() => {
 			this.count++;
 		}
 		get root() {
-			return toHex(this.tree.root);
+			return toHex$1(this.tree.root);
 		}
-		/** The first equation that does not hold, including those at the end; null if all hold. */
 		problemAtEnd(count, finalReceipt) {
 			if (this.problem !== null) return this.problem;
 			if (this.last === null || this.last.index !== count - 1) return `last_index_is_count, ${this.count} rows`;
@@ -6458,7 +6310,6 @@ var init_trace$1 = __esmMin((() => {
 	];
 }));
 // src/verify/run/capsules.ts
-/** The name of the chain in which a run is sealed. */
 function runChain(runId) {
 	return chainName("actions", runId);
 }
@@ -6470,7 +6321,6 @@ function readResult(content) {
 	if (!isObject(result) || !equalJson(result.get("v"), ONE)) throw new BadInput("the capsule's result is not one of this version");
 	return result;
 }
-/** Read the result of an `action` capsule. This does not check the fields of the action. */
 function readSealedAction(content) {
 	const result = readResult(content);
 	if (!hasExactly(result, [
@@ -6515,7 +6365,6 @@ function readSealedAction(content) {
 		}
 	};
 }
-/** Build the action from its sealed form. `blob` loads metadata that is stored as a blob. */
 async function loadAction(sealed, blob) {
 	const action = readAction(sealed.fields);
 	const digest = metadataBlobDigest(action.metadata);
@@ -6527,7 +6376,6 @@ async function loadAction(sealed, blob) {
 		metadata
 	};
 }
-/** Read the content of a `run.seal`. `of` says where the seal is stored. */
 function readRunSeal(content, of) {
 	const result = readResult(content);
 	const names = [
@@ -6563,7 +6411,6 @@ function readRunSeal(content, of) {
 		policyVerdict: verdict
 	};
 }
-/** Read a decision's record; null where it is no decision. */
 function readDecision$1(content) {
 	if (readKind(content) !== "gate.decision") return null;
 	const result = at(content, "outcome", "result");
@@ -6601,13 +6448,11 @@ function readDecision$1(content) {
 		isObserved: result.get("mode") === "observe"
 	};
 }
-/** Whether Python takes a value for true. */
 function isTrue(value) {
 	if (value instanceof JsonNumber) return value.value !== 0;
 	if (Array.isArray(value)) return value.length > 0;
 	return isObject(value) ? value.size > 0 : Boolean(value);
 }
-/** Compare an action with the one that was gated. The twin of `aver.actions.binding`. */
 function compareWithDecision(action, mark, decided) {
 	const none = (value) => value === void 0 || value === null;
 	const files = action.metadata?.get("files_affected");
@@ -6641,7 +6486,6 @@ var init_capsules$1 = __esmMin((() => {
 function isPerson(value) {
 	return typeof value === "string" && PERSON.test(value);
 }
-/** Read an approver. Raises `BadInput`. */
 function readApprover(identity, data, where) {
 	const object = checkObject(data, where, ["public_key", "custody"], ["public_key_pq"]);
 	if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
@@ -6657,7 +6501,6 @@ function readApprover(identity, data, where) {
 function approverKey({ identity, key }) {
 	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
 }
-/** The value of a key that must be there. Raises `BadInput`. */
 function need(data, name) {
 	const value = data.get(name);
 	if (value === void 0) throw new BadInput("it cannot be read");
@@ -6667,7 +6510,6 @@ function readKey(data) {
 	if (!isObject(data)) throw new BadInput("it cannot be read");
 	return new PublicKey(need(data, "public_key"), need(data, "public_key_pq"));
 }
-/** Whether the bytes of a key can be the public half of a key pair. */
 function isUsable(key) {
 	try {
 		const point = ed25519.Point.fromHex(key.ed25519, false);
@@ -6691,7 +6533,6 @@ var init_roster = __esmMin((() => {
 	PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
 	Roster = class {
 		approvers = new Map();
-		/** The times at which keys were replaced or withdrawn, by fingerprint. */
 		ended = new Map();
 		known = new Set();
 		fingerprints = new Set();
@@ -6703,11 +6544,9 @@ var init_roster = __esmMin((() => {
 			this.ledger = ledger;
 			this.tenant = tenant;
 		}
-		/** Whether this pair of identity and key was ever on the roster. */
 		hasHad(approver) {
 			return this.known.has(approverKey(approver));
 		}
-		/** Apply one more record. Returns the approver that it put on the roster. Raises `BadInput` if it changes nothing. */
 		apply(record, retired) {
 			const ended = new Set([...retired].filter(([, when]) => when < record.signed_at).map(([key]) => key));
 			const chain = at(record.content, "authority", "chain");
@@ -6818,7 +6657,6 @@ function readLevel(data, where) {
 		after: integerField(object.get("after"), `${where}.after`, 0, EXPIRES_MAX)
 	};
 }
-/** Read the request in a record. Raises `BadInput` if it is not a valid request. */
 function readRequest(record, ledger, tenant) {
 	const { content } = record;
 	const required = [...[
@@ -6898,18 +6736,15 @@ function readDigestVersion(result) {
 	integerField(result.get("digest_version"), "the request: digest_version", 2, 2);
 	return 2;
 }
-/** The digest of the blob with a part of a request; null if the part is in the record itself. */
 function blobDigest(request, part) {
 	const value = request.content.get(part);
 	if (!isObject(value) || value.size !== 1 || !value.has("blob")) return null;
 	return blobReferences(value).next().value?.digest ?? null;
 }
-/** Whether the request is for the session of this action. One that wants version 1 does not say. */
 function hasScopeOf(request, action) {
 	const session = action.has("session") ? pythonText$1(action.get("session")) : "";
 	return request.statement === 1 || request.scope === `session:${session}`;
 }
-/** Whether a request has the digest and session of its action, and the action's diff, as far as they are here. */
 function matchesAction(request) {
 	const apart = blobDigest(request, "action");
 	if (apart !== null) return apart === request.digest;
@@ -6927,7 +6762,6 @@ function matchesAction(request) {
 		throw error;
 	}
 }
-/** Whether the part of an action that the digest covers and the rest fit together. */
 function fitsWithRest(request, bound) {
 	const beside = checkObject(request.content.get("beside"), "the request: beside", [
 		"description",
@@ -6956,7 +6790,6 @@ function fitsWithRest(request, bound) {
 function isByPerson(vote) {
 	return PERSON_WORDS.includes(vote.word);
 }
-/** The id of the request and the vote in a record. Raises `BadInput` for an unreadable vote. */
 function readVote(record) {
 	const { content } = record;
 	const result = at(content, "outcome", "result");
@@ -7047,7 +6880,6 @@ function readVote(record) {
 function levelsFor(request, identity) {
 	return request.levels.flatMap((level, index) => level.approvers.includes(identity) ? [index + 1] : []);
 }
-/** The scope and the uses that a statement says, if a person may choose them; else those of the request. */
 function readChoice(request, statement, word) {
 	const [scope, uses] = [statement.content.get("scope"), statement.content.get("uses")];
 	if (word !== "approve" || request.statement === 1 || request.digestVersion === 1) return {
@@ -7062,7 +6894,6 @@ function readChoice(request, statement, word) {
 		uses: isCount ? uses.value : 1
 	};
 }
-/** Why a vote does not count by itself; null if it counts. */
 function voteProblem(request, vote, verifier) {
 	const { statement, approver } = vote;
 	if (statement === null || approver === null || vote.shown === null || !HEX64.test(vote.shown)) return ["SIG_MISSING", "it is not signed by anyone"];
@@ -7097,7 +6928,6 @@ function voteProblem(request, vote, verifier) {
 	if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
 	return null;
 }
-/** Why a valid vote does not count now: it is not the person's turn, or they voted before. */
 function turnProblem(request, vote, approvals, floor) {
 	if (vote.word === "deny") return null;
 	if (vote.word === "approve" && approvals.some((earlier) => earlier.approver === vote.approver)) return ["ALREADY_DECIDED", `${vote.approver} has approved before; one person is one voice`];
@@ -7117,14 +6947,12 @@ function canCount(request, vote, number, floor) {
 	if (number < floor || !level.approvers.includes(vote.approver ?? "")) return false;
 	return number === floor || vote.at >= addSeconds(request.opened, level.after);
 }
-/** The time so many seconds later, in the format of records. */
 function addSeconds(moment, seconds) {
 	const fraction = /\.(\d{6})/.exec(moment)?.[1] ?? "";
 	const date = new Date(Date.parse(`${moment.slice(0, 19)}Z`) + 1e3 * seconds);
 	if (date.getUTCFullYear() > 9999) throw new Error("a time beyond the calendar");
 	return `${date.toISOString().slice(0, 19)}${fraction === "" || fraction === "000000" ? "" : `.${fraction}`}+00:00`;
 }
-/** The state of a request at `now`. `newest` is the latest time in the chain since the request was opened. */
 function computeState(request, votes, verifier, now, newest = "") {
 	const pending = {
 		state: "pending",
@@ -7181,7 +7009,6 @@ function computeState(request, votes, verifier, now, newest = "") {
 	};
 	return approved ?? pending;
 }
-/** The state of an approved request; null if no open level has its quorum. The lowest such level decides. */
 function findApproval(request, pending) {
 	for (let number = pending.floor; number <= request.levels.length; number++) {
 		const approvals = pending.validApprovals.filter((vote) => canCount(request, vote, number, pending.floor));
@@ -7199,7 +7026,6 @@ function findApproval(request, pending) {
 	}
 	return null;
 }
-/** Why an approval in the state `before` does not cover a use; null if it does. */
 function useProblem(request, before, use) {
 	if (use.digest !== request.digest) return ["DIGEST_MISMATCH", "it was used for another action"];
 	if (before.state === "used") return ["REPLAY", `the approval was used before: ${before.reason}`];
@@ -7260,7 +7086,6 @@ function placeOf(record) {
 function custodyKey({ identity, key }) {
 	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
 }
-/** A statement as JSON, as a record holds it. */
 function statementFields(statement) {
 	return new Map([
 		["v", new JsonNumber("1")],
@@ -7334,7 +7159,6 @@ var init_examiner = __esmMin((() => {
 			const problem = this.roleProblem(record, approver);
 			if (problem !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", problem);
 		}
-		/** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
 		roleProblem(record, { key, identity }) {
 			const { ring, roles } = this.examination.rules;
 			const role = ring.roleOf(key) ?? roles.get(key.ed25519) ?? null;
@@ -7391,7 +7215,6 @@ var init_examiner = __esmMin((() => {
 			found.votes.push(vote);
 			if (vote.at > found.newest) found.newest = vote.at;
 		}
-		/** Check that the approvals a use needs came before it, and that no more uses came than they allow. */
 		checkUse(record, found, vote) {
 			const { request } = found;
 			const { ed25519 } = this.examination.rules;
@@ -7413,7 +7236,6 @@ var init_examiner = __esmMin((() => {
 			else if (vote.use !== null || request.digestVersion !== 1) this.add(record, "failed", "STATE_VIOLATION", "a use of this request has another form");
 			else this.checkAccount(record, found, before.validApprovals);
 		}
-		/** Compare what a record says about its action, its people and their statements with what they signed. */
 		checkAccount(record, found, approvals, own = "") {
 			const authority = record.content.get("authority");
 			const whole = authority.get("chain");
@@ -7430,7 +7252,6 @@ var init_examiner = __esmMin((() => {
 			else return;
 			this.add(record, "failed", "EVIDENCE_INVALID", words);
 		}
-		/** Warn of a digest that leaves out arguments which Aver does not know as descriptive. */
 		checkLeftOut(record, request) {
 			if (request.digestVersion === 1 || blobDigest(request, "beside") !== null) return;
 			const [action, beside] = [request.content.get("action"), request.content.get("beside")];
@@ -7496,7 +7317,6 @@ var init_examiner = __esmMin((() => {
 	};
 }));
 // src/verify/bytes.ts
-/** All bytes of a source in pieces. */
 async function* readChunks(source) {
 	for (let at = 0; at < source.size; at += CHUNK) {
 		const chunk = await source.read(at, Math.min(at + CHUNK, source.size));
@@ -7504,7 +7324,6 @@ async function* readChunks(source) {
 		yield chunk;
 	}
 }
-/** The first bytes of a source, at most `limit`. */
 async function readStart(source, limit) {
 	return source.read(0, Math.min(limit, source.size));
 }
@@ -7558,7 +7377,6 @@ var init_bytes = __esmMin((() => {
 	};
 	LINE_FEED = 10;
 	LineReader = class {
-		/** The place of the next byte. */
 		place = 0;
 		source;
 		window = new Uint8Array();
@@ -7567,7 +7385,6 @@ var init_bytes = __esmMin((() => {
 			this.source = source;
 			this.place = place;
 		}
-		/** The next line, cut after `limit` bytes; null at the end. */
 		async readLine(limit) {
 			let searched = 0;
 			for (;;) {
@@ -7579,7 +7396,6 @@ var init_bytes = __esmMin((() => {
 				if (!await this.fill()) return left ? this.take(left) : null;
 			}
 		}
-		/** Go to the first byte that is not white space. Returns the number of line feeds that were skipped. */
 		async skipBlanks() {
 			let feeds = 0;
 			for (;;) {
@@ -7593,7 +7409,6 @@ var init_bytes = __esmMin((() => {
 				if (!await this.fill()) return feeds;
 			}
 		}
-		/** The rest of the source, at most `limit` bytes. */
 		async readRest(limit) {
 			while (this.window.length - this.start < limit && await this.fill());
 			return this.take(Math.min(limit, this.window.length - this.start));
@@ -7620,7 +7435,6 @@ var init_bytes = __esmMin((() => {
 	};
 }));
 // src/verify/key_history.ts
-/** These rules for a ledger with this history. */
 function rulesOf(history, rules) {
 	const { retired, roles, began } = history;
 	return {
@@ -7631,7 +7445,6 @@ function rulesOf(history, rules) {
 		began
 	};
 }
-/** The retired keys that a ring knows, each limited by the time of its retirement. */
 function retirementsByTime(ring, ed25519) {
 	return new Map([...ring.retirementTimes(ed25519)].map(([key, retiredAt]) => [key, {
 		retiredAt,
@@ -7683,13 +7496,11 @@ function readFirstRotation(content, rules) {
 	if (!Array.isArray(statements) || !statements.length) return null;
 	return readRotation(readStatement(statements[0]), rules.ed25519);
 }
-/** Whether this record rightly says that its key came into use. */
 function recordsKey(record, ring, roles, successors) {
 	if (record.kind === "key.retire") return false;
 	if (follows(record.signer.ed25519, record.key.ed25519, successors)) return true;
 	return (record.rotation !== null || ring.entryOf(record.key) !== null) && isSealedForAnother(record, roles);
 }
-/** The key that this record rightly ends; null if it ends none. */
 function endedKey(record, roles, successors) {
 	const signer = record.signer.ed25519;
 	if (record.rotation !== null) return follows(signer, record.rotation.new.ed25519, successors) || isSealedForAnother(record, roles) ? record.rotation.old.ed25519 : null;
@@ -7701,7 +7512,6 @@ function endedKey(record, roles, successors) {
 function isSealedForAnother(record, roles) {
 	return roles.get(record.signer.ed25519)?.identity === "ledger" && record.role.identity !== "ledger";
 }
-/** The count of every chain; null if they cannot be read. */
 async function readHeads(value, loadBlob) {
 	try {
 		let heads = value;
@@ -7720,13 +7530,11 @@ async function readHeads(value, loadBlob) {
 		throw error;
 	}
 }
-/** An integer as Python's `int` reads it from a JSON value; null if it is none. */
 function readInteger(value) {
 	if (value instanceof JsonNumber) return Math.trunc(value.value);
 	if (typeof value === "boolean") return Number(value);
 	return typeof value === "string" && /^\s*[-+]?[0-9]+(?:_[0-9]+)*\s*$/.test(value) ? Number(value.replaceAll("_", "")) : null;
 }
-/** Whether the signer is this key, or one that rotations lead to from it. */
 function follows(signer, key, successors) {
 	const seen = new Set();
 	while (key !== signer) {
@@ -7752,13 +7560,11 @@ function retirements(ring, ed25519, ends) {
 	}
 	return found;
 }
-/** Whether a record of the `keys` or `meta` chain holds by itself, and its signer is known and the one it names. */
 function isValidByItself(record, rules) {
 	const judge = new ChainJudge({ ...plainRules(rules.ring, rules.ed25519) }, { start: null });
 	judge.judge(record);
 	return !judge.tally.findings.length && judge.signer !== null && judge.signer.fingerprint === record.signed_by;
 }
-/** The rotation that a valid record of `keys` records between two known keys: [new fingerprint, old fingerprint]. */
 function readReplacement(record, rules) {
 	try {
 		if (record.kind !== "key.rotate") return null;
@@ -7771,7 +7577,6 @@ function readReplacement(record, rules) {
 		throw error;
 	}
 }
-/** Turn the signers that the `keys` chain does not record into warnings. */
 function reportUnrecorded(tally) {
 	for (const [key, where] of tally.unrecorded) {
 		const seat = [where.chain && `chain ${where.chain}`, where.sequence !== null && `sequence ${where.sequence}`];
@@ -7799,7 +7604,6 @@ var init_key_history = __esmMin((() => {
 		rules;
 		whole;
 		found = [];
-		/** `identity` names the ledger and tenant that the chain must belong to. */
 		constructor(ring, ed25519, identity) {
 			this.ring = ring;
 			this.rules = plainRules(ring, ed25519);
@@ -7856,7 +7660,6 @@ var init_key_history = __esmMin((() => {
 	};
 }));
 // src/verify/sealed.ts
-/** Read a capsule with its seal from the JSON of one object. Takes the form that has the stored hash. */
 function sealedFromJson(data) {
 	const { parted, forms } = splitOffKeys(data, SEAL_KEYS);
 	const texts = forms();
@@ -7870,7 +7673,6 @@ function sealedFromJson(data) {
 		found = new Sealed(next.value, seal);
 	}
 }
-/** The parts of a seal in an object; a part that is missing or null is empty. */
 function readSeal(entry, wrongType) {
 	const seal = {
 		hash: "",
@@ -7886,7 +7688,6 @@ function readSeal(entry, wrongType) {
 	}
 	return seal;
 }
-/** Return the record. Raises `Unreadable` if a field of its seal is far too long or not printable. */
 function checkSealFields(sealed) {
 	for (const key of SEAL_KEYS) if (codePoints(sealed[key]) > SEAL_TEXT_MAX || !isPrintable(sealed[key])) throw new Unreadable(`its ${key} cannot be part of a seal`);
 	return sealed;
@@ -7913,7 +7714,6 @@ var init_sealed = __esmMin((() => {
 		signature_pq;
 		signed_at;
 		signed_by;
-		/** The chain that it was read from. */
 		chain = null;
 		parsed = void 0;
 		digest = void 0;
@@ -7926,12 +7726,10 @@ var init_sealed = __esmMin((() => {
 			this.signed_by = seal.signed_by;
 			this.chain = chain;
 		}
-		/** SHA3-256 of the text. Only for one that is well formed: another has no bytes. */
 		get computedHash() {
 			this.digest ??= sha3Hex(encoder.encode(this.canonical));
 			return this.digest;
 		}
-		/** The content as the strict reader gives it, parsed once. Raises `Unreadable`. */
 		get value() {
 			if (this.parsed === void 0) {
 				if (!this.canonical.isWellFormed()) throw new Unreadable("not UTF-8");
@@ -7939,7 +7737,6 @@ var init_sealed = __esmMin((() => {
 			}
 			return this.parsed;
 		}
-		/** The content. Raises `BadInput` if it is not a JSON object. */
 		get content() {
 			const value = this.value;
 			if (!isObject(value)) throw new BadInput("the sealed bytes are not a JSON object");
@@ -7948,7 +7745,6 @@ var init_sealed = __esmMin((() => {
 		get kind() {
 			return readKind(this.content);
 		}
-		/** The id that the content names. */
 		get id() {
 			const id = this.content.get("id");
 			return typeof id === "string" ? id : String(id);
@@ -7956,7 +7752,6 @@ var init_sealed = __esmMin((() => {
 	};
 }));
 // src/verify/elements.ts
-/** The texts of the elements of an array: within the limits, but not parsed. */
 function* readArrayTexts(window) {
 	yield* expect(window, "[");
 	if ((yield* peek(window)) === "]") {
@@ -7986,7 +7781,6 @@ function* readTopArray(window) {
 		};
 	}
 }
-/** The elements of the array under `key` of an object, then its other members. */
 function* readObjectWithArray(window, key) {
 	const others = new Map();
 	const seen = new Set();
@@ -8025,7 +7819,6 @@ function* readObjectWithArray(window, key) {
 	yield { others };
 	yield* end(window);
 }
-/** The next character that is not white space; empty at the end. */
 function* peek(window) {
 	for (;;) {
 		window.at = skipSpace(window.text, window.at);
@@ -8042,7 +7835,6 @@ function* expect(window, character) {
 function* end(window) {
 	if (yield* peek(window)) throw new Unreadable("something follows the end of the document");
 }
-/** The text of the next value, within all bounds. */
 function* readValue(window) {
 	if (!(yield* peek(window))) throw new Unreadable("the document ends early");
 	let found = findValueEnd(window.text, window.at);
@@ -8096,15 +7888,12 @@ async function* readBatches(source, read) {
 		error: null
 	};
 }
-/** Stream the elements of an array, parsed. */
 function readElements(source) {
 	return readBatches(source, readTopArray);
 }
-/** Stream the texts of the elements of an array. They may not be valid JSON. */
 function readElementTexts(source) {
 	return readBatches(source, readTopArrayTexts);
 }
-/** Stream the elements of the array under a key of an object, and at last the object's other members. */
 function readMemberElements(source, key) {
 	return readBatches(source, (window) => readObjectWithArray(window, key));
 }
@@ -8121,7 +7910,6 @@ var init_elements = __esmMin((() => {
 			fatal: true,
 			ignoreBOM: true
 		});
-		/** How many characters the window should have after the next filling. */
 		get wanted() {
 			return Math.min(Math.max(2 * (this.text.length - this.at), WINDOW_CHARS), ELEMENT_MAX + WINDOW_CHARS);
 		}
@@ -8139,19 +7927,16 @@ var init_elements = __esmMin((() => {
 	};
 }));
 // src/verify/bundle/layout.ts
-/** `<tool>.<session>`, Aver's form of a chain's name, also for the public tool's `<tool>-<session>`. */
 function claimedName({ id, tool }) {
 	return tool && id.startsWith(`${tool}-`) ? `${tool}.${id.slice(tool.length + 1)}` : id;
 }
 function fileOf(claim) {
 	return `${claim.id}.json`;
 }
-/** Return a name that a file may have here; `Unreadable` for any other value. */
 function checkFileName(name) {
 	if (!isFileName(name)) throw new Unreadable(`${show(name)} is not a name that a file may have here`);
 	return name;
 }
-/** Read and check an index. Raises `Unreadable` if it is not valid. */
 async function readIndex(directory) {
 	const data = readJson(await readStart(await directory.open(INDEX), ELEMENT_MAX + 1));
 	const listed = isObject(data) ? data.get("chains") : null;
@@ -8206,7 +7991,6 @@ async function readIndex(directory) {
 function unknownKeys(data, known) {
 	return sortTexts([...data.keys()].filter((key) => !known.has(key))).slice(0, UNKNOWN_KEPT);
 }
-/** Read a chain's summary in an index, or a chain file's `own` one, which need not name its chain. */
 function readClaim(summary, where, { own = false } = {}) {
 	if (!isObject(summary)) throw new Unreadable(`${where} must be an object`);
 	const id = summary.get("id");
@@ -8266,7 +8050,6 @@ function requireTexts(data, key) {
 function isRecordSource(source) {
 	return "entries" in source;
 }
-/** Read records that a server gave. There is no file, and so no claim of its own. */
 async function* readEntries(source, unknown) {
 	let number = -1;
 	for await (const entries of source.entries()) yield entries.map((entry) => {
@@ -8282,12 +8065,6 @@ async function* readEntries(source, unknown) {
 		}
 	});
 }
-/**
-* Stream the records of a chain's file, then the file's own claim about the chain.
-*
-* If the file itself breaks off, the last item is the error, and there is no claim. `unknown` gets the members of records
-* that Aver does not write, each with the number of the first record that has it.
-*/
 async function* readChainFile(source, unknown = null) {
 	if (isRecordSource(source)) {
 		yield* readEntries(source, unknown);
@@ -8394,7 +8171,6 @@ var init_layout = __esmMin((() => {
 	RECORD_KEYS = new Set([...SEAL_KEYS, "canonical"]);
 }));
 // src/verify/bundle/head.ts
-/** Note the key that came into use by a record of a `keys` chain, by fingerprint. The first record counts. */
 function noteRecordedKey(record, found) {
 	if (!["key.create", "key.rotate"].includes(record.kind)) return;
 	const [key, pq, fingerprint] = [
@@ -8408,7 +8184,6 @@ function noteRecordedKey(record, found) {
 		publicKeyPq: pq
 	});
 }
-/** Read a statement as a checkpoint. Raises `BadInput`. */
 function readCheckpoint(statement, where) {
 	const { content } = statement;
 	if (statement.purpose !== "checkpoint" || !equalJson(content.get("v"), new JsonNumber("1"))) throw new BadInput(`${where} is a statement, but not a checkpoint`);
@@ -8437,7 +8212,6 @@ function readCheckpoint(statement, where) {
 		isPart: content.has("part") && content.get("part") !== false
 	};
 }
-/** Read the `head.json` of a bundle; null if there is none. Raises `BadInput` if it is not of its form. */
 async function readBundleHead(directory) {
 	let raw;
 	try {
@@ -8460,7 +8234,6 @@ async function readBundleHead(directory) {
 	if (content.size !== keys.length || !keys.every((key) => content.has(key)) || typeof content.get("part") !== "boolean") throw new BadInput(`${HEAD$1} does not state exactly ${keys.join(", ")}`);
 	return found;
 }
-/** Compare the chains of a bundle, by their ids, with its `head.json`. */
 function checkBundleHead(head, heads, tally, of, rules, history) {
 	tally.countDone(CHECK$2);
 	if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
@@ -8495,7 +8268,6 @@ function checkBundleHead(head, heads, tally, of, rules, history) {
 	const which = head.isPart ? "a part of the ledger" : "the whole ledger";
 	tally.notes.set(CHECK$2, `${listed.size} chains, ${which}, as signed at ${head.at}`);
 }
-/** Check every signature. Returns false if the heads must not be used. */
 function checkSignatures(checkpoint, given, tally, history) {
 	const results = checkStatement(checkpoint.statement, given.ring, given.ed25519);
 	const fail = (code, words) => {
@@ -8541,21 +8313,18 @@ var init_head = __esmMin((() => {
 	WHERE = place(null, null, HEAD$1);
 }));
 // src/verify/bundle/imports.ts
-/** The digits in the stored name of an imported chain; null for other names. */
 function readDigits(chain) {
 	return /^import\.([0-9a-f]{16})\./.exec(chain)?.[1] ?? null;
 }
 function text$1(value) {
 	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : String(value);
 }
-/** Remove dropped chains from the heads that `meta` records, if their latest head is the one that was dropped. */
 function forgetDropped(latest, dropped) {
 	for (const [chain, { count, hash }] of dropped) {
 		const head = latest.get(chain);
 		if (head !== void 0 && head.count === count && head.hash === hash) latest.delete(chain);
 	}
 }
-/** Add the heads of one `meta` entry, Aver's or the public tool's, to `latest`. A malformed entry adds none after its flaw. */
 function collectHeads(content, latest, ledger, tenant) {
 	try {
 		for (const [chain, count, hash] of listHeads(at(content, "outcome", "result"))) {
@@ -8603,7 +8372,6 @@ function* listHeads(result) {
 		}
 	}
 }
-/** The chain of a public tool's entry, if that tool keeps it in a database outside its usual directory. */
 function findExternalChain(content) {
 	const result = at(content, "outcome", "result");
 	if (!isObject(result)) return null;
@@ -8627,16 +8395,13 @@ var init_imports = __esmMin((() => {
 	init_key_history();
 	OLD_IMPORT = "imported";
 	ImportHistory = class {
-		/** The chains that are imported after the newest entry, by their names here. */
 		imported = new Map();
 		ring;
 		replaced;
-		/** `replaced` has the key that each key of the ledger replaced, by fingerprints. */
 		constructor(ring, replaced) {
 			this.ring = ring;
 			this.replaced = replaced;
 		}
-		/** Take up an entry. Returns the heads of the chains that it drops; an entry of another form drops none. */
 		add(record) {
 			const dropped = new Map();
 			const { content } = record;
@@ -8674,7 +8439,6 @@ var init_imports = __esmMin((() => {
 			for (const name of dropped.keys()) this.imported.delete(name);
 			return dropped;
 		}
-		/** Whether a key is the importer's, or came after the importer's by rotations. Where both are unknown, nothing tells. */
 		mayDrop(key, importer) {
 			if (!this.ring.lookup(key).length && !this.ring.lookup(importer).length) return true;
 			const seen = new Set();
@@ -8700,7 +8464,6 @@ var init_summary = __esmMin((() => {
 		startedAt = null;
 		endedAt = null;
 		title = "";
-		/** The title as the public tool makes it: with addresses and paths. */
 		rawTitle = "";
 		signers = new Set();
 		addRecord(record, content) {
@@ -8718,7 +8481,6 @@ var init_summary = __esmMin((() => {
 				this.title = cleanTitle(this.rawTitle, 90);
 			}
 		}
-		/** Count a record that is no capsule. It has a place in the chain, and no hash. */
 		addUnreadable() {
 			this.count++;
 			this.headHash = null;
@@ -8726,7 +8488,6 @@ var init_summary = __esmMin((() => {
 	};
 }));
 // src/verify/bundle/index_check.ts
-/** Compare a chain's length and ends with the claims about it. If they differ, either may be wrong. */
 function checkChainClaim(claim, facts, source, tally, chain) {
 	const { count } = facts;
 	const who = source.name;
@@ -8736,7 +8497,6 @@ function checkChainClaim(claim, facts, source, tally, chain) {
 	} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$1, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
 	if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$1, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
 }
-/** Compare the claims that a reader of the index is shown. `allHashesOk` is null if no hash was computed. */
 function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name) {
 	if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
 	if (facts.count === 0) return;
@@ -8766,19 +8526,16 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 		tally.warn(CHECK$1, "INDEX_MISMATCH", words, where);
 	}
 }
-/** Warn of keys that Aver does not write: a reader may show their values, and nothing was compared. */
 function warnOfKeys(unknown, who, tally, where) {
 	if (!unknown.length) return;
 	const listed = unknown.map((key) => show(key)).join(", ");
 	tally.warn(CHECK$1, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
 }
-/** Warn of members of records that Aver does not write. No signature covers them, and a reader may show them. */
 function warnOfMembers(unknown, tally, chain, source = null) {
 	if (!unknown.size) return;
 	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show(key)).join(", ")}`;
 	tally.warn(CHECK$1, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
 }
-/** Compare the keys in an Aver ledger's index with each other and with keys that are known or recorded. */
 function checkKeyClaims(index, head, signers, ring, recorded, tally) {
 	const fail = (words) => tally.fail(CHECK$1, "INDEX_MISMATCH", words, place(null, null, INDEX));
 	warnOfKeys(index.unknown, "the index", tally, place(null, null, INDEX));
@@ -8805,7 +8562,6 @@ function checkKeyClaims(index, head, signers, ring, recorded, tally) {
 	if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show(index.fingerprint)}; another signed ${HEAD$1}`);
 	if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
 }
-/** Warn of files in the directory that the index does not list, and of blobs that no record refers to. */
 async function checkUnlistedFiles(directory, index, blobs, known, tally) {
 	const listed = new Set([
 		INDEX,
@@ -8840,7 +8596,6 @@ var init_index_check = __esmMin((() => {
 function damaged$1(words) {
 	return new Unreadable(`not a tar in gzip, or a damaged one: ${words}`);
 }
-/** Build a code. Like zlib, it refuses one that is over-subscribed, and an incomplete one with more than one bit. */
 function buildHuffman(lengths, start, end, mayBeIncomplete) {
 	const counts = new Uint16Array(16);
 	for (let at = start; at < end; at++) counts[lengths[at]]++;
@@ -8865,7 +8620,6 @@ function buildHuffman(lengths, start, end, mayBeIncomplete) {
 		symbols
 	};
 }
-/** Unpack a gzip file. Raises `Unreadable` if it is damaged, or something follows its one member. */
 function gunzip(data) {
 	if (data.length < 10 || data[0] !== 31 || data[1] !== 139 || data[2] !== 8) throw damaged$1("no gzip header");
 	const flags = data[3];
@@ -9060,11 +8814,10 @@ var init_inflate = __esmMin((() => {
 		15
 	];
 	FIXED_LITERALS = buildHuffman(Uint8Array.from({ length: 288 }, (_, at) => at < 144 ? 8 : at < 256 ? 9 : at < 280 ? 7 : 8), 0, 288, false);
-	FIXED_DISTANCES = buildHuffman((new Uint8Array(32)).fill(5), 0, 32, false);
+	FIXED_DISTANCES = buildHuffman(new Uint8Array(32).fill(5), 0, 32, false);
 	Inflater = class {
 		out = new Uint8Array(262144);
 		size = 0;
-		/** Up to here bytes may be written without another look at the ratio, and at the room that is left. */
 		room = this.out.length;
 		data;
 		at;
@@ -9074,7 +8827,6 @@ var init_inflate = __esmMin((() => {
 			this.data = data;
 			this.at = at;
 		}
-		/** Unpack the deflate stream. Returns the place after it. */
 		run() {
 			for (let isLast = 0; !isLast;) {
 				isLast = this.take(1);
@@ -9191,11 +8943,9 @@ var init_inflate = __esmMin((() => {
 	});
 }));
 // src/verify/bundle/site.ts
-/** Whether the Explorer's page lies in the directory of a bundle. */
 async function isSite(directory) {
 	return (await directory.list("explorer") ?? []).includes("app.js");
 }
-/** Compare every twin with its file (check `page`). */
 async function checkSite(directory, index, blobs, tally) {
 	const fail = (words, source) => tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
 	let names;
@@ -9251,7 +9001,6 @@ async function readNames(directory) {
 	if (new Set(names).size !== names.length) throw new BadInput("names.js lists a file twice");
 	return names;
 }
-/** Whether a twin has the name and the bytes of a file. Raises `BadInput` if one of them cannot be read. */
 async function isTwin(directory, number, name) {
 	const file = await directory.open(...name.split("/"));
 	const twin = await directory.open("explorer", "data", `${number}.js`);
@@ -9289,7 +9038,6 @@ function sourceKey({ digits, ledger, tenant }) {
 		tenant
 	]);
 }
-/** The source of an imported chain: the digits in its name here, and the ledger and tenant in its first record. */
 function identifySource(stored, named) {
 	const name = (key) => named?.has(key) ? pythonText(named.get(key)) : "";
 	return {
@@ -9303,7 +9051,6 @@ function pythonText(value) {
 	if (value instanceof JsonNumber) return value.text;
 	return value === null ? "None" : JSON.stringify(value);
 }
-/** Judge the first items of a chain's file to learn what its first record says that the chain is. */
 async function peekChainIdentity(source, unknown = null) {
 	const batches = readChainFile(source, unknown);
 	let first = null;
@@ -9322,7 +9069,6 @@ async function peekChainIdentity(source, unknown = null) {
 		batches: rest()
 	};
 }
-/** The bytes of a blob in a bundle; `BadInput` if they are not those of its digest. */
 async function readBundleBlob(directory, digest) {
 	const file = await directory.open(BLOBS, digest);
 	if (file.size > BLOB_READ_MAX) throw new NotFound(`the blob ${digest} is larger than ${BLOB_READ_MAX} bytes, and was not read`);
@@ -9330,7 +9076,6 @@ async function readBundleBlob(directory, digest) {
 	if (sha256Hex(data) !== digest) throw new BadInput(`the blob stored as ${digest} has other bytes`);
 	return data;
 }
-/** The verdict on a whole bundle. */
 async function judgeBundle(directory, options, examiners) {
 	let tally = new Tally();
 	try {
@@ -9345,7 +9090,6 @@ async function judgeBundle(directory, options, examiners) {
 	}
 	return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
 }
-/** The bytes of all chains, for showing progress. They fix the bound: files that appear later are not read. */
 async function measureBundle(directory, index) {
 	let total = 0;
 	for (const name of [...index.meta ? [META] : [], ...index.chains.map(fileOf)]) try {
@@ -9355,7 +9099,6 @@ async function measureBundle(directory, index) {
 	}
 	return total;
 }
-/** The verdict on one chain of a bundle, by its file alone. */
 async function judgeChainFile(name, file, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
@@ -9395,7 +9138,6 @@ async function judgeChainFile(name, file, options) {
 	if (seen.refersToBlobs) tally.skip("blobs", "only one chain was verified", { matters: false });
 	return conclude(`chain in ${name}`, tally, "signature", [...CHECKS, "index"]);
 }
-/** Hold what a chain's file says it is called to what the chain's first record says. */
 function checkName(claim, named, tally, source) {
 	if (named === null) {
 		tally.skip("identity", "made by other software, which does not name its chain", { matters: false });
@@ -9448,7 +9190,6 @@ var init_judge$1 = __esmMin((() => {
 		constructor(wanted = -1) {
 			this.wanted = wanted;
 		}
-		/** Judge what a chain's file gives next. Returns the content of a record that could be read. */
 		take(item, judge) {
 			if (item instanceof Sealed) {
 				if (this.facts.count === this.wanted) this.atWanted = item.hash;
@@ -9463,7 +9204,6 @@ var init_judge$1 = __esmMin((() => {
 			} else this.ownClaim = item.claim;
 			return null;
 		}
-		/** Compare the chain with the claims of the index or of its own summary. Wrong claims about what is shown go into `shown`. */
 		checkClaim(claim, source, judge, chain, name, shown) {
 			const codes = new Set([...judge.tally.counts.values()].map((counted) => counted.code));
 			const hashesOk = judge.tally.done.has("content") && ![...UNREADABLE_CODES].some((code) => codes.has(code)) ? !codes.has("HASH_MISMATCH") : null;
@@ -9518,7 +9258,6 @@ var init_judge$1 = __esmMin((() => {
 			});
 			this.history = new ImportHistory(options.ring, new Map());
 		}
-		/** Read what has to be known before the first chain is judged: the owner, and the history of keys. */
 		async prepare() {
 			this.owner = await this.findOwner();
 			const replaced = new Map();
@@ -9562,7 +9301,6 @@ var init_judge$1 = __esmMin((() => {
 				this.rules = rulesOf(this.keyHistory, this.rules);
 			}
 		}
-		/** Judge everything. The numbers are those of the module's text. */
 		async judge(examiners) {
 			const { tally, index } = this;
 			const where = place(null, null, INDEX);
@@ -9608,7 +9346,6 @@ var init_judge$1 = __esmMin((() => {
 			await this.examine(examiners);
 			return tally;
 		}
-		/** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
 		async findOwner() {
 			const { ledger, tenant } = this.index;
 			if (ledger !== null && tenant !== null) return {
@@ -9632,14 +9369,12 @@ var init_judge$1 = __esmMin((() => {
 				tenant
 			};
 		}
-		/** The limit of a bundle that is exceeded; null if all are kept. Nobody's honest bundle exceeds one. */
 		findLimit() {
 			if (this.absent > 1e3) return `more than ${UNREADABLE_MAX} chains that it lists are not here`;
 			if (this.failed > 1e3) return `more than ${UNREADABLE_MAX} chains failed`;
 			if (this.short > SHORT_CHAINS_MAX) return `more than ${SHORT_CHAINS_MAX} chains have files of less than ${SHORTEST_CHAIN} bytes: too many`;
 			return null;
 		}
-		/** Judge one chain, and compare it with the claims about it and with the meta chain. */
 		async judgeChain(claim, fileName) {
 			const { tally } = this;
 			const chain = claim.id;
@@ -9728,7 +9463,6 @@ var init_judge$1 = __esmMin((() => {
 			}
 			this.meter.add(0, Math.max(0, size - judged));
 		}
-		/** Examiners know a chain by the name in its first record, or else by the claimed one. */
 		noteOrigin(chain, name, named, claim) {
 			const claimed = (key, otherwise) => named?.has(key) ? pythonText(named.get(key)) : otherwise ?? "";
 			const origin = claimed("name", claim.origin ?? name);
@@ -9743,7 +9477,6 @@ var init_judge$1 = __esmMin((() => {
 				tenant: clean(claimed("tenant", this.owner.tenant))
 			});
 		}
-		/** Note the signer of a record and the heads in the meta chain's records, and check the record's blobs. */
 		async noteRecord(record, content, chain, sequence, tally) {
 			if (this.signers.size < SIGNERS_KEPT) this.signers.add(record.signed_by);
 			if (chain === "meta" && this.remembered.size < HEADS_MAX$1) {
@@ -9755,14 +9488,12 @@ var init_judge$1 = __esmMin((() => {
 			}
 			if (record.canonical.includes("\"blob\":{")) await this.checkBlobs(content, chain, sequence, tally);
 		}
-		/** Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so. */
 		noteClaim(content) {
 			if (readKind(content) !== "chain.import") return;
 			const claimed = new Map();
 			collectHeads(content, claimed, "", "");
 			for (const name of claimed.keys()) if (this.remembered.has(name)) this.made.add(name);
 		}
-		/** Take up an entry of the meta chain about an import or a drop. An entry that does not hold drops nothing. */
 		noteImport(record, content) {
 			const kind = readKind(content);
 			if (kind === "chain.import") this.history.add(record);
@@ -9778,12 +9509,6 @@ var init_judge$1 = __esmMin((() => {
 				if (judge.tally.findings.length || judge.signer === null) this.doubtfulDrops += dropped.size;
 			}
 		}
-		/**
-		* The judge of a chain whose first record says this about it.
-		*
-		* That a chain was imported excuses its name and its ledger; so it counts only for one that was not made by the
-		* exporting ledger.
-		*/
 		buildJudge(claim, named) {
 			const { ledger, tenant } = this.owner;
 			const hasMade = named !== null && ledger !== null && named.get("ledger") === ledger && (tenant === null || named.get("tenant") === tenant);
@@ -9830,7 +9555,6 @@ var init_judge$1 = __esmMin((() => {
 				began: history.began
 			};
 		}
-		/** Report the chains that the meta chain knows and the index does not list. */
 		checkMissing() {
 			const { tally, index } = this;
 			if (index.meta === null) return;
@@ -9852,7 +9576,6 @@ var init_judge$1 = __esmMin((() => {
 			const compared = `${this.compared.size} chains match their recorded heads`;
 			tally.notes.set("meta", `${compared} (${this.grown} grown since, ${this.outside} not recorded)`);
 		}
-		/** Compare the chains with the signed heads, and return these; null if there are none. */
 		async checkHead() {
 			const { tally, owner } = this;
 			let head;
@@ -9871,7 +9594,6 @@ var init_judge$1 = __esmMin((() => {
 			checkBundleHead(head, this.heads, tally, owner, this.rules, this.keyHistory);
 			return head;
 		}
-		/** Compare the index's keys and number of blobs with the records, and warn of files that nobody lists. */
 		async checkIndex(head) {
 			const { tally, index } = this;
 			if (this.owner.ledger !== null) checkKeyClaims(index, head, this.signers, this.options.ring, this.recorded, tally);
@@ -9903,7 +9625,6 @@ var init_judge$1 = __esmMin((() => {
 				else if (String(actual) !== size) tally.fail("blobs", "ARTIFACT_HASH_MISMATCH", `the blob stored as ${digest} has other bytes`, place(chain, sequence));
 			}
 		}
-		/** How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or null if there is none. */
 		async measureBlob(digest, expected) {
 			try {
 				const file = await this.directory.open(BLOBS, digest);
@@ -9919,7 +9640,6 @@ var init_judge$1 = __esmMin((() => {
 				throw error;
 			}
 		}
-		/** Run the examiners on the chains, one examination for each ledger that the chains name. */
 		async examine(examiners) {
 			const sources = new Map();
 			for (const [name, { origin, ledger, tenant }] of this.origins) {
@@ -10009,7 +9729,6 @@ var init_judge$1 = __esmMin((() => {
 	};
 }));
 // src/verify/capsules.ts
-/** The verdict on a file of capsules. */
 async function judgeCapsules(name, source, opening, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
@@ -10053,7 +9772,6 @@ async function judgeCapsules(name, source, opening, options) {
 	tally.chains = Number(tally.records > 1);
 	return conclude(name, tally);
 }
-/** Stream the records, each with its place for messages. An unreadable record is given as an error. */
 async function* readCapsuleItems(source, opening) {
 	let items = [];
 	for await (const { where, data } of opening === "[" ? readArray(source) : readDocuments(source)) {
@@ -10079,7 +9797,6 @@ async function* readCapsuleItems(source, opening) {
 	}
 	if (items.length) yield items;
 }
-/** The elements of a JSON array as texts. After an unreadable one, the rest cannot be found. */
 async function* readArray(source) {
 	let number = 0;
 	for await (const { items, error } of readElementTexts(source)) {
@@ -10093,7 +9810,6 @@ async function* readArray(source) {
 		};
 	}
 }
-/** One document over several lines, or one document on each line; the first two lines show which. */
 async function* readDocuments(source) {
 	const reader = new LineReader(source);
 	let number = 1 + await reader.skipBlanks();
@@ -10128,7 +9844,6 @@ async function* readDocuments(source) {
 		number++;
 	}
 }
-/** The next line, cut a little beyond the limit, so that it is recognised as too long; null at the end. */
 async function readLine(reader) {
 	const line = await reader.readLine(LINE_MAX + 2);
 	for (let rest = line; rest !== null && rest.length > LINE_MAX + 1 && rest.at(-1) !== 10;) rest = await reader.readLine(LINE_MAX + 2);
@@ -10137,7 +9852,6 @@ async function readLine(reader) {
 function checkLength(text) {
 	return text.length <= LINE_MAX + 1 ? text : new Unreadable(`larger than ${LINE_MAX} bytes`);
 }
-/** White space as Python strips it from bytes. */
 function isStripped(byte) {
 	return byte === 32 || byte >= 9 && byte <= 13;
 }
@@ -10170,13 +9884,11 @@ var init_capsules = __esmMin((() => {
 	BATCH = 256;
 }));
 // src/verify/run/archive.ts
-/** A small member; null if there is none. Raises `Unreadable` if it is larger than `limit` bytes. */
 function readSmall(archive, name, limit) {
 	const data = archive.members.get(name) ?? null;
 	if (data !== null && data.length > limit) throw new Unreadable(`${name} is larger than ${limit} bytes`);
 	return data;
 }
-/** Read an archive whose members are all of one of the formats. Raises `Unreadable` if it is damaged or hostile. */
 function readArchive(packed, ...formats) {
 	const archive = {
 		members: new Map(),
@@ -10222,7 +9934,6 @@ function isZero(data) {
 function isSame(one, other) {
 	return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
-/** Read a header as Python's tarfile does. */
 function readHeader(block) {
 	let sum = 0;
 	let signed = 0;
@@ -10271,7 +9982,6 @@ function readText(field) {
 		throw damaged("a name is not UTF-8");
 	}
 }
-/** A number in octal digits as Python reads them, or in base 256. */
 function readNumber(field) {
 	if (field[0] === 128 || field[0] === 255) {
 		let value = 0n;
@@ -10298,7 +10008,6 @@ function checkMember(header, archive) {
 	if (archive.members.size >= MEMBERS_MAX) throw new Unreadable(`it has more than ${MEMBERS_MAX} members`);
 	if (header.size < 0) throw new Unreadable(`${header.name} has no size`);
 }
-/** The header that Aver writes. */
 function writeHeader(name, size) {
 	const block = new Uint8Array(BLOCK);
 	const put = (text, at) => block.set(encoder.encode(text).subarray(0, BLOCK - at), at);
@@ -10334,7 +10043,6 @@ var init_archive = __esmMin((() => {
 	TIME_HEADER = /^(?:[0-9]{1,4} [amc]time=[0-9]{1,20}(?:\.[0-9]{1,20})?\n)*$/;
 }));
 // src/verify/run/documents.ts
-/** A document as Aver writes it to a file: indented by two, with a final line feed. */
 function dumpDocument(value) {
 	return encoder.encode(`${indent(value, "\n")}\n`);
 }
@@ -10352,7 +10060,6 @@ function indent(value, line) {
 	if (Array.isArray(value)) return value.length ? `[${inner}${value.map((item) => indent(item, inner)).join(`,${inner}`)}${line}]` : "[]";
 	return scalar(value);
 }
-/** One line, with a space after each separator, as CapSeal hashes documents. */
 function dumpSpaced(value) {
 	if (isObject(value)) return `{${sortedKeys(value).map((key) => `${asciiString(key)}: ${dumpSpaced(value.get(key))}`).join(", ")}}`;
 	if (Array.isArray(value)) return `[${value.map(dumpSpaced).join(", ")}]`;
@@ -10363,7 +10070,6 @@ var init_documents = __esmMin((() => {
 	init_json$2();
 }));
 // src/verify/run/evidence.ts
-/** Read a line without its line feed. Raises `Unreadable` if it is not the line of a capsule. */
 function readCapsuleLine(content) {
 	if (!isObject(content) || content.size !== LINE_KEYS.length || !LINE_KEYS.every((key) => content.has(key))) throw new Unreadable("a line of capsules has a chain, a seal and its canonical text");
 	const canonical = content.get("canonical");
@@ -10387,7 +10093,6 @@ function readCapsuleLine(content) {
 		}, chain)
 	};
 }
-/** The digest and the bytes of a blob. Raises `Unreadable` if they do not belong together. */
 function readBlobLine(content) {
 	const digest = isObject(content) ? content.get("sha256") : null;
 	if (!isObject(content) || content.size !== 2 || typeof digest !== "string") throw notEvidence();
@@ -10408,7 +10113,6 @@ function readBlobLine(content) {
 function notEvidence() {
 	return new Unreadable("a line of evidence is a capsule or a blob");
 }
-/** Judge the lines of `evidence.jsonl`, and add the records and blobs to the reader. */
 function judgeEvidence(files, needs, reader, rules) {
 	const tally = new Tally();
 	const file = files.members.get(EVIDENCE_FILE);
@@ -10460,7 +10164,6 @@ function judgeEvidence(files, needs, reader, rules) {
 	tally.chains += reader.select("approvals", "approvers").length;
 	return tally;
 }
-/** Judge a record of the approvals by itself: those about other actions are missing between them. */
 function judgeApproval(record, last, rules, tally) {
 	const judge = new ChainJudge(rules, {
 		chain: record.chain,
@@ -10503,7 +10206,6 @@ var init_evidence = __esmMin((() => {
 	EvidenceNeeds = class {
 		asked = new Set();
 		blobs = new Set();
-		/** Add the needs of a decision. Records of another kind need nothing. Raises `BadInput` for one that is no JSON. */
 		add(record) {
 			if (record.kind !== "gate.decision") return;
 			const result = at(record.content, "outcome", "result");
@@ -10522,7 +10224,6 @@ var init_evidence = __esmMin((() => {
 		constructor(home) {
 			this.home = home;
 		}
-		/** Add a record of the gate or of approvals. */
 		addRecord(record, { hasAction }) {
 			const name = record.chain ?? "";
 			const stored = this.chains.get(name) ?? {
@@ -10535,7 +10236,6 @@ var init_evidence = __esmMin((() => {
 			stored.hash = record.hash;
 			if (!hasAction) stored.records.push(record);
 		}
-		/** The chains of these domains that have records here. */
 		select(...domains) {
 			return [...this.chains.keys()].filter((name) => domains.includes(name.split(".", 1)[0]));
 		}
@@ -10578,7 +10278,6 @@ function countFailures(tally) {
 function allows(decided) {
 	return decided.decision === "pass" || decided.decision === "human_approved";
 }
-/** Why an action does not fit the decision that it names, as a code and words; null if it fits. */
 function gateProblem(action, mark, decided, isFirstUse) {
 	if (decided === null) return null;
 	const { mismatch, isConclusive } = compareWithDecision(action, mark, decided);
@@ -10629,7 +10328,6 @@ var init_judge = __esmMin((() => {
 			this.chain = chain;
 			this.source = source;
 		}
-		/** Judge the next line. Returns it if it could be read. */
 		take(raw) {
 			const { last } = this;
 			let line = null;
@@ -10658,7 +10356,6 @@ var init_judge = __esmMin((() => {
 			this.count++;
 			return line;
 		}
-		/** Judge lines one by one and yield each, or null for an unreadable one, until too many are unreadable. */
 		*takeAll(lines) {
 			for (const raw of lines) {
 				yield this.take(raw);
@@ -10672,7 +10369,6 @@ var init_judge = __esmMin((() => {
 				}
 			}
 		}
-		/** Count the checks that were made. */
 		finish() {
 			if (!this.count) return;
 			this.tally.countDone("receipts", this.count);
@@ -10688,14 +10384,11 @@ var init_judge = __esmMin((() => {
 		}
 	};
 	RunJudge = class RunJudge {
-		/** The findings of this room. */
 		tally = new Tally();
 		receipts;
 		capsules = new Tally();
-		/** The hashes of the decisions that actions name and that were not taken yet, in that order. */
 		wanted = new Set();
 		count = 0;
-		/** How many capsules of actions there are. */
 		actions = 0;
 		head = null;
 		seal = null;
@@ -10715,7 +10408,6 @@ var init_judge = __esmMin((() => {
 		gateHead = null;
 		filesLeft = FILES_BYTES_MAX;
 		isOverfull = false;
-		/** `isValid`: the records were judged before, and each holds. */
 		constructor(rules, runId, identity, { storedAs = "", isValid = false } = {}) {
 			this.rules = rules;
 			this.runId = runId;
@@ -10737,18 +10429,15 @@ var init_judge = __esmMin((() => {
 				needsBlock: true
 			});
 		}
-		/** Whether so many records cannot be read that the caller must stop. Then a finding says so. */
 		stopsReading() {
 			return (this.judge?.stopsReading() ?? false) || (this.gateJudge?.stopsReading() ?? false);
 		}
-		/** The content of a record that holds; null for another. */
 		static takeRecord(judge, record) {
 			if (judge === null) return record.content;
 			const before = countFailures(judge.tally);
 			const content = judge.judge(record);
 			return countFailures(judge.tally) > before ? null : content;
 		}
-		/** Judge the next record of the chain. `text` is the sealed form of the action of `line`. */
 		take(record, line, text) {
 			const content = RunJudge.takeRecord(this.judge, record);
 			const at = this.count;
@@ -10824,7 +10513,6 @@ var init_judge = __esmMin((() => {
 			if (action.gate_decision !== null || action.gate_score !== null) this.unmarked++;
 			if (action.policy_verdict === "POLICY_ENFORCED" || action.policy_verdict === "FULLY_VERIFIED") this.fail("gates", "CLAIM_UNPROVEN", `it says ${action.policy_verdict}, but names no decision of the gate`, at);
 		}
-		/** Whether one more action or decision, with the list of files in it, may stay in memory. If not, report it. */
 		canKeep(files, count) {
 			if (isTrue(files)) this.filesLeft -= encoder.encode(canonicalJson(files ?? null)).length;
 			if (this.filesLeft >= 0 && count < DECISIONS_MAX) return true;
@@ -10835,7 +10523,6 @@ var init_judge = __esmMin((() => {
 			}
 			return false;
 		}
-		/** Judge a record of the gate: the next of the run's own gate chain, or one of another chain. */
 		takeGateRecord(record, { isOwn }) {
 			let content;
 			if (isOwn && this.seal !== null && this.seal.gates !== null) {
@@ -10865,7 +10552,6 @@ var init_judge = __esmMin((() => {
 			}
 			this.wanted.delete(record.hash);
 		}
-		/** Compare actions with their decisions. Returns the numbers of the actions that no decision allows. */
 		checkDecisions(isComplete) {
 			const unproven = new Set();
 			const used = new Set();
@@ -10892,7 +10578,6 @@ var init_judge = __esmMin((() => {
 			}
 			return unproven;
 		}
-		/** Return the findings. With `isComplete`, the run must be sealed, and everything it refers to must be here. */
 		finish({ isComplete }) {
 			const taken = this.tally;
 			this.receipts.finish();
@@ -10949,7 +10634,6 @@ var init_judge = __esmMin((() => {
 	};
 }));
 // src/verify/run/files.ts
-/** Read a manifest. Raises `BadInput` if Aver would not write exactly this content. */
 function readManifest(data) {
 	const keys = [...[
 		"schema",
@@ -11000,7 +10684,6 @@ function readManifest(data) {
 		files
 	};
 }
-/** `proof.json` and `commitments.json`, which follow from the seal of the run. */
 function sealDocuments(seal, head) {
 	const number = (value) => new JsonNumber(String(value));
 	const { statement, gates } = seal;
@@ -11039,7 +10722,6 @@ function sealDocuments(seal, head) {
 function isSameBytes(one, other) {
 	return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
-/** The verdict on a sealed run. `files` are its members, which may be incomplete or hostile. */
 async function judgeFiles(name, files, options, examiners) {
 	const archive = new Tally();
 	archive.countDone(ARCHIVE_CHECK);
@@ -11156,7 +10838,6 @@ var init_files$3 = __esmMin((() => {
 		fail(code, words, name) {
 			this.archive.fail(ARCHIVE_CHECK, code, words, place(null, null, name));
 		}
-		/** Ask the platform about the signatures of a file's lines before they are judged one by one. */
 		async prefetch(name) {
 			const records = [];
 			for (const raw of readOwnLines(this.files.members.get(name) ?? new Uint8Array(), CAPSULE_LINE_MAX)) try {
@@ -11192,7 +10873,6 @@ var init_files$3 = __esmMin((() => {
 			}
 			return tally;
 		}
-		/** Judge actions and capsules side by side. Returns the last record of the run's chain. */
 		takeLines(judge) {
 			const { chain } = this.manifest.head;
 			const nothing = new Uint8Array();
@@ -11236,7 +10916,6 @@ var init_files$3 = __esmMin((() => {
 			while (!actions.next().done);
 			return last;
 		}
-		/** Examine the records of the gate and of approvals. */
 		async examine(examiners, tally) {
 			const names = [...this.reader.select("gate").slice(0, EXAMINED_MAX), ...this.reader.select("approvals", "approvers")];
 			const chains = names.map((name) => ({
@@ -11313,7 +10992,6 @@ function readDocument(archive, name) {
 	const raw = readSmall(archive, name, name === CAPSULE ? ELEMENT_MAX : SMALL_FILE_MAX);
 	return raw === null ? void 0 : readJson(raw);
 }
-/** Whether an archive was written by the CapSeal tool. One with a file that only Aver writes never was. */
 function isCapseal(archive) {
 	if (AVER_ONLY.some((name) => archive.members.has(name))) return false;
 	if (archive.members.has(CAPSULE)) return true;
@@ -11325,7 +11003,6 @@ function isCapseal(archive) {
 		throw error;
 	}
 }
-/** The verdict on an archive of the CapSeal tool. */
 async function judgeCapseal(name, archive, _options) {
 	const judge = new CapsealJudge(archive);
 	await judge.judge();
@@ -11369,7 +11046,6 @@ function hashRow(row) {
 	row.forEach((value, at) => view.setBigUint64(8 + 16 * at + 8, value));
 	return sha256Bytes(data);
 }
-/** The levels of the tool's tree, leaves first. An odd last node is paired with itself. */
 function buildLevels(leaves) {
 	const levels = [leaves];
 	for (let level = leaves; level.length > 1; levels.push(level)) {
@@ -11550,7 +11226,7 @@ var init_capseal = __esmMin((() => {
 				this.tally.skip("proof", `${LEVELS} was not compared: more than ${LEAVES_COMPARED_MAX} leaves`, { matters: false });
 				return;
 			}
-			const expected = buildLevels(this.leaves).map((level) => level.map(toHex));
+			const expected = buildLevels(this.leaves).map((level) => level.map(toHex$1));
 			const file = await ArrayFile.open(this.archive.members.get(LEVELS), (code, words) => this.fail(code, words, LEVELS));
 			const levels = [];
 			for (let level = file.next(); level !== void 0; level = file.next()) levels.push(level);
@@ -11561,7 +11237,7 @@ var init_capseal = __esmMin((() => {
 		}
 		get rowRoot() {
 			const top = buildLevels(this.leaves).at(-1)?.[0];
-			return top === void 0 ? sha256Hex("empty") : toHex(top);
+			return top === void 0 ? sha256Hex("empty") : toHex$1(top);
 		}
 	};
 }));
@@ -11570,7 +11246,6 @@ async function readWhole(name, source) {
 	if (source.size > WHOLE_MAX) throw new NotJudged(`${name} is larger than a page can hold; run: aver verify ${name}`);
 	return source.read(0, source.size);
 }
-/** The verdict on a `.cap` file, of Aver or of the public CapSeal tool. */
 async function judgeArchive(name, source, options, examiners) {
 	try {
 		const archive = readArchive(await readWhole(name, source), new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
@@ -11586,7 +11261,6 @@ async function judgeArchive(name, source, options, examiners) {
 		]);
 	}
 }
-/** The verdict on lines of actions by themselves. */
 async function judgeActions(name, source) {
 	const tally = new Tally();
 	const receipts = new ReceiptJudge(tally, { source: name });
@@ -11597,7 +11271,6 @@ async function judgeActions(name, source) {
 	tally.skip("signature", "lines of actions are not signed", { matters: true });
 	return conclude(name, tally, "signature", [...CHECKS, ...RUN_CHECKS]);
 }
-/** The verdict on a proof that a run has an action. */
 async function judgeProof(name, source, options) {
 	const tally = new Tally();
 	try {
@@ -11748,7 +11421,6 @@ async function examineRun(examination, chain) {
 		isSealed: judge.seal !== null
 	};
 }
-/** Judge the line that follows from the record of an action. */
 async function takeLine(judge, record, blob) {
 	try {
 		if (record.kind !== "action") return null;
@@ -11761,7 +11433,6 @@ async function takeLine(judge, record, blob) {
 		return judge.receipts.take(new BadInput(error.message));
 	}
 }
-/** Take the gate's own chain as far as the seal counts it, and the decisions of other chains that actions name. */
 async function takeGateRecords({ reader }, judge) {
 	const gates = judge.seal?.gates ?? null;
 	if (gates !== null) try {
@@ -11804,13 +11475,11 @@ var init_verify$1 = __esmMin((() => {
 	};
 }));
 // src/verify/subject.ts
-/** `{` or `[` if the bytes look like a JSON object or array, otherwise empty. */
 function jsonOpening(beginning) {
 	let at = beginning[0] === 239 && beginning[1] === 187 && beginning[2] === 191 ? 3 : 0;
 	while (at < beginning.length && (beginning[at] === 32 || beginning[at] >= 9 && beginning[at] <= 13)) at++;
 	return beginning[at] === 123 ? "{" : beginning[at] === 91 ? "[" : "";
 }
-/** The keys of a JSON object that its beginning contains. The text may break off anywhere. */
 function firstKeys(beginning) {
 	if (jsonOpening(beginning) !== "{") return [];
 	const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(beginning);
@@ -11842,7 +11511,6 @@ function firstKeys(beginning) {
 		return keys;
 	}
 }
-/** The format of a file; null if Aver does not know it. */
 function recogniseFile(name, beginning) {
 	const start = new TextDecoder("latin1").decode(beginning);
 	const opening = jsonOpening(beginning);
@@ -11870,18 +11538,15 @@ var init_subject = __esmMin((() => {
 	]);
 }));
 // src/verify/verify.ts
-/** An Ed25519 verifier that has tried the platform on the known cases. */
 async function openEd25519() {
 	const ed25519 = new Ed25519();
 	await ed25519.checkPlatform(ed25519_default.cases);
 	return ed25519;
 }
-/** The verdict on a directory: a bundle. */
 async function verifyDirectory(directory, options) {
 	if ((await directory.list()).includes("index.json")) return judgeBundle(directory, options, EXAMINERS);
 	throw new NotJudged(`${directory.name} is no bundle: it has no index.json. For a run or a ledger, run: aver verify PATH`);
 }
-/** The verdict on a file. */
 async function verifyFile(name, source, options) {
 	const beginning = await readStart(source, BEGINNING_BYTES);
 	switch (recogniseFile(name, beginning)) {
@@ -11908,12 +11573,10 @@ var init_verify = __esmMin((() => {
 	EXAMINERS = [APPROVALS_EXAMINER, RUN_EXAMINER];
 }));
 // src/worker/rows.ts
-/** A text or number as it is written; empty for anything else. */
 function text(value) {
 	if (typeof value === "string") return value;
 	return value instanceof JsonNumber ? value.text : "";
 }
-/** The content of a record, for showing. It is not kept with the record: it takes many times the memory of its text. */
 function safeContent(record) {
 	try {
 		return record.canonical.isWellFormed() ? readJson(record.canonical) : void 0;
@@ -11968,7 +11631,7 @@ function describeRow(item, place) {
 	};
 }
 var SUMMARY_MAX;
-var init_rows = __esmMin((() => {
+var init_rows$1 = __esmMin((() => {
 	init_block();
 	init_json$2();
 	SUMMARY_MAX = 240;
@@ -11983,10 +11646,10 @@ async function countActivity(library) {
 		let place = -1;
 		for await (const items of library.readBatches(chain)) for (const item of items) {
 			place++;
-			if (records++ >= COUNTED_MAX) return {
+			if (records++ >= COUNTED_MAX$1) return {
 				days: sortDays(days),
 				denials,
-				records: COUNTED_MAX,
+				records: COUNTED_MAX$1,
 				isCut: true
 			};
 			if (item instanceof BadInput) continue;
@@ -12034,12 +11697,12 @@ function sortDays(days) {
 function latest(denials) {
 	return denials.sort((one, other) => one.row.at < other.row.at ? 1 : -1).slice(0, DENIALS_MAX);
 }
-var COUNTED_MAX, DENIALS_MAX, OWN;
+var COUNTED_MAX$1, DENIALS_MAX, OWN;
 var init_activity = __esmMin((() => {
 	init_block();
 	init_json$2();
-	init_rows();
-	COUNTED_MAX = 2e5;
+	init_rows$1();
+	COUNTED_MAX$1 = 2e5;
 	DENIALS_MAX = 8;
 	OWN = new Set(["meta", "keys"]);
 }));
@@ -12053,7 +11716,6 @@ async function readError(answer) {
 	const words = answer.status === 401 ? "the server does not accept this page's token" : `the server says ${answer.status}`;
 	return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
 }
-/** The query of a request, without what is not given. */
 function query(values) {
 	const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
 	return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
@@ -12077,7 +11739,6 @@ var init_api = __esmMin((() => {
 		constructor(access) {
 			this.access = access;
 		}
-		/** Ask, and return the answer if it is a success. Raises `ApiError`. */
 		async ask(path, init = {}) {
 			const headers = {
 				...init.headers,
@@ -12111,7 +11772,6 @@ var init_api = __esmMin((() => {
 	};
 }));
 // src/worker/approval_cases.ts
-/** Read all requests of the ledger's own approvals, the newest first. */
 async function listApprovals(library, ring, now) {
 	const { ledger, tenant } = library.owner;
 	const chain = library.chains.find((one) => domainOf(one.id) === "approvals")?.id;
@@ -12165,11 +11825,11 @@ async function listApprovals(library, ring, now) {
 		}
 	}
 	return {
-		cases: [...cases.values()].reverse().map((found) => describe$1(found, chain, library.verifier, now)),
+		cases: [...cases.values()].reverse().map((found) => describe$2(found, chain, library.verifier, now)),
 		isCut
 	};
 }
-function describe$1({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {
+function describe$2({ request, record, place, problem, isSignerKnown, votes, newest }, chain, verifier, now) {
 	const state = computeState(request, votes.map(({ vote }) => vote), verifier, now, newest);
 	return {
 		id: request.id,
@@ -12212,28 +11872,91 @@ var init_approval_cases = __esmMin((() => {
 	CASES_MAX = 500;
 }));
 // src/worker/changes.ts
-/** The text of a chain's file with one record changed. */
-function changeChain(source, place, change) {
+async function changeChain(source, place, change) {
 	const document = JSON.parse(source);
 	const records = document.capsules;
 	const record = records?.[place];
 	if (!records || !record) throw new NotJudged("only a record of a bundle's chain can be changed here");
 	const canonical = record["canonical"] ?? "";
 	const middle = Math.floor(canonical.length / 2);
-	if (change === "flip") record["canonical"] = canonical.slice(0, middle) + (canonical[middle] === "a" ? "b" : "a") + canonical.slice(middle + 1);
-	else if (change === "edit" || change === "resign") {
-		record["canonical"] = canonical.replace(/"summary":"/, "\"summary\":\"(changed) ");
-		if (change === "resign") record["hash"] = sha3Hex(encoder.encode(record["canonical"]));
-	} else if (change === "drop") records.splice(place, 1);
-	else if (change === "double") records.splice(place, 0, { ...record });
-	else if (change === "swap") records.splice(place, 2, ...records.slice(place, place + 2).reverse());
-	else records.length = place;
+	const edited = canonical.replace(/"summary":"/, "\"summary\":\"(changed) ");
+	switch (change) {
+		case "flip":
+			record["canonical"] = canonical.slice(0, middle) + (canonical[middle] === "a" ? "b" : "a") + canonical.slice(middle + 1);
+			break;
+		case "edit":
+			record["canonical"] = edited;
+			break;
+		case "resign":
+			record["canonical"] = edited;
+			record["hash"] = sha3Hex(encoder.encode(edited));
+			break;
+		case "forge":
+			await forge(record, edited);
+			break;
+		case "drop":
+			records.splice(place, 1);
+			break;
+		case "double":
+			records.splice(place, 0, { ...record });
+			break;
+		case "swap":
+			if (place + 1 >= records.length) throw new NotJudged("this is the last record: there is no next one to swap it with");
+			records.splice(place, 2, ...records.slice(place, place + 2).reverse());
+			break;
+		case "cut":
+			records.length = place;
+			break;
+		case "rollback":
+			if (place === 0) throw new NotJudged("this is the first record: nothing would be left");
+			records.length = place;
+			shorten(document, place, records.at(-1)?.["hash"] ?? null);
+	}
 	return JSON.stringify(document);
 }
+async function forge(record, text) {
+	const pair = await crypto.subtle.generateKey("Ed25519", true, ["sign"]);
+	const signer = toHex(await crypto.subtle.exportKey("raw", pair.publicKey)).slice(0, 16);
+	const canonical = text.replaceAll(`"by":"${record["signed_by"]}"`, `"by":"${signer}"`);
+	const hash = sha3Hex(encoder.encode(canonical));
+	const signature = toHex(await crypto.subtle.sign("Ed25519", pair.privateKey, encoder.encode(hash)));
+	Object.assign(record, {
+		canonical,
+		hash,
+		signature,
+		signature_pq: "",
+		signed_by: signer
+	});
+}
+function toHex(bytes) {
+	return [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+function shorten(claim, length, head) {
+	claim["length"] = length;
+	claim["head_hash"] = head;
+	for (const name of CLAIMS) delete claim[name];
+}
+function rollIndexBack(source, chain, changed) {
+	const index = JSON.parse(source);
+	const records = JSON.parse(changed).capsules ?? [];
+	const claim = index.chains?.find((one) => one["id"] === chain);
+	if (claim === void 0) throw new NotJudged(`the index does not list ${chain}`);
+	const before = Number(claim["length"]);
+	shorten(claim, records.length, records.at(-1)?.["hash"] ?? null);
+	if (typeof index["capsule_count"] === "number") index["capsule_count"] -= before - records.length;
+	index["meta"] = null;
+	return JSON.stringify(index);
+}
+var CLAIMS;
 var init_changes = __esmMin((() => {
 	init_digest();
 	init_json$2();
 	init_options();
+	CLAIMS = [
+		"ended_at",
+		"signed_by",
+		"all_hashes_ok"
+	];
 }));
 // src/worker/live.ts
 function readEntry(line) {
@@ -12246,7 +11969,6 @@ function readEntry(line) {
 		throw error;
 	}
 }
-/** A blob of the ledger. It is fetched whole when it is opened: the API gives no parts. */
 async function openBlob(api, digest) {
 	try {
 		return new MemorySource(new Uint8Array(await (await api.ask(`blobs/${encodeURIComponent(digest)}`)).arrayBuffer()));
@@ -12268,14 +11990,14 @@ async function fetchChains(api) {
 		if (chains.size >= CHAINS_MAX) throw new NotJudged(`the ledger has more than ${CHAINS_MAX} chains; run: aver verify`);
 	}
 }
-var PAGE, CHAINS_PAGE, CHAINS_MAX, RECORD_BYTES, LiveChainSource, LiveDirectory;
+var PAGE$1, CHAINS_PAGE, CHAINS_MAX, RECORD_BYTES, LiveChainSource, LiveDirectory;
 var init_live$1 = __esmMin((() => {
 	init_bytes();
 	init_layout();
 	init_json$2();
 	init_options();
 	init_api();
-	PAGE = 500;
+	PAGE$1 = 500;
 	CHAINS_PAGE = 500;
 	CHAINS_MAX = 2e5;
 	RECORD_BYTES = 2e3;
@@ -12295,10 +12017,9 @@ var init_live$1 = __esmMin((() => {
 		async read() {
 			throw new NotJudged("a ledger's chain is read by records");
 		}
-		/** The records in order, in batches. A chain that the server ends early just ends: the judge finds that. */
 		async *entries() {
 			for (let at = this.start; at < this.stop;) {
-				const entries = await this.fetchPage(at, Math.min(at + PAGE, this.stop));
+				const entries = await this.fetchPage(at, Math.min(at + PAGE$1, this.stop));
 				if (!entries.length) return;
 				yield entries;
 				at += entries.length;
@@ -12333,7 +12054,6 @@ var init_live$1 = __esmMin((() => {
 		chains;
 		api;
 		listedKeys;
-		/** The chains that are judged; null for all. */
 		only;
 		constructor(api, name, about, chains, keys, only = null) {
 			this.listedKeys = keys;
@@ -12348,11 +12068,9 @@ var init_live$1 = __esmMin((() => {
 			const { keys } = await api.json("keys");
 			return new LiveDirectory(api, name, await api.json("about"), await fetchChains(api), keys);
 		}
-		/** The same moment, with some chains only. Keys are always among them: their history decides about signatures. */
 		limitTo(chains) {
 			return new LiveDirectory(this.api, this.name, this.about, this.chains, this.listedKeys, new Set([...chains, "keys"]));
 		}
-		/** The keys that the server lists, by fingerprint. They prove nothing until the reader pins them. */
 		get keys() {
 			return this.listedKeys.map((key) => [key.public_key.slice(0, 16), key.public_key]);
 		}
@@ -12454,7 +12172,6 @@ function describeText(item, place) {
 		signedBy: item.signed_by
 	};
 }
-/** The capsules of a sealed run, each with its action put back. */
 function readCap(packed) {
 	const archive = readArchive(packed, new Set(MEMBER_ORDER), CAPSEAL_MEMBERS);
 	const lines = readRawLines(archive.members.get("actions.jsonl") ?? new Uint8Array(), ACTION_LINE_MAX);
@@ -12501,7 +12218,7 @@ var init_library = __esmMin((() => {
 	init_verify();
 	init_changes();
 	init_live$1();
-	init_rows();
+	init_rows$1();
 	LISTED_MAX = 5e4;
 	KEPT_MAX = 5e3;
 	BLOB_MAX = 16777216;
@@ -12511,12 +12228,10 @@ var init_library = __esmMin((() => {
 		thing = null;
 		contents = null;
 		live = null;
-		/** The rows of the file's chain that was listed last, and its records if it is short. */
 		kept = null;
 		constructor(ed25519) {
 			this.ed25519 = ed25519;
 		}
-		/** Look at a thing and say what it holds. Raises `NotJudged` if a page cannot read it. */
 		async open(thing) {
 			this.thing = thing;
 			this.kept = null;
@@ -12525,7 +12240,6 @@ var init_library = __esmMin((() => {
 			else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
 			return this.contents;
 		}
-		/** Look again at a ledger that has grown. */
 		async refresh() {
 			return this.open(this.opened);
 		}
@@ -12635,7 +12349,6 @@ var init_library = __esmMin((() => {
 				opening: jsonOpening(beginning)
 			};
 		}
-		/** The verdict on the whole thing, or on some chains of it. */
 		async verify(keys, remembered, chains, progress) {
 			const thing = this.opened;
 			const seen = new HeadWitness(remembered);
@@ -12654,45 +12367,26 @@ var init_library = __esmMin((() => {
 				heads: verdict.status === "failed" ? [] : seen.heads
 			};
 		}
-		/** What the records of a chain add up to. */
-		async figures(chain) {
-			const sum = {
-				records: 0,
-				calls: 0,
-				failures: 0,
-				denials: 0,
-				tokensIn: 0,
-				tokensOut: 0,
-				startedAt: "",
-				endedAt: ""
-			};
-			for await (const items of this.readBatches(chain)) for (const item of items) {
-				sum.records++;
-				if (item instanceof BadInput) continue;
-				const content = safeContent(item);
-				const calls = at(content, "execution", "tool_calls");
-				const status = text(at(content, "outcome", "status"));
-				const usage = at(content, "execution", "resources_used");
-				if (Array.isArray(calls)) sum.calls += calls.length;
-				if (status === "failure") sum.failures++;
-				if (status === "blocked") sum.denials++;
-				sum.tokensIn += Number(text(at(usage, "tokens_in"))) || 0;
-				sum.tokensOut += Number(text(at(usage, "tokens_out"))) || 0;
-				sum.startedAt ||= item.signed_at;
-				sum.endedAt = item.signed_at;
+		async readFirst(chain) {
+			try {
+				for await (const items of this.readBatches(chain, 0, 1)) if (items[0]) return items[0];
+			} catch (error) {
+				if (!(error instanceof BadInput)) throw error;
 			}
-			return sum;
+			return null;
 		}
-		/** A copy of the chain's file with one change in it. The thing itself stays as it is. */
 		async change(chain, place, change) {
 			const thing = this.opened;
 			const name = thing.isFolder ? chain === "meta" ? "meta.json" : `${chain}.json` : thing.files[0]?.[0] ?? "";
 			const file = thing.files.find(([path]) => path === name)?.[1];
 			if (file === void 0) throw new NotJudged(`there is no ${name} that could be copied`);
 			if (file.size > CHANGED_MAX) throw new NotJudged("this chain is too large to be copied into a page's memory");
-			return { files: [[name, new Blob([changeChain(await file.text(), place, change)])]] };
+			const changed = await changeChain(await file.text(), place, change);
+			const files = [[name, new Blob([changed])]];
+			const index = thing.files.find(([path]) => path === "index.json")?.[1];
+			if (change === "rollback" && index !== void 0) files.push(["index.json", new Blob([rollIndexBack(await index.text(), chain, changed)])], ["head.json", null], ["meta.json", null]);
+			return { files };
 		}
-		/** Records of a chain as rows. */
 		async rows(chain, start, stop) {
 			if (this.live !== null) {
 				const rows = [];
@@ -12725,7 +12419,6 @@ var init_library = __esmMin((() => {
 				items
 			};
 		}
-		/** The exact texts of records, with their seals. */
 		async records(chain, start, stop) {
 			const found = [];
 			let place = this.live === null ? 0 : start;
@@ -12736,7 +12429,6 @@ var init_library = __esmMin((() => {
 			}
 			return found;
 		}
-		/** The bytes of a blob, if they are those of its digest. */
 		async blob(digest) {
 			const file = await this.directory.open("blobs", digest);
 			if (file.size > BLOB_MAX) throw new NotJudged(`the blob is larger than ${BLOB_MAX / 1024 ** 2} MiB, and is not shown`);
@@ -12744,7 +12436,6 @@ var init_library = __esmMin((() => {
 			if (sha256Hex(data) !== digest) throw new NotJudged(`the blob stored as ${digest} has other bytes`);
 			return data;
 		}
-		/** The record at an address, and its place in the file. */
 		async findRecord(chain, address) {
 			if (this.live !== null) {
 				const place = "place" in address ? address.place : Number(address.sequence);
@@ -12772,7 +12463,6 @@ var init_library = __esmMin((() => {
 			}
 			return null;
 		}
-		/** One record, judged by itself. */
 		async record(chain, address, keys) {
 			const found = await this.findRecord(chain, address);
 			if (found === null) throw new NotJudged(`there is no such record in ${chain}`);
@@ -12803,13 +12493,11 @@ var init_library = __esmMin((() => {
 				matchesOwnKey: this.matchOwnKey(item, ring)
 			};
 		}
-		/** Whether the signature fits the key that came along; null where none did, or where it is pinned. */
 		matchOwnKey(record, ring) {
 			if (ring.lookup(record.signed_by).length) return null;
 			const key = this.contents?.keys.find(([fingerprint]) => fingerprint === record.signed_by)?.[1];
 			return key === void 0 ? null : this.ed25519.verify(key, record.hash, record.signature);
 		}
-		/** The records of a chain, in batches. Only a ledger reads from `start`; a file is read from its beginning. */
 		async *readBatches(chain, start = 0, stop) {
 			const thing = this.opened;
 			if (this.live !== null) {
@@ -12832,7 +12520,6 @@ var init_library = __esmMin((() => {
 	};
 	HeadWitness = class {
 		remembered;
-		/** The hash at the place of the remembered head, by chain. */
 		found = new Map();
 		last = new Map();
 		constructor(remembered) {
@@ -12848,7 +12535,6 @@ var init_library = __esmMin((() => {
 		get heads() {
 			return [...this.last];
 		}
-		/** Add the check `rollback`. `chains` are those that were judged; null for all. */
 		addTo(verdict, chains) {
 			const compared = [...this.remembered].filter(([chain]) => chains === null || chains.includes(chain));
 			if (!compared.length) return;
@@ -12951,11 +12637,10 @@ var init_meta_entries = __esmMin((() => {
 	init_block();
 	init_imports();
 	init_json$2();
-	init_rows();
+	init_rows$1();
 	ENTRIES_MAX = 2e4;
 }));
 // src/worker/search.ts
-/** Read a query. A word that is not a field's is looked for as it stands. */
 function readQuery(given) {
 	const words = [];
 	const fields = [];
@@ -13031,16 +12716,16 @@ function hasField(field, value, when, canonical, row, content) {
 }
 function cutAround(canonical, index) {
 	if (index < 0) return "";
-	const start = Math.max(0, index - AROUND$1);
+	const start = Math.max(0, index - AROUND);
 	return `${start > 0 ? "… " : ""}${canonical.slice(start, index + 120)}${index + 120 < canonical.length ? " …" : ""}`;
 }
-var SEARCHED_MAX$1, AROUND$1, FIELDS;
+var SEARCHED_MAX$1, AROUND, FIELDS;
 var init_search$1 = __esmMin((() => {
 	init_json$2();
 	init_block();
-	init_rows();
+	init_rows$1();
 	SEARCHED_MAX$1 = 2e5;
-	AROUND$1 = 60;
+	AROUND = 60;
 	FIELDS = [
 		"tool",
 		"kind",
@@ -13050,8 +12735,1323 @@ var init_search$1 = __esmMin((() => {
 		"until"
 	];
 }));
+// src/sessions/chains.ts
+function chainNames({ main, agents, decisions }) {
+	return [
+		main,
+		...agents.map(([, chain]) => chain),
+		decisions
+	].filter((chain) => chain !== null);
+}
+function madeDomain({ name, origin }) {
+	return splitChainName(origin === null ? name : originalName(name, origin))[0];
+}
+async function groupChains(rows, readFirst, like = null) {
+	const found = rows.find((row) => row.name === like);
+	const domain = found === void 0 ? null : madeDomain(found);
+	const decisions = new Map();
+	const groups = new Map();
+	const strays = [];
+	for (const row of rows) {
+		const source = row.origin === null ? "" : readDigits(row.name) ?? "imported";
+		const rowDomain = madeDomain(row);
+		if (rowDomain === "gate") {
+			const first = await readFirst(row.name);
+			if (first?.session) decisions.set(`${source}\n${first.session}`, row.name);
+		} else if (!OTHER_DOMAINS.has(rowDomain) && (domain === null || domain === rowDomain)) {
+			const place = identifyChain(row, await readFirst(row.name));
+			if (place === null) strays.push(row);
+			else {
+				const key = `${source}\n${place.tool}\n${place.session}`;
+				const group = groups.get(key) ?? {
+					...place,
+					members: []
+				};
+				group.members.push([place.agent, row]);
+				groups.set(key, group);
+			}
+		}
+	}
+	adoptStrays(strays, [...groups.values()]);
+	return [...groups].map(([key, { tool, session, members }]) => {
+		const main = members.find(([agent]) => !agent)?.[1].name ?? null;
+		return {
+			tool,
+			session,
+			main,
+			agents: members.filter(([, row]) => row.name !== main).map(([agent, row]) => [agent || row.name, row.name]),
+			decisions: decisions.get(`${key.split("\n", 1)[0]}\n${session}`) ?? null,
+			imported: members.some(([, row]) => row.origin !== null)
+		};
+	});
+}
+function adoptStrays(strays, groups) {
+	const mains = new Map();
+	for (const { members } of groups) for (const [agent, row] of members) if (!agent) mains.set(row.name, members);
+	for (const row of strays) for (let dot = row.name.lastIndexOf("."); dot >= 0; dot = row.name.slice(0, dot).lastIndexOf(".")) mains.get(row.name.slice(0, dot))?.push([row.name.slice(row.name.lastIndexOf(".") + 1), row]);
+}
+function identifyChain(row, first) {
+	if (first === null) return null;
+	const { toolName: tool, session, agent } = first;
+	if (first.own) return first.key.startsWith(`${tool}:`) && session !== "" && (row.origin || row.name) === sessionChainName(tool, session, agent) ? {
+		tool,
+		session,
+		agent
+	} : null;
+	if (row.origin === null || OTHER_DOMAINS.has(tool) || !tool) return null;
+	return {
+		tool,
+		session: session || splitChainName(originalName(row.name, row.origin))[1],
+		agent: ""
+	};
+}
+function sessionChainName(tool, session, agent = "") {
+	return chainName(tool, (agent ? [session, agent] : [session]).map((part) => {
+		return /^[A-Za-z0-9_-]{1,63}$/.test(part) && !/^x-[0-9a-f]{32}$/.test(part) ? part : `x-${sha256Hex(part).slice(0, 32)}`;
+	}).join("."));
+}
+function originalName(chain, origin) {
+	if (origin.includes(".") || RESERVED_CHAINS.has(origin)) return origin;
+	let name = chain;
+	for (let digits = readDigits(name); digits; digits = readDigits(name)) name = name.slice(`import.${digits}.`.length);
+	return name;
+}
+function sessionOfFile(first, name) {
+	const { toolName: tool, session } = first;
+	if (!tool || OTHER_DOMAINS.has(tool) || !session || first.own && !first.key.startsWith(`${tool}:`)) return null;
+	return {
+		tool,
+		session,
+		main: name,
+		agents: [],
+		decisions: null,
+		imported: false
+	};
+}
+var DECISION_DOMAIN, OTHER_DOMAINS;
+var init_chains$1 = __esmMin((() => {
+	init_block();
+	init_imports();
+	init_digest();
+	DECISION_DOMAIN = "gate";
+	OTHER_DOMAINS = new Set([
+		DECISION_DOMAIN,
+		"actions",
+		"gateway",
+		"protocol",
+		"approvals",
+		...RESERVED_CHAINS
+	]);
+}));
+// src/sessions/changed_lines.ts
+function countChangedLines(diff) {
+	let [added, removed, old, next] = [
+		0,
+		0,
+		0,
+		0
+	];
+	for (const line of diff.split("\n")) if (old <= 0 && next <= 0) {
+		const header = HUNK.exec(line);
+		if (header) [old, next] = [Number(header[2] ?? 1), Number(header[4] ?? 1)];
+	} else if (line.startsWith("+")) [added, next] = [added + 1, next - 1];
+	else if (line.startsWith("-")) [removed, old] = [removed + 1, old - 1];
+	else if (!line.startsWith("\\")) [old, next] = [old - 1, next - 1];
+	return [added, removed];
+}
+function readDiff(diff) {
+	const lines = [];
+	let [oldLeft, nextLeft, old, next] = [
+		0,
+		0,
+		0,
+		0
+	];
+	for (const line of diff.replace(/\n$/, "").split("\n")) {
+		const isInside = oldLeft > 0 || nextLeft > 0;
+		const header = isInside ? null : HUNK.exec(line);
+		if (header) {
+			[oldLeft, nextLeft] = [Number(header[2] ?? 1), Number(header[4] ?? 1)];
+			[old, next] = [Number(header[1]), Number(header[3])];
+			lines.push({
+				sort: "place",
+				text: line,
+				old: null,
+				next: null
+			});
+		} else if (line.startsWith("\\") || !isInside && /^(?:--- |\+\+\+ |diff |index |\*\*\* )/.test(line)) lines.push({
+			sort: "file",
+			text: line,
+			old: null,
+			next: null
+		});
+		else {
+			const sort = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : !isInside && line.startsWith("@") ? "place" : "same";
+			const hasMark = sort !== "place" && (sort !== "same" || line.startsWith(" "));
+			const [isOld, isNext] = [sort === "removed" || sort === "same", sort === "added" || sort === "same"];
+			lines.push({
+				sort,
+				text: hasMark ? line.slice(1) : line,
+				old: isInside && isOld ? old : null,
+				next: isInside && isNext ? next : null
+			});
+			if (isInside && isOld) [old, oldLeft] = [old + 1, oldLeft - 1];
+			if (isInside && isNext) [next, nextLeft] = [next + 1, nextLeft - 1];
+		}
+	}
+	return lines;
+}
+function isDiff(text) {
+	return (text.startsWith("--- ") || text.startsWith("@@ ") || text.startsWith("diff ")) && text.includes("@@ ");
+}
+var HUNK;
+var init_changed_lines = __esmMin((() => {
+	HUNK = /^@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@/;
+}));
+// src/sessions/known_tools.json
+var command$1, patch, known_tools_default;
+var init_known_tools$1 = __esmMin((() => {
+	command$1 = [
+		"bash",
+		"bashtool",
+		"containerexec",
+		"exec",
+		"execcommand",
+		"executebash",
+		"executecommand",
+		"localshell",
+		"monitor",
+		"runcommand",
+		"runcommands",
+		"runinterminal",
+		"runshellcommand",
+		"runterminalcmd",
+		"shell",
+		"shellcommand",
+		"terminal",
+		"unifiedexec"
+	];
+	patch = ["applypatch"];
+	known_tools_default = {
+		command: command$1,
+		patch
+	};
+}));
+// src/sessions/known_tools.ts
+function normalise(name) {
+	return /[^\x00-\x7f]/.test(name) ? name : name.replace(/[-_. ]/g, "").toLowerCase();
+}
+function isOfMcpServer(tool) {
+	return /^mcp__.+?__.+$/.test(tool);
+}
+function takesCommand(tool) {
+	return !isOfMcpServer(tool) && COMMANDS.has(normalise(tool));
+}
+function takesPatch(tool) {
+	return !isOfMcpServer(tool) && PATCHES.has(normalise(tool));
+}
+var COMMANDS, PATCHES;
+var init_known_tools = __esmMin((() => {
+	init_known_tools$1();
+	COMMANDS = new Set(known_tools_default.command);
+	PATCHES = new Set(known_tools_default.patch);
+}));
+// src/sessions/values.ts
+function asText(value) {
+	return typeof value === "string" ? value : "";
+}
+function asObject(value) {
+	return isObject(value) ? value : NOTHING;
+}
+function asList(value) {
+	return Array.isArray(value) ? value : [];
+}
+function asTexts(value) {
+	return asList(value).filter((item) => typeof item === "string" && item !== "");
+}
+function asCount(value) {
+	if (!isInteger(value)) return null;
+	const count = value.value;
+	return count >= 0 && count < COUNT_MAX ? count + 0 : null;
+}
+function asCost(value) {
+	if (!(value instanceof JsonNumber)) return null;
+	const cost = value.value;
+	return cost >= 0 && cost < COST_MAX ? cost : null;
+}
+function isTruthy(value) {
+	if (value === void 0 || value === null || value === false || value === "") return false;
+	if (value instanceof JsonNumber) return value.value !== 0;
+	if (Array.isArray(value)) return value.length > 0;
+	return isObject(value) ? value.size > 0 : true;
+}
+function toUtc(value) {
+	if (typeof value !== "string") return null;
+	const found = MOMENT.exec(value);
+	if (found === null) return null;
+	const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = ""] = found;
+	const parts = [
+		year,
+		month,
+		day,
+		hour,
+		minute,
+		second
+	].map(Number);
+	if (parts[0] < 1 || parts[3] > 23 || parts[4] > 59 || parts[5] > 59) return null;
+	const moment = new Date(0);
+	moment.setUTCFullYear(parts[0], parts[1] - 1, parts[2]);
+	if (moment.getUTCMonth() !== parts[1] - 1 || moment.getUTCDate() !== parts[2]) return null;
+	moment.setUTCHours(parts[3], parts[4], parts[5]);
+	const digits = zone.replace(/[^\d]/g, "");
+	const offset = Number(digits.slice(0, 2) || 0) * 3600 + Number(digits.slice(2, 4) || 0) * 60 + Number(digits.slice(4, 6) || 0);
+	if (offset >= 86400) return null;
+	const utc = new Date(moment.getTime() - (zone.startsWith("-") ? -1 : 1) * offset * 1e3);
+	const shown = utc.toISOString();
+	if (!/^\d/.test(shown) || utc.getUTCFullYear() < 1) return null;
+	const micro = fraction.slice(0, 6).padEnd(6, "0");
+	return `${shown.slice(0, 19)}${Number(micro) ? `.${micro}` : ""}+00:00`;
+}
+var COUNT_MAX, COST_MAX, NOTHING, MOMENT;
+var init_values = __esmMin((() => {
+	init_json$2();
+	COUNT_MAX = 0x38d7ea4c68000;
+	COST_MAX = 1e9;
+	NOTHING = new Map();
+	MOMENT = /^(\d{4})-?(\d\d)-?(\d\d)(?:[^\d](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?)?)?$/u;
+}));
+// src/sessions/step.ts
+function join(one, other, by) {
+	return {
+		tokensIn: by(one.tokensIn, other.tokensIn),
+		tokensOut: by(one.tokensOut, other.tokensOut),
+		costUsd: by(one.costUsd, other.costUsd)
+	};
+}
+function addConsumption(one, other) {
+	return join(one, other, addKnown);
+}
+function maxConsumption(one, other) {
+	return join(one, other, maxKnown);
+}
+function readConsumption(used) {
+	const sum = (groups) => {
+		for (const group of groups) {
+			const found = group.map((name) => asCount(used.get(name))).filter((count) => count !== null);
+			if (found.length) return found.reduce((one, other) => one + other);
+		}
+		return null;
+	};
+	const costUsd = COST.map((name) => asCost(used.get(name))).find((cost) => cost !== null) ?? null;
+	return {
+		tokensIn: sum(TOKENS_IN),
+		tokensOut: sum(TOKENS_OUT),
+		costUsd
+	};
+}
+function hasHappened(status) {
+	return status !== "blocked" && status !== "failure";
+}
+function isBookkeeping(step) {
+	const prefix = `${step.toolName}:${step.session}:`;
+	const own = step.key.startsWith(prefix) ? step.key.slice(prefix.length) : step.key;
+	return step.what === "note" && (own.startsWith("read:") || own.endsWith(":launched"));
+}
+function isEdit(step) {
+	return step.what === "call" && hasHappened(step.status) && (step.lines !== null || hasEffect(step, EDIT_VERBS));
+}
+function isCommand(step) {
+	return step.what === "call" && step.status !== "blocked" && (hasEffect(step, ["ran "]) || takesCommand(step.call));
+}
+function hasEffect(step, beginnings) {
+	return step.sideEffects.some((effect) => beginnings.some((beginning) => effect.startsWith(beginning)));
+}
+function promptOf({ id, chain, sequence, hash, signedBy, signedAt, at, asked }) {
+	return {
+		...EMPTY,
+		what: "prompt",
+		id,
+		chain,
+		sequence,
+		hash,
+		signedBy,
+		signedAt,
+		at,
+		asked
+	};
+}
+function unreadableStep(chain, words) {
+	return {
+		...EMPTY,
+		chain,
+		summary: `this record cannot be read: ${words}`
+	};
+}
+function readStep(record) {
+	const seal = {
+		chain: record.chain,
+		hash: record.hash,
+		signedBy: record.signed_by,
+		signedAt: record.signed_at
+	};
+	let content;
+	try {
+		content = record.content;
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		return {
+			...EMPTY,
+			...seal,
+			summary: `this record cannot be read: ${error.message}`
+		};
+	}
+	const section = (name) => asObject(content.get(name));
+	const [trigger, context, reasoning, authority, execution, outcome] = [
+		"trigger",
+		"context",
+		"reasoning",
+		"authority",
+		"execution",
+		"outcome"
+	].map(section);
+	const environment = asObject(context.get("environment"));
+	const block = readBlock(content);
+	const what = stepKind(content, trigger, environment, block);
+	const call = asObject(asList(execution.get("tool_calls"))[0]);
+	const { diff, result, more } = splitResult(call, outcome, block !== null);
+	const status = asText(outcome.get("status"));
+	const agent = asText(context.get("agent_id"));
+	const slash = agent.indexOf("/");
+	return {
+		...seal,
+		what,
+		id: asText(content.get("id")),
+		sequence: asCount(content.get("sequence")),
+		own: block !== null,
+		at: environment.get("time_known") === false ? null : toUtc(trigger.get("timestamp")) ?? toUtc(environment.get("timestamp")),
+		toolName: asText(content.get("domain")),
+		session: asText(context.get("session_id")),
+		agent: slash < 0 ? "" : agent.slice(slash + 1),
+		key: asText(block?.get("key")),
+		summary: asText(outcome.get("summary")),
+		asked: what === "prompt" || block === null ? asText(trigger.get("request")) : "",
+		text: what === "answer" && asText(answerValue(outcome)) || asText(reasoning.get("analysis")),
+		thinking: asText(reasoning.get("reasoning")),
+		redacted: environment.get("thinking_redacted") === true,
+		model: asText(reasoning.get("model")) || asText(environment.get("model")),
+		call: what === "call" ? asText(call.get("tool")) : "",
+		callId: asText(environment.get("tool_call_id")),
+		arguments: call.get("arguments") ?? null,
+		result: result ?? null,
+		diff: diff ?? null,
+		lines: hasHappened(status) ? changedLines(outcome, diff) : null,
+		status,
+		error: asText(outcome.get("error")) || asText(call.get("error")),
+		sideEffects: asTexts(outcome.get("side_effects")),
+		authority: asText(authority.get("type")),
+		rule: asText(authority.get("policy_reference")),
+		durationMs: environment.get("duration_known") === false ? null : asCount(execution.get("duration_ms")) || asCount(call.get("duration_ms")) || null,
+		spent: readConsumption(asObject(execution.get("resources_used"))),
+		message: block === null || !block.size ? asText(environment.get("request_id")) : "",
+		title: asText(environment.get("title")),
+		subagent: asText(asObject(environment.get("subagent")).get("chain")),
+		addition: readAddition(block, outcome),
+		more: what === "call" ? null : more ?? null,
+		sessionCost: asCost(environment.get("session_cost_usd")),
+		cut: cutDigests(what, outcome, block)
+	};
+}
+function stepKind(content, trigger, environment, block) {
+	if (block !== null && isTruthy(asObject(block.get("refs")).get("adds_to"))) return "addition";
+	if (environment.has("unknown_record")) return "unknown";
+	const kind = content.get("type");
+	if (kind === "tool") return "call";
+	if (kind === "chat") {
+		if (block === null) return environment.get("role") === "user" ? "prompt" : "answer";
+		const key = block.get("key") ?? null;
+		return key !== null && key === trigger.get("correlation_id") ? "prompt" : "answer";
+	}
+	return kind === "workflow" ? "session" : "note";
+}
+function answerValue(outcome) {
+	const result = outcome.get("result");
+	return isObject(result) && result.has("text") ? result.get("text") : result;
+}
+function splitResult(call, outcome, own) {
+	const kept = outcome.get("result");
+	const result = call.get("result");
+	if (own) {
+		const mapping = asObject(kept);
+		return {
+			diff: mapping.get("diff"),
+			result,
+			more: mapping.has("more") ? mapping.get("more") : mapping.has("diff") ? null : kept
+		};
+	}
+	if (typeof result === "string" && (result.startsWith("--- ") || result.startsWith("@@ ")) && result.includes("@@ ")) return {
+		diff: result,
+		result: null,
+		more: kept
+	};
+	return {
+		diff: null,
+		result,
+		more: kept
+	};
+}
+function changedLines(outcome, diff) {
+	const metrics = asObject(outcome.get("metrics"));
+	const [added, removed] = [asCount(metrics.get("lines_added")), asCount(metrics.get("lines_removed"))];
+	if (added !== null && removed !== null) return [added, removed];
+	if (typeof diff === "string") return countChangedLines(diff);
+	const counts = /\(\+([0-9]{1,9})\/-([0-9]{1,9})\)/.exec(asText(outcome.get("summary")));
+	return counts ? [Number(counts[1]), Number(counts[2])] : null;
+}
+function readAddition(block, outcome) {
+	const to = asText(asObject(block?.get("refs")).get("adds_to"));
+	if (!to) return null;
+	const result = asObject(outcome.get("result"));
+	const ended = asObject(result.get("outcome"));
+	const says = asObject(result.get("says"));
+	const diff = says.get("diff");
+	return {
+		to,
+		via: asText(result.get("via")),
+		differs: asTexts(result.get("differs")),
+		says,
+		lines: typeof diff === "string" ? countChangedLines(diff) : null,
+		status: asText(ended.get("status")),
+		error: asText(ended.get("error"))
+	};
+}
+function cutDigests(what, outcome, block) {
+	const found = new Map();
+	const answer = what === "answer" ? answerValue(outcome) : null;
+	if (isBlobReference(answer)) for (const { digest } of blobReferences(answer)) found.set("text", digest);
+	for (const [path, reference] of asObject(block?.get("whole"))) {
+		const name = Object.hasOwn(CUT_FIELDS, path) ? CUT_FIELDS[path] : void 0;
+		for (const { digest } of blobReferences(reference)) if (name !== void 0 && (name !== "asked" || what === "prompt")) found.set(name, digest);
+	}
+	return found;
+}
+function isBlobReference(value) {
+	return isObject(value) && value.size === 1 && isObject(value.get("blob")) && !blobReferences(value).next().done;
+}
+var UNKNOWN_CONSUMPTION, addKnown, maxKnown, TOKENS_IN, TOKENS_OUT, COST, EDIT_VERBS, CUT_FIELDS, EMPTY;
+var init_step = __esmMin((() => {
+	init_block();
+	init_blobs$1();
+	init_json$2();
+	init_changed_lines();
+	init_known_tools();
+	init_values();
+	UNKNOWN_CONSUMPTION = {
+		tokensIn: null,
+		tokensOut: null,
+		costUsd: null
+	};
+	addKnown = (one, other) => one === null ? other : other === null ? one : one + other;
+	maxKnown = (one, other) => one === null ? other : other === null ? one : Math.max(one, other);
+	TOKENS_IN = [
+		["tokens_in"],
+		[
+			"input_tokens",
+			"cache_creation_input_tokens",
+			"cache_read_input_tokens",
+			"cache_writes",
+			"cache_reads"
+		],
+		[
+			"tokensIn",
+			"cacheWrites",
+			"cacheReads"
+		],
+		["inputTokens"]
+	];
+	TOKENS_OUT = [
+		["tokens_out"],
+		["output_tokens"],
+		["tokensOut"],
+		["outputTokens"]
+	];
+	COST = [
+		"cost_usd",
+		"cost",
+		"total_cost_usd"
+	];
+	EDIT_VERBS = [
+		"edited ",
+		"wrote ",
+		"added ",
+		"deleted "
+	];
+	CUT_FIELDS = {
+		"trigger.request": "asked",
+		"reasoning.analysis": "text",
+		"reasoning.reasoning": "thinking",
+		"outcome.error": "error"
+	};
+	EMPTY = {
+		what: "unreadable",
+		id: "",
+		chain: null,
+		sequence: null,
+		hash: "",
+		signedBy: "",
+		signedAt: "",
+		own: false,
+		at: null,
+		toolName: "",
+		session: "",
+		agent: "",
+		key: "",
+		summary: "",
+		asked: "",
+		text: "",
+		thinking: "",
+		redacted: false,
+		model: "",
+		call: "",
+		callId: "",
+		arguments: null,
+		result: null,
+		diff: null,
+		lines: null,
+		status: "",
+		error: "",
+		sideEffects: [],
+		authority: "",
+		rule: "",
+		durationMs: null,
+		spent: UNKNOWN_CONSUMPTION,
+		message: "",
+		title: "",
+		subagent: "",
+		addition: null,
+		more: null,
+		sessionCost: null,
+		cut: new Map()
+	};
+}));
+// src/sessions/decisions.ts
+function readDecision(record) {
+	let content;
+	try {
+		content = record.content;
+	} catch (error) {
+		if (error instanceof BadInput) return null;
+		throw error;
+	}
+	if (readKind(content) !== "gate.decision") return null;
+	const result = at(content, "outcome", "result");
+	const action = at(result, "action");
+	const policy = at(result, "policy");
+	const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get("trigger"));
+	const texts = [
+		at(result, "gate_id"),
+		at(result, "decision"),
+		at(result, "digest")
+	];
+	const needed = [
+		"score",
+		"instruction_sha256",
+		"input_sha256"
+	].every((name) => at(result, name) !== void 0);
+	if (!isWhole || !needed || texts.some((text) => typeof text !== "string")) return null;
+	return {
+		id: asText(content.get("id")),
+		hash: record.hash,
+		chain: record.chain,
+		sequence: asCount(content.get("sequence")),
+		signedBy: record.signed_by,
+		at: asText(at(content, "trigger", "timestamp")),
+		callId: asText(result.get("call_id")),
+		decision: asText(result.get("decision")),
+		digest: asText(result.get("digest")),
+		score: result.get("score") ?? null,
+		interval: result.get("interval") ?? null,
+		thresholds: result.get("thresholds") ?? null,
+		reasons: asList(result.get("reasons")).map(plainText),
+		rules: asList(at(policy, "rules")).map(plainText),
+		tool: asText(action.get("tool")),
+		arguments: asObject(action.get("arguments")),
+		mode: asText(result.get("mode")) || "enforce",
+		answer: asText(result.get("answer"))
+	};
+}
+function plainText(value) {
+	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);
+}
+function refuses({ decision }) {
+	return decision === "skip" || decision === "skipped";
+}
+function isObserved({ mode }) {
+	return mode === "observe";
+}
+function shownReasons({ reasons }) {
+	return reasons.filter((reason) => reason !== NO_OUTCOMES_REASON);
+}
+function refsOf(content) {
+	return [...asObject(readBlock(content)?.get("refs"))].filter((entry) => typeof entry[1] === "string");
+}
+function nameLongTexts(value) {
+	if (typeof value === "string") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;
+	if (Array.isArray(value)) return value.map(nameLongTexts);
+	return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;
+}
+function matchKey(tool, given) {
+	const values = asObject(replaceBlobs(given));
+	const command = takesCommand(tool) ? commandLine(values) : "";
+	if (command) return `a command\n${command}`;
+	const patch = takesPatch(tool) ? ["patch", "input"].map((name) => values.get(name)).find((text) => typeof text === "string") : "";
+	if (patch) return `a patch\n${patch}`;
+	const without = new Map([...values].filter(([name]) => name !== "cwd"));
+	return `${tool.replace(/^mcp__/, "")}\n\n${asciiJson(without)}`;
+}
+function replaceBlobs(value) {
+	if (isObject(value)) {
+		const [kept] = value.size === 1 && value.has("blob") ? [...blobReferences(value)] : [];
+		return kept ? `sha256 ${kept.digest}` : new Map([...value].map(([name, item]) => [name, replaceBlobs(item)]));
+	}
+	return Array.isArray(value) ? value.map(replaceBlobs) : value;
+}
+function commandLine(values) {
+	const command = isTruthy(values.get("cmd")) ? values.get("cmd") : values.get("command");
+	if (typeof command === "string") return command;
+	if (!Array.isArray(command) || !command.every((word) => typeof word === "string")) return "";
+	if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
+	return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
+}
+var INLINE_MAX, NO_OUTCOMES_REASON, DecisionMatcher;
+var init_decisions = __esmMin((() => {
+	init_block();
+	init_blobs$1();
+	init_canonical();
+	init_digest();
+	init_json$2();
+	init_known_tools();
+	init_step();
+	init_values();
+	INLINE_MAX = 16384;
+	NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet";
+	DecisionMatcher = class {
+		byCall = new Map();
+		byLikeness = new Map();
+		blob;
+		constructor(decisions, blob) {
+			this.blob = blob;
+			for (const decision of decisions) {
+				const [table, key] = decision.callId.includes(":") ? [this.byCall, decision.callId] : [this.byLikeness, matchKey(decision.tool, decision.arguments)];
+				table.set(key, [...table.get(key) ?? [], decision]);
+			}
+		}
+		async take(step) {
+			if (!this.byCall.size && !this.byLikeness.size) return null;
+			const key = matchKey(step.call, await this.readArguments(step.arguments));
+			const suffix = `@${step.chain}`;
+			const callId = step.key.endsWith(suffix) ? step.key.slice(0, -suffix.length) : step.key;
+			const about = this.byCall.get(callId);
+			if (about?.length) {
+				const newestFirst = [...about].reverse();
+				const taken = newestFirst.find((found) => matchKey(found.tool, found.arguments) === key) ?? newestFirst[0];
+				this.byCall.set(callId, about.filter((decision) => decision.digest !== taken.digest));
+				return taken;
+			}
+			return this.byLikeness.get(key)?.shift() ?? null;
+		}
+		listUnmatched() {
+			return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? "", other.chain ?? "") || (one.sequence ?? 0) - (other.sequence ?? 0));
+		}
+		async readArguments(value) {
+			if (!isBlobReference(value)) return value;
+			const [reference] = [...blobReferences(value)];
+			const data = reference === void 0 ? null : await this.blob(reference.digest);
+			try {
+				return data === null ? value : nameLongTexts(readJson(data));
+			} catch (error) {
+				if (error instanceof BadInput) return value;
+				throw error;
+			}
+		}
+	};
+}));
+// src/sessions/labels.ts
+function toOneLine(text) {
+	return text.replace(SPACES, " ").replace(/^ | $/g, "");
+}
+function plural$1(count, noun) {
+	return `${formatCount(count)} ${count === 1 ? noun : `${noun}s`}`;
+}
+function formatCount(count) {
+	return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+function totalFigures(session) {
+	const figures = [{
+		words: plural$1(session.actions, "action"),
+		sort: "call"
+	}];
+	if (session.edits) figures.push({
+		words: `${plural$1(session.edits, "edit")} (+${session.linesAdded}/-${session.linesRemoved})`,
+		sort: "edit"
+	});
+	const counted = [
+		[
+			session.commands,
+			"command",
+			"command"
+		],
+		[
+			session.failures,
+			"failure",
+			"failure"
+		],
+		[
+			session.denials,
+			"denial",
+			"denial"
+		],
+		[
+			session.subagents,
+			"subagent",
+			"agent"
+		],
+		[
+			session.unknown,
+			"unknown record",
+			"unknown"
+		],
+		[
+			session.unreadable,
+			"unreadable record",
+			"unreadable"
+		]
+	];
+	for (const [count, noun, sort] of counted) if (count) figures.push({
+		words: plural$1(count, noun),
+		sort
+	});
+	const tokens = tokensLabel(session.tokensIn, session.tokensOut);
+	if (tokens) figures.push({
+		words: `tokens: ${tokens}`,
+		sort: ""
+	});
+	if (session.costUsd !== null) figures.push({
+		words: formatMoney(session.costUsd),
+		sort: ""
+	});
+	for (const model of session.models) figures.push({
+		words: model,
+		sort: ""
+	});
+	figures.push({
+		words: plural$1(session.records, "record"),
+		sort: ""
+	});
+	if (session.imported) figures.push({
+		words: "imported",
+		sort: ""
+	});
+	return figures;
+}
+function stepSummary(step) {
+	let summary = toOneLine(step.summary) || step.call || step.what;
+	if (summary === step.call && !isEmpty$1(step.arguments)) summary = `${summary}: ${shortenArguments(step.arguments)}`;
+	return step.status === "blocked" ? `denied: ${summary.replace(/ \(denied\)$/, "")}` : summary;
+}
+function shortenArguments(given) {
+	const values = isObject(given) ? [...given.values()] : [];
+	const commands = isObject(given) && given.size === 1 ? given.get("commands") : null;
+	const only = Array.isArray(commands) && commands.every((one) => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null;
+	const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0, 320));
+	return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0, 159)}…`;
+}
+function formatDuration(milliseconds) {
+	return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`;
+}
+function authorityLabel({ authority, status, rule }) {
+	const words = status === "blocked" ? REFUSED_BY[authority] ?? "" : authority === "unknown" ? "" : authority.replaceAll("_", " ");
+	return words && rule ? `${words} (${rule})` : words || rule;
+}
+function decisionLabel(decision) {
+	return Object.hasOwn(DECISIONS, decision) ? DECISIONS[decision] : decision;
+}
+function consumptionLabel(spent) {
+	const cost = spent.costUsd === null ? "" : formatMoney(spent.costUsd);
+	return [tokensLabel(spent.tokensIn, spent.tokensOut), cost].filter(Boolean).join(", ");
+}
+function tokensLabel(wentIn, cameOut) {
+	return [wentIn === null ? "" : `${formatCount(wentIn)} in`, cameOut === null ? "" : `${formatCount(cameOut)} out`].filter(Boolean).join(", ");
+}
+function formatMoney(dollars) {
+	return dollars >= .01 || dollars === 0 ? `$${dollars.toFixed(2)}` : "<$0.01";
+}
+function labelledTexts(value) {
+	if (Array.isArray(value) && value.length && value.every(isQueryResult)) return value.map((result) => {
+		const query = at(result, "query");
+		const name = at(result, "success") === true ? query : `${query} (failed)`;
+		const [output, error] = [at(result, "result") ?? null, String(at(result, "error") || "")];
+		const text = isEmpty$1(output) ? "" : valueText(output);
+		return {
+			name,
+			text: text.includes(error) ? text : `${text}\n${error}`.replace(/^\n+|\n+$/g, ""),
+			isAside: false
+		};
+	});
+	if (!isObject(value) || isBlobReference(value)) return isEmpty$1(value) ? [] : [{
+		name: "",
+		text: valueText(value),
+		isAside: typeof value !== "string"
+	}];
+	const outputs = [...value].filter((entry) => typeof entry[1] === "string" && (OUTPUTS.has(entry[0]) || entry[1].trim().includes("\n")));
+	outputs.sort(([one], [other]) => Number(!UNNAMED_OUTPUTS.includes(one)) - Number(!UNNAMED_OUTPUTS.includes(other)));
+	const texts = outputs.filter(([, text]) => text.trim() && !outputs.some(([, other]) => other.trim().endsWith(`\n${text.trim()}`))).map(([name, text]) => ({
+		name: UNNAMED_OUTPUTS.includes(name) ? "" : name,
+		text,
+		isAside: false
+	}));
+	const names = new Set(outputs.map(([name]) => name));
+	const rest = [...value].filter(([name, item]) => !names.has(name) && !isEmpty$1(item)).map(([name, item]) => `${name.replaceAll("_", " ")} ${valueText(item)}`);
+	return rest.length ? [...texts, {
+		name: "",
+		text: rest.join(", "),
+		isAside: true
+	}] : texts;
+}
+function isQueryResult(value) {
+	return isObject(value) && typeof value.get("query") === "string" && typeof value.get("success") === "boolean";
+}
+function summaryExitCode(step) {
+	return /\(exit (\d+)\)/.exec(step.summary)?.[1] ?? "";
+}
+function stepError(step) {
+	return step.error === "OUTCOME_UNKNOWN" || step.error.toLowerCase() === `exit code ${summaryExitCode(step)}` ? "" : step.error;
+}
+function resultTexts(step, result) {
+	const error = step.error.trim();
+	let shown = result;
+	if (isObject(shown)) {
+		const code = shown.get("exit_code");
+		if (code instanceof JsonNumber && code.text === summaryExitCode(step)) shown = new Map([...shown].filter(([name]) => name !== "exit_code"));
+	}
+	if (isQueryResult(shown)) shown = new Map([...shown].filter(([name, value]) => name !== "success" && name !== "query" && !(name === "error" && value === step.error)));
+	return labelledTexts(shown).filter((part) => !error || part.text.trim().replace(/^result /, "") !== error);
+}
+function isEmpty$1(value) {
+	return value === null || value === "" || Array.isArray(value) && !value.length || isObject(value) && !value.size;
+}
+function valueText(value) {
+	if (isBlobReference(value)) return `${at(value, "blob", "size").text} bytes of ${String(at(value, "blob", "media"))}, stored as a blob, sha256 ${String(at(value, "blob", "digest"))}`;
+	return typeof value === "string" ? value : writeJson(value);
+}
+function writeJson(value) {
+	if (value instanceof JsonNumber) return value.text;
+	if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
+	if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;
+	return JSON.stringify(value);
+}
+var ARGUMENTS_MAX, SPACES, REFUSED_BY, DECISIONS, UNNAMED_OUTPUTS, OUTPUTS;
+var init_labels = __esmMin((() => {
+	init_block();
+	init_json$2();
+	init_step();
+	ARGUMENTS_MAX = 160;
+	SPACES = /[\t-\r\u001c- \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
+	REFUSED_BY = {
+		human_approved: "by a person",
+		policy: "by a rule"
+	};
+	DECISIONS = {
+		pass: "allowed",
+		human_approved: "allowed by a person",
+		human_review: "needs approval",
+		skip: "denied",
+		skipped: "denied, asked too often"
+	};
+	UNNAMED_OUTPUTS = [
+		"stdout",
+		"output",
+		"content",
+		"text"
+	];
+	OUTPUTS = new Set([...UNNAMED_OUTPUTS, "stderr"]);
+}));
+// src/sessions/totals.ts
+function widenSpan(ends, moment) {
+	if (!moment) return ends;
+	if (ends === null) return [moment, moment];
+	return [compareCodePoints(moment, ends[0]) < 0 ? moment : ends[0], compareCodePoints(moment, ends[1]) > 0 ? moment : ends[1]];
+}
+var TITLE_MAX, COST_DIGITS, CUMULATIVE_TOOLS, LINE_END, SessionCounter;
+var init_totals = __esmMin((() => {
+	init_canonical();
+	init_text$1();
+	init_chains$1();
+	init_decisions();
+	init_step();
+	TITLE_MAX = 120;
+	COST_DIGITS = 9;
+	CUMULATIVE_TOOLS = new Set(["codex"]);
+	LINE_END = /\r\n|[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
+	SessionCounter = class {
+		sum = {
+			prompts: 0,
+			actions: 0,
+			edits: 0,
+			linesAdded: 0,
+			linesRemoved: 0,
+			commands: 0,
+			failures: 0,
+			denials: 0,
+			gated: 0,
+			observed: 0,
+			unknown: 0,
+			unreadable: 0,
+			records: 0
+		};
+		spent = UNKNOWN_CONSUMPTION;
+		growing = UNKNOWN_CONSUMPTION;
+		sessionCost = null;
+		title = "";
+		firstPrompt = "";
+		times = null;
+		sealed = null;
+		models = new Set();
+		openCalls = new Set();
+		byMessage = new Map();
+		lastAsked = "";
+		add(step, isMain, decision) {
+			const { sum } = this;
+			sum.records++;
+			if (step.what === "unknown") sum.unknown++;
+			if (step.what === "unreadable") sum.unreadable++;
+			if (step.model) this.models.add(step.model);
+			this.times = widenSpan(this.times, step.at);
+			this.sealed = widenSpan(this.sealed, step.signedAt);
+			this.addConsumption(step);
+			if (step.what === "call") this.addCall(step, decision);
+			else if (step.addition !== null && this.openCalls.delete(step.addition.to)) {
+				if (step.addition.status === "failure") sum.failures++;
+				if (step.addition.status === "blocked") sum.denials++;
+			}
+			if (step.what === "prompt" && step.own) sum.prompts++;
+			else if (step.asked && step.asked !== this.lastAsked) {
+				this.lastAsked = step.asked;
+				sum.prompts++;
+			}
+			if (!isMain) return;
+			this.title = step.title || this.title;
+			if (!this.firstPrompt && step.asked) this.firstPrompt = step.asked.split(LINE_END).map(strip).find(Boolean) ?? "";
+		}
+		addRecords(count) {
+			this.sum.records += count;
+		}
+		addConsumption(step) {
+			if (step.own || !step.message && !CUMULATIVE_TOOLS.has(step.toolName)) this.spent = addConsumption(this.spent, step.spent);
+			else if (!step.message) this.growing = maxConsumption(this.growing, step.spent);
+			else this.byMessage.set(step.message, maxConsumption(this.byMessage.get(step.message) ?? UNKNOWN_CONSUMPTION, step.spent));
+			if (step.sessionCost !== null) this.sessionCost = Math.max(step.sessionCost, this.sessionCost ?? 0);
+		}
+		addCall(step, decision) {
+			const { sum } = this;
+			sum.actions++;
+			if (decision !== null) sum.gated++;
+			if (decision !== null && isObserved(decision)) sum.observed++;
+			if (isCommand(step)) sum.commands++;
+			if (step.status === "failure") sum.failures++;
+			if (step.status === "blocked") sum.denials++;
+			if (step.status === "pending") this.openCalls.add(step.id);
+			if (isEdit(step)) {
+				sum.edits++;
+				sum.linesAdded += step.lines?.[0] ?? 0;
+				sum.linesRemoved += step.lines?.[1] ?? 0;
+			}
+		}
+		finish(chains, left) {
+			let spent = addConsumption(this.spent, this.growing);
+			for (const each of this.byMessage.values()) spent = addConsumption(spent, each);
+			const costUsd = this.sessionCost ?? (spent.costUsd === null ? null : Number(spent.costUsd.toFixed(COST_DIGITS)));
+			const [started, ended] = this.times ?? this.sealed ?? [null, null];
+			return {
+				...this.sum,
+				tool: chains.tool,
+				session: chains.session,
+				title: this.title || cutText(this.firstPrompt, TITLE_MAX),
+				started,
+				ended,
+				denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length,
+				observed: this.sum.observed + left.filter(isObserved).length,
+				tokensIn: spent.tokensIn,
+				tokensOut: spent.tokensOut,
+				costUsd,
+				models: [...this.models],
+				subagents: chains.agents.length,
+				imported: chains.imported,
+				chains: chainNames(chains)
+			};
+		}
+	};
+}));
+// src/sessions/story.ts
+async function readSession(chains, read, blob, report = () => {}) {
+	const counter = new SessionCounter();
+	let records = 0;
+	const decisions = [];
+	for await (const batch of chains.decisions === null ? [] : read(chains.decisions)) {
+		for (const item of batch) {
+			const decision = item instanceof BadInput ? null : readDecision(item);
+			if (decision !== null) decisions.push(decision);
+		}
+		counter.addRecords(batch.length);
+		await report(records += batch.length);
+	}
+	const matcher = new DecisionMatcher(decisions, blob);
+	const builder = new StoryBuilder(chains);
+	for (const chain of [chains.main, ...chains.agents.map(([, name]) => name)]) {
+		if (chain === null) continue;
+		let place = 0;
+		for await (const batch of read(chain)) {
+			for (const item of batch) {
+				const step = item instanceof BadInput ? unreadableStep(chain, item.message) : readStep(item);
+				const decision = step.what === "call" ? await matcher.take(step) : null;
+				counter.add(step, chain === chains.main, decision);
+				builder.add(chain, place++, step, decision);
+			}
+			await report(records += batch.length);
+		}
+	}
+	const left = matcher.listUnmatched();
+	return {
+		totals: counter.finish(chains, left),
+		entries: [...builder.build(left)]
+	};
+}
+function lighten(step) {
+	return {
+		...step,
+		summary: step.what === "call" || step.summary ? stepSummary({
+			...step,
+			status: ""
+		}).slice(0, TEXT_MAX$1) : "",
+		asked: step.asked.slice(0, ASKED_MAX),
+		text: step.text.slice(0, TEXT_MAX$1),
+		thinking: step.thinking.slice(0, TEXT_MAX$1),
+		error: step.error.slice(0, TEXT_MAX$1),
+		arguments: null,
+		result: null,
+		diff: null,
+		more: null,
+		addition: step.addition === null ? null : {
+			...step.addition,
+			says: new Map()
+		}
+	};
+}
+function applyAdditions(step, additions) {
+	let whole = step;
+	for (const later of additions) {
+		const { addition } = later;
+		if (addition !== null) {
+			if (whole.status === "pending" && addition.status) whole = {
+				...whole,
+				status: addition.status,
+				error: addition.error
+			};
+			const lines = whole.lines ?? (hasHappened(whole.status) ? addition.lines : null);
+			const [result, diff] = [whole.result ?? addition.says.get("result") ?? null, whole.diff ?? addition.says.get("diff") ?? null];
+			whole = {
+				...whole,
+				result,
+				diff,
+				lines
+			};
+		}
+		whole = {
+			...whole,
+			thinking: whole.thinking || later.thinking,
+			text: whole.text || later.text,
+			redacted: whole.redacted || later.redacted,
+			model: whole.model || later.model,
+			authority: whole.authority === "unknown" ? later.authority : whole.authority,
+			rule: whole.rule || later.rule,
+			durationMs: whole.durationMs ?? later.durationMs,
+			spent: addConsumption(whole.spent, later.spent),
+			cut: new Map([...later.cut, ...whole.cut])
+		};
+	}
+	return whole;
+}
+var TEXT_MAX$1, ASKED_MAX, StoryBuilder;
+var init_story = __esmMin((() => {
+	init_canonical();
+	init_json$2();
+	init_decisions();
+	init_labels();
+	init_step();
+	init_totals();
+	TEXT_MAX$1 = 600;
+	ASKED_MAX = 8e3;
+	StoryBuilder = class {
+		chains;
+		agents;
+		plans = new Map();
+		built = new Set();
+		constructor(chains) {
+			this.chains = chains;
+			this.agents = new Map(chains.agents.map(([agent, chain]) => [chain, agent]));
+			for (const chain of [chains.main, ...this.agents.keys()]) if (chain !== null) this.plans.set(chain, {
+				steps: [],
+				items: [],
+				additions: new Map(),
+				decisions: new Map(),
+				ids: new Set(),
+				last: "",
+				isAsStored: false
+			});
+		}
+		add(chain, place, step, decision) {
+			const plan = this.plans.get(chain);
+			plan.steps.push(lighten(step));
+			plan.isAsStored ||= step.sequence !== place;
+			plan.last = step.at ?? plan.last;
+			if (step.addition !== null && plan.ids.has(step.addition.to)) {
+				const { to } = step.addition;
+				plan.additions.set(to, [...plan.additions.get(to) ?? [], place]);
+				return;
+			}
+			plan.ids.add(step.id);
+			plan.items.push({
+				at: plan.last,
+				place,
+				decision: null
+			});
+			if (decision !== null) plan.decisions.set(place, decision);
+		}
+		*build(unmatched) {
+			for (const { items } of this.plans.values()) items.sort((one, other) => compareCodePoints(one.at, other.at) || one.place - other.place);
+			const [first] = this.plans.values();
+			first?.items.push(...unmatched.map((decision) => ({
+				at: decision.at,
+				place: -1,
+				decision
+			})));
+			first?.items.sort((one, other) => compareCodePoints(one.at, other.at));
+			if (this.chains.main !== null) yield* this.buildChain(this.chains.main, 0);
+			for (const chain of this.agents.keys()) yield* this.buildSubagent(chain, 1);
+		}
+		*buildChain(chain, depth) {
+			this.built.add(chain);
+			const plan = this.plans.get(chain);
+			const bare = {
+				depth,
+				chain,
+				place: -1,
+				step: null,
+				decision: null,
+				additions: [],
+				agent: ""
+			};
+			const inOrder = plan.isAsStored ? [...plan.items.filter((item) => item.decision !== null), ...plan.steps.map((_, place) => ({
+				at: "",
+				place,
+				decision: null
+			}))] : plan.items;
+			let asked = "";
+			for (const { place, decision } of inOrder) {
+				const step = plan.steps[place];
+				if (decision !== null || step === void 0) {
+					yield {
+						...bare,
+						decision
+					};
+					continue;
+				}
+				if (!step.own && step.asked && step.asked !== asked) {
+					asked = step.asked;
+					yield {
+						...bare,
+						place,
+						step: promptOf(step)
+					};
+					if (step.what === "prompt") continue;
+				}
+				const additions = plan.isAsStored ? [] : plan.additions.get(step.id) ?? [];
+				const whole = applyAdditions(step, additions.map((one) => plan.steps[one]));
+				yield {
+					...bare,
+					place,
+					step: whole,
+					decision: plan.decisions.get(place) ?? null,
+					additions
+				};
+				if (this.agents.has(step.subagent)) yield* this.buildSubagent(step.subagent, depth + 1);
+			}
+		}
+		*buildSubagent(chain, depth) {
+			if (this.built.has(chain)) return;
+			yield {
+				depth,
+				chain,
+				place: -1,
+				step: null,
+				decision: null,
+				additions: [],
+				agent: this.agents.get(chain) ?? ""
+			};
+			yield* this.buildChain(chain, depth);
+		}
+	};
+}));
+// src/worker/session_list.ts
+async function listSessions(library) {
+	return groupChains(library.chains.map(({ id, origin }) => ({
+		name: id,
+		origin
+	})), async (chain) => {
+		const first = await library.readFirst(chain);
+		return first instanceof Sealed ? readStep(first) : null;
+	});
+}
+async function countSession(library, session) {
+	let workspace = "";
+	const read = async function* (chain) {
+		for await (const items of library.readBatches(chain)) {
+			for (const item of items) {
+				if (item instanceof BadInput) continue;
+				item.chain = chain;
+				workspace ||= findWorkspace(item);
+			}
+			yield items;
+		}
+	};
+	const blob = (digest) => library.blob(digest).catch(() => null);
+	const { totals, entries } = await readSession(session, read, blob);
+	let risk = null;
+	for (const { decision } of entries) {
+		const score = decision?.score;
+		if (score instanceof JsonNumber && Number.isFinite(score.value)) risk = Math.max(risk ?? 0, score.value);
+	}
+	return {
+		...totals,
+		risk,
+		workspace
+	};
+}
+function findWorkspace(record) {
+	if (!/"(?:cwd|workspace)":/.test(record.canonical)) return "";
+	const environment = at(safeContent(record), "context", "environment");
+	const action = at(safeContent(record), "outcome", "result", "action");
+	return text(at(environment, "cwd")) || text(at(environment, "workspace")) || text(at(action, "workspace"));
+}
+var init_session_list = __esmMin((() => {
+	init_chains$1();
+	init_step();
+	init_story();
+	init_block();
+	init_json$2();
+	init_sealed();
+	init_rows$1();
+}));
 // src/worker/statements.ts
-/** Check the statements in a JSON list. `along` are keys that came with the records; they prove nothing. */
 function checkStatements(text, pinned, along, ed25519) {
 	const values = readJson(text);
 	const others = new Ring(along.flatMap(([key, second]) => toKey(key, second)));
@@ -13142,7 +14142,8 @@ async function carryOut(library, request) {
 		case "rows": return library.rows(request.chain, request.start, request.stop);
 		case "records": return library.records(request.chain, request.start, request.stop);
 		case "blob": return library.blob(request.digest);
-		case "figures": return library.figures(request.chain);
+		case "figures": return countSession(library, request.session);
+		case "sessions": return listSessions(library);
 		case "search": return search(library, request.words, request.limit);
 		case "approvals": return listApprovals(library, makeRing(request.keys), request.now);
 		case "statements": return checkStatements(request.text, makeRing(request.keys), request.along, library.verifier);
@@ -13176,6 +14177,7 @@ var init_main = __esmMin((() => {
 	init_library();
 	init_meta_entries();
 	init_search$1();
+	init_session_list();
 	init_statements$1();
 	REPORT_EVERY = 100;
 	opening$1 = openEd25519().then((ed25519) => new Library(ed25519));
@@ -14323,14 +15325,12 @@ var init_jsxRuntime = __esmMin((() => {
 	Array.isArray;
 }));
 // src/parts/text.tsx
-/** A text with its hidden characters written out, such as `⟨U+202E⟩`. */
 function visible(text) {
 	return text.replace(HIDDEN, (one) => `⟨U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 function Text({ children }) {
 	return a("bdi", { children: visible(children) });
 }
-/** The first 16 digits of a hash; the whole on focus and for copying. */
 function Hex({ children, length = 16 }) {
 	return a("code", {
 		class: "hex",
@@ -14338,27 +15338,26 @@ function Hex({ children, length = 16 }) {
 		children: [visible(children.slice(0, length)), children.length > length ? "…" : ""]
 	});
 }
-/** A point in time of a record, in UTC or local time. A text that is no time is shown as it is. */
-function Time({ children, short = false }) {
+function Time({ children, short = false, brief = false }) {
 	const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
 	if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
-	const shown = usesUtc.value ? `${date.toISOString().slice(0, 19).replace("T", " ")} UTC` : date.toLocaleString(void 0, {
-		dateStyle: "medium",
-		timeStyle: "medium"
-	});
+	const words = usesUtc.value ? date.toISOString() : localIso(date);
+	const zone = usesUtc.value ? " UTC" : "";
 	return a("time", {
 		dateTime: children,
 		title: children,
-		children: short && usesUtc.value ? shown.slice(11, 19) : shown
+		children: short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`
 	});
+}
+function localIso(date) {
+	return new Date(date.getTime() - date.getTimezoneOffset() * 6e4).toISOString();
 }
 function count(value) {
 	return value.toLocaleString("en-GB");
 }
-function plural$1(value, one, many = `${one}s`) {
+function plural(value, one, many = `${one}s`) {
 	return `${count(value)} ${value === 1 ? one : many}`;
 }
-/** A text that can be copied by a button. */
 function Copy({ text, label }) {
 	return a("button", {
 		type: "button",
@@ -14654,7 +15653,6 @@ function settle(asking) {
 		asking.onerror = () => reject(asking.error);
 	});
 }
-/** Change to the pins of a scope. Storage that is refused is no error: the page then keeps nothing. */
 async function enterScope(name) {
 	if (name === scope && pins.value.length) return;
 	scope = name;
@@ -14665,14 +15663,13 @@ async function enterScope(name) {
 		pins.value = await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range));
 	} catch {}
 }
-/** Pin a key, or change nothing if it is pinned. */
 function pinKey(key, origin) {
 	if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
 	const pin = {
 		publicKey: key.ed25519,
 		publicKeyPq: key.mlDsa,
 		origin,
-		at: (new Date()).toISOString()
+		at: new Date().toISOString()
 	};
 	pins.value = [...pins.value.filter((one) => one.publicKey !== pin.publicKey), pin];
 	change((store) => store.put({
@@ -14690,7 +15687,6 @@ async function change(work) {
 		work((await openStore()).transaction("pins", "readwrite").objectStore("pins"));
 	} catch {}
 }
-/** The heads of a ledger that this browser verified; none where it saw none. */
 async function recallHeads(ledger) {
 	if (!KEPT) return [];
 	try {
@@ -14699,7 +15695,6 @@ async function recallHeads(ledger) {
 		return [];
 	}
 }
-/** Remember the heads of a ledger. A chain that was longer before keeps its longer head. */
 async function rememberHeads(ledger, heads) {
 	if (!KEPT) return;
 	const all = new Map(await recallHeads(ledger));
@@ -14711,7 +15706,6 @@ async function rememberHeads(ledger, heads) {
 		});
 	} catch {}
 }
-/** The keys in a text: 64 digits, or a file of `aver keys export` or known keys. Raises an error that says why not. */
 function readKeys(text) {
 	const plain = text.trim();
 	if (/^[0-9a-f]{16}$/.test(plain)) throw new Error("These 16 digits are only a fingerprint. Ask for the whole key: 64 digits.");
@@ -14721,7 +15715,8 @@ function readKeys(text) {
 	const look = (value) => {
 		if (Array.isArray(value)) value.forEach(look);
 		else if (value instanceof Map) {
-			if (value.has("identity") && value.has("public_key")) found.push(readRingEntry(value).key);
+			const entry = new Map([...value].filter(([name]) => name !== "origin"));
+			if (typeof entry.get("identity") === "string" && entry.has("public_key")) found.push(readRingEntry(entry).key);
 			else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) found.push(new PublicKey(value.get("public_key"), value.get("public_key_pq")));
 			else for (const item of value.values()) look(item);
 		} else if (typeof value === "string" && /^[0-9a-f]{64}$/.test(value)) found.push(new PublicKey(value));
@@ -14746,7 +15741,6 @@ function check(url) {
 	if (!url.startsWith("blob:") && !DATA_FILE.test(url)) throw new TypeError(`${url} is no script of this page`);
 	return url;
 }
-/** An address that the browser accepts for a script or worker. */
 function scriptUrl(url) {
 	return policy.createScriptURL(url);
 }
@@ -14770,12 +15764,10 @@ var init_connection = __esmMin((() => {
 		worker = null;
 		waiting = new Map();
 		nextId = 1;
-		/** What a new worker is told before anything else: the thing that is open. */
 		prepare;
 		constructor(prepare = null) {
 			this.prepare = prepare;
 		}
-		/** Ask the worker. Raises `NotJudgedHere` where it has no answer. */
 		ask(request, progress) {
 			const id = this.nextId++;
 			return new Promise((resolve, reject) => {
@@ -14790,7 +15782,6 @@ var init_connection = __esmMin((() => {
 				});
 			});
 		}
-		/** End the worker and all that it does. The next request starts a new one, which has nothing open. */
 		stop(words = "stopped") {
 			this.worker?.terminate();
 			this.worker = null;
@@ -14864,43 +15855,38 @@ function readRoute() {
 		}
 	});
 }
-/** Put the focus where it was when the reader left this address, or else on the content. */
 function returnFocus(main) {
-	const target = left.get(location.hash);
+	const target = left$1.get(location.hash);
 	const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
 	if (main.contains(document.activeElement) && document.activeElement !== main) return;
 	(found ?? main).focus({ preventScroll: found === void 0 });
 }
-/** The address of a view. */
 function link(...parts) {
 	return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
 }
-/** The address of a record: by its sequence number, or by its place where that is another. */
 function recordLink(chain, row) {
 	return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
 }
-var route, left, here;
+var route, left$1, here;
 var init_route = __esmMin((() => {
 	init_signals_module();
 	init_secrets();
 	route = y$1(readRoute());
-	left = new Map();
+	left$1 = new Map();
 	here = location.hash;
 	addEventListener("hashchange", () => {
 		const active = document.activeElement;
 		const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
-		if (target !== null) left.set(here, target);
+		if (target !== null) left$1.set(here, target);
 		here = location.hash;
 		route.value = readRoute();
 	});
 }));
 // src/state.ts
-/** The verdict that says most about a chain: the one on it alone, or the one on everything. */
 function judgementOf(chain) {
 	const own = chainJudgements.value.get(chain);
 	return own !== void 0 && judgement.value.state !== "done" ? own : judgement.value;
 }
-/** The findings about a chain. */
 function findingsOf(chain) {
 	const found = judgementOf(chain);
 	if (found.state !== "done") return [];
@@ -14913,12 +15899,10 @@ function pinnedKeys() {
 		publicKeyPq
 	}));
 }
-/** The name under which pins and heads of the open thing are kept. */
 function scopeOf(found, { ledger, tenant }) {
 	const isFromDisk = !found.live && document.documentElement.dataset["door"] !== "site";
 	return ledger === null || isFromDisk ? FILES_SCOPE : `${ledger}/${tenant}`;
 }
-/** Open a thing, show what it holds, and verify it. */
 async function openThing(found, change = "", beforeJudging = async () => {}) {
 	connection.stop("another thing was opened");
 	judges.stop("another thing was opened");
@@ -14946,7 +15930,6 @@ async function openThing(found, change = "", beforeJudging = async () => {}) {
 		problem.value = error.message;
 	}
 }
-/** Verify everything that is open with the pinned keys. */
 async function verifyThing() {
 	const [found, listed] = [thing.value, contents.value];
 	if (found === null || listed === null || judgement.value.state === "working") return;
@@ -14963,7 +15946,6 @@ async function verifyThing() {
 	unjudged.value = 0;
 	spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged";
 }
-/** Verify one chain, where not everything was verified. */
 async function verifyChain(chain) {
 	const [found, listed] = [thing.value, contents.value];
 	if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return;
@@ -15013,18 +15995,15 @@ async function judge(found, listed, chains, report) {
 		};
 	}
 }
-/** Stop the verification. The workers that judge are ended; views go on. */
 function stopVerifying() {
 	judges.stop("you stopped it");
 }
-/** Look again at a ledger that has grown. */
 async function refreshContents() {
 	const before = totalRecords.value;
 	const listed = await connection.ask({ type: "refresh" });
 	contents.value = listed;
 	unjudged.value += Math.max(0, totalRecords.value - before);
 }
-/** Open a copy of the open thing with one record changed, to see where it breaks. */
 async function tryChange(chain, place, change, words) {
 	const found = thing.value;
 	if (found === null) return;
@@ -15038,23 +16017,24 @@ async function tryChange(chain, place, change, words) {
 	original ??= found;
 	await openThing({
 		...found,
-		files: found.files.map(([path, blob]) => [path, replaced.get(path) ?? blob])
+		files: found.files.flatMap(([path, blob]) => {
+			const other = replaced.has(path) ? replaced.get(path) : blob;
+			return other ? [[path, other]] : [];
+		})
 	}, words);
 }
-/** Go back from a changed copy to the thing itself. */
 async function undoChange() {
 	const found = original;
 	original = null;
 	if (found !== null) await openThing(found);
 }
-/** Say how to connect again; the live door calls this once. */
 function setReconnect(retry) {
 	retryLive = retry;
 }
 function reconnect() {
 	retryLive();
 }
-var connection, judges, thing, contents, judgement, chainJudgements, opening, problem, changed, copyHeads, spoken, waiting, server, liveState, news, unjudged, original, retryLive, verdict, totalRecords;
+var connection, judges, thing, contents, judgement, chainJudgements, opening, problem, changed, copyHeads, spoken, waiting, server, liveState, news, unjudged, original, retryLive, totalRecords;
 var init_state = __esmMin((() => {
 	init_signals_module();
 	init_connection();
@@ -15087,24 +16067,30 @@ var init_state = __esmMin((() => {
 	unjudged = y$1(0);
 	original = null;
 	retryLive = () => {};
-	verdict = O(() => judgement.value.state === "done" ? judgement.value.verdict : null);
+	O(() => judgement.value.state === "done" ? judgement.value.verdict : null);
 	totalRecords = O(() => (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chain.length ?? 0), 0));
 }));
 // src/parts/verdict.tsx
-/** The shape of a status. The word always stands beside it. */
-function Mark({ name }) {
+function Mark({ name, share = 0 }) {
 	return a("svg", {
 		class: `mark ${name.replace(" ", "-")}`,
 		viewBox: "0 0 20 20",
 		width: "20",
 		height: "20",
 		"aria-hidden": "true",
-		children: PATHS$1[name]
+		children: [PATHS$1[name], name === "working" ? a("circle", {
+			cx: "10",
+			cy: "10",
+			r: "8",
+			class: "line",
+			pathLength: "100",
+			"stroke-dasharray": `${share} 100`,
+			transform: "rotate(-90 10 10)"
+		}) : null]
 	});
 }
-/** What would make a check that was not made. */
 function remedy(check) {
-	const name = contents.value?.name ?? "FILE";
+	const name = thing.value?.live ? "" : contents.value?.name ?? "FILE";
 	if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return a($, { children: [
 		"Pin the signer's key on ",
 		a("a", {
@@ -15120,16 +16106,25 @@ function remedy(check) {
 		"effects",
 		"delegation",
 		"protocol"
-	].includes(check.name)) return a(Command, { children: `aver verify ${name}` });
+	].includes(check.name)) return a(Command, { children: `aver verify ${name}`.trim() });
 	if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
+	if (check.name === "head") return thing.value?.live ? a($, { children: ["Compare with a checkpoint that you keep: ", a(Command, { children: "aver verify --checkpoint FILE" })] }) : a($, { children: ["Export it again with the ledger's key at hand: ", a(Command, { children: "aver export --out DIR" })] });
 	if (check.name === "meta") return a($, { children: ["Open the whole ledger: ", a(Command, { children: "aver export --out DIR" })] });
 	return "";
 }
+function dayOf(at) {
+	return new Date(at).toLocaleDateString("en-GB", {
+		day: "numeric",
+		month: "short",
+		timeZone: "UTC"
+	});
+}
 function sentence(verdict) {
-	const extent = `${plural$1(verdict.records, "record")}${verdict.chains ? ` in ${plural$1(verdict.chains, "chain")}` : ""}`;
+	const extent = `${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
 	if (verdict.status === "verified") {
 		const signers = new Set((contents.value?.chains ?? []).flatMap((chain) => chain.signers));
-		return `Verified: ${extent}, signed by ${pins.value.filter((pin) => signers.has(pin.publicKey.slice(0, 16))).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${pin.at.slice(0, 10)}`).join("; ") || "keys that you pinned"}.`;
+		const used = pins.value.filter((pin) => !signers.size || signers.has(pin.publicKey.slice(0, 16)));
+		return `Verified: ${extent}, signed by ${used.slice(0, 3).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${dayOf(pin.at)}`).join("; ") || "keys that you pinned"}${used.length > 3 ? `, and ${used.length - 3} more keys` : ""}.`;
 	}
 	if (verdict.status === "qualified") return `Nothing failed in ${extent}, but not everything was checked. The list says what was not, and why.`;
 	if (verdict.status === "empty") return "There is nothing to verify: no record was read. That is never a success.";
@@ -15144,8 +16139,8 @@ function describePlace({ chain, sequence, source }) {
 }
 function placeLink({ chain, sequence }) {
 	const only = contents.value?.chains[0]?.id;
-	const name = chain ?? (contents.value?.format === "bundle" ? null : only);
-	return name ? sequence === null ? link("s", name) : link("s", name, `at-${sequence}`) : null;
+	const name = chain ?? (["bundle", "ledger"].includes(contents.value?.format ?? "") ? null : only);
+	return name ? sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`) : null;
 }
 function FindingCard({ finding, isFirst = false }) {
 	const explained = ADVICE[finding.code];
@@ -15194,21 +16189,47 @@ function CheckRow({ check }) {
 }
 function VerdictBand() {
 	const now = judgement.value;
-	if (now.state === "none") return null;
+	if (now.state === "none") {
+		if (contents.value === null || totalRecords.value <= 2e4) return a("div", {
+			class: "band placeholder tall",
+			"aria-hidden": "true"
+		});
+		return a("section", {
+			class: "band not-judged",
+			children: [
+				a("h2", { children: [a(Mark, { name: "not judged" }), " Not judged yet"] }),
+				a("p", { children: [plural(totalRecords.value, "record"), " take a while. A chain is verified when you open it; all of them when you ask for it."] }),
+				a("p", { children: a("button", {
+					type: "button",
+					onClick: () => void verifyThing(),
+					children: "Verify everything (v)"
+				}) })
+			]
+		});
+	}
+	return a(Band, { now });
+}
+function Band({ now, again = verifyThing }) {
 	if (now.state === "working") {
 		const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
 		const share = totalBytes ? Math.floor(100 * bytes / totalBytes) : 0;
+		const of = totalRecords.value >= records && totalRecords.value > 0 ? ` of ${plural(totalRecords.value, "record")}` : "";
 		return a("section", {
 			class: "band working",
-			"aria-live": "polite",
 			children: [
-				a("h2", { children: [a(Mark, { name: "working" }), " Verifying"] }),
-				a("p", { children: [
-					plural$1(records, "record"),
-					" judged so far, ",
-					share,
-					" % of the bytes."
-				] }),
+				a("h2", { children: [a(Mark, {
+					name: "working",
+					share
+				}), " Verifying"] }),
+				a("p", {
+					class: "figure",
+					children: [
+						of ? `${count(records)}${of}` : plural(records, "record"),
+						" judged so far, ",
+						share,
+						" % of the bytes."
+					]
+				}),
 				a("progress", {
 					max: 100,
 					value: share,
@@ -15216,7 +16237,7 @@ function VerdictBand() {
 				}),
 				a("p", { children: a("button", {
 					type: "button",
-					onClick: () => void stopVerifying(),
+					onClick: () => stopVerifying(),
 					children: "Stop"
 				}) })
 			]
@@ -15224,34 +16245,39 @@ function VerdictBand() {
 	}
 	if (now.state === "not judged") return a("section", {
 		class: "band not-judged",
-		"aria-live": "polite",
 		children: [
 			a("h2", { children: [a(Mark, { name: "not judged" }), " Not judged"] }),
 			a("p", { children: a(Text, { children: now.words }) }),
 			a("p", { children: a("button", {
 				type: "button",
-				onClick: () => void verifyThing(),
+				onClick: () => void again(),
 				children: "Try again"
 			}) })
 		]
 	});
 	return a(Judged, {
 		verdict: now.verdict,
-		usesPlatform: now.usesPlatform
+		usesPlatform: now.usesPlatform,
+		at: now.at
 	});
 }
-function Judged({ verdict, usesPlatform }) {
+function origin() {
+	const door = document.documentElement.dataset["door"];
+	return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it";
+}
+function command() {
+	if (thing.value?.live) return "aver verify";
+	return `aver verify ${contents.value?.name ?? "FILE"}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
+}
+function Judged({ verdict, usesPlatform, at }) {
 	const made = verdict.checks.filter((check) => check.status !== "not_checked");
 	const unmade = verdict.checks.filter((check) => check.status === "not_checked");
 	const others = unmade.filter((check) => check.reason !== DOES_NOT_APPLY);
 	const foreign = unmade.filter((check) => check.reason === DOES_NOT_APPLY).map((check) => check.name.replace("_", " "));
 	const word = verdict.status;
-	const name = contents.value?.name ?? "FILE";
-	const keys = pins.value.map((pin) => ` --key ${pin.publicKey}`).join("");
 	const [first, ...rest] = verdict.first_bad ? [verdict.first_bad, ...verdict.findings.filter((one) => one !== verdict.first_bad)] : [void 0, ...verdict.findings];
 	return a("section", {
 		class: `band ${word}`,
-		"aria-live": "polite",
 		"aria-labelledby": "verdict",
 		children: [
 			a("h2", {
@@ -15267,6 +16293,19 @@ function Judged({ verdict, usesPlatform }) {
 				class: "sentence",
 				children: a(Text, { children: sentence(verdict) })
 			}),
+			unjudged.value ? a("p", {
+				class: "strip",
+				children: [
+					plural(unjudged.value, "record"),
+					" came after this verdict. ",
+					a("button", {
+						type: "button",
+						class: "small",
+						onClick: () => void verifyThing(),
+						children: "Verify again (v)"
+					})
+				]
+			}) : null,
 			first === void 0 ? null : a(FindingCard, {
 				finding: first,
 				isFirst: true
@@ -15305,18 +16344,23 @@ function Judged({ verdict, usesPlatform }) {
 			}),
 			rest.length ? a("details", {
 				open: rest.length <= 8,
-				children: [a("summary", { children: plural$1(rest.length, "more finding") }), rest.slice(0, 100).map((finding, at) => a(FindingCard, { finding }, at))]
+				children: [a("summary", { children: plural(rest.length, "more finding") }), rest.slice(0, 100).map((finding, at) => a(FindingCard, { finding }, at))]
 			}) : null,
 			a("p", {
 				class: "beside",
 				children: [
-					"This page judged it, and came ",
-					document.documentElement.dataset["door"] === "site" ? "with these records" : "from where you opened it",
+					"This page judged it at ",
+					a(Time, {
+						short: true,
+						children: at.toISOString()
+					}),
+					", and came ",
+					origin(),
 					". Ed25519 by ",
 					usesPlatform ? "the browser, after checks of our own" : "JavaScript",
 					". Without this page:",
 					" ",
-					a(Command, { children: `aver verify ${name}${keys}` }),
+					a(Command, { children: command() }),
 					" ",
 					a(Copy, {
 						text: JSON.stringify(verdictDocument(verdict), (_, value) => typeof value === "bigint" ? String(value) : value, 2),
@@ -15327,16 +16371,19 @@ function Judged({ verdict, usesPlatform }) {
 		]
 	});
 }
-/** The verdict in the bar. */
 function VerdictChip() {
 	const now = judgement.value;
+	if (contents.value === null) return a("span", { class: "chip" });
 	const name = now.state === "done" ? now.verdict.status : now.state === "working" ? "working" : "not judged";
-	if (now.state === "none") return a("span", { class: "chip" });
+	const { bytes = 0, totalBytes = 0 } = now.state === "working" && now.progress || {};
 	return a("a", {
 		class: `chip ${name.replace(" ", "-")}`,
-		href: link(""),
+		href: link(),
 		children: [
-			a(Mark, { name }),
+			a(Mark, {
+				name,
+				share: totalBytes ? Math.floor(100 * bytes / totalBytes) : 0
+			}),
 			" ",
 			a("span", { children: name === "working" ? "verifying" : name })
 		]
@@ -15392,7 +16439,7 @@ var init_verdict = __esmMin((() => {
 			cx: "10",
 			cy: "10",
 			r: "8",
-			class: "line turning"
+			class: "line faint"
 		})
 	};
 	ADVICE = codes_default$1;
@@ -15747,8 +16794,8 @@ function Value({ value, depth = 0 }) {
 		class: "soft",
 		children: "none"
 	});
-	const given = [...value].filter(([, item]) => !isEmpty$1(item));
-	const others = [...value.keys()].filter((key) => isEmpty$1(value.get(key)));
+	const given = [...value].filter(([, item]) => !isEmpty(item));
+	const others = [...value.keys()].filter((key) => isEmpty(value.get(key)));
 	return a("div", {
 		class: "members",
 		children: [
@@ -15767,7 +16814,7 @@ function Value({ value, depth = 0 }) {
 		]
 	});
 }
-function isEmpty$1(value) {
+function isEmpty(value) {
 	return value === null || value === "" || Array.isArray(value) && !value.length || value instanceof Map && !value.size;
 }
 function LongText({ text }) {
@@ -15777,15 +16824,15 @@ function LongText({ text }) {
 	});
 	if (!text.includes("\n") && text.length <= 160) return a(Text, { children: text });
 	const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
-	const shown = visible(text.slice(0, TEXT_MAX$1));
+	const shown = visible(text.slice(0, TEXT_MAX));
 	return a("div", {
 		class: "long",
 		children: [a("pre", {
 			class: isDiff ? "diff" : "",
 			children: isDiff ? shown.split("\n").map((line, at) => a(DiffLine, { line }, at)) : shown
-		}), text.length > TEXT_MAX$1 ? a("p", {
+		}), text.length > TEXT_MAX ? a("p", {
 			class: "beside",
-			children: [text.length - TEXT_MAX$1, " more characters, in the exact bytes below"]
+			children: [text.length - TEXT_MAX, " more characters, in the exact bytes below"]
 		}) : null]
 	});
 }
@@ -15795,642 +16842,15 @@ function DiffLine({ line }) {
 		children: `${line}\n`
 	});
 }
-var ITEMS_MAX, TEXT_MAX$1;
+var ITEMS_MAX, TEXT_MAX;
 var init_json$1 = __esmMin((() => {
 	init_json$2();
 	init_text();
 	init_jsxRuntime();
 	ITEMS_MAX = 200;
-	TEXT_MAX$1 = 2e4;
-}));
-// src/sessions/chains.ts
-/** All chains of the session. A verdict on it must cover all of them. */
-function chainNames({ main, agents, decisions }) {
-	return [
-		main,
-		...agents.map(([, chain]) => chain),
-		decisions
-	].filter((chain) => chain !== null);
-}
-/** The domain that a chain had where it was made. */
-function madeDomain({ name, origin }) {
-	return splitChainName(origin === null ? name : originalName(name, origin))[0];
-}
-/** All sessions; with `like`, only sessions of the same tool as that chain. */
-async function groupChains(rows, readFirst, like = null) {
-	const found = rows.find((row) => row.name === like);
-	const domain = found === void 0 ? null : madeDomain(found);
-	const decisions = new Map();
-	const groups = new Map();
-	const strays = [];
-	for (const row of rows) {
-		const source = row.origin === null ? "" : readDigits(row.name) ?? "imported";
-		const rowDomain = madeDomain(row);
-		if (rowDomain === "gate") {
-			const first = await readFirst(row.name);
-			if (first?.session) decisions.set(`${source}\n${first.session}`, row.name);
-		} else if (!OTHER_DOMAINS.has(rowDomain) && (domain === null || domain === rowDomain)) {
-			const place = identifyChain(row, await readFirst(row.name));
-			if (place === null) strays.push(row);
-			else {
-				const key = `${source}\n${place.tool}\n${place.session}`;
-				const group = groups.get(key) ?? {
-					...place,
-					members: []
-				};
-				group.members.push([place.agent, row]);
-				groups.set(key, group);
-			}
-		}
-	}
-	adoptStrays(strays, [...groups.values()]);
-	return [...groups].map(([key, { tool, session, members }]) => {
-		const main = members.find(([agent]) => !agent)?.[1].name ?? null;
-		return {
-			tool,
-			session,
-			main,
-			agents: members.filter(([, row]) => row.name !== main).map(([agent, row]) => [agent || row.name, row.name]),
-			decisions: decisions.get(`${key.split("\n", 1)[0]}\n${session}`) ?? null,
-			imported: members.some(([, row]) => row.origin !== null)
-		};
-	});
-}
-/**
-* Chains with the name of a subagent of a session whose first record does not say so. An attacker may have changed that
-* record. The verdict on the session must still cover the chain.
-*/
-function adoptStrays(strays, groups) {
-	const mains = new Map();
-	for (const { members } of groups) for (const [agent, row] of members) if (!agent) mains.set(row.name, members);
-	for (const row of strays) for (let dot = row.name.lastIndexOf("."); dot >= 0; dot = row.name.slice(0, dot).lastIndexOf(".")) mains.get(row.name.slice(0, dot))?.push([row.name.slice(row.name.lastIndexOf(".") + 1), row]);
-}
-/** Tool, session and subagent of a chain, from its first record; null if that names none. */
-function identifyChain(row, first) {
-	if (first === null) return null;
-	const { toolName: tool, session, agent } = first;
-	if (first.own) return first.key.startsWith(`${tool}:`) && session !== "" && (row.origin || row.name) === sessionChainName(tool, session, agent) ? {
-		tool,
-		session,
-		agent
-	} : null;
-	if (row.origin === null || OTHER_DOMAINS.has(tool) || !tool) return null;
-	return {
-		tool,
-		session: session || splitChainName(originalName(row.name, row.origin))[1],
-		agent: ""
-	};
-}
-/** The name of a session's chain, or of a subagent's own chain. */
-function sessionChainName(tool, session, agent = "") {
-	return chainName(tool, (agent ? [session, agent] : [session]).map((part) => {
-		return /^[A-Za-z0-9_-]{1,63}$/.test(part) && !/^x-[0-9a-f]{32}$/.test(part) ? part : `x-${sha256Hex(part).slice(0, 32)}`;
-	}).join("."));
-}
-/** The name of an imported chain where it was made, in Aver's form. */
-function originalName(chain, origin) {
-	if (origin.includes(".") || RESERVED_CHAINS.has(origin)) return origin;
-	let name = chain;
-	for (let digits = readDigits(name); digits; digits = readDigits(name)) name = name.slice(`import.${digits}.`.length);
-	return name;
-}
-/** The session of records in one file called `name`, by their first; null if they are no session. */
-function sessionOfFile(first, name) {
-	const { toolName: tool, session } = first;
-	if (!tool || OTHER_DOMAINS.has(tool) || !session || first.own && !first.key.startsWith(`${tool}:`)) return null;
-	return {
-		tool,
-		session,
-		main: name,
-		agents: [],
-		decisions: null,
-		imported: false
-	};
-}
-var DECISION_DOMAIN, OTHER_DOMAINS;
-var init_chains$1 = __esmMin((() => {
-	init_block();
-	init_imports();
-	init_digest();
-	DECISION_DOMAIN = "gate";
-	OTHER_DOMAINS = new Set([
-		DECISION_DOMAIN,
-		"actions",
-		"gateway",
-		"protocol",
-		"approvals",
-		...RESERVED_CHAINS
-	]);
-}));
-// src/sessions/changed_lines.ts
-/** Count the lines that a unified diff adds and removes. */
-function countChangedLines(diff) {
-	let [added, removed, old, next] = [
-		0,
-		0,
-		0,
-		0
-	];
-	for (const line of diff.split("\n")) if (old <= 0 && next <= 0) {
-		const header = HUNK.exec(line);
-		if (header) [old, next] = [Number(header[2] ?? 1), Number(header[4] ?? 1)];
-	} else if (line.startsWith("+")) [added, next] = [added + 1, next - 1];
-	else if (line.startsWith("-")) [removed, old] = [removed + 1, old - 1];
-	else if (!line.startsWith("\\")) [old, next] = [old - 1, next - 1];
-	return [added, removed];
-}
-/** Read the lines of a diff. Inside a hunk only the first character decides. Outside, the form of the line does. */
-function readDiff(diff) {
-	const lines = [];
-	let [oldLeft, nextLeft, old, next] = [
-		0,
-		0,
-		0,
-		0
-	];
-	for (const line of diff.replace(/\n$/, "").split("\n")) {
-		const isInside = oldLeft > 0 || nextLeft > 0;
-		const header = isInside ? null : HUNK.exec(line);
-		if (header) {
-			[oldLeft, nextLeft] = [Number(header[2] ?? 1), Number(header[4] ?? 1)];
-			[old, next] = [Number(header[1]), Number(header[3])];
-			lines.push({
-				sort: "place",
-				text: line,
-				old: null,
-				next: null
-			});
-		} else if (line.startsWith("\\") || !isInside && /^(?:--- |\+\+\+ |diff |index |\*\*\* )/.test(line)) lines.push({
-			sort: "file",
-			text: line,
-			old: null,
-			next: null
-		});
-		else {
-			const sort = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : !isInside && line.startsWith("@") ? "place" : "same";
-			const hasMark = sort !== "place" && (sort !== "same" || line.startsWith(" "));
-			const [isOld, isNext] = [sort === "removed" || sort === "same", sort === "added" || sort === "same"];
-			lines.push({
-				sort,
-				text: hasMark ? line.slice(1) : line,
-				old: isInside && isOld ? old : null,
-				next: isInside && isNext ? next : null
-			});
-			if (isInside && isOld) [old, oldLeft] = [old + 1, oldLeft - 1];
-			if (isInside && isNext) [next, nextLeft] = [next + 1, nextLeft - 1];
-		}
-	}
-	return lines;
-}
-/** Whether a text reads as a unified diff. */
-function isDiff(text) {
-	return (text.startsWith("--- ") || text.startsWith("@@ ") || text.startsWith("diff ")) && text.includes("@@ ");
-}
-var HUNK;
-var init_changed_lines = __esmMin((() => {
-	HUNK = /^@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@/;
-}));
-// src/sessions/known_tools.json
-var command, patch, known_tools_default;
-var init_known_tools$1 = __esmMin((() => {
-	command = [
-		"bash",
-		"bashtool",
-		"containerexec",
-		"exec",
-		"execcommand",
-		"executebash",
-		"executecommand",
-		"localshell",
-		"monitor",
-		"runcommand",
-		"runcommands",
-		"runinterminal",
-		"runshellcommand",
-		"runterminalcmd",
-		"shell",
-		"shellcommand",
-		"terminal",
-		"unifiedexec"
-	];
-	patch = ["applypatch"];
-	known_tools_default = {
-		command,
-		patch
-	};
-}));
-// src/sessions/known_tools.ts
-/** A name in lower case without separators. One that is not ASCII may only look like a known one, and stays as it is. */
-function normalise(name) {
-	return /[^\x00-\x7f]/.test(name) ? name : name.replace(/[-_. ]/g, "").toLowerCase();
-}
-/** Aver knows no tool of an MCP server by its name. */
-function isOfMcpServer(tool) {
-	return /^mcp__.+?__.+$/.test(tool);
-}
-function takesCommand(tool) {
-	return !isOfMcpServer(tool) && COMMANDS.has(normalise(tool));
-}
-function takesPatch(tool) {
-	return !isOfMcpServer(tool) && PATCHES.has(normalise(tool));
-}
-var COMMANDS, PATCHES;
-var init_known_tools = __esmMin((() => {
-	init_known_tools$1();
-	COMMANDS = new Set(known_tools_default.command);
-	PATCHES = new Set(known_tools_default.patch);
-}));
-// src/sessions/values.ts
-function asText(value) {
-	return typeof value === "string" ? value : "";
-}
-function asObject(value) {
-	return isObject(value) ? value : NOTHING;
-}
-function asList(value) {
-	return Array.isArray(value) ? value : [];
-}
-/** The texts of a list that are not empty. */
-function asTexts(value) {
-	return asList(value).filter((item) => typeof item === "string" && item !== "");
-}
-function asCount(value) {
-	if (!isInteger(value)) return null;
-	const count = value.value;
-	return count >= 0 && count < COUNT_MAX ? count + 0 : null;
-}
-function asCost(value) {
-	if (!(value instanceof JsonNumber)) return null;
-	const cost = value.value;
-	return cost >= 0 && cost < COST_MAX ? cost : null;
-}
-/** Whether Python takes the value for true. */
-function isTruthy(value) {
-	if (value === void 0 || value === null || value === false || value === "") return false;
-	if (value instanceof JsonNumber) return value.value !== 0;
-	if (Array.isArray(value)) return value.length > 0;
-	return isObject(value) ? value.size > 0 : true;
-}
-/** A time of ISO 8601 in UTC, as Python writes it: `2026-05-31T09:00:02.500000+00:00`; null if it is no time. */
-function toUtc(value) {
-	if (typeof value !== "string") return null;
-	const found = MOMENT.exec(value);
-	if (found === null) return null;
-	const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = ""] = found;
-	const parts = [
-		year,
-		month,
-		day,
-		hour,
-		minute,
-		second
-	].map(Number);
-	if (parts[0] < 1 || parts[3] > 23 || parts[4] > 59 || parts[5] > 59) return null;
-	const moment = new Date(0);
-	moment.setUTCFullYear(parts[0], parts[1] - 1, parts[2]);
-	if (moment.getUTCMonth() !== parts[1] - 1 || moment.getUTCDate() !== parts[2]) return null;
-	moment.setUTCHours(parts[3], parts[4], parts[5]);
-	const digits = zone.replace(/[^\d]/g, "");
-	const offset = Number(digits.slice(0, 2) || 0) * 3600 + Number(digits.slice(2, 4) || 0) * 60 + Number(digits.slice(4, 6) || 0);
-	if (offset >= 86400) return null;
-	const utc = new Date(moment.getTime() - (zone.startsWith("-") ? -1 : 1) * offset * 1e3);
-	const shown = utc.toISOString();
-	if (!/^\d/.test(shown) || utc.getUTCFullYear() < 1) return null;
-	const micro = fraction.slice(0, 6).padEnd(6, "0");
-	return `${shown.slice(0, 19)}${Number(micro) ? `.${micro}` : ""}+00:00`;
-}
-var COUNT_MAX, COST_MAX, NOTHING, MOMENT;
-var init_values = __esmMin((() => {
-	init_json$2();
-	COUNT_MAX = 0x38d7ea4c68000;
-	COST_MAX = 1e9;
-	NOTHING = new Map();
-	MOMENT = /^(\d{4})-?(\d\d)-?(\d\d)(?:[^\d](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?)?)?$/u;
-}));
-// src/sessions/step.ts
-function join(one, other, by) {
-	return {
-		tokensIn: by(one.tokensIn, other.tokensIn),
-		tokensOut: by(one.tokensOut, other.tokensOut),
-		costUsd: by(one.costUsd, other.costUsd)
-	};
-}
-function addConsumption(one, other) {
-	return join(one, other, addKnown);
-}
-/** The larger value of each count, for tools that report running totals. */
-function maxConsumption(one, other) {
-	return join(one, other, maxKnown);
-}
-/** Read `execution.resources_used`, with the names of CPS or those of a tool. */
-function readConsumption(used) {
-	const sum = (groups) => {
-		for (const group of groups) {
-			const found = group.map((name) => asCount(used.get(name))).filter((count) => count !== null);
-			if (found.length) return found.reduce((one, other) => one + other);
-		}
-		return null;
-	};
-	const costUsd = COST.map((name) => asCost(used.get(name))).find((cost) => cost !== null) ?? null;
-	return {
-		tokensIn: sum(TOKENS_IN),
-		tokensOut: sum(TOKENS_OUT),
-		costUsd
-	};
-}
-function hasHappened(status) {
-	return status !== "blocked" && status !== "failure";
-}
-/** Whether it is Aver's own note, such as how far a transcript was read. People need not see it. */
-function isBookkeeping(step) {
-	const prefix = `${step.toolName}:${step.session}:`;
-	const own = step.key.startsWith(prefix) ? step.key.slice(prefix.length) : step.key;
-	return step.what === "note" && (own.startsWith("read:") || own.endsWith(":launched"));
-}
-function isEdit(step) {
-	return step.what === "call" && hasHappened(step.status) && (step.lines !== null || hasEffect(step, EDIT_VERBS));
-}
-function isCommand(step) {
-	return step.what === "call" && step.status !== "blocked" && (hasEffect(step, ["ran "]) || takesCommand(step.call));
-}
-function hasEffect(step, beginnings) {
-	return step.sideEffects.some((effect) => beginnings.some((beginning) => effect.startsWith(beginning)));
-}
-/** A prompt that the record of another tool repeats, as a step of its own with that record's seal. */
-function promptOf({ id, chain, sequence, hash, signedBy, signedAt, at, asked }) {
-	return {
-		...EMPTY,
-		what: "prompt",
-		id,
-		chain,
-		sequence,
-		hash,
-		signedBy,
-		signedAt,
-		at,
-		asked
-	};
-}
-/** A record that could not even be read as one. */
-function unreadableStep(chain, words) {
-	return {
-		...EMPTY,
-		chain,
-		summary: `this record cannot be read: ${words}`
-	};
-}
-/** Read a record as a step. Never raises. */
-function readStep(record) {
-	const seal = {
-		chain: record.chain,
-		hash: record.hash,
-		signedBy: record.signed_by,
-		signedAt: record.signed_at
-	};
-	let content;
-	try {
-		content = record.content;
-	} catch (error) {
-		if (!(error instanceof BadInput)) throw error;
-		return {
-			...EMPTY,
-			...seal,
-			summary: `this record cannot be read: ${error.message}`
-		};
-	}
-	const section = (name) => asObject(content.get(name));
-	const [trigger, context, reasoning, authority, execution, outcome] = [
-		"trigger",
-		"context",
-		"reasoning",
-		"authority",
-		"execution",
-		"outcome"
-	].map(section);
-	const environment = asObject(context.get("environment"));
-	const block = readBlock(content);
-	const what = stepKind(content, trigger, environment, block);
-	const call = asObject(asList(execution.get("tool_calls"))[0]);
-	const { diff, result, more } = splitResult(call, outcome, block !== null);
-	const status = asText(outcome.get("status"));
-	const agent = asText(context.get("agent_id"));
-	const slash = agent.indexOf("/");
-	return {
-		...seal,
-		what,
-		id: asText(content.get("id")),
-		sequence: asCount(content.get("sequence")),
-		own: block !== null,
-		at: environment.get("time_known") === false ? null : toUtc(trigger.get("timestamp")) ?? toUtc(environment.get("timestamp")),
-		toolName: asText(content.get("domain")),
-		session: asText(context.get("session_id")),
-		agent: slash < 0 ? "" : agent.slice(slash + 1),
-		key: asText(block?.get("key")),
-		summary: asText(outcome.get("summary")),
-		asked: what === "prompt" || block === null ? asText(trigger.get("request")) : "",
-		text: what === "answer" && asText(answerValue(outcome)) || asText(reasoning.get("analysis")),
-		thinking: asText(reasoning.get("reasoning")),
-		redacted: environment.get("thinking_redacted") === true,
-		model: asText(reasoning.get("model")) || asText(environment.get("model")),
-		call: what === "call" ? asText(call.get("tool")) : "",
-		callId: asText(environment.get("tool_call_id")),
-		arguments: call.get("arguments") ?? null,
-		result: result ?? null,
-		diff: diff ?? null,
-		lines: hasHappened(status) ? changedLines(outcome, diff) : null,
-		status,
-		error: asText(outcome.get("error")) || asText(call.get("error")),
-		sideEffects: asTexts(outcome.get("side_effects")),
-		authority: asText(authority.get("type")),
-		rule: asText(authority.get("policy_reference")),
-		durationMs: environment.get("duration_known") === false ? null : asCount(execution.get("duration_ms")) || asCount(call.get("duration_ms")) || null,
-		spent: readConsumption(asObject(execution.get("resources_used"))),
-		message: block === null || !block.size ? asText(environment.get("request_id")) : "",
-		title: asText(environment.get("title")),
-		subagent: asText(asObject(environment.get("subagent")).get("chain")),
-		addition: readAddition(block, outcome),
-		more: what === "call" ? null : more ?? null,
-		sessionCost: asCost(environment.get("session_cost_usd")),
-		cut: cutDigests(what, outcome, block)
-	};
-}
-function stepKind(content, trigger, environment, block) {
-	if (block !== null && isTruthy(asObject(block.get("refs")).get("adds_to"))) return "addition";
-	if (environment.has("unknown_record")) return "unknown";
-	const kind = content.get("type");
-	if (kind === "tool") return "call";
-	if (kind === "chat") {
-		if (block === null) return environment.get("role") === "user" ? "prompt" : "answer";
-		const key = block.get("key") ?? null;
-		return key !== null && key === trigger.get("correlation_id") ? "prompt" : "answer";
-	}
-	return kind === "workflow" ? "session" : "note";
-}
-/** An answer with more content beside its text is `{"text", "more"}`. */
-function answerValue(outcome) {
-	const result = outcome.get("result");
-	return isObject(result) && result.has("text") ? result.get("text") : result;
-}
-/** The diff, the result of the call and other content. Other tools' records have the diff as the result. */
-function splitResult(call, outcome, own) {
-	const kept = outcome.get("result");
-	const result = call.get("result");
-	if (own) {
-		const mapping = asObject(kept);
-		return {
-			diff: mapping.get("diff"),
-			result,
-			more: mapping.has("more") ? mapping.get("more") : mapping.has("diff") ? null : kept
-		};
-	}
-	if (typeof result === "string" && (result.startsWith("--- ") || result.startsWith("@@ ")) && result.includes("@@ ")) return {
-		diff: result,
-		result: null,
-		more: kept
-	};
-	return {
-		diff: null,
-		result,
-		more: kept
-	};
-}
-function changedLines(outcome, diff) {
-	const metrics = asObject(outcome.get("metrics"));
-	const [added, removed] = [asCount(metrics.get("lines_added")), asCount(metrics.get("lines_removed"))];
-	if (added !== null && removed !== null) return [added, removed];
-	if (typeof diff === "string") return countChangedLines(diff);
-	const counts = /\(\+([0-9]{1,9})\/-([0-9]{1,9})\)/.exec(asText(outcome.get("summary")));
-	return counts ? [Number(counts[1]), Number(counts[2])] : null;
-}
-function readAddition(block, outcome) {
-	const to = asText(asObject(block?.get("refs")).get("adds_to"));
-	if (!to) return null;
-	const result = asObject(outcome.get("result"));
-	const ended = asObject(result.get("outcome"));
-	const says = asObject(result.get("says"));
-	const diff = says.get("diff");
-	return {
-		to,
-		via: asText(result.get("via")),
-		differs: asTexts(result.get("differs")),
-		says,
-		lines: typeof diff === "string" ? countChangedLines(diff) : null,
-		status: asText(ended.get("status")),
-		error: asText(ended.get("error"))
-	};
-}
-function cutDigests(what, outcome, block) {
-	const found = new Map();
-	const answer = what === "answer" ? answerValue(outcome) : null;
-	if (isBlobReference(answer)) for (const { digest } of blobReferences(answer)) found.set("text", digest);
-	for (const [path, reference] of asObject(block?.get("whole"))) {
-		const name = Object.hasOwn(CUT_FIELDS, path) ? CUT_FIELDS[path] : void 0;
-		for (const { digest } of blobReferences(reference)) if (name !== void 0 && (name !== "asked" || what === "prompt")) found.set(name, digest);
-	}
-	return found;
-}
-/** Whether the value is a reference to a blob that is stored beside the record. */
-function isBlobReference(value) {
-	return isObject(value) && value.size === 1 && isObject(value.get("blob")) && !blobReferences(value).next().done;
-}
-var UNKNOWN_CONSUMPTION, addKnown, maxKnown, TOKENS_IN, TOKENS_OUT, COST, EDIT_VERBS, CUT_FIELDS, EMPTY;
-var init_step = __esmMin((() => {
-	init_block();
-	init_blobs$1();
-	init_json$2();
-	init_changed_lines();
-	init_known_tools();
-	init_values();
-	UNKNOWN_CONSUMPTION = {
-		tokensIn: null,
-		tokensOut: null,
-		costUsd: null
-	};
-	addKnown = (one, other) => one === null ? other : other === null ? one : one + other;
-	maxKnown = (one, other) => one === null ? other : other === null ? one : Math.max(one, other);
-	TOKENS_IN = [
-		["tokens_in"],
-		[
-			"input_tokens",
-			"cache_creation_input_tokens",
-			"cache_read_input_tokens",
-			"cache_writes",
-			"cache_reads"
-		],
-		[
-			"tokensIn",
-			"cacheWrites",
-			"cacheReads"
-		],
-		["inputTokens"]
-	];
-	TOKENS_OUT = [
-		["tokens_out"],
-		["output_tokens"],
-		["tokensOut"],
-		["outputTokens"]
-	];
-	COST = [
-		"cost_usd",
-		"cost",
-		"total_cost_usd"
-	];
-	EDIT_VERBS = [
-		"edited ",
-		"wrote ",
-		"added ",
-		"deleted "
-	];
-	CUT_FIELDS = {
-		"trigger.request": "asked",
-		"reasoning.analysis": "text",
-		"reasoning.reasoning": "thinking",
-		"outcome.error": "error"
-	};
-	EMPTY = {
-		what: "unreadable",
-		id: "",
-		chain: null,
-		sequence: null,
-		hash: "",
-		signedBy: "",
-		signedAt: "",
-		own: false,
-		at: null,
-		toolName: "",
-		session: "",
-		agent: "",
-		key: "",
-		summary: "",
-		asked: "",
-		text: "",
-		thinking: "",
-		redacted: false,
-		model: "",
-		call: "",
-		callId: "",
-		arguments: null,
-		result: null,
-		diff: null,
-		lines: null,
-		status: "",
-		error: "",
-		sideEffects: [],
-		authority: "",
-		rule: "",
-		durationMs: null,
-		spent: UNKNOWN_CONSUMPTION,
-		message: "",
-		title: "",
-		subagent: "",
-		addition: null,
-		more: null,
-		sessionCost: null,
-		cut: new Map()
-	};
+	TEXT_MAX = 2e4;
 }));
 // src/records.ts
-/** Let the browser do other work, if the thread has worked long enough. */
 async function pause$1() {
 	if (performance.now() - since < WORK_MS) return;
 	await new Promise((resolve) => setTimeout(resolve));
@@ -16447,7 +16867,6 @@ function toSealed(chain, text) {
 		signed_by: signedBy
 	}, chain);
 }
-/** All records of a chain, in small batches. */
 async function* readRecords(chain) {
 	for (let start = 0;; start += REQUEST_RECORDS) {
 		const found = await connection.ask({
@@ -16463,7 +16882,6 @@ async function* readRecords(chain) {
 		if (found.length < REQUEST_RECORDS) return;
 	}
 }
-/** The record at a place; null where there is none. */
 async function readRecordAt(chain, place) {
 	const [found] = await connection.ask({
 		type: "records",
@@ -16473,14 +16891,12 @@ async function readRecordAt(chain, place) {
 	});
 	return found === void 0 ? null : toSealed(chain, found);
 }
-/** The bytes of a blob; null where it is missing, damaged or too large. */
 async function readBlob(digest) {
 	return connection.ask({
 		type: "blob",
 		digest
 	}).catch(() => null);
 }
-/** The chains of the open thing, as the sessions' room wants them. */
 function listRows({ chains, ledger, format }) {
 	const isForeign = format === "bundle" && ledger === null;
 	return chains.map((chain) => ({
@@ -16488,7 +16904,6 @@ function listRows({ chains, ledger, format }) {
 		origin: isForeign ? chain.id : chain.origin
 	}));
 }
-/** The first record of a chain as a step. Each is read once. */
 function readFirst(chain) {
 	const open = contents.value;
 	if (open === null) return Promise.resolve(null);
@@ -16499,7 +16914,6 @@ function readFirst(chain) {
 	known.set(chain, reading);
 	return reading;
 }
-/** The session that a chain belongs to; null if it belongs to none. */
 async function findSession(chain) {
 	const open = contents.value;
 	if (open === null) return null;
@@ -16509,7 +16923,6 @@ async function findSession(chain) {
 	}
 	return (await groupChains(listRows(open), readFirst, chain.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.") ? null : chain)).find(({ main, agents, decisions }) => main === chain || decisions === chain || agents.some(([, name]) => name === chain)) ?? null;
 }
-/** How many records some chains have, by what is claimed; 0 where nothing is. */
 function countRecords(chains) {
 	return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chains.includes(chain.id) ? chain.length ?? 0 : 0), 0);
 }
@@ -16527,7 +16940,6 @@ var init_records = __esmMin((() => {
 	firsts = new WeakMap();
 }));
 // src/sessions/acts.ts
-/** The acts of a chain, in the order of their previews. Other records of the chain are left out. */
 function readActs(records) {
 	const acts = new Map();
 	let place = -1;
@@ -16602,7 +17014,6 @@ function addRecord(act, record) {
 		state: isDone ? "done" : "refused"
 	};
 }
-/** Join the two shares in a commit; null where there are not two. */
 function joinShares(commit, actionId) {
 	const pair = ["policy0", "policy1"].map((name) => asObject(at(commit.result, "commit", name)));
 	if (pair.some((share) => !share.size)) return null;
@@ -16641,7 +17052,6 @@ var init_acts$1 = __esmMin((() => {
 	];
 }));
 // src/views/capsule/statements.tsx
-/** Statements with the result of each check. `others` are keys that the records themselves name, by fingerprint. */
 function Statements({ values, others = [] }) {
 	const [checked, setChecked] = d$2(null);
 	const [words, setWords] = d$2("");
@@ -16703,7 +17113,6 @@ function Statements({ values, others = [] }) {
 		})
 	});
 }
-/** Who says that he made the statement. The key behind the signature says who did. */
 function signerOf(value) {
 	const named = [
 		"approver",
@@ -16745,7 +17154,6 @@ var init_statements = __esmMin((() => {
 	};
 }));
 // src/views/acts/acts.tsx
-/** The chains of a domain, also of imports. */
 function chainsOf(domain) {
 	return (contents.value?.chains ?? []).filter(({ id, origin }) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./, "").startsWith(`${domain}.`)).map(({ id }) => id);
 }
@@ -16825,7 +17233,7 @@ function ActsOfChain({ chain, actionId }) {
 		class: "strip",
 		children: [
 			"This chain has ",
-			plural$1(now.total, "record"),
+			plural(now.total, "record"),
 			", more than this view reads. ",
 			a("a", {
 				href: link("chain", chain),
@@ -16854,7 +17262,7 @@ function ActsOfChain({ chain, actionId }) {
 					children: a(Text, { children: chain })
 				}),
 				" · ",
-				plural$1(now.acts.length, "act")
+				plural(now.acts.length, "act")
 			]
 		}),
 		now.acts.length ? null : a("p", {
@@ -16931,7 +17339,7 @@ function ActDetail({ act, chain }) {
 				children: [a("dl", {
 					class: "facts",
 					children: [a("div", { children: [a("dt", { children: "Executor" }), a("dd", { children: a(Value, { value: commit.result.get("executor") ?? null }) })] }), a("div", { children: [a("dt", { children: "Change" }), a("dd", { children: a(Value, { value: at(commit.result, "patch") ?? null }) })] })]
-				}), commit.statements.length ? a("details", { children: [a("summary", { children: [plural$1(commit.statements.length, "signed statement"), ", each checked"] }), a(Statements, { values: commit.statements })] }) : null]
+				}), commit.statements.length ? a("details", { children: [a("summary", { children: [plural(commit.statements.length, "signed statement"), ", each checked"] }), a(Statements, { values: commit.statements })] }) : null]
 			}, commit.place)) : a(Stage, {
 				title: "Commit",
 				record: null,
@@ -17030,13 +17438,12 @@ function Preview({ record, chain }) {
 				})] }) : null] })] }) : null
 			]
 		}),
-		record.statements.length ? a("details", { children: [a("summary", { children: [plural$1(record.statements.length, "signed statement"), ", each checked"] }), a(Statements, { values: record.statements })] }) : null
+		record.statements.length ? a("details", { children: [a("summary", { children: [plural(record.statements.length, "signed statement"), ", each checked"] }), a(Statements, { values: record.statements })] }) : null
 	] });
 }
 function bitText(value, yes, no) {
 	return value instanceof JsonNumber ? value.text === "1" ? yes : value.text === "0" ? no : value.text : "–";
 }
-/** The two shares side by side, and what they say together. */
 function Shares({ commit, act }) {
 	const joined = joinShares(commit, act.actionId);
 	if (joined === null) return a("p", {
@@ -17114,15 +17521,477 @@ var init_acts = __esmMin((() => {
 		open: "○"
 	};
 }));
-// src/views/approvals/approvals.tsx
-function ApprovalsView(_) {
-	return a("h1", { children: "Approvals" });
+// src/parts/states.tsx
+function useAnswer(ask, reasons) {
+	const [answer, setAnswer] = d$2({
+		state: "loading",
+		value: null,
+		words: ""
+	});
+	const [tried, setTried] = d$2(0);
+	A$1(() => {
+		let isCurrent = true;
+		ask().then((value) => {
+			if (isCurrent) setAnswer({
+				state: "done",
+				value,
+				words: ""
+			});
+		}, (error) => {
+			if (isCurrent) setAnswer((before) => ({
+				state: "failed",
+				value: before.value,
+				words: error.message
+			}));
+		});
+		return () => {
+			isCurrent = false;
+		};
+	}, [...reasons, tried]);
+	return {
+		...answer,
+		retry: () => setTried(tried + 1)
+	};
 }
-var init_approvals = __esmMin((() => {
+function Loading({ rows, words }) {
+	return a("div", {
+		class: "placeholders",
+		"aria-busy": "true",
+		children: [a("p", {
+			class: "hidden",
+			role: "status",
+			children: [words, " …"]
+		}), Array.from({ length: rows }, (_, at) => a("div", { class: "placeholder row-height" }, at))]
+	});
+}
+function Empty({ children, command }) {
+	return a("div", {
+		class: "nothing",
+		children: [a("p", { children }), command ? a("p", { children: a(Command, { children: command }) }) : null]
+	});
+}
+function Problem({ words, retry }) {
+	return a("div", {
+		class: "finding failed",
+		role: "alert",
+		children: [a("p", { children: a(Text, { children: words }) }), retry ? a("p", { children: a("button", {
+			type: "button",
+			class: "small",
+			onClick: retry,
+			children: "Try again"
+		}) }) : null]
+	});
+}
+var init_states = __esmMin((() => {
+	init_hooks();
+	init_text();
 	init_jsxRuntime();
 }));
+// src/views/approvals/cases.ts
+function stateOf(one) {
+	return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
+}
+function readCases() {
+	const mine = ++asked;
+	connection.ask({
+		type: "approvals",
+		keys: pinnedKeys(),
+		now: new Date().toISOString().replace("Z", "+00:00")
+	}).then((found) => {
+		if (mine !== asked) return;
+		cases.value = found.cases;
+		casesProblem.value = "";
+	}, (error) => {
+		if (mine === asked) casesProblem.value = error.message;
+	});
+}
+var cases, casesProblem, now, asked;
+var init_cases = __esmMin((() => {
+	init_signals_module();
+	init_pins();
+	init_state();
+	cases = y$1(null);
+	casesProblem = y$1("");
+	now = y$1(new Date());
+	asked = 0;
+	x(() => {
+		contents.value, pins.value, news.value.approvals;
+		if (contents.value === null) cases.value = null;
+		else readCases();
+	});
+	x(() => {
+		waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
+	});
+	setInterval(() => {
+		if (waiting.value > 0) now.value = new Date();
+	}, 1e3);
+}));
+// src/views/approvals/approvals.tsx
+function isRefused(state) {
+	return [
+		"denied",
+		"expired",
+		"closed"
+	].includes(state);
+}
+function left(expires) {
+	const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
+	const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
+	return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
+}
+function State({ one }) {
+	const state = stateOf(one);
+	return a("span", {
+		class: `word ${isRefused(state) ? "failure" : state === "pending" ? "" : "good"}`,
+		children: WORDS[state] ?? state
+	});
+}
+function describe$1(one) {
+	let content = null;
+	try {
+		content = at(readJson(one.canonical), "outcome", "result") ?? null;
+	} catch {}
+	const action = at(content, "action");
+	const command = at(action, "arguments", "command");
+	const tool = at(action, "tool");
+	const diff = at(content, "diff");
+	return {
+		content,
+		action,
+		line: typeof command === "string" ? command : typeof tool === "string" ? tool : "a request",
+		diff: typeof diff === "string" ? diff : ""
+	};
+}
+function CaseLine({ one }) {
+	const { line } = describe$1(one);
+	return a("a", {
+		class: "case-line",
+		href: link("approvals", one.id),
+		"data-row": true,
+		children: [
+			a("code", { children: a(Text, { children: line.slice(0, 160) }) }),
+			a(State, { one }),
+			a("span", {
+				class: "beside",
+				children: stateOf(one) === "pending" ? a($, { children: [left(one.expires), " left"] }) : a(Time, { children: one.opened })
+			})
+		]
+	});
+}
+function Apart({ value }) {
+	const [text, setText] = d$2(null);
+	const [words, setWords] = d$2("");
+	const digest = isObject(value) && value.size === 1 ? at(value, "blob", "sha256") ?? at(value, "blob") : void 0;
+	A$1(() => {
+		if (typeof digest !== "string") return;
+		connection.ask({
+			type: "blob",
+			digest
+		}).then((bytes) => setText(new TextDecoder().decode(bytes)), (error) => setWords(error.message));
+	}, [digest]);
+	if (typeof digest !== "string") return null;
+	if (words) return a(Problem, { words });
+	return text === null ? a("p", {
+		class: "beside",
+		children: "Reading …"
+	}) : a(Value, { value: text });
+}
+function Levels({ one }) {
+	return a("table", {
+		class: "plain",
+		children: [a("thead", { children: a("tr", { children: [
+			a("th", {
+				scope: "col",
+				children: "Level"
+			}),
+			a("th", {
+				scope: "col",
+				children: "Who decides"
+			}),
+			a("th", {
+				scope: "col",
+				children: "How many"
+			}),
+			a("th", {
+				scope: "col",
+				children: "From"
+			})
+		] }) }), a("tbody", { children: one.levels.map((level, index) => a("tr", {
+			class: index + 1 === one.floor ? "current" : "",
+			children: [
+				a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }),
+				a("td", { children: level.approvers.map((name) => {
+					const key = one.approvers.find((approver) => approver.identity === name);
+					return a("p", {
+						class: "tight",
+						children: [
+							a(Text, { children: name }),
+							" ",
+							key ? a("span", {
+								class: "beside",
+								children: [
+									a(Hex, { children: key.fingerprint }),
+									" ",
+									key.custody
+								]
+							}) : null
+						]
+					}, name);
+				}) }),
+				a("td", { children: [
+					level.quorum,
+					" of ",
+					level.approvers.length
+				] }),
+				a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })
+			]
+		}, index)) })]
+	});
+}
+function Votes({ one }) {
+	if (!one.votes.length) return a("p", {
+		class: "soft",
+		children: "Nobody has answered."
+	});
+	return a("table", {
+		class: "plain",
+		children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [
+			a("td", { children: [
+				a(Mark, { name: vote.problem ? "failed" : "verified" }),
+				" ",
+				vote.word
+			] }),
+			a("td", { children: a(Text, { children: vote.approver || "the gate" }) }),
+			a("td", { children: a(Time, { children: vote.at }) }),
+			a("td", { children: vote.problem ? a("strong", {
+				class: "bad",
+				children: a(Text, { children: vote.problem })
+			}) : vote.approver ? "the signature holds, by the key that the request names" : "" }),
+			a("td", { children: a("a", {
+				href: link("c", one.chain, vote.place),
+				children: "record"
+			}) })
+		] }, vote.place)) })
+	});
+}
+function Answers({ one }) {
+	const [followed, setFollowed] = d$2("");
+	const state = stateOf(one);
+	A$1(() => {
+		if (followed && state !== "pending") spoken.value = `The request is ${WORDS[state] ?? state}`;
+	}, [state]);
+	A$1(() => {
+		if (state !== "pending" || !thing.value?.live) return void 0;
+		const timer = setInterval(readCases, 5e3);
+		return () => clearInterval(timer);
+	}, [state]);
+	if (state !== "pending") return null;
+	const id = one.id.slice(0, ID_SHOWN);
+	return a("section", {
+		class: "answers",
+		children: [
+			a("h2", { children: "Answer it" }),
+			a("p", { children: "Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page." }),
+			a("p", {
+				onClick: () => setFollowed("approve"),
+				children: a(Command, { children: `aver approvals approve ${id}` })
+			}),
+			a("p", {
+				onClick: () => setFollowed("deny"),
+				children: a(Command, { children: `aver approvals deny ${id} --because "…"` })
+			}),
+			thing.value?.live ? a("p", {
+				class: "beside",
+				role: "status",
+				children: "This page follows the ledger, and shows the answer when it is there."
+			}) : a("p", {
+				class: "beside",
+				children: "This is a copy: an answer appears in the ledger, not here."
+			})
+		]
+	});
+}
+function Case({ one }) {
+	const { content, action, line, diff } = describe$1(one);
+	const state = stateOf(one);
+	const reasons = at(content, "reasons");
+	const risk = at(content, "risk");
+	const score = at(risk, "score");
+	const interval = at(risk, "interval");
+	const numbers = Array.isArray(interval) ? interval.map((item) => item instanceof JsonNumber ? item.text : "?").join(" to ") : "";
+	return a("article", {
+		class: "record case",
+		children: [
+			a("p", {
+				class: "beside",
+				children: a("a", {
+					href: link("approvals"),
+					children: "All requests"
+				})
+			}),
+			a("h1", { children: a("code", { children: a(Text, { children: line.slice(0, 400) }) }) }),
+			a("p", {
+				class: "sentence",
+				children: [
+					a(State, { one }),
+					" ",
+					state === "pending" ? a("strong", {
+						class: "countdown",
+						children: [left(one.expires), " left; then it is denied"]
+					}) : a(Text, { children: one.reason })
+				]
+			}),
+			one.problem ? a(Problem, { words: `The record of this request does not hold: ${one.problem}. Do not answer it.` }) : null,
+			!one.isSameAction ? a(Problem, { words: "The action or the diff in this request is not the one that its digest names. Do not answer it." }) : null,
+			!one.isSignerKnown && !one.problem ? a("div", {
+				class: "finding warning",
+				children: a("p", { children: ["The record of this request was signed by a key that you have not pinned, so the signature was not checked. ", a("a", {
+					href: link("keys"),
+					children: "Keys"
+				})] })
+			}) : null,
+			a(Answers, { one }),
+			a("section", {
+				class: "section",
+				children: [a("h2", { children: "The exact action" }), isObject(action) && action.has("blob") ? a(Apart, { value: action }) : a(Value, { value: action ?? null })]
+			}),
+			diff || isObject(at(content, "diff")) ? a("section", {
+				class: "section",
+				children: [a("h2", { children: "Its diff" }), diff ? a(Value, { value: diff }) : a(Apart, { value: at(content, "diff") })]
+			}) : null,
+			a("section", {
+				class: "section",
+				children: [a("h2", { children: "Why it is asked" }), a("div", {
+					class: "members",
+					children: a("dl", { children: [
+						a("div", { children: [a("dt", { children: "digest" }), a("dd", { children: [
+							a(Hex, {
+								length: 64,
+								children: one.digest
+							}),
+							" ",
+							a(Copy, {
+								text: one.digest,
+								label: "copy"
+							}),
+							" ",
+							one.isSameAction ? a("span", {
+								class: "good",
+								children: "computed here: the same"
+							}) : a("strong", {
+								class: "bad",
+								children: "another action"
+							})
+						] })] }),
+						a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a("span", {
+							class: "figure",
+							children: [score.text, numbers ? ` (${numbers})` : ""]
+						}) : a("span", {
+							class: "soft",
+							children: "no score"
+						}) })] }),
+						a("div", { children: [a("dt", { children: "reasons" }), a("dd", { children: a(Value, { value: reasons ?? null }) })] }),
+						a("div", { children: [a("dt", { children: "rules" }), a("dd", { children: a(Value, { value: at(content, "rules") ?? null }) })] }),
+						a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }),
+						a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }),
+						a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [
+							a("code", { children: a(Text, { children: one.id }) }),
+							" ",
+							a("a", {
+								href: link("c", one.chain, one.place),
+								children: "its record"
+							})
+						] })] })
+					] })
+				})]
+			}),
+			a("section", {
+				class: "section",
+				children: [a("h2", { children: "Who decides" }), a(Levels, { one })]
+			}),
+			a("section", {
+				class: "section",
+				children: [a("h2", { children: "What was answered" }), a(Votes, { one })]
+			})
+		]
+	});
+}
+function ApprovalsView({ parts: [id] }) {
+	const all = cases.value;
+	if (id) {
+		const one = all?.find((found) => found.id === id);
+		if (one) return a(Case, { one });
+		return all === null ? a(Loading, {
+			rows: 6,
+			words: "Reading the request"
+		}) : a(Problem, {
+			words: `There is no request ${id} here.`,
+			retry: readCases
+		});
+	}
+	const open = (all ?? []).filter((one) => stateOf(one) === "pending");
+	const done = (all ?? []).filter((one) => stateOf(one) !== "pending");
+	return a($, { children: [
+		a("h1", { children: "Approvals" }),
+		casesProblem.value ? a(Problem, {
+			words: casesProblem.value,
+			retry: readCases
+		}) : null,
+		all === null && !casesProblem.value ? a(Loading, {
+			rows: 6,
+			words: "Reading the requests"
+		}) : null,
+		all !== null && !all.length ? a(Empty, {
+			command: "aver approvals enrol person:NAME",
+			children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
+		}) : null,
+		open.length ? a("section", { children: [a("h2", { children: [
+			plural(open.length, "request"),
+			" ",
+			open.length === 1 ? "waits" : "wait",
+			" for an answer"
+		] }), a("div", {
+			class: "cases",
+			children: open.map((one) => a(CaseLine, { one }, one.id))
+		})] }) : null,
+		all?.length && !open.length ? a("p", {
+			class: "strip",
+			children: "Nothing waits for you."
+		}) : null,
+		done.length ? a("section", { children: [a("h2", { children: "Answered" }), a("div", {
+			class: "cases",
+			children: done.slice(0, 100).map((one) => a(CaseLine, { one }, one.id))
+		})] }) : null,
+		all?.length ? a("p", {
+			class: "beside",
+			children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
+		}) : null
+	] });
+}
+var ID_SHOWN, WORDS;
+var init_approvals = __esmMin((() => {
+	init_hooks();
+	init_json$1();
+	init_states();
+	init_text();
+	init_verdict();
+	init_route();
+	init_state();
+	init_block();
+	init_json$2();
+	init_cases();
+	init_jsxRuntime();
+	ID_SHOWN = 8;
+	WORDS = {
+		pending: "waits for an answer",
+		approved: "approved, not used yet",
+		denied: "denied",
+		expired: "expired: denied",
+		closed: "closed: denied",
+		used: "approved and used"
+	};
+}));
 // src/parts/keyboard.ts
-/** Claim keys for as long as the component is shown. */
 function useKeys(keys) {
 	const claim = T({ keys });
 	claim.current.keys = keys;
@@ -17137,11 +18006,9 @@ function useKeys(keys) {
 function isTyping(target) {
 	return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
 }
-/** Keys that a focused link or button uses itself. */
 function isOwnKey(event) {
 	return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary");
 }
-/** Start to listen. `go` gets the letter after `g`, and says whether there is such a view. */
 function listenToKeys(go) {
 	let isGoing = false;
 	addEventListener("keydown", (event) => {
@@ -17167,7 +18034,6 @@ var init_keyboard = __esmMin((() => {
 	claims = [];
 }));
 // src/parts/tamper.tsx
-/** The strip on every screen of a changed copy. */
 function CopyStrip() {
 	if (!changed.value) return null;
 	return a("p", {
@@ -17188,31 +18054,42 @@ function CopyStrip() {
 		]
 	});
 }
-/** The changes that can be tried on a record. */
-function TryToChange({ chain, place, sequence }) {
+function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
+	const [words, setWords] = d$2("");
 	const format = contents.value?.format;
 	if (format !== "bundle" && format !== "chain") return null;
 	return a("section", {
 		class: "section",
 		children: [
-			a("h2", { children: "Try to change it" }),
+			a("h2", { children: title }),
 			a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }),
-			a("p", {
-				class: "buttons",
-				children: CHANGES.map(([change, label, words]) => a("button", {
+			a("div", {
+				class: "changes",
+				children: CHANGES.map(([change, label, did, hope]) => a("div", { children: [a("button", {
 					type: "button",
 					onClick: () => {
-						location.hash = "#/";
-						tryChange(chain, place, change, `record ${sequence} of ${chain}: ${words}`);
+						setWords("");
+						tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).then(() => {
+							location.hash = "#/";
+						}, (error) => setWords(error.message));
 					},
 					children: label
-				}, change))
-			})
+				}), a("span", {
+					class: "beside",
+					children: hope
+				})] }, change))
+			}),
+			words ? a("div", {
+				class: "finding failed",
+				role: "alert",
+				children: a("p", { children: a(Text, { children: words }) })
+			}) : null
 		]
 	});
 }
 var CHANGES;
 var init_tamper$1 = __esmMin((() => {
+	init_hooks();
 	init_state();
 	init_text();
 	init_jsxRuntime();
@@ -17220,193 +18097,60 @@ var init_tamper$1 = __esmMin((() => {
 		[
 			"flip",
 			"Flip a character",
-			"one character of its text was changed"
+			"one character of its text was changed",
+			"One bit of what happened is another."
 		],
 		[
 			"edit",
 			"Edit its summary",
-			"its summary was edited"
+			"its summary was edited",
+			"The record tells another story."
 		],
 		[
 			"resign",
 			"Edit it, and give it the right hash",
-			"its summary was edited, and its hash computed anew"
+			"its summary was edited, and its hash computed anew",
+			"The hash fits again; the signature needs the key."
+		],
+		[
+			"forge",
+			"Edit it, and sign it with another key",
+			"its summary was edited, and it was signed by a key made just now",
+			"Hash and signature fit; nobody pinned that key."
 		],
 		[
 			"drop",
 			"Drop it",
-			"it was dropped"
+			"it was dropped",
+			"It never happened."
 		],
 		[
 			"double",
 			"Insert it twice",
-			"it was inserted twice"
+			"it was inserted twice",
+			"It happened twice."
 		],
 		[
 			"swap",
 			"Swap it with the next",
-			"it was swapped with the next record"
+			"it was swapped with the next record",
+			"It happened in another order."
 		],
 		[
 			"cut",
 			"Cut the chain here",
-			"the chain was cut before it"
+			"the chain was cut before it",
+			"Nothing happened from here on."
+		],
+		[
+			"rollback",
+			"Roll everything back to here",
+			"the chain was cut before it, and index, heads and meta were left out",
+			"The whole copy is an older one."
 		]
 	];
 }));
-// src/sessions/decisions.ts
-/** Read a decision's record; null where it is none, or not whole. */
-function readDecision(record) {
-	let content;
-	try {
-		content = record.content;
-	} catch (error) {
-		if (error instanceof BadInput) return null;
-		throw error;
-	}
-	if (readKind(content) !== "gate.decision") return null;
-	const result = at(content, "outcome", "result");
-	const action = at(result, "action");
-	const policy = at(result, "policy");
-	const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get("trigger"));
-	const texts = [
-		at(result, "gate_id"),
-		at(result, "decision"),
-		at(result, "digest")
-	];
-	const needed = [
-		"score",
-		"instruction_sha256",
-		"input_sha256"
-	].every((name) => at(result, name) !== void 0);
-	if (!isWhole || !needed || texts.some((text) => typeof text !== "string")) return null;
-	return {
-		id: asText(content.get("id")),
-		hash: record.hash,
-		chain: record.chain,
-		sequence: asCount(content.get("sequence")),
-		signedBy: record.signed_by,
-		at: asText(at(content, "trigger", "timestamp")),
-		callId: asText(result.get("call_id")),
-		decision: asText(result.get("decision")),
-		digest: asText(result.get("digest")),
-		score: result.get("score") ?? null,
-		interval: result.get("interval") ?? null,
-		thresholds: result.get("thresholds") ?? null,
-		reasons: asList(result.get("reasons")).map(plainText),
-		rules: asList(at(policy, "rules")).map(plainText),
-		tool: asText(action.get("tool")),
-		arguments: asObject(action.get("arguments")),
-		mode: asText(result.get("mode")) || "enforce",
-		answer: asText(result.get("answer"))
-	};
-}
-function plainText(value) {
-	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);
-}
-function refuses({ decision }) {
-	return decision === "skip" || decision === "skipped";
-}
-function isObserved({ mode }) {
-	return mode === "observe";
-}
-/** The reasons for people, without those that do not help them. */
-function shownReasons({ reasons }) {
-	return reasons.filter((reason) => reason !== NO_OUTCOMES_REASON);
-}
-/** The id of a record that an earlier record of the same call carries, by Aver's block. */
-function refsOf(content) {
-	return [...asObject(readBlock(content)?.get("refs"))].filter((entry) => typeof entry[1] === "string");
-}
-/** The value with each long text named by its digest, as the record of a decision has it. */
-function nameLongTexts(value) {
-	if (typeof value === "string") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;
-	if (Array.isArray(value)) return value.map(nameLongTexts);
-	return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;
-}
-/** The key by which a call and the decision about it are compared. */
-function matchKey(tool, given) {
-	const values = asObject(replaceBlobs(given));
-	const command = takesCommand(tool) ? commandLine(values) : "";
-	if (command) return `a command\n${command}`;
-	const patch = takesPatch(tool) ? ["patch", "input"].map((name) => values.get(name)).find((text) => typeof text === "string") : "";
-	if (patch) return `a patch\n${patch}`;
-	const without = new Map([...values].filter(([name]) => name !== "cwd"));
-	return `${tool.replace(/^mcp__/, "")}\n\n${asciiJson(without)}`;
-}
-function replaceBlobs(value) {
-	if (isObject(value)) {
-		const [kept] = value.size === 1 && value.has("blob") ? [...blobReferences(value)] : [];
-		return kept ? `sha256 ${kept.digest}` : new Map([...value].map(([name, item]) => [name, replaceBlobs(item)]));
-	}
-	return Array.isArray(value) ? value.map(replaceBlobs) : value;
-}
-/** The command that a call runs, as a person writes it; empty if it runs none. The twin of `aver.ingest.command_line`. */
-function commandLine(values) {
-	const command = isTruthy(values.get("cmd")) ? values.get("cmd") : values.get("command");
-	if (typeof command === "string") return command;
-	if (!Array.isArray(command) || !command.every((word) => typeof word === "string")) return "";
-	if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
-	return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
-}
-var INLINE_MAX, NO_OUTCOMES_REASON, DecisionMatcher;
-var init_decisions = __esmMin((() => {
-	init_block();
-	init_blobs$1();
-	init_canonical();
-	init_digest();
-	init_json$2();
-	init_known_tools();
-	init_step();
-	init_values();
-	INLINE_MAX = 16384;
-	NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet";
-	DecisionMatcher = class {
-		byCall = new Map();
-		byLikeness = new Map();
-		blob;
-		constructor(decisions, blob) {
-			this.blob = blob;
-			for (const decision of decisions) {
-				const [table, key] = decision.callId.includes(":") ? [this.byCall, decision.callId] : [this.byLikeness, matchKey(decision.tool, decision.arguments)];
-				table.set(key, [...table.get(key) ?? [], decision]);
-			}
-		}
-		/** The decision about a call, which then counts as taken; null if there is none. */
-		async take(step) {
-			if (!this.byCall.size && !this.byLikeness.size) return null;
-			const key = matchKey(step.call, await this.readArguments(step.arguments));
-			const suffix = `@${step.chain}`;
-			const callId = step.key.endsWith(suffix) ? step.key.slice(0, -suffix.length) : step.key;
-			const about = this.byCall.get(callId);
-			if (about?.length) {
-				const newestFirst = [...about].reverse();
-				const taken = newestFirst.find((found) => matchKey(found.tool, found.arguments) === key) ?? newestFirst[0];
-				this.byCall.set(callId, about.filter((decision) => decision.digest !== taken.digest));
-				return taken;
-			}
-			return this.byLikeness.get(key)?.shift() ?? null;
-		}
-		/** The decisions that no call took, the oldest first. */
-		listUnmatched() {
-			return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? "", other.chain ?? "") || (one.sequence ?? 0) - (other.sequence ?? 0));
-		}
-		/** Large arguments are one blob. Without it, a call is compared by its reference, and finds no decision by likeness. */
-		async readArguments(value) {
-			if (!isBlobReference(value)) return value;
-			const [reference] = [...blobReferences(value)];
-			const data = reference === void 0 ? null : await this.blob(reference.digest);
-			try {
-				return data === null ? value : nameLongTexts(readJson(data));
-			} catch (error) {
-				if (error instanceof BadInput) return value;
-				throw error;
-			}
-		}
-	};
-}));
 // src/views/capsule/related.ts
-/** The chains in which relatives may be: all where they are few, else the same chain and those of the same session. */
 function relatedChains(chain, session) {
 	const all = contents.value?.chains ?? [];
 	if (all.reduce((sum, one) => sum + (one.length ?? 0), 0) <= 2e4) return {
@@ -17981,9 +18725,7 @@ function canonicalize(obj, stack, replacementStack, replacer, key) {
 		replacementStack.push(canonicalizedObj);
 		const sortedKeys = [];
 		let key;
-		for (key in obj)
- /* istanbul ignore else */
-		if (Object.prototype.hasOwnProperty.call(obj, key)) sortedKeys.push(key);
+		for (key in obj) if (Object.prototype.hasOwnProperty.call(obj, key)) sortedKeys.push(key);
 		sortedKeys.sort();
 		for (i = 0; i < sortedKeys.length; i += 1) {
 			key = sortedKeys[i];
@@ -18047,7 +18789,6 @@ var init_libesm = __esmMin((() => {
 	init_create();
 }));
 // src/parts/diff_rows.ts
-/** Read a diff, and mark the changed words. */
 function markDiff(diff) {
 	const lines = readDiff(diff).map(({ text, ...line }) => ({
 		...line,
@@ -18074,7 +18815,6 @@ function markDiff(diff) {
 	}
 	return lines;
 }
-/** Removed and added lines that stand for each other. */
 function* findPairs(lines) {
 	for (let at = 0; at < lines.length;) {
 		const removed = [];
@@ -18085,7 +18825,6 @@ function* findPairs(lines) {
 		if (!removed.length && !added.length) at++;
 	}
 }
-/** The lines of both versions side by side. */
 function splitRows(lines) {
 	const rows = [];
 	for (let at = 0; at < lines.length;) {
@@ -18131,7 +18870,6 @@ function Counts({ lines }) {
 		]
 	});
 }
-/** `title` says which file it is about, or which edit. */
 function DiffView({ diff, title = "" }) {
 	const [shown, setShown] = d$2(LINES_SHOWN);
 	const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
@@ -18270,7 +19008,6 @@ var init_diff = __esmMin((() => {
 	};
 }));
 // src/parts/terminal_text.ts
-/** Whether a text has escape sequences of a terminal. */
 function hasEscapes(text) {
 	return text.includes("\x1B[");
 }
@@ -18309,7 +19046,6 @@ function visibleStyle({ isInverse, front, ground, ...rest }) {
 		...below === void 0 || below === above ? {} : { ground: below }
 	};
 }
-/** Take up the parameters of one SGR sequence. */
 function applySgr(before, parameters) {
 	const codes = parameters.split(/[;:]/).map((code) => Number(code || 0));
 	let style = { ...before };
@@ -18344,7 +19080,6 @@ function omit(style, ...names) {
 	for (const name of names) delete left[name];
 	return left;
 }
-/** A colour of 256, or of red, green and blue, as the nearest of 16; and how many codes it took. */
 function readColour(codes) {
 	const [form, one = 0, two = 0, three = 0] = codes;
 	if (form === 2) return [nearest(one, two, three), 4];
@@ -18416,221 +19151,7 @@ var init_terminal = __esmMin((() => {
 	init_text();
 	init_jsxRuntime();
 }));
-// src/sessions/labels.ts
-/** A text on one line, with single spaces. */
-function toOneLine(text) {
-	return text.replace(SPACES, " ").replace(/^ | $/g, "");
-}
-function plural(count, noun) {
-	return `${formatCount(count)} ${count === 1 ? noun : `${noun}s`}`;
-}
-function formatCount(count) {
-	return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
-}
-/** The totals of a session. Zeros and unknown values are left out. */
-function totalFigures(session) {
-	const figures = [{
-		words: plural(session.actions, "action"),
-		sort: "call"
-	}];
-	if (session.edits) figures.push({
-		words: `${plural(session.edits, "edit")} (+${session.linesAdded}/-${session.linesRemoved})`,
-		sort: "edit"
-	});
-	const counted = [
-		[
-			session.commands,
-			"command",
-			"command"
-		],
-		[
-			session.failures,
-			"failure",
-			"failure"
-		],
-		[
-			session.denials,
-			"denial",
-			"denial"
-		],
-		[
-			session.subagents,
-			"subagent",
-			"agent"
-		],
-		[
-			session.unknown,
-			"unknown record",
-			"unknown"
-		],
-		[
-			session.unreadable,
-			"unreadable record",
-			"unreadable"
-		]
-	];
-	for (const [count, noun, sort] of counted) if (count) figures.push({
-		words: plural(count, noun),
-		sort
-	});
-	const tokens = tokensLabel(session.tokensIn, session.tokensOut);
-	if (tokens) figures.push({
-		words: `tokens: ${tokens}`,
-		sort: ""
-	});
-	if (session.costUsd !== null) figures.push({
-		words: formatMoney(session.costUsd),
-		sort: ""
-	});
-	for (const model of session.models) figures.push({
-		words: model,
-		sort: ""
-	});
-	figures.push({
-		words: plural(session.records, "record"),
-		sort: ""
-	});
-	if (session.imported) figures.push({
-		words: "imported",
-		sort: ""
-	});
-	return figures;
-}
-/** One line that describes a step. */
-function stepSummary(step) {
-	let summary = toOneLine(step.summary) || step.call || step.what;
-	if (summary === step.call && !isEmpty(step.arguments)) summary = `${summary}: ${shortenArguments(step.arguments)}`;
-	return step.status === "blocked" ? `denied: ${summary.replace(/ \(denied\)$/, "")}` : summary;
-}
-/** The arguments of a call on one line. A single text argument stands without its name. */
-function shortenArguments(given) {
-	const values = isObject(given) ? [...given.values()] : [];
-	const commands = isObject(given) && given.size === 1 ? given.get("commands") : null;
-	const only = Array.isArray(commands) && commands.every((one) => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null;
-	const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0, 320));
-	return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0, 159)}…`;
-}
-function formatDuration(milliseconds) {
-	return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`;
-}
-/** Who or what allowed or refused a step; empty if not known. */
-function authorityLabel({ authority, status, rule }) {
-	const words = status === "blocked" ? REFUSED_BY[authority] ?? "" : authority === "unknown" ? "" : authority.replaceAll("_", " ");
-	return words && rule ? `${words} (${rule})` : words || rule;
-}
-/** A decision of the gate in words for people. */
-function decisionLabel(decision) {
-	return Object.hasOwn(DECISIONS, decision) ? DECISIONS[decision] : decision;
-}
-/** Tokens and money, as far as known. */
-function consumptionLabel(spent) {
-	const cost = spent.costUsd === null ? "" : formatMoney(spent.costUsd);
-	return [tokensLabel(spent.tokensIn, spent.tokensOut), cost].filter(Boolean).join(", ");
-}
-function tokensLabel(wentIn, cameOut) {
-	return [wentIn === null ? "" : `${formatCount(wentIn)} in`, cameOut === null ? "" : `${formatCount(cameOut)} out`].filter(Boolean).join(", ");
-}
-function formatMoney(dollars) {
-	return dollars >= .01 || dollars === 0 ? `$${dollars.toFixed(2)}` : "<$0.01";
-}
-/** A value as texts: first the outputs of a command, then other facts on one line. */
-function labelledTexts(value) {
-	if (Array.isArray(value) && value.length && value.every(isQueryResult)) return value.map((result) => {
-		const query = at(result, "query");
-		const name = at(result, "success") === true ? query : `${query} (failed)`;
-		const [output, error] = [at(result, "result") ?? null, String(at(result, "error") || "")];
-		const text = isEmpty(output) ? "" : valueText(output);
-		return {
-			name,
-			text: text.includes(error) ? text : `${text}\n${error}`.replace(/^\n+|\n+$/g, ""),
-			isAside: false
-		};
-	});
-	if (!isObject(value) || isBlobReference(value)) return isEmpty(value) ? [] : [{
-		name: "",
-		text: valueText(value),
-		isAside: typeof value !== "string"
-	}];
-	const outputs = [...value].filter((entry) => typeof entry[1] === "string" && (OUTPUTS.has(entry[0]) || entry[1].trim().includes("\n")));
-	outputs.sort(([one], [other]) => Number(!UNNAMED_OUTPUTS.includes(one)) - Number(!UNNAMED_OUTPUTS.includes(other)));
-	const texts = outputs.filter(([, text]) => text.trim() && !outputs.some(([, other]) => other.trim().endsWith(`\n${text.trim()}`))).map(([name, text]) => ({
-		name: UNNAMED_OUTPUTS.includes(name) ? "" : name,
-		text,
-		isAside: false
-	}));
-	const names = new Set(outputs.map(([name]) => name));
-	const rest = [...value].filter(([name, item]) => !names.has(name) && !isEmpty(item)).map(([name, item]) => `${name.replaceAll("_", " ")} ${valueText(item)}`);
-	return rest.length ? [...texts, {
-		name: "",
-		text: rest.join(", "),
-		isAside: true
-	}] : texts;
-}
-/** Whether the value is one of Cline's results: `{query, result, success, error}`. */
-function isQueryResult(value) {
-	return isObject(value) && typeof value.get("query") === "string" && typeof value.get("success") === "boolean";
-}
-/** The exit code in the summary of a call; empty if there is none. */
-function summaryExitCode(step) {
-	return /\(exit (\d+)\)/.exec(step.summary)?.[1] ?? "";
-}
-/** The error of a call; empty if there is none or if its summary already says it. */
-function stepError(step) {
-	return step.error === "OUTCOME_UNKNOWN" || step.error.toLowerCase() === `exit code ${summaryExitCode(step)}` ? "" : step.error;
-}
-/** The result of a call, without what its summary and its error already say. */
-function resultTexts(step, result) {
-	const error = step.error.trim();
-	let shown = result;
-	if (isObject(shown)) {
-		const code = shown.get("exit_code");
-		if (code instanceof JsonNumber && code.text === summaryExitCode(step)) shown = new Map([...shown].filter(([name]) => name !== "exit_code"));
-	}
-	if (isQueryResult(shown)) shown = new Map([...shown].filter(([name, value]) => name !== "success" && name !== "query" && !(name === "error" && value === step.error)));
-	return labelledTexts(shown).filter((part) => !error || part.text.trim().replace(/^result /, "") !== error);
-}
-function isEmpty(value) {
-	return value === null || value === "" || Array.isArray(value) && !value.length || isObject(value) && !value.size;
-}
-/** A value as JSON text, with each number as it is written. */
-function valueText(value) {
-	if (isBlobReference(value)) return `${at(value, "blob", "size").text} bytes of ${String(at(value, "blob", "media"))}, stored as a blob, sha256 ${String(at(value, "blob", "digest"))}`;
-	return typeof value === "string" ? value : writeJson(value);
-}
-function writeJson(value) {
-	if (value instanceof JsonNumber) return value.text;
-	if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
-	if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;
-	return JSON.stringify(value);
-}
-var ARGUMENTS_MAX, SPACES, REFUSED_BY, DECISIONS, UNNAMED_OUTPUTS, OUTPUTS;
-var init_labels = __esmMin((() => {
-	init_block();
-	init_json$2();
-	init_step();
-	ARGUMENTS_MAX = 160;
-	SPACES = /[\t-\r\u001c- \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
-	REFUSED_BY = {
-		human_approved: "by a person",
-		policy: "by a rule"
-	};
-	DECISIONS = {
-		pass: "allowed",
-		human_approved: "allowed by a person",
-		human_review: "needs approval",
-		skip: "denied",
-		skipped: "denied, asked too often"
-	};
-	UNNAMED_OUTPUTS = [
-		"stdout",
-		"output",
-		"content",
-		"text"
-	];
-	OUTPUTS = new Set([...UNNAMED_OUTPUTS, "stderr"]);
-}));
 // src/views/capsule/decision.tsx
-/** The place of a number on a scale from 0 to 1; null if it is none. The text that is shown is the record's own. */
 function onScale(value) {
 	if (!(value instanceof JsonNumber)) return null;
 	const number = value.value;
@@ -18669,18 +19190,17 @@ function DecisionCard({ decision, isLinked = true }) {
 		]
 	});
 }
-/** The score on a scale from 0 to 1, with its interval and the two thresholds. The numbers stand below as text. */
 function ScoreBar({ decision }) {
 	const score = decision.score;
 	const [low, high] = Array.isArray(decision.interval) ? decision.interval : [];
 	const pass = at(decision.thresholds, "pass_below");
 	const skip = at(decision.thresholds, "skip_above");
-	const toX = (value) => (onScale(value) ?? 0) * WIDTH$1;
+	const toX = (value) => (onScale(value) ?? 0) * WIDTH$2;
 	const shown = (value) => value instanceof JsonNumber ? value.text : "";
 	return a("div", {
 		class: "score",
 		children: [a("svg", {
-			viewBox: `0 0 ${WIDTH$1} 28`,
+			viewBox: `0 0 ${WIDTH$2} 28`,
 			width: "100%",
 			height: "28",
 			preserveAspectRatio: "none",
@@ -18690,7 +19210,7 @@ function ScoreBar({ decision }) {
 					class: "scale",
 					x: "0",
 					y: "12",
-					width: WIDTH$1,
+					width: WIDTH$2,
 					height: "4"
 				}),
 				onScale(low) === null || onScale(high) === null ? null : a("rect", {
@@ -18754,7 +19274,7 @@ function ScoreBar({ decision }) {
 		})]
 	});
 }
-var WIDTH$1;
+var WIDTH$2;
 var init_decision = __esmMin((() => {
 	init_text();
 	init_decisions();
@@ -18763,7 +19283,7 @@ var init_decision = __esmMin((() => {
 	init_json$2();
 	init_state();
 	init_jsxRuntime();
-	WIDTH$1 = 320;
+	WIDTH$2 = 320;
 }));
 // src/views/capsule/sections.tsx
 function Section({ name, title, children }) {
@@ -18780,7 +19300,6 @@ function Section({ name, title, children }) {
 		] }), children]
 	});
 }
-/** Fields of a section that were not shown in another form, as a table. */
 function Rest({ section, shown }) {
 	const rest = new Map([...section].filter(([name]) => !shown.includes(name)));
 	return rest.size ? a(Value, { value: rest }) : null;
@@ -18808,7 +19327,6 @@ function Sections({ record, content }) {
 		})
 	] });
 }
-/** The keys of participants that the first event of a protocol trace binds, by fingerprint. */
 function participantKeys(content) {
 	return asList(at(content, "outcome", "result", "participants")).flatMap((one) => {
 		const key = asText(at(one, "public_key"));
@@ -18872,7 +19390,6 @@ function Reasoning({ section }) {
 		]
 	});
 }
-/** The options that were weighed, and why each was not chosen. */
 function Options({ options, selected }) {
 	const known = [
 		"id",
@@ -19008,7 +19525,6 @@ function Call({ call }) {
 		]
 	});
 }
-/** A result: a diff, the output of a command, or a table. */
 function Output({ value }) {
 	if (typeof value === "string") return value ? isDiff(value) ? a(DiffView, { diff: value }) : a(Terminal, { text: value }) : null;
 	if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1B[")))) return a($, { children: labelledTexts(value).map((part, place) => a("section", {
@@ -19304,7 +19820,6 @@ function readContent(record) {
 		throw error;
 	}
 }
-/** What the record's own seal says, in one line. */
 function SealBand({ detail }) {
 	const isSame = detail.computedHash === detail.hash && detail.hash !== "";
 	const failed = detail.findings.filter((one) => one.status === "failed");
@@ -19412,7 +19927,6 @@ function SignatureWords({ detail }) {
 		})]
 	});
 }
-/** Parent, children, and records of the same request. */
 function Related({ chain, place, content }) {
 	const [found, setFound] = d$2(null);
 	const [words, setWords] = d$2("");
@@ -19453,7 +19967,7 @@ function Related({ chain, place, content }) {
 				role: "status",
 				children: [
 					"Looking through ",
-					plural$1(names.length, "chain"),
+					plural(names.length, "chain"),
 					" …"
 				]
 			}) : null,
@@ -19496,7 +20010,7 @@ function Related({ chain, place, content }) {
 				class: "beside",
 				children: [
 					"Only ",
-					plural$1(names.length, "chain"),
+					plural(names.length, "chain"),
 					" of its session and its approvals were searched, because there are too many records."
 				]
 			}) : null
@@ -19523,74 +20037,244 @@ var init_capsule = __esmMin((() => {
 	LAID_OUT_MAX = 2e6;
 	EXACT_MAX = 2e5;
 }));
-// src/views/chains/chain.tsx
-function arrange(rows, findings) {
+// src/parts/virtual_rows.ts
+function useVirtualRows(heights, box) {
+	const [{ top, height }, setWindow] = d$2({
+		top: 0,
+		height: 800
+	});
+	const tops = w$2(() => sumUp(heights), [heights]);
+	F$1(() => {
+		const element = box();
+		if (element === null) return;
+		const update = () => setWindow({
+			top: element.scrollTop,
+			height: element.clientHeight
+		});
+		const observer = new ResizeObserver(update);
+		observer.observe(element);
+		element.addEventListener("scroll", update, { passive: true });
+		update();
+		return () => {
+			observer.disconnect();
+			element.removeEventListener("scroll", update);
+		};
+	}, []);
+	const [from, to] = visibleRange(tops, top, height);
+	const rows = Array.from({ length: to - from }, (_, at) => ({
+		index: from + at,
+		start: tops[from + at],
+		size: heights[from + at]
+	}));
+	const reveal = (index) => {
+		const element = box();
+		const [start, size] = [tops[index] ?? 0, heights[index] ?? 0];
+		if (element === null) return;
+		if (start < element.scrollTop + size) element.scrollTop = Math.max(0, start - size);
+		else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
+	};
+	return {
+		rows,
+		total: tops[heights.length] ?? 0,
+		reveal
+	};
+}
+function sumUp(heights) {
+	const tops = new Float64Array(heights.length + 1);
+	heights.forEach((height, at) => {
+		tops[at + 1] = tops[at] + height;
+	});
+	return tops;
+}
+function visibleRange(tops, top, height) {
+	const count = tops.length - 1;
+	let [low, high] = [0, count];
+	while (low < high) {
+		const middle = low + high >> 1;
+		if (tops[middle + 1] <= top) low = middle + 1;
+		else high = middle;
+	}
+	let end = low;
+	while (end < count && tops[end] < top + height) end++;
+	const from = Math.max(0, low - OVERSCAN);
+	return [from, Math.min(count, end + OVERSCAN, from + 120)];
+}
+var OVERSCAN;
+var init_virtual_rows = __esmMin((() => {
+	init_hooks();
+	OVERSCAN = 12;
+}));
+// src/parts/virtual.tsx
+function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onKeyDown }) {
+	const box = T(null);
+	const { rows, total, reveal } = useVirtualRows(heights, () => box.current);
+	const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
+	F$1(() => onRange?.(start, stop), [
+		start,
+		stop,
+		heights
+	]);
+	F$1(() => handle?.({ scrollTo: reveal }));
+	return a("div", {
+		ref: box,
+		class: "virtual",
+		role: "grid",
+		"aria-label": label,
+		"aria-rowcount": heights.length,
+		"aria-busy": isBusy,
+		tabIndex: 0,
+		onKeyDown,
+		children: a("div", {
+			class: "space",
+			role: "rowgroup",
+			style: { height: `${total}px` },
+			children: rows.map((one) => a("div", {
+				class: "entry",
+				role: "row",
+				"aria-rowindex": one.index + 1,
+				style: {
+					top: `${one.start}px`,
+					height: `${one.size}px`
+				},
+				children: a("div", {
+					role: "gridcell",
+					children: row(one.index)
+				})
+			}, one.index))
+		})
+	});
+}
+var init_virtual = __esmMin((() => {
+	init_hooks();
+	init_virtual_rows();
+	init_jsxRuntime();
+}));
+// src/views/chains/entries.ts
+function arrange(rows, total, findings, isLive) {
 	const byPlace = new Map();
 	for (const finding of findings) {
+		if (finding.place.sequence === null) continue;
 		const key = String(finding.place.sequence);
 		byPlace.set(key, [...byPlace.get(key) ?? [], finding]);
 	}
-	const entries = [];
-	let isAfterBreak = false;
+	const bare = isLive ? arrangeFindings(byPlace, total) : arrangeRows(rows, total, byPlace);
+	const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed");
+	for (const code of new Set(rest.map((finding) => finding.code))) {
+		const same = rest.filter((finding) => finding.code === code);
+		const first = same[0];
+		const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
+		bare.push({
+			sort: "break",
+			before: total,
+			isAtRow: false,
+			finding: {
+				...first,
+				words
+			}
+		});
+	}
+	const cut = rest.find((finding) => finding.code === "TRUNCATED");
+	if (cut !== void 0) bare.push({
+		sort: "end",
+		before: total,
+		words: `The end was cut: ${cut.words}`
+	});
+	return bare.map((extra, at) => ({
+		...extra,
+		index: extra.before + at
+	}));
+}
+function arrangeFindings(byPlace, total) {
+	const bare = [];
+	for (const [key, found] of [...byPlace].sort(([one], [other]) => Number(one) - Number(other))) {
+		const failed = found.find((one) => one.status === "failed");
+		if (Number(key) >= total) continue;
+		byPlace.delete(key);
+		if (failed !== void 0) bare.push({
+			sort: "break",
+			before: Number(key),
+			isAtRow: true,
+			finding: failed
+		});
+	}
+	return bare;
+}
+function arrangeRows(rows, total, byPlace) {
+	const bare = [];
 	let should = null;
 	let said = null;
-	rows.forEach((row, at) => {
+	for (let at = 0; at < total; at++) {
+		const row = rows.get(at);
+		if (row === void 0) continue;
 		const place = should ?? BigInt(row.sequence || at);
-		const here = byPlace.get(String(place)) ?? [];
 		const says = row.sequence === "" ? place : BigInt(row.sequence);
 		const isNext = said !== null && says === said + 1n;
-		if (!isNext && says > (said ?? place - 1n) + 1n) {
-			const first = (said ?? place - 1n) + 1n;
+		const first = (said ?? place - 1n) + 1n;
+		if (!isNext && says > first) {
 			const words = says - 1n === first ? `record ${first} is missing` : `records ${first} to ${says - 1n} are missing`;
-			entries.push({
+			bare.push({
 				sort: "missing",
-				words,
-				height: GAP_HEIGHT
+				before: at,
+				words
 			});
 		}
-		const failed = here.find((one) => one.status === "failed" && !(one.code === "SEQUENCE_GAP" && isNext));
-		if (failed !== void 0) {
-			entries.push({
-				sort: "break",
-				finding: failed,
-				height: CARD_HEIGHT
-			});
-			isAfterBreak = true;
-		}
-		entries.push({
-			sort: "row",
-			row,
-			findings: failed === void 0 ? [] : here,
-			isAfterBreak,
-			height: ROW_HEIGHT$1
+		const failed = byPlace.get(String(place))?.find((one) => one.status === "failed" && !(one.code === "SEQUENCE_GAP" && isNext));
+		if (failed !== void 0) bare.push({
+			sort: "break",
+			before: at,
+			isAtRow: true,
+			finding: failed
 		});
 		byPlace.delete(String(place));
 		should = place + 1n;
 		said = says;
-	});
-	const rest = [...byPlace.values()].flat().filter((finding) => finding.status === "failed" && finding.place.sequence !== null);
-	const codes = new Set(rest.map((finding) => finding.code));
-	for (const code of codes) {
-		const same = rest.filter((finding) => finding.code === code);
-		const first = same[0];
-		const words = same.length > 1 ? `${first.words} (${same.length} places say so)` : first.words;
-		entries.push({
-			sort: "break",
-			finding: {
-				...first,
-				words
-			},
-			height: CARD_HEIGHT
-		});
 	}
-	return entries;
+	return bare;
 }
-function Row({ entry, chain, isSelected }) {
-	const { row, findings } = entry;
-	const isFailed = findings.some((one) => one.status === "failed");
-	const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status : "";
+function rowCount(total, extras) {
+	return total + extras.length;
+}
+function extrasBefore(index, extras) {
+	let low = 0;
+	for (let high = extras.length; low < high;) {
+		const middle = low + high >> 1;
+		if (extras[middle].index < index) low = middle + 1;
+		else high = middle;
+	}
+	return low;
+}
+function entryAt(index, extras) {
+	const before = extrasBefore(index, extras);
+	const extra = extras[before];
+	return extra?.index === index ? extra : {
+		sort: "row",
+		place: index - before
+	};
+}
+function indexOfPlace(place, extras) {
+	return place + extras.filter((extra) => extra.before <= place).length;
+}
+function findExtra(extras, sequence) {
+	return extras.find((extra) => extra.sort === "break" && Number(extra.finding.place.sequence) === sequence);
+}
+var init_entries = __esmMin((() => {}));
+// src/views/chains/chain.tsx
+function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
+	const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
+	if (row === void 0) return a("div", {
+		class: `${classes} loading`,
+		children: [
+			a("span", { class: "time" }),
+			a("span", { class: "node" }),
+			a("span", {
+				class: "sequence figure",
+				children: place
+			})
+		]
+	});
+	const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? row.status === "blocked" ? "denied" : row.status : "";
 	return a("a", {
-		class: `row${entry.isAfterBreak ? " after" : ""}${isFailed ? " broken" : ""}${isSelected ? " selected" : ""}`,
+		class: classes,
 		href: recordLink(chain, row),
 		tabIndex: -1,
 		children: [
@@ -19642,77 +20326,136 @@ function Row({ entry, chain, isSelected }) {
 		]
 	});
 }
-function ChainView({ parts: [chain = "", wanted] }) {
-	const [rows, setRows] = d$2(null);
+function Proof({ extra }) {
+	const proof = extra.finding.proof;
+	if (proof === void 0 || proof === null || typeof proof !== "object") return null;
+	const heads = Object.entries(proof).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
+	if (!heads.length) return null;
+	return a("p", {
+		class: "beside",
+		children: heads.map(([name, head]) => a("span", { children: [
+			name,
+			": ",
+			head.count,
+			" records, ",
+			head.hash ? a(Hex, { children: head.hash }) : "no head",
+			" "
+		] }, name))
+	});
+}
+function WholeFindings({ findings }) {
+	const [first, ...rest] = findings;
+	if (first === void 0) return null;
+	return a($, { children: [a(FindingCard, { finding: first }), rest.length ? a("details", { children: [a("summary", { children: [plural(rest.length, "more finding"), " about the chain as a whole"] }), rest.slice(0, 50).map((finding, at) => a(FindingCard, { finding }, at))] }) : null] });
+}
+function ChainView({ parts: [chain = "", wanted = ""] }) {
+	const listed = contents.value?.chains.find((one) => one.id === chain);
+	const isLive = contents.value?.format === "ledger";
+	const [rows, setRows] = d$2(new Map());
+	const [total, setTotal] = d$2(isLive ? listed?.length ?? 0 : null);
 	const [isCut, setCut] = d$2(false);
 	const [words, setWords] = d$2("");
-	const [top, setTop] = d$2(0);
 	const [selected, setSelected] = d$2(-1);
-	const box = T(null);
-	A$1(() => {
-		setRows(null);
-		setWords("");
+	const list = T(null);
+	const asked = T(new Set());
+	const [isPhone] = d$2(() => matchMedia("(max-width: 720px)").matches);
+	const fetchRows = (start, stop) => {
 		connection.ask({
 			type: "rows",
 			chain,
-			start: 0,
-			stop: 5e4
+			start,
+			stop
 		}).then((found) => {
-			setRows(found.rows);
+			setRows((before) => {
+				const next = new Map(before);
+				for (const row of found.rows) next.set(row.place, row);
+				return next;
+			});
+			setTotal(found.total);
 			setCut(found.isCut);
+			setWords("");
 		}, (error) => setWords(error.message));
-	}, [chain, contents.value]);
-	const findings = findingsOf(chain);
-	const entries = w$2(() => rows === null ? [] : arrange(rows, findings), [rows, judgement.value]);
-	const tops = w$2(() => {
-		const sums = new Float64Array(entries.length + 1);
-		entries.forEach((entry, at) => {
-			sums[at + 1] = sums[at] + entry.height;
-		});
-		return sums;
-	}, [entries]);
-	const total = tops[entries.length] ?? 0;
-	A$1(() => {
-		const sequence = wanted?.startsWith("at-") ? wanted.slice(3) : null;
-		const at = sequence === null ? -1 : entries.findIndex((entry) => entry.sort === "row" ? entry.row.sequence === sequence : entry.sort === "break" && String(entry.finding.place.sequence) === sequence);
-		if (at >= 0 && box.current) {
-			setSelected(at);
-			box.current.scrollTop = Math.max(0, tops[at] - 120);
+	};
+	const fetchPages = (start, stop) => {
+		if (!isLive) return;
+		for (let page = Math.floor(start / PAGE); page * PAGE < stop; page++) {
+			if (asked.current.has(page)) continue;
+			asked.current.add(page);
+			fetchRows(page * PAGE, (page + 1) * PAGE);
 		}
-	}, [wanted, entries]);
-	const listed = contents.value?.chains.find((one) => one.id === chain);
-	const height = box.current?.clientHeight ?? 800;
-	let first = 0;
-	for (let low = 0, high = entries.length; low < high;) {
-		const middle = low + high >> 1;
-		if (tops[middle + 1] < top) {
-			first = middle + 1;
-			low = middle + 1;
-		} else high = middle;
-	}
-	const from = Math.max(0, first - AROUND);
-	let to = first;
-	while (to < entries.length && tops[to] < top + height) to++;
-	to = Math.min(entries.length, to + AROUND);
+	};
+	A$1(() => {
+		asked.current.clear();
+		if (isLive) {
+			setTotal(listed?.length ?? 0);
+			fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
+		} else fetchRows(0, FILE_ROWS);
+	}, [chain, contents.value]);
+	A$1(() => {
+		verifyChain(chain);
+	}, [chain, judgement.value.state]);
+	const now = judgementOf(chain);
+	const findings = findingsOf(chain);
+	const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive), [
+		rows,
+		total,
+		now
+	]);
+	const length = rowCount(total ?? 0, extras);
+	const entry = (index) => entryAt(index, extras);
+	const heights = w$2(() => {
+		const all = Array(total === null ? PLACEHOLDERS : length).fill(isPhone ? PHONE_ROW_HEIGHT$1 : ROW_HEIGHT$3);
+		for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT$3;
+		return all;
+	}, [
+		extras,
+		length,
+		total === null
+	]);
+	const select = (index) => {
+		setSelected(index);
+		list.current?.scrollTo(index);
+	};
+	A$1(() => {
+		if (!wanted.startsWith("at-") || !length) return;
+		const place = Number(wanted.slice(3));
+		const found = findExtra(extras, place) ?? [...rows.values()].find((row) => row.sequence === wanted.slice(3))?.place ?? place;
+		const index = typeof found === "number" ? indexOfPlace(Math.min(found, (total ?? 1) - 1), extras) : found.index;
+		select(index);
+	}, [
+		wanted,
+		extras.length,
+		total
+	]);
 	const move = (step) => {
-		let at = selected;
+		let index = selected;
 		do
-			at += step;
-		while (at >= 0 && at < entries.length && entries[at]?.sort !== "row");
-		if (at < 0 || at >= entries.length || !box.current) return;
-		setSelected(at);
-		const y = tops[at];
-		if (y < box.current.scrollTop) box.current.scrollTop = y;
-		else if (y + ROW_HEIGHT$1 > box.current.scrollTop + box.current.clientHeight) box.current.scrollTop = y + ROW_HEIGHT$1 - box.current.clientHeight;
+			index += step;
+		while (index >= 0 && index < length && entry(index).sort !== "row");
+		if (index >= 0 && index < length) select(index);
 	};
 	const goToBreak = () => {
-		const at = entries.findIndex((entry, index) => index > selected && entry.sort === "break");
-		const found = at >= 0 ? at : entries.findIndex((entry) => entry.sort === "break");
-		if (found >= 0 && box.current) {
-			setSelected(found);
-			box.current.scrollTop = Math.max(0, tops[found] - 60);
-		}
+		const breaks = extras.filter((extra) => extra.sort !== "end");
+		const next = breaks.find((extra) => extra.index > selected) ?? breaks[0];
+		if (next) select(next.index);
 	};
+	useKeys({
+		j: () => move(1),
+		ArrowDown: () => move(1),
+		k: () => move(-1),
+		ArrowUp: () => move(-1),
+		b: goToBreak,
+		Enter: () => {
+			const found = selected >= 0 ? entry(selected) : null;
+			const row = found?.sort === "row" ? rows.get(found.place) : void 0;
+			if (row) location.hash = recordLink(chain, row);
+		},
+		Escape: () => {
+			location.hash = link("chains");
+		}
+	});
+	const broken = w$2(() => new Set(extras.flatMap((extra) => extra.sort === "break" && extra.isAtRow ? [extra.before] : [])), [extras]);
+	const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;
 	return a("section", {
 		class: "chain-view",
 		children: [
@@ -19723,98 +20466,113 @@ function ChainView({ parts: [chain = "", wanted] }) {
 					children: [
 						a("code", { children: a(Text, { children: chain }) }),
 						" ",
-						rows === null ? "" : plural$1(rows.length, "record"),
+						total === null ? "" : plural(total, "record"),
 						isCut ? " listed; the chain is longer, and was verified whole" : "",
 						" ",
-						findings.some((one) => one.status === "failed") ? a("button", {
+						now.state === "done" ? a("span", {
+							class: "judged",
+							children: [
+								a(Mark, { name: findings.some((one) => one.status === "failed") ? "failed" : now.verdict.status === "verified" ? "verified" : "qualified" }),
+								" ",
+								findings.some((one) => one.status === "failed") ? plural(findings.filter((one) => one.status === "failed").length, "finding") : now.verdict.status === "verified" ? "verified" : "no failure"
+							]
+						}) : null,
+						" ",
+						extras.some((extra) => extra.sort !== "end") ? a("button", {
 							type: "button",
 							class: "small",
 							onClick: goToBreak,
 							children: "Next break (b)"
-						}) : null
+						}) : null,
+						" ",
+						a("a", {
+							href: link("s", chain),
+							children: "as a session"
+						})
 					]
 				}),
-				findings.filter((one) => one.place.sequence === null).slice(0, 4).map((finding, at) => a(FindingCard, { finding }, at))
+				now.state === "working" || now.state === "not judged" ? a(Band, {
+					now,
+					again: () => verifyChain(chain)
+				}) : null,
+				a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })
 			] }),
-			words ? a("div", {
-				class: "finding failed",
-				role: "alert",
-				children: a("p", { children: a(Text, { children: words }) })
+			words ? a(Problem, {
+				words,
+				retry: () => {
+					asked.current.clear();
+					fetchRows(0, isLive ? PAGE : FILE_ROWS);
+				}
 			}) : null,
-			rows !== null && !rows.length && !words ? a("p", {
-				class: "strip",
-				children: "There is no record to list in it."
+			total === 0 && !words && !length ? a(Empty, {
+				command: "aver log",
+				children: "There is no record in it."
 			}) : null,
-			a("div", {
-				ref: box,
-				class: "timeline",
-				role: "region",
-				"aria-label": "Records; j and k move, Enter opens one",
-				"aria-busy": rows === null,
-				tabIndex: 0,
-				onScroll: (event) => setTop(event.currentTarget.scrollTop),
-				onKeyDown: (event) => {
-					if (event.ctrlKey || event.metaKey || event.altKey) return;
-					const entry = entries[selected];
-					if (event.key === "j" || event.key === "ArrowDown") move(1);
-					else if (event.key === "k" || event.key === "ArrowUp") move(-1);
-					else if (event.key === "b") goToBreak();
-					else if (event.key === "Enter" && entry?.sort === "row") location.hash = recordLink(chain, entry.row);
-					else return;
-					event.preventDefault();
+			a(VirtualRows, {
+				heights,
+				label: `Records of ${chain}; j and k move, Enter opens one`,
+				isBusy: total === null,
+				handle: (handle) => {
+					list.current = handle;
 				},
-				children: [rows === null && !words ? Array.from({ length: 12 }, (_, at) => a("div", { class: "row loading" }, at)) : null, a("div", {
-					class: "space",
-					role: "list",
-					ref: (element) => {
-						if (element) element.style.height = `${total}px`;
-					},
-					children: entries.slice(from, to).map((entry, at) => {
-						const index = from + at;
-						return a("div", {
-							class: "entry",
-							role: "listitem",
-							"aria-posinset": index + 1,
-							"aria-setsize": entries.length,
-							ref: (element) => {
-								if (element) {
-									element.style.top = `${tops[index]}px`;
-									element.style.height = `${entry.height}px`;
-								}
-							},
-							children: [
-								entry.sort === "row" ? a(Row, {
-									entry,
-									chain,
-									isSelected: index === selected
-								}) : null,
-								entry.sort === "break" ? a("div", {
-									class: `break${index === selected ? " selected" : ""}`,
-									children: [a(Mark, { name: "failed" }), a(FindingCard, { finding: entry.finding })]
-								}) : null,
-								entry.sort === "missing" ? a("div", {
-									class: "missing",
-									children: entry.words
-								}) : null
-							]
-						}, index);
-					})
-				})]
+				onRange: (start, stop) => {
+					if (total === null || stop <= start) return;
+					const places = [start, stop - 1].map((index) => entry(index)).map((found) => found.sort === "row" ? found.place : found.before);
+					fetchPages(places[0] ?? 0, (places[1] ?? 0) + 1);
+				},
+				row: (index) => {
+					if (total === null) return a("div", { class: "row loading" });
+					const found = entry(index);
+					if (found.sort === "row") return a(Row, {
+						row: rows.get(found.place),
+						place: found.place,
+						chain,
+						isAfterBreak: found.place >= firstBreak,
+						isBroken: broken.has(found.place),
+						isSelected: index === selected
+					});
+					if (found.sort === "missing") return a("div", {
+						class: `missing${index === selected ? " selected" : ""}`,
+						children: found.words
+					});
+					if (found.sort === "end") return a("div", {
+						class: "cap",
+						children: found.words
+					});
+					return a("div", {
+						class: `break${index === selected ? " selected" : ""}`,
+						children: [a("span", {
+							class: "jag",
+							"aria-hidden": "true"
+						}), a("div", { children: [a(FindingCard, { finding: found.finding }), a(Proof, { extra: found })] })]
+					});
+				}
+			}),
+			a("p", {
+				class: "beside",
+				children: total === null ? "Reading …" : `${count(total)} rows; j and k move, Enter opens, b goes to the next break.`
 			})
 		]
 	});
 }
-var ROW_HEIGHT$1, CARD_HEIGHT, GAP_HEIGHT, AROUND, SORTS;
+var ROW_HEIGHT$3, PHONE_ROW_HEIGHT$1, CARD_HEIGHT, PLACEHOLDERS, PAGE, FILE_ROWS, SORTS;
 var init_chain = __esmMin((() => {
 	init_hooks();
+	init_keyboard();
+	init_states();
 	init_text();
 	init_verdict();
+	init_virtual();
+	init_route();
 	init_state();
+	init_entries();
 	init_jsxRuntime();
-	ROW_HEIGHT$1 = 36;
-	CARD_HEIGHT = 88;
-	GAP_HEIGHT = 36;
-	AROUND = 12;
+	ROW_HEIGHT$3 = 36;
+	PHONE_ROW_HEIGHT$1 = 56;
+	CARD_HEIGHT = 132;
+	PLACEHOLDERS = 12;
+	PAGE = 200;
+	FILE_ROWS = 5e4;
 	SORTS = {
 		tool: "◆",
 		chat: "❝",
@@ -19826,16 +20584,41 @@ var init_chain = __esmMin((() => {
 		kill: "■"
 	};
 }));
-// src/views/chains/chains.tsx
-/** The state of one chain, as far as the verdict tells it. */
+// src/parts/rows.ts
+function useRowKeys(box) {
+	const move = (step) => {
+		const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
+		if (!rows.length) return;
+		const now = rows.indexOf(document.activeElement);
+		const next = now < 0 ? step > 0 ? 0 : rows.length - 1 : Math.min(Math.max(now + step, 0), rows.length - 1);
+		rows.forEach((row, at) => {
+			row.tabIndex = at === next ? 0 : -1;
+		});
+		rows[next]?.focus();
+		rows[next]?.scrollIntoView({ block: "nearest" });
+	};
+	useKeys({
+		j: () => move(1),
+		k: () => move(-1)
+	});
+}
+var init_rows = __esmMin((() => {
+	init_keyboard();
+}));
+// src/views/chains/mark.tsx
 function ChainMark({ chain }) {
-	const whole = verdict.value;
-	if (whole === null) return a($, { children: [
+	const now = judgementOf(chain);
+	if (now.state === "working") return a($, { children: [
+		a(Mark, { name: "working" }),
+		" ",
+		a("span", { children: "verifying" })
+	] });
+	if (now.state !== "done") return a($, { children: [
 		a(Mark, { name: "not judged" }),
 		" ",
 		a("span", { children: "not judged" })
 	] });
-	if (whole.status === "verified") return a($, { children: [
+	if (now.verdict.status === "verified") return a($, { children: [
 		a(Mark, { name: "verified" }),
 		" ",
 		a("span", { children: "verified" })
@@ -19845,7 +20628,7 @@ function ChainMark({ chain }) {
 		" ",
 		a("span", { children: "failed" })
 	] });
-	return whole.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [
+	return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [
 		a(Mark, { name: "not judged" }),
 		" ",
 		a("span", { children: "open it to see" })
@@ -19855,112 +20638,139 @@ function ChainMark({ chain }) {
 		a("span", { children: "no failure" })
 	] });
 }
-function ChainTable({ chains }) {
-	if (!chains.length) return a("p", {
-		class: "strip",
+var FINDINGS_KEPT;
+var init_mark = __esmMin((() => {
+	init_verdict();
+	init_state();
+	init_jsxRuntime();
+	FINDINGS_KEPT = 100;
+}));
+// src/views/chains/chains.tsx
+function ChainRow({ chain }) {
+	return a("a", {
+		class: "chain-row",
+		href: link("chain", chain.id),
+		"data-row": true,
+		tabIndex: -1,
 		children: [
-			"There is no chain in it. ",
-			a("code", { children: "aver export --out DIR" }),
-			" writes a bundle with all of them."
-		]
-	});
-	return a("div", {
-		class: "scroll",
-		children: a("table", {
-			class: "chains",
-			children: [a("thead", { children: a("tr", { children: [
-				a("th", {
-					scope: "col",
-					children: "State"
-				}),
-				a("th", {
-					scope: "col",
-					children: "Title"
-				}),
-				a("th", {
-					scope: "col",
-					children: "Chain"
-				}),
-				a("th", {
-					scope: "col",
-					class: "number",
-					children: "Records"
-				}),
-				a("th", {
-					scope: "col",
-					children: "Last"
-				}),
-				a("th", {
-					scope: "col",
-					children: "Signed by"
+			a("span", {
+				class: "state",
+				children: a(ChainMark, { chain: chain.id })
+			}),
+			a("span", {
+				class: "what",
+				children: [a("strong", { children: a(Text, { children: chain.title }) }), chain.title === chain.id ? null : a("code", { children: a(Text, { children: chain.id }) })]
+			}),
+			a("span", {
+				class: "number",
+				children: chain.length === null ? "" : count(chain.length)
+			}),
+			a("span", {
+				class: "when",
+				children: a(Time, {
+					brief: true,
+					children: chain.endedAt
 				})
-			] }) }), a("tbody", { children: chains.map((chain) => a("tr", { children: [
-				a("td", {
-					class: "state",
-					children: a(ChainMark, { chain: chain.id })
-				}),
-				a("td", { children: a("a", {
-					href: link("s", chain.id),
-					children: a(Text, { children: chain.title })
-				}) }),
-				a("td", { children: a("code", { children: a(Text, { children: chain.id }) }) }),
-				a("td", {
-					class: "number",
-					children: chain.length === null ? "" : count(chain.length)
-				}),
-				a("td", { children: a(Time, { children: chain.endedAt }) }),
-				a("td", { children: chain.signers.slice(0, 3).map((signer) => a(Hex, { children: signer }, signer)) })
-			] }, chain.id)) })]
-		})
+			}),
+			a("span", {
+				class: "by",
+				children: chain.signers.length ? chain.signers.slice(0, 2).map((signer) => a(Hex, { children: signer }, signer)) : chain.head ? a(Hex, { children: chain.head }) : null
+			})
+		]
 	});
 }
 function ChainsView(_) {
 	const [wanted, setWanted] = d$2("");
-	const [shown, setShown] = d$2(SHOWN_MAX$1);
+	const box = T(null);
+	useRowKeys(box);
 	const all = contents.value?.chains ?? [];
 	const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
-	return a($, { children: [
-		a("h1", { children: "Chains" }),
-		a("p", { children: [
-			a("label", { children: ["Filter by name, title or tool ", a("input", {
-				type: "search",
-				value: wanted,
-				onInput: (event) => setWanted(event.currentTarget.value)
-			})] }),
-			" ",
-			a("span", {
+	const heights = w$2(() => Array(found.length).fill(ROW_HEIGHT$2), [found.length]);
+	const isLive = contents.value?.format === "ledger";
+	return a("section", {
+		class: "fills",
+		children: [
+			a("h1", { children: "Chains" }),
+			a("form", {
+				class: "filters",
+				onSubmit: (event) => event.preventDefault(),
+				children: [a("label", { children: ["Filter ", a("input", {
+					type: "search",
+					value: wanted,
+					onInput: (event) => setWanted(event.currentTarget.value),
+					placeholder: "name, title or tool"
+				})] }), a("span", {
+					class: "beside",
+					role: "status",
+					children: [
+						count(found.length),
+						" of ",
+						count(all.length)
+					]
+				})]
+			}),
+			all.length ? null : a(Empty, {
+				command: "aver export --out DIR",
+				children: "There is no chain in it. This writes a bundle with all chains of your ledger."
+			}),
+			all.length && !found.length ? a(Empty, { children: "No chain fits this filter." }) : null,
+			found.length ? a($, { children: [a("div", {
+				class: "chain-row heads",
+				"aria-hidden": "true",
+				children: [
+					a("span", { children: "State" }),
+					a("span", { children: "Chain" }),
+					a("span", {
+						class: "number",
+						children: "Records"
+					}),
+					a("span", {
+						class: "when",
+						children: isLive ? "" : "Last"
+					}),
+					a("span", {
+						class: "by",
+						children: isLive ? "Head" : "Signed by"
+					})
+				]
+			}), a("div", {
+				ref: box,
+				class: "grow",
+				children: a(VirtualRows, {
+					heights,
+					label: "Chains; j and k move, Enter opens one",
+					row: (at) => a(ChainRow, { chain: found[at] })
+				})
+			})] }) : null,
+			a("p", {
 				class: "beside",
 				children: [
-					count(found.length),
-					" of ",
-					count(all.length)
+					"Titles, times and lengths are claims of ",
+					isLive ? "the server" : "the index",
+					"; the verdict compares them with the records. ",
+					a("a", {
+						href: link("meta"),
+						children: "What the meta chain remembers"
+					})
 				]
 			})
-		] }),
-		a(ChainTable, { chains: found.slice(0, shown) }),
-		found.length > shown ? a("p", { children: a("button", {
-			type: "button",
-			onClick: () => setShown(shown + SHOWN_MAX$1),
-			children: [
-				"Show ",
-				SHOWN_MAX$1,
-				" more"
-			]
-		}) }) : null
-	] });
+		]
+	});
 }
-var SHOWN_MAX$1, FINDINGS_KEPT;
+var ROW_HEIGHT$2;
 var init_chains = __esmMin((() => {
 	init_hooks();
+	init_rows();
+	init_states();
 	init_text();
-	init_verdict();
+	init_virtual();
+	init_route();
 	init_state();
+	init_mark();
 	init_jsxRuntime();
-	SHOWN_MAX$1 = 100;
-	FINDINGS_KEPT = 100;
+	ROW_HEIGHT$2 = 40;
 }));
 // src/parts/minimap.tsx
-/** `share` is the part of the list that the window shows, from and to; `go` scrolls there. */
 function Minimap({ marks, share: [from, to], go, words }) {
 	const box = T(null);
 	const point = (event) => {
@@ -20059,7 +20869,6 @@ var init_timeline_icon = __esmMin((() => {
 	};
 }));
 // src/parts/timeline_rows.ts
-/** Lay out the story. */
 function arrangeStory(entries, findingsOf) {
 	const rows = [];
 	const byChain = new Map();
@@ -20149,7 +20958,6 @@ function stepSort({ step }) {
 	if (step.what === "prompt" || step.what === "answer" || step.what === "unknown" || step.what === "unreadable") return step.what;
 	return "note";
 }
-/** The height of a row. `width` is that of the text of a prompt. */
 function rowHeight(row, width, isPhone) {
 	if (row.sort === "break") return BREAK_HEIGHT;
 	if (row.sort !== "prompt") return isPhone ? 56 : 36;
@@ -20188,7 +20996,6 @@ var init_timeline_rows = __esmMin((() => {
 				this.byPlace.set(key, [...this.byPlace.get(key) ?? [], finding]);
 			}
 		}
-		/** Words about records that are missing before this one; empty if none are. Only for chains in stored order. */
 		findMissing(sequence, place) {
 			const before = this.said;
 			if (sequence !== null) this.said = sequence;
@@ -20203,82 +21010,11 @@ var init_timeline_rows = __esmMin((() => {
 			if (found.length) this.isBroken = true;
 			return found;
 		}
-		/** What no record has taken: one finding of each code. */
 		rest() {
 			const left = [...this.byPlace.values()].flat();
 			return [...new Map(left.reverse().map((finding) => [finding.code, finding])).values()].filter((finding) => !(this.isBroken && finding.code === "SEQUENCE_GAP"));
 		}
 	};
-}));
-// src/parts/virtual_rows.ts
-/** `heights` has the height of each row; `box` returns the element that scrolls. */
-function useVirtualRows(heights, box) {
-	const [{ top, height }, setWindow] = d$2({
-		top: 0,
-		height: 800
-	});
-	const tops = w$2(() => sumUp(heights), [heights]);
-	F$1(() => {
-		const element = box();
-		if (element === null) return;
-		const update = () => setWindow({
-			top: element.scrollTop,
-			height: element.clientHeight
-		});
-		const observer = new ResizeObserver(update);
-		observer.observe(element);
-		element.addEventListener("scroll", update, { passive: true });
-		update();
-		return () => {
-			observer.disconnect();
-			element.removeEventListener("scroll", update);
-		};
-	}, []);
-	const [from, to] = visibleRange(tops, top, height);
-	const rows = Array.from({ length: to - from }, (_, at) => ({
-		index: from + at,
-		start: tops[from + at],
-		size: heights[from + at]
-	}));
-	const reveal = (index) => {
-		const element = box();
-		const [start, size] = [tops[index] ?? 0, heights[index] ?? 0];
-		if (element === null) return;
-		if (start < element.scrollTop + size) element.scrollTop = Math.max(0, start - size);
-		else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
-	};
-	return {
-		rows,
-		total: tops[heights.length] ?? 0,
-		reveal
-	};
-}
-/** The place where each row begins; the last is the height of all. */
-function sumUp(heights) {
-	const tops = new Float64Array(heights.length + 1);
-	heights.forEach((height, at) => {
-		tops[at + 1] = tops[at] + height;
-	});
-	return tops;
-}
-/** The rows to draw, from the first up to and without the last. `tops` are the places where they begin. */
-function visibleRange(tops, top, height) {
-	const count = tops.length - 1;
-	let [low, high] = [0, count];
-	while (low < high) {
-		const middle = low + high >> 1;
-		if (tops[middle + 1] <= top) low = middle + 1;
-		else high = middle;
-	}
-	let end = low;
-	while (end < count && tops[end] < top + height) end++;
-	const from = Math.max(0, low - OVERSCAN);
-	return [from, Math.min(count, end + OVERSCAN, from + 120)];
-}
-var OVERSCAN;
-var init_virtual_rows = __esmMin((() => {
-	init_hooks();
-	OVERSCAN = 12;
 }));
 // src/parts/timeline.tsx
 function Timeline({ rows, selected, hits, label, onSelect, onOpen }) {
@@ -20488,7 +21224,6 @@ function Summary({ row }) {
 		children: [a(Word, { row }), a(Text, { children: words })]
 	});
 }
-/** The word that stands before the summary where the colour alone would say it. */
 function Word({ row }) {
 	const { entry } = row;
 	const step = entry?.step ?? null;
@@ -20555,344 +21290,7 @@ var init_timeline = __esmMin((() => {
 	BESIDE_TEXT = 180;
 	PHONE_WIDTH = 720;
 }));
-// src/sessions/totals.ts
-/** The earliest and the latest moment. */
-function widenSpan(ends, moment) {
-	if (!moment) return ends;
-	if (ends === null) return [moment, moment];
-	return [compareCodePoints(moment, ends[0]) < 0 ? moment : ends[0], compareCodePoints(moment, ends[1]) > 0 ? moment : ends[1]];
-}
-var TITLE_MAX, COST_DIGITS, CUMULATIVE_TOOLS, LINE_END, SessionCounter;
-var init_totals = __esmMin((() => {
-	init_canonical();
-	init_text$1();
-	init_chains$1();
-	init_decisions();
-	init_step();
-	TITLE_MAX = 120;
-	COST_DIGITS = 9;
-	CUMULATIVE_TOOLS = new Set(["codex"]);
-	LINE_END = /\r\n|[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
-	SessionCounter = class {
-		sum = {
-			prompts: 0,
-			actions: 0,
-			edits: 0,
-			linesAdded: 0,
-			linesRemoved: 0,
-			commands: 0,
-			failures: 0,
-			denials: 0,
-			gated: 0,
-			observed: 0,
-			unknown: 0,
-			unreadable: 0,
-			records: 0
-		};
-		spent = UNKNOWN_CONSUMPTION;
-		growing = UNKNOWN_CONSUMPTION;
-		sessionCost = null;
-		title = "";
-		firstPrompt = "";
-		times = null;
-		sealed = null;
-		models = new Set();
-		/** Ids of calls whose outcome is not known yet. */
-		openCalls = new Set();
-		byMessage = new Map();
-		lastAsked = "";
-		/** Count a step of a chain, and the decision about it. */
-		add(step, isMain, decision) {
-			const { sum } = this;
-			sum.records++;
-			if (step.what === "unknown") sum.unknown++;
-			if (step.what === "unreadable") sum.unreadable++;
-			if (step.model) this.models.add(step.model);
-			this.times = widenSpan(this.times, step.at);
-			this.sealed = widenSpan(this.sealed, step.signedAt);
-			this.addConsumption(step);
-			if (step.what === "call") this.addCall(step, decision);
-			else if (step.addition !== null && this.openCalls.delete(step.addition.to)) {
-				if (step.addition.status === "failure") sum.failures++;
-				if (step.addition.status === "blocked") sum.denials++;
-			}
-			if (step.what === "prompt" && step.own) sum.prompts++;
-			else if (step.asked && step.asked !== this.lastAsked) {
-				this.lastAsked = step.asked;
-				sum.prompts++;
-			}
-			if (!isMain) return;
-			this.title = step.title || this.title;
-			if (!this.firstPrompt && step.asked) this.firstPrompt = step.asked.split(LINE_END).map(strip).find(Boolean) ?? "";
-		}
-		/** Count records that are no steps, those of the decisions' chain. */
-		addRecords(count) {
-			this.sum.records += count;
-		}
-		addConsumption(step) {
-			if (step.own || !step.message && !CUMULATIVE_TOOLS.has(step.toolName)) this.spent = addConsumption(this.spent, step.spent);
-			else if (!step.message) this.growing = maxConsumption(this.growing, step.spent);
-			else this.byMessage.set(step.message, maxConsumption(this.byMessage.get(step.message) ?? UNKNOWN_CONSUMPTION, step.spent));
-			if (step.sessionCost !== null) this.sessionCost = Math.max(step.sessionCost, this.sessionCost ?? 0);
-		}
-		addCall(step, decision) {
-			const { sum } = this;
-			sum.actions++;
-			if (decision !== null) sum.gated++;
-			if (decision !== null && isObserved(decision)) sum.observed++;
-			if (isCommand(step)) sum.commands++;
-			if (step.status === "failure") sum.failures++;
-			if (step.status === "blocked") sum.denials++;
-			if (step.status === "pending") this.openCalls.add(step.id);
-			if (isEdit(step)) {
-				sum.edits++;
-				sum.linesAdded += step.lines?.[0] ?? 0;
-				sum.linesRemoved += step.lines?.[1] ?? 0;
-			}
-		}
-		/** The totals. `left` are the decisions that no call took. */
-		finish(chains, left) {
-			let spent = addConsumption(this.spent, this.growing);
-			for (const each of this.byMessage.values()) spent = addConsumption(spent, each);
-			const costUsd = this.sessionCost ?? (spent.costUsd === null ? null : Number(spent.costUsd.toFixed(COST_DIGITS)));
-			const [started, ended] = this.times ?? this.sealed ?? [null, null];
-			return {
-				...this.sum,
-				tool: chains.tool,
-				session: chains.session,
-				title: this.title || cutText(this.firstPrompt, TITLE_MAX),
-				started,
-				ended,
-				denials: this.sum.denials + left.filter((decision) => refuses(decision) && !isObserved(decision)).length,
-				observed: this.sum.observed + left.filter(isObserved).length,
-				tokensIn: spent.tokensIn,
-				tokensOut: spent.tokensOut,
-				costUsd,
-				models: [...this.models],
-				subagents: chains.agents.length,
-				imported: chains.imported,
-				chains: chainNames(chains)
-			};
-		}
-	};
-}));
-// src/sessions/story.ts
-/** Read a session: its figures, and its story. `report` is called after each batch with the records so far. */
-async function readSession(chains, read, blob, report = () => {}) {
-	const counter = new SessionCounter();
-	let records = 0;
-	const decisions = [];
-	for await (const batch of chains.decisions === null ? [] : read(chains.decisions)) {
-		for (const item of batch) {
-			const decision = item instanceof BadInput ? null : readDecision(item);
-			if (decision !== null) decisions.push(decision);
-		}
-		counter.addRecords(batch.length);
-		await report(records += batch.length);
-	}
-	const matcher = new DecisionMatcher(decisions, blob);
-	const builder = new StoryBuilder(chains);
-	for (const chain of [chains.main, ...chains.agents.map(([, name]) => name)]) {
-		if (chain === null) continue;
-		let place = 0;
-		for await (const batch of read(chain)) {
-			for (const item of batch) {
-				const step = item instanceof BadInput ? unreadableStep(chain, item.message) : readStep(item);
-				const decision = step.what === "call" ? await matcher.take(step) : null;
-				counter.add(step, chain === chains.main, decision);
-				builder.add(chain, place++, step, decision);
-			}
-			await report(records += batch.length);
-		}
-	}
-	const left = matcher.listUnmatched();
-	return {
-		totals: counter.finish(chains, left),
-		entries: [...builder.build(left)]
-	};
-}
-/** What a row shows of a step. Arguments, results and diffs stay in the record. */
-function lighten(step) {
-	return {
-		...step,
-		summary: step.what === "call" || step.summary ? stepSummary({
-			...step,
-			status: ""
-		}).slice(0, TEXT_MAX) : "",
-		asked: step.asked.slice(0, ASKED_MAX),
-		text: step.text.slice(0, TEXT_MAX),
-		thinking: step.thinking.slice(0, TEXT_MAX),
-		error: step.error.slice(0, TEXT_MAX),
-		arguments: null,
-		result: null,
-		diff: null,
-		more: null,
-		addition: step.addition === null ? null : {
-			...step.addition,
-			says: new Map()
-		}
-	};
-}
-/** The step with the fields that later records add: thinking, tokens, or the outcome of a pending call. */
-function applyAdditions(step, additions) {
-	let whole = step;
-	for (const later of additions) {
-		const { addition } = later;
-		if (addition !== null) {
-			if (whole.status === "pending" && addition.status) whole = {
-				...whole,
-				status: addition.status,
-				error: addition.error
-			};
-			const lines = whole.lines ?? (hasHappened(whole.status) ? addition.lines : null);
-			const [result, diff] = [whole.result ?? addition.says.get("result") ?? null, whole.diff ?? addition.says.get("diff") ?? null];
-			whole = {
-				...whole,
-				result,
-				diff,
-				lines
-			};
-		}
-		whole = {
-			...whole,
-			thinking: whole.thinking || later.thinking,
-			text: whole.text || later.text,
-			redacted: whole.redacted || later.redacted,
-			model: whole.model || later.model,
-			authority: whole.authority === "unknown" ? later.authority : whole.authority,
-			rule: whole.rule || later.rule,
-			durationMs: whole.durationMs ?? later.durationMs,
-			spent: addConsumption(whole.spent, later.spent),
-			cut: new Map([...later.cut, ...whole.cut])
-		};
-	}
-	return whole;
-}
-var TEXT_MAX, ASKED_MAX, StoryBuilder;
-var init_story = __esmMin((() => {
-	init_canonical();
-	init_json$2();
-	init_decisions();
-	init_labels();
-	init_step();
-	init_totals();
-	TEXT_MAX = 600;
-	ASKED_MAX = 8e3;
-	StoryBuilder = class {
-		chains;
-		agents;
-		plans = new Map();
-		built = new Set();
-		constructor(chains) {
-			this.chains = chains;
-			this.agents = new Map(chains.agents.map(([agent, chain]) => [chain, agent]));
-			for (const chain of [chains.main, ...this.agents.keys()]) if (chain !== null) this.plans.set(chain, {
-				steps: [],
-				items: [],
-				additions: new Map(),
-				decisions: new Map(),
-				ids: new Set(),
-				last: "",
-				isAsStored: false
-			});
-		}
-		/** Plan a step. */
-		add(chain, place, step, decision) {
-			const plan = this.plans.get(chain);
-			plan.steps.push(lighten(step));
-			plan.isAsStored ||= step.sequence !== place;
-			plan.last = step.at ?? plan.last;
-			if (step.addition !== null && plan.ids.has(step.addition.to)) {
-				const { to } = step.addition;
-				plan.additions.set(to, [...plan.additions.get(to) ?? [], place]);
-				return;
-			}
-			plan.ids.add(step.id);
-			plan.items.push({
-				at: plan.last,
-				place,
-				decision: null
-			});
-			if (decision !== null) plan.decisions.set(place, decision);
-		}
-		/** The entries: the main chain with its subagents, then subagents that no call started. */
-		*build(unmatched) {
-			for (const { items } of this.plans.values()) items.sort((one, other) => compareCodePoints(one.at, other.at) || one.place - other.place);
-			const [first] = this.plans.values();
-			first?.items.push(...unmatched.map((decision) => ({
-				at: decision.at,
-				place: -1,
-				decision
-			})));
-			first?.items.sort((one, other) => compareCodePoints(one.at, other.at));
-			if (this.chains.main !== null) yield* this.buildChain(this.chains.main, 0);
-			for (const chain of this.agents.keys()) yield* this.buildSubagent(chain, 1);
-		}
-		*buildChain(chain, depth) {
-			this.built.add(chain);
-			const plan = this.plans.get(chain);
-			const bare = {
-				depth,
-				chain,
-				place: -1,
-				step: null,
-				decision: null,
-				additions: [],
-				agent: ""
-			};
-			const inOrder = plan.isAsStored ? [...plan.items.filter((item) => item.decision !== null), ...plan.steps.map((_, place) => ({
-				at: "",
-				place,
-				decision: null
-			}))] : plan.items;
-			let asked = "";
-			for (const { place, decision } of inOrder) {
-				const step = plan.steps[place];
-				if (decision !== null || step === void 0) {
-					yield {
-						...bare,
-						decision
-					};
-					continue;
-				}
-				if (!step.own && step.asked && step.asked !== asked) {
-					asked = step.asked;
-					yield {
-						...bare,
-						place,
-						step: promptOf(step)
-					};
-					if (step.what === "prompt") continue;
-				}
-				const additions = plan.isAsStored ? [] : plan.additions.get(step.id) ?? [];
-				const whole = applyAdditions(step, additions.map((one) => plan.steps[one]));
-				yield {
-					...bare,
-					place,
-					step: whole,
-					decision: plan.decisions.get(place) ?? null,
-					additions
-				};
-				if (this.agents.has(step.subagent)) yield* this.buildSubagent(step.subagent, depth + 1);
-			}
-		}
-		*buildSubagent(chain, depth) {
-			if (this.built.has(chain)) return;
-			yield {
-				depth,
-				chain,
-				place: -1,
-				step: null,
-				decision: null,
-				additions: [],
-				agent: this.agents.get(chain) ?? ""
-			};
-			yield* this.buildChain(chain, depth);
-		}
-	};
-}));
 // src/sessions/blobs.ts
-/** The value with blob references replaced by their content. One that is missing, or larger than `most`, stays. */
 async function fetchBlobs(value, blob, most) {
 	if (Array.isArray(value)) return Promise.all(value.map((item) => fetchBlobs(item, blob, most)));
 	if (!isObject(value)) return value;
@@ -20913,13 +21311,11 @@ async function fetchBlobs(value, blob, most) {
 		throw error;
 	}
 }
-/** The whole text of a step's field. If its blob is missing, the cut text. */
 async function fullText(step, name, blob) {
 	const digest = step.cut.get(name);
 	const data = digest === void 0 ? null : await blob(digest);
 	return data === null ? step[name] : new TextDecoder().decode(data);
 }
-/** The step with its long texts put back. */
 async function fetchStep(step, blob, most) {
 	const [asked, text, thinking, error] = await Promise.all([
 		"asked",
@@ -20951,7 +21347,6 @@ var init_blobs = __esmMin((() => {
 	TEXT_MEDIA = "text/plain; charset=utf-8";
 }));
 // src/views/session/step_detail.tsx
-/** Read a step of the story again from its records, with its long texts. */
 async function readWholeStep(entry) {
 	const read = async (place) => {
 		const record = await readRecordAt(entry.chain, place);
@@ -21044,7 +21439,6 @@ function StepDetail({ row }) {
 		]
 	});
 }
-/** The address of a step's record. */
 function recordAddress({ chain, place, step }) {
 	return link("c", chain, step !== null && step.sequence === place ? place : `p${place}`);
 }
@@ -21054,7 +21448,6 @@ function Prose({ text }) {
 		children: a(Text, { children: text })
 	});
 }
-/** The content of a step. */
 function StepBody({ step }) {
 	const given = isObject(step.arguments) ? step.arguments : null;
 	const command = step.what === "call" && given !== null ? commandLine(given) : "";
@@ -21136,7 +21529,6 @@ var init_step_detail = __esmMin((() => {
 	SHOWN_BLOB_MAX = 1048576;
 }));
 // src/views/session/session.tsx
-/** Read the session of a chain. While a grown one is read again, the earlier reading stays. */
 function useSession(chain) {
 	const [now, setNow] = d$2({
 		state: "loading",
@@ -21189,7 +21581,6 @@ function useSession(chain) {
 		again: () => setTurn(turn + 1)
 	};
 }
-/** What stands in place of a session that cannot be told; null where it can. */
 function SessionProblem({ now, chain }) {
 	if (now.state === "loading") return a("div", {
 		"aria-busy": "true",
@@ -21200,7 +21591,7 @@ function SessionProblem({ now, chain }) {
 				role: "status",
 				children: [
 					"Reading ",
-					now.total ? `${count(now.records)} of ${plural$1(now.total, "record")}` : "its records",
+					now.total ? `${count(now.records)} of ${plural(now.total, "record")}` : "its records",
 					" …"
 				]
 			}),
@@ -21213,7 +21604,7 @@ function SessionProblem({ now, chain }) {
 			class: "strip",
 			children: [
 				"This session has ",
-				plural$1(now.total, "record"),
+				plural(now.total, "record"),
 				". A page lays out at most ",
 				count(STORY_MAX),
 				" as a story. Its chains can be read in their stored order, and this command tells all of it:"
@@ -21299,7 +21690,6 @@ function Story({ chain, wanted, chains, reading }) {
 			if (isGood(row)) return select(row);
 		}
 	};
-	/** The next row of a sort; after the last, the first. */
 	const seek = (step, isGood) => {
 		const found = (step > 0 ? [...rows.slice(index + 1), ...rows.slice(0, index + 1)] : [...rows.slice(0, Math.max(index, 0)).reverse(), ...rows.slice(Math.max(index, 0)).reverse()]).find(isGood);
 		if (found) select(found);
@@ -21477,14 +21867,14 @@ function SessionHead({ chains, reading, only, setOnly, breaks, shown }) {
 					}),
 					totals.observed ? a("span", {
 						class: "figure warn",
-						children: [plural$1(totals.observed, "decision"), " only observed"]
+						children: [plural(totals.observed, "decision"), " only observed"]
 					}) : null,
 					breaks ? a("button", {
 						type: "button",
 						class: "small figure",
 						"aria-pressed": only === "break",
 						onClick: () => choose("break"),
-						children: plural$1(breaks, "break")
+						children: plural(breaks, "break")
 					}) : null,
 					only ? a("button", {
 						type: "button",
@@ -21492,7 +21882,7 @@ function SessionHead({ chains, reading, only, setOnly, breaks, shown }) {
 						onClick: () => setOnly(""),
 						children: [
 							"Show all steps (",
-							plural$1(shown, "row"),
+							plural(shown, "row"),
 							" shown)"
 						]
 					}) : null
@@ -21501,7 +21891,6 @@ function SessionHead({ chains, reading, only, setOnly, breaks, shown }) {
 		]
 	});
 }
-/** Rows whose records have the reader's words, anywhere in their text: arguments, results and paths too. */
 function useHits(words, chains, rows) {
 	const [found, setFound] = d$2(null);
 	A$1(() => {
@@ -21534,7 +21923,7 @@ function useHits(words, chains, rows) {
 	}, [found, rows]);
 	return {
 		rows: hits,
-		words: !words.trim() ? "" : found?.words !== words ? "looking …" : `${plural$1(hits.size, "hit")}; n and N go through them. Long texts beside the records are not searched.`
+		words: !words.trim() ? "" : found?.words !== words ? "looking …" : `${plural(hits.size, "hit")}; n and N go through them. Long texts beside the records are not searched.`
 	};
 }
 async function findWords(words, chains) {
@@ -21559,7 +21948,6 @@ function useIsWide() {
 	}, []);
 	return isWide;
 }
-/** Timeline and detail: side by side with a handle between them, or one that covers the other. */
 function Split({ isWide, isOpen, close, timeline, detail }) {
 	const box = T(null);
 	const [width, setWidth] = d$2(chosenWidth);
@@ -21654,13 +22042,11 @@ var init_session = __esmMin((() => {
 	chosenWidth = 0;
 }));
 // src/sessions/files.ts
-/** The paths that a step changed. */
 function changedPaths(step) {
 	const named = step.sideEffects.flatMap((effect) => EFFECT.exec(effect)?.[1] ?? []);
 	if (named.length) return [...new Set(named)];
 	return [SUMMARY.exec(step.summary)?.[1] ?? "a file that the record does not name"];
 }
-/** Each file touched, in the order in which it was touched first. An edit that took place counts, no other. */
 function listFiles(entries) {
 	const files = new Map();
 	for (const entry of entries) {
@@ -21679,7 +22065,6 @@ function listFiles(entries) {
 	}
 	return [...files.values()];
 }
-/** The parts of a diff that are about one file; the whole diff where it names no files. */
 function diffOfFile(diff, path) {
 	const parts = diff.split(/^(?=--- )/m).filter((part) => part.startsWith("--- "));
 	if (parts.length < 2) return diff;
@@ -21733,9 +22118,9 @@ function Files({ chain, wanted, reading }) {
 						children: "The session"
 					}),
 					" · ",
-					plural$1(files.length, "file"),
+					plural(files.length, "file"),
 					" changed by ",
-					plural$1(reading.totals.edits, "edit"),
+					plural(reading.totals.edits, "edit"),
 					" ",
 					a(Counts, { lines: [reading.totals.linesAdded, reading.totals.linesRemoved] })
 				]
@@ -21757,7 +22142,7 @@ function Files({ chain, wanted, reading }) {
 						}), a("span", {
 							class: "beside",
 							children: [
-								plural$1(file.edits.length, "edit"),
+								plural(file.edits.length, "edit"),
 								" ",
 								a(Counts, { lines: file.lines[0] || file.lines[1] ? file.lines : null })
 							]
@@ -21859,58 +22244,88 @@ function Whole({ value }) {
 		children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 	});
 }
+function keeping() {
+	if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
+	if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
+	return "Pins are kept in this browser, for this address.";
+}
 function KeysView(_) {
 	const [given, setGiven] = d$2("");
 	const [words, setWords] = d$2("");
+	const [done, setDone] = d$2("");
+	const pinAll = (keys, origin) => {
+		for (const key of keys) pinKey(key, origin);
+		setWords("");
+		setDone(`${plural(keys.length, "key")} pinned.`);
+		verifyThing();
+	};
 	const add = (text, origin) => {
 		try {
-			for (const key of readKeys(text)) pinKey(key, origin);
-			setWords("");
+			pinAll(readKeys(text), origin);
 			setGiven("");
-			verifyThing();
 		} catch (error) {
+			setDone("");
 			setWords(error.message);
 		}
 	};
 	const isPinned = (key) => pins.value.some((pin) => pin.publicKey === key);
 	const came = contents.value?.keys ?? [];
 	const pq = new Map(contents.value?.pqKeys ?? []);
+	const source = thing.value?.live ? "The server says" : "Came with the records";
 	return a($, { children: [
 		a("h1", { children: "Keys" }),
 		a("p", { children: "A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way." }),
 		a("section", { children: [
 			a("h2", { children: "Pinned by you" }),
-			pins.value.length ? a("table", {
-				class: "plain keys",
-				children: a("tbody", { children: pins.value.map((pin) => a("tr", { children: [
-					a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
-						class: "beside",
-						children: "with an ML-DSA-65 half"
-					}) : null] }),
-					a("td", {
-						class: "beside",
-						children: [
-							a(Text, { children: pin.origin }),
-							", ",
-							a(Time, { children: pin.at })
-						]
-					}),
-					a("td", { children: a("button", {
-						type: "button",
-						onClick: () => {
-							unpinKey(pin.publicKey);
-							verifyThing();
-						},
-						children: "Unpin"
-					}) })
-				] }, pin.publicKey)) })
-			}) : a("p", {
-				class: "strip",
-				children: [
-					"None. Signatures are not checked until you pin a key. The owner prints it by ",
-					a("code", { children: "aver keys export" }),
-					"."
-				]
+			pins.value.length ? a("div", {
+				class: "scroll",
+				tabIndex: 0,
+				role: "region",
+				"aria-label": "Pinned keys",
+				children: a("table", {
+					class: "plain keys",
+					children: [a("thead", { children: a("tr", { children: [
+						a("th", {
+							scope: "col",
+							children: "Key"
+						}),
+						a("th", {
+							scope: "col",
+							children: "From"
+						}),
+						a("th", {
+							scope: "col",
+							children: "When"
+						}),
+						a("th", {
+							scope: "col",
+							children: a("span", {
+								class: "hidden",
+								children: "Unpin"
+							})
+						})
+					] }) }), a("tbody", { children: pins.value.map((pin) => a("tr", { children: [
+						a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
+							class: "beside tight",
+							children: "with an ML-DSA-65 half"
+						}) : null] }),
+						a("td", { children: a(Text, { children: pin.origin }) }),
+						a("td", { children: a(Time, { children: pin.at }) }),
+						a("td", { children: a("button", {
+							type: "button",
+							class: "small",
+							"aria-label": `Unpin ${pin.publicKey.slice(0, 16)}`,
+							onClick: () => {
+								unpinKey(pin.publicKey);
+								verifyThing();
+							},
+							children: "Unpin"
+						}) })
+					] }, pin.publicKey)) })]
+				})
+			}) : a(Empty, {
+				command: "aver keys export",
+				children: "None. Signatures are not checked until you pin a key. Its owner prints it by this command."
 			}),
 			a("form", {
 				onSubmit: (event) => {
@@ -21925,6 +22340,7 @@ function KeysView(_) {
 						value: given,
 						onInput: (event) => setGiven(event.currentTarget.value),
 						spellcheck: false,
+						autocomplete: "off",
 						"data-testid": "key"
 					})
 				] }), a("p", { children: [
@@ -21947,55 +22363,79 @@ function KeysView(_) {
 					})
 				] })]
 			}),
-			words ? a("div", {
-				class: "finding failed",
-				role: "alert",
-				children: a("p", { children: a(Text, { children: words }) })
-			}) : null,
-			location.protocol === "file:" ? a("p", {
+			words ? a(Problem, { words }) : null,
+			a("p", {
+				class: "good",
+				role: "status",
+				children: done
+			}),
+			a("p", {
 				class: "beside",
-				children: "This page was opened from a file, where pages share one store. Pins are not kept."
-			}) : null
+				children: keeping()
+			})
 		] }),
-		a("section", { children: [a("h2", { children: "Came with the records" }), came.length ? a("table", {
-			class: "plain keys",
-			children: a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [
-				a("td", { children: [
-					a(Whole, { value: key }),
-					" ",
-					a(Copy, {
-						text: key,
-						label: "copy"
+		a("section", { children: [a("h2", { children: source }), came.length ? a("div", {
+			class: "scroll",
+			tabIndex: 0,
+			role: "region",
+			"aria-label": "Keys that came along",
+			children: a("table", {
+				class: "plain keys",
+				children: [a("thead", { children: a("tr", { children: [
+					a("th", {
+						scope: "col",
+						children: "Key"
+					}),
+					a("th", {
+						scope: "col",
+						children: "State"
+					}),
+					a("th", {
+						scope: "col",
+						children: a("span", {
+							class: "hidden",
+							children: "Pin"
+						})
 					})
-				] }),
-				a("td", { children: isPinned(key) ? a("span", {
-					class: "good",
-					children: "pinned"
-				}) : a("span", {
-					class: "warn",
-					children: "not pinned"
-				}) }),
-				a("td", { children: isPinned(key) ? null : a("button", {
-					type: "button",
-					onClick: () => {
-						try {
-							pinKey(new PublicKey(key, pq.get(fingerprint) ?? ""), "came with the records, and compared by you");
-							verifyThing();
-						} catch (error) {
-							setWords(error.message);
-						}
-					},
-					children: "I compared it: pin it"
-				}) })
-			] }, fingerprint)) })
+				] }) }), a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [
+					a("td", { children: [
+						a(Whole, { value: key }),
+						" ",
+						a(Copy, {
+							text: key,
+							label: "copy"
+						})
+					] }),
+					a("td", { children: isPinned(key) ? a("span", {
+						class: "good",
+						children: "pinned"
+					}) : a("span", {
+						class: "warn",
+						children: "not pinned, not used"
+					}) }),
+					a("td", { children: isPinned(key) ? null : a("button", {
+						type: "button",
+						class: "small",
+						onClick: () => {
+							try {
+								pinAll([new PublicKey(key, pq.get(fingerprint) ?? "")], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
+							} catch (error) {
+								setWords(error.message);
+							}
+						},
+						children: "I compared it: pin it"
+					}) })
+				] }, fingerprint)) })]
+			})
 		}) : a("p", {
-			class: "strip",
+			class: "soft",
 			children: "No key came along."
 		})] })
 	] });
 }
 var init_keys = __esmMin((() => {
 	init_hooks();
+	init_states();
 	init_text();
 	init_pins();
 	init_state();
@@ -22003,11 +22443,158 @@ var init_keys = __esmMin((() => {
 	init_jsxRuntime();
 }));
 // src/views/meta/meta.tsx
-function MetaView(_) {
-	return a("h1", { children: "Meta" });
+function Standing({ entry }) {
+	if (entry.here === null) return a($, { children: [
+		a(Mark, { name: "failed" }),
+		" ",
+		a("strong", {
+			class: "bad",
+			children: "not here"
+		})
+	] });
+	if (entry.here < entry.count) return a($, { children: [
+		a(Mark, { name: "failed" }),
+		" ",
+		a("strong", {
+			class: "bad",
+			children: [plural(entry.count - entry.here, "record"), " missing"]
+		})
+	] });
+	return a($, { children: [
+		a(Mark, { name: "empty" }),
+		" ",
+		entry.here > entry.count ? `${count(entry.here - entry.count)} more since` : "as recorded"
+	] });
 }
+function rank(entry) {
+	return entry.here === null || entry.here < entry.count ? 0 : entry.here > entry.count ? 1 : 2;
+}
+function MetaView(_) {
+	const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
+	const entries = [...answer.value?.entries ?? []].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
+	const heights = w$2(() => Array(entries.length).fill(ROW_HEIGHT), [entries.length]);
+	const recorded = new Set(entries.map((entry) => entry.chain));
+	const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
+	return a("section", {
+		class: "fills",
+		children: [
+			a("h1", { children: "Meta" }),
+			a("p", { children: "The ledger notes in its meta chain how long each chain is. A chain that is shorter than its note was cut; one that is longer has grown, which is normal." }),
+			answer.state === "failed" ? a(Problem, {
+				words: answer.words,
+				retry: answer.retry
+			}) : null,
+			answer.state === "loading" ? a(Loading, {
+				rows: 8,
+				words: "Reading the meta chain"
+			}) : null,
+			answer.value && !answer.value.records ? a(Empty, {
+				command: "aver export --out DIR",
+				children: "There is no meta chain in it. A bundle of some chains only has none; this exports all of them, with meta."
+			}) : null,
+			answer.value?.records && !entries.length ? a(Empty, {
+				command: "aver checkpoint",
+				children: "The meta chain records no chain yet. Closing a chain or a checkpoint adds an entry."
+			}) : null,
+			entries.length ? a($, { children: [
+				a("p", {
+					class: "beside",
+					children: [
+						plural(answer.value?.records ?? 0, "entry", "entries"),
+						"; the latest about each chain counts. ",
+						answer.value?.isCut ? "Only the first are listed. " : "",
+						a("a", {
+							href: link("chain", "meta"),
+							children: "The chain itself"
+						}),
+						others.length ? ` · ${plural(others.length, "chain")} not recorded yet` : ""
+					]
+				}),
+				a("div", {
+					class: "meta-row heads",
+					"aria-hidden": "true",
+					children: [
+						a("span", { children: "Standing" }),
+						a("span", { children: "Chain" }),
+						a("span", {
+							class: "number",
+							children: "Recorded"
+						}),
+						a("span", {
+							class: "number",
+							children: "Here"
+						}),
+						a("span", {
+							class: "hash",
+							children: "Head then"
+						}),
+						a("span", {
+							class: "when",
+							children: "Noted"
+						})
+					]
+				}),
+				a("div", {
+					class: "grow",
+					children: a(VirtualRows, {
+						heights,
+						label: "Chains that meta knows",
+						row: (at) => {
+							const entry = entries[at];
+							return a("div", {
+								class: "meta-row",
+								children: [
+									a("span", {
+										class: "state",
+										children: a(Standing, { entry })
+									}),
+									a("span", {
+										class: "what",
+										children: entry.here === null ? a(Text, { children: entry.chain }) : a("a", {
+											href: link("chain", entry.chain),
+											children: a(Text, { children: entry.chain })
+										})
+									}),
+									a("span", {
+										class: "number",
+										children: count(entry.count)
+									}),
+									a("span", {
+										class: "number",
+										children: entry.here === null ? "–" : count(entry.here)
+									}),
+									a("span", {
+										class: "hash",
+										children: entry.hash ? a(Hex, { children: entry.hash }) : null
+									}),
+									a("span", {
+										class: "when",
+										children: a(Time, { children: entry.at })
+									})
+								]
+							});
+						}
+					})
+				})
+			] }) : null,
+			a("p", {
+				class: "beside",
+				children: "These are the records' own words. The verdict judges them, and compares each head."
+			})
+		]
+	});
+}
+var ROW_HEIGHT;
 var init_meta = __esmMin((() => {
+	init_hooks();
+	init_states();
+	init_text();
+	init_verdict();
+	init_virtual();
+	init_route();
+	init_state();
 	init_jsxRuntime();
+	ROW_HEIGHT = 40;
 }));
 // src/views/more/more.tsx
 function MoreView() {
@@ -22027,7 +22614,6 @@ var init_more = __esmMin((() => {
 	init_jsxRuntime();
 }));
 // src/source/files.ts
-/** Files that were chosen one by one, or a whole folder by `webkitdirectory`. */
 function fromFileList(list) {
 	const files = [...list];
 	const first = files[0];
@@ -22051,7 +22637,6 @@ function asFolder(name, files) {
 		isFolder: true
 	};
 }
-/** What was dropped. Must be called while the event is handled: its items end with it. */
 async function fromDrop(transfer) {
 	const items = [...transfer.items].filter((item) => item.kind === "file");
 	const plain = [...transfer.files];
@@ -22205,51 +22790,188 @@ var init_open = __esmMin((() => {
 	init_state();
 	init_jsxRuntime();
 }));
-// src/views/sessions/sessions.tsx
-function listSessions() {
-	const all = contents.value?.chains ?? [];
-	const domain = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").split(".", 1)[0] ?? "";
-	return all.filter((chain) => !OTHERS.has(domain(chain.id))).sort((one, other) => one.endedAt < other.endedAt ? 1 : -1);
+// src/views/sessions/session_rows.ts
+function mainChain(session) {
+	return session.main ?? session.agents[0]?.[1] ?? session.decisions ?? "";
 }
-function SessionsView(_) {
-	const [wanted, setWanted] = d$2("");
-	const [tool, setTool] = d$2("");
-	const [shown, setShown] = d$2(SHOWN_MAX);
-	const [figures, setFigures] = d$2(new Map());
-	const sessions = listSessions();
-	const tools = [...new Set(sessions.map((session) => session.tool))].sort();
-	const found = sessions.filter((session) => {
-		return (!tool || session.tool === tool) && `${session.id} ${session.title}`.toLowerCase().includes(wanted.toLowerCase());
+function lengthOf(session) {
+	const names = new Set(chainNames(session));
+	return (contents.value?.chains ?? []).reduce((sum, chain) => sum + (names.has(chain.id) ? chain.length ?? 0 : 0), 0);
+}
+function sessionRows() {
+	return (sessions.value ?? []).map((session) => {
+		const chain = mainChain(session);
+		return {
+			session,
+			chain,
+			figures: counted.value.get(chain)?.figures ?? null
+		};
 	});
-	const listed = found.slice(0, shown);
-	const names = listed.map((session) => session.id).join("\n");
+}
+function useSessions(wanted) {
+	const listed = contents.value;
+	A$1(() => {
+		if (listed === null || listedFor === listed) return;
+		if (!(sessions.value !== null && news.value.heads > 0)) {
+			sessions.value = null;
+			counted.value = new Map();
+		}
+		listedFor = listed;
+		sessionsProblem.value = "";
+		connection.ask({ type: "sessions" }).then((found) => {
+			sessions.value = orderByTime(found);
+		}, (error) => {
+			sessionsProblem.value = error.message;
+		});
+	}, [listed]);
 	A$1(() => {
 		let isCurrent = true;
 		(async () => {
-			for (const name of names ? names.split("\n") : []) {
-				if (!isCurrent || figures.has(name)) continue;
-				const counted = await connection.ask({
+			for (const session of (sessions.value ?? []).slice(0, wanted)) {
+				const chain = mainChain(session);
+				const length = lengthOf(session);
+				const known = counted.value.get(chain);
+				if (known !== void 0 && known.length === length) continue;
+				const figures = await connection.ask({
 					type: "figures",
-					chain: name
+					session
 				}).catch(() => null);
-				if (isCurrent && counted !== null) setFigures((before) => new Map(before).set(name, counted));
+				if (!isCurrent) return;
+				if (figures !== null) counted.value = new Map(counted.value).set(chain, {
+					length,
+					figures
+				});
 			}
 		})();
 		return () => {
 			isCurrent = false;
 		};
-	}, [names, contents.value]);
+	}, [sessions.value, wanted]);
+}
+function orderByTime(found) {
+	const ends = new Map((contents.value?.chains ?? []).map((chain, at) => [chain.id, chain.endedAt || String(at).padStart(9, "0")]));
+	const end = (session) => ends.get(mainChain(session)) ?? "";
+	return [...found].sort((one, other) => end(one) < end(other) ? 1 : -1);
+}
+var sessions, counted, sessionsProblem, listedFor;
+var init_session_rows = __esmMin((() => {
+	init_signals_module();
+	init_hooks();
+	init_chains$1();
+	init_state();
+	sessions = y$1(null);
+	counted = y$1(new Map());
+	sessionsProblem = y$1("");
+	listedFor = null;
+}));
+// src/views/sessions/sessions.tsx
+function SessionTable({ rows, sorted, onSort }) {
+	const box = T(null);
+	useRowKeys(box);
+	const head = (name, words, isNumber = false) => a("th", {
+		scope: "col",
+		class: `${isNumber ? "number " : ""}at-${name}`,
+		"aria-sort": sorted?.replace("-", "") === name ? sorted.startsWith("-") ? "descending" : "ascending" : void 0,
+		children: onSort ? a("button", {
+			type: "button",
+			class: "sort-by",
+			onClick: () => onSort(name),
+			children: [words, a("span", {
+				"aria-hidden": "true",
+				children: sorted === name ? " ↑" : sorted === `-${name}` ? " ↓" : ""
+			})]
+		}) : words
+	});
+	return a("div", {
+		class: "scroll",
+		ref: box,
+		tabIndex: 0,
+		role: "region",
+		"aria-label": "Sessions",
+		children: a("table", {
+			class: "chains sessions",
+			children: [a("thead", { children: a("tr", { children: [
+				a("th", {
+					scope: "col",
+					children: "State"
+				}),
+				head("title", "Title"),
+				a("th", {
+					scope: "col",
+					class: "at-tool",
+					children: "Tool"
+				}),
+				COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber))
+			] }) }), a("tbody", { children: rows.map((row, at) => a("tr", { children: [
+				a("td", {
+					class: "state",
+					children: a(ChainMark, { chain: row.chain })
+				}),
+				a("td", {
+					class: "title",
+					children: a("a", {
+						"data-row": true,
+						tabIndex: at === 0 ? 0 : -1,
+						href: link("s", row.chain),
+						children: a(Text, { children: row.figures?.title || row.session.session })
+					})
+				}),
+				a("td", {
+					class: "at-tool",
+					children: a(Text, { children: row.session.tool })
+				}),
+				COLUMNS.map(({ name, show, isNumber }) => a("td", {
+					class: `${isNumber ? "number " : ""}at-${name}`,
+					children: row.figures === null ? "…" : show(row)
+				}, name))
+			] }, row.chain)) })]
+		})
+	});
+}
+function order(rows, sorted) {
+	const isDown = sorted.startsWith("-");
+	const name = sorted.replace("-", "");
+	const value = name === "title" ? (row) => (row.figures?.title ?? "").toLowerCase() : COLUMNS.find((column) => column.name === name)?.value;
+	if (value === void 0) return rows;
+	return [...rows].sort((one, other) => {
+		const [a, b] = [value(one), value(other)];
+		return (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
+	});
+}
+function SessionsView(_) {
+	const [wanted, setWanted] = d$2("");
+	const [tool, setTool] = d$2("");
+	const [since, setSince] = d$2("");
+	const [until, setUntil] = d$2("");
+	const [sorted, setSorted] = d$2("-start");
+	const [isByWorkspace, setByWorkspace] = d$2(false);
+	const [shown, setShown] = d$2(SHOWN_MAX);
+	useSessions(shown);
+	const all = sessionRows();
+	const tools = [...new Set(all.map(({ session }) => session.tool))].sort();
+	const found = all.filter(({ session, figures }) => {
+		const started = figures?.started?.slice(0, 10) ?? "";
+		return (!tool || session.tool === tool) && (!since || !figures || started >= since) && (!until || !figures || started <= until) && `${session.session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase());
+	});
+	const listed = order(found.slice(0, shown), sorted);
+	const groups = new Map();
+	if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...groups.get(row.figures?.workspace || "no workspace named") ?? [], row]);
+	const onSort = (name) => setSorted(sorted === `-${name}` ? name : `-${name}`);
 	return a($, { children: [
 		a("h1", { children: "Sessions" }),
-		a("p", {
+		a("form", {
 			class: "filters",
+			onSubmit: (event) => {
+				event.preventDefault();
+				if (wanted.trim()) location.hash = link("search", wanted.trim());
+			},
 			children: [
 				a("label", { children: ["Filter ", a("input", {
 					type: "search",
 					value: wanted,
-					onInput: (event) => setWanted(event.currentTarget.value)
+					onInput: (event) => setWanted(event.currentTarget.value),
+					placeholder: "title, id or workspace"
 				})] }),
-				" ",
 				a("label", { children: ["Tool ", a("select", {
 					value: tool,
 					onChange: (event) => setTool(event.currentTarget.value),
@@ -22261,112 +22983,60 @@ function SessionsView(_) {
 						children: name
 					}, name))]
 				})] }),
-				" ",
+				a("label", { children: ["From ", a("input", {
+					type: "date",
+					value: since,
+					onInput: (event) => setSince(event.currentTarget.value)
+				})] }),
+				a("label", { children: ["to ", a("input", {
+					type: "date",
+					value: until,
+					onInput: (event) => setUntil(event.currentTarget.value)
+				})] }),
+				a("label", {
+					class: "choice",
+					children: [a("input", {
+						type: "checkbox",
+						checked: isByWorkspace,
+						onChange: (event) => setByWorkspace(event.currentTarget.checked)
+					}), " by workspace"]
+				}),
 				a("span", {
 					class: "beside",
-					children: [
-						count(found.length),
-						" of ",
-						count(sessions.length),
-						", newest first"
-					]
-				})
+					role: "status",
+					children: sessions.value === null ? "" : `${count(found.length)} of ${count(all.length)}`
+				}),
+				wanted.trim() ? a("button", {
+					type: "submit",
+					class: "small",
+					children: "Search the records for it"
+				}) : null
 			]
 		}),
-		sessions.length ? null : a("p", {
-			class: "strip",
+		sessionsProblem.value ? a(Problem, { words: sessionsProblem.value }) : null,
+		sessions.value === null && !sessionsProblem.value ? a(Loading, {
+			rows: 10,
+			words: "Reading the sessions"
+		}) : null,
+		sessions.value !== null && !all.length ? a(Empty, {
+			command: "aver ingest --all",
 			children: [
-				"There is no session in it. ",
-				a("code", { children: "aver ingest" }),
-				" and ",
+				"There is no session of a coding agent in it. This records those that are on your machine; ",
 				a("code", { children: "aver install" }),
-				" record those of coding agents."
+				" records the next ones as they happen."
 			]
-		}),
-		a("div", {
-			class: "scroll",
-			children: a("table", {
-				class: "chains sessions",
-				children: [a("thead", { children: a("tr", { children: [
-					a("th", {
-						scope: "col",
-						children: "State"
-					}),
-					a("th", {
-						scope: "col",
-						children: "Title"
-					}),
-					a("th", {
-						scope: "col",
-						children: "Tool"
-					}),
-					a("th", {
-						scope: "col",
-						children: "Start"
-					}),
-					a("th", {
-						scope: "col",
-						class: "number",
-						children: "Records"
-					}),
-					a("th", {
-						scope: "col",
-						class: "number",
-						children: "Calls"
-					}),
-					a("th", {
-						scope: "col",
-						class: "number",
-						children: "Failures"
-					}),
-					a("th", {
-						scope: "col",
-						class: "number",
-						children: "Denials"
-					}),
-					a("th", {
-						scope: "col",
-						class: "number",
-						children: "Tokens in → out"
-					})
-				] }) }), a("tbody", { children: listed.map((session) => {
-					const sum = figures.get(session.id);
-					const figure = (value) => value === void 0 ? "…" : count(value);
-					return a("tr", { children: [
-						a("td", {
-							class: "state",
-							children: a(ChainMark, { chain: session.id })
-						}),
-						a("td", { children: a("a", {
-							href: link("s", session.id),
-							children: a(Text, { children: session.title })
-						}) }),
-						a("td", { children: a(Text, { children: session.tool }) }),
-						a("td", { children: a(Time, { children: sum?.startedAt ?? session.startedAt }) }),
-						a("td", {
-							class: "number",
-							children: figure(sum?.records)
-						}),
-						a("td", {
-							class: "number",
-							children: figure(sum?.calls)
-						}),
-						a("td", {
-							class: "number",
-							children: figure(sum?.failures)
-						}),
-						a("td", {
-							class: "number",
-							children: figure(sum?.denials)
-						}),
-						a("td", {
-							class: "number",
-							children: sum === void 0 ? "…" : `${count(sum.tokensIn)} → ${count(sum.tokensOut)}`
-						})
-					] }, session.id);
-				}) })]
-			})
-		}),
+		}) : null,
+		all.length && !found.length ? a(Empty, { children: "No session fits this filter." }) : null,
+		listed.length && !isByWorkspace ? a(SessionTable, {
+			rows: listed,
+			sorted,
+			onSort
+		}) : null,
+		[...groups].map(([workspace, rows]) => a("section", { children: [a("h2", { children: a(Text, { children: workspace }) }), a(SessionTable, {
+			rows,
+			sorted,
+			onSort
+		})] }, workspace)),
 		found.length > shown ? a("p", { children: a("button", {
 			type: "button",
 			onClick: () => setShown(shown + SHOWN_MAX),
@@ -22376,71 +23046,419 @@ function SessionsView(_) {
 				" more"
 			]
 		}) }) : null,
+		all.length ? a("p", {
+			class: "beside",
+			children: [
+				"The figures are counted from the records, as ",
+				a("code", { children: "aver sessions" }),
+				" counts them. A dash: the records do not say."
+			]
+		}) : null
+	] });
+}
+var SHOWN_MAX, figure, COLUMNS;
+var init_sessions = __esmMin((() => {
+	init_hooks();
+	init_labels();
+	init_rows();
+	init_states();
+	init_text();
+	init_route();
+	init_mark();
+	init_session_rows();
+	init_jsxRuntime();
+	SHOWN_MAX = 50;
+	figure = (value) => value === void 0 || value === null ? "–" : count(value);
+	COLUMNS = [
+		{
+			name: "start",
+			words: "Start",
+			value: (row) => row.figures?.started ?? "",
+			show: (row) => a(Time, {
+				brief: true,
+				children: row.figures?.started ?? ""
+			})
+		},
+		{
+			name: "actions",
+			words: "Actions",
+			isNumber: true,
+			value: (row) => row.figures?.actions ?? -1,
+			show: (row) => figure(row.figures?.actions)
+		},
+		{
+			name: "edits",
+			words: "Edits",
+			isNumber: true,
+			value: (row) => row.figures?.edits ?? -1,
+			show: (row) => figure(row.figures?.edits)
+		},
+		{
+			name: "tokens",
+			words: "Tokens",
+			isNumber: true,
+			value: (row) => (row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0),
+			show: (row) => row.figures?.tokensIn == null && row.figures?.tokensOut == null ? "–" : count((row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0))
+		},
+		{
+			name: "cost",
+			words: "Cost",
+			isNumber: true,
+			value: (row) => row.figures?.costUsd ?? -1,
+			show: (row) => row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)
+		},
+		{
+			name: "denials",
+			words: "Denials",
+			isNumber: true,
+			value: (row) => row.figures?.denials ?? -1,
+			show: (row) => row.figures?.denials ? a("strong", {
+				class: "bad",
+				children: count(row.figures.denials)
+			}) : figure(row.figures?.denials)
+		},
+		{
+			name: "risk",
+			words: "Risk",
+			isNumber: true,
+			value: (row) => row.figures?.risk ?? -1,
+			show: (row) => row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)
+		}
+	];
+}));
+// src/views/overview/chart.tsx
+function DayChart({ title, days, series, show }) {
+	const sums = days.map((_, at) => series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0));
+	const most = Math.max(...sums, 0);
+	const step = WIDTH$1 / Math.max(days.length, 14);
+	const total = sums.reduce((sum, value) => sum + value, 0);
+	return a("figure", {
+		class: "chart",
+		children: [
+			a("figcaption", { children: [
+				a("strong", { children: title }),
+				" ",
+				a("span", {
+					class: "figure",
+					children: show(total)
+				}),
+				series.length > 1 ? a("span", {
+					class: "legend",
+					children: series.map((one) => a("span", { children: [
+						a("span", {
+							class: `swatch ${one.colour}`,
+							"aria-hidden": "true"
+						}),
+						one.name,
+						" ",
+						show(one.values.reduce((sum, value) => sum + value, 0))
+					] }, one.name))
+				}) : null
+			] }),
+			a("svg", {
+				viewBox: `0 0 ${WIDTH$1} 74`,
+				preserveAspectRatio: "none",
+				"aria-hidden": "true",
+				children: [a("line", {
+					x1: "0",
+					x2: WIDTH$1,
+					y1: 73,
+					y2: 73,
+					class: "base"
+				}), days.map((day, at) => {
+					let bottom = HEIGHT$1;
+					return series.map((one) => {
+						const value = one.values[at] ?? 0;
+						const height = most ? Math.max(value / most * HEIGHT$1, value ? 1.5 : 0) : 0;
+						bottom -= height;
+						return height ? a("rect", {
+							x: at * step + step * .12,
+							width: step * .76,
+							y: bottom,
+							height,
+							class: one.colour
+						}, `${day} ${one.name}`) : null;
+					});
+				})]
+			}),
+			a("div", {
+				class: "axis beside",
+				"aria-hidden": "true",
+				children: [a("span", { children: days[0] ?? "" }), a("span", { children: days.length > 1 ? days.at(-1) : "" })]
+			}),
+			a("details", { children: [a("summary", { children: "As a table" }), a("div", {
+				class: "scroll",
+				tabIndex: 0,
+				role: "region",
+				"aria-label": `${title} as a table`,
+				children: a("table", {
+					class: "plain",
+					children: [a("thead", { children: a("tr", { children: [a("th", {
+						scope: "col",
+						children: "Day"
+					}), series.map((one) => a("th", {
+						scope: "col",
+						class: "number",
+						children: one.name
+					}, one.name))] }) }), a("tbody", { children: days.map((day, at) => a("tr", { children: [a("th", {
+						scope: "row",
+						children: a(Text, { children: day })
+					}), series.map((one) => a("td", {
+						class: "number",
+						children: show(one.values[at] ?? 0)
+					}, one.name))] }, day)) })]
+				})
+			})] })
+		]
+	});
+}
+var HEIGHT$1, WIDTH$1;
+var init_chart$1 = __esmMin((() => {
+	init_text();
+	init_jsxRuntime();
+	HEIGHT$1 = 72;
+	WIDTH$1 = 480;
+}));
+// src/views/overview/overview.tsx
+function Waiting() {
+	const open = (cases.value ?? []).filter((one) => stateOf(one) === "pending");
+	if (!open.length) return null;
+	return a("section", {
+		class: "waiting",
+		children: [
+			a("h2", { children: [
+				plural(open.length, "approval"),
+				" ",
+				open.length === 1 ? "waits" : "wait",
+				" for an answer"
+			] }),
+			a("div", {
+				class: "cases",
+				children: open.slice(0, 3).map((one) => a(CaseLine, { one }, one.id))
+			}),
+			open.length > 3 ? a("p", { children: a("a", {
+				href: link("approvals"),
+				children: "All of them"
+			}) }) : null
+		]
+	});
+}
+function Refused({ denials }) {
+	return a("section", { children: [a("h2", { children: "Refused last" }), denials.length ? a("ul", {
+		class: "hits",
+		children: denials.map(({ chain, row }) => a("li", { children: a("a", {
+			href: recordLink(chain, row),
+			children: [a("span", { children: [
+				a("span", {
+					class: "word failure",
+					children: "denied"
+				}),
+				" ",
+				a("strong", { children: a(Text, { children: row.tool || row.kind }) }),
+				" ",
+				a(Text, { children: row.summary })
+			] }), a("span", {
+				class: "beside",
+				children: [
+					a(Time, { children: row.at }),
+					" · ",
+					a(Text, { children: chain })
+				]
+			})]
+		}) }, `${chain}/${row.place}`))
+	}) : a("p", {
+		class: "soft",
+		children: "Nothing was refused."
+	})] });
+}
+function fillDays(found) {
+	const last = found.at(-1);
+	if (last === void 0) return [];
+	const byDay = new Map(found.map((day) => [day.day, day]));
+	const days = [];
+	const end = Date.parse(`${last.day}T00:00:00Z`);
+	const start = Math.max(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 50976e5);
+	for (let at = start; at <= end; at += 864e5) {
+		const day = new Date(at).toISOString().slice(0, 10);
+		days.push(byDay.get(day) ?? {
+			day,
+			records: 0,
+			success: 0,
+			failure: 0,
+			blocked: 0,
+			tokens: 0,
+			cost: 0
+		});
+	}
+	return days;
+}
+function Charts({ found }) {
+	const days = fillDays(found.days);
+	if (!days.length) return null;
+	const names = days.map((day) => day.day);
+	const of = (name) => days.map((day) => day[name]);
+	return a("section", { children: [
+		a("h2", { children: "Activity" }),
+		a("div", {
+			class: "charts",
+			children: [
+				a(DayChart, {
+					title: "Records",
+					days: names,
+					show: count,
+					series: [{
+						name: "records",
+						colour: "ink",
+						values: of("records")
+					}]
+				}),
+				a(DayChart, {
+					title: "Outcomes",
+					days: names,
+					show: count,
+					series: [
+						{
+							name: "success",
+							colour: "good",
+							values: of("success")
+						},
+						{
+							name: "failure",
+							colour: "warn",
+							values: of("failure")
+						},
+						{
+							name: "denied",
+							colour: "bad",
+							values: of("blocked")
+						}
+					]
+				}),
+				a(DayChart, {
+					title: "Tokens",
+					days: names,
+					show: count,
+					series: [{
+						name: "tokens",
+						colour: "ink",
+						values: of("tokens")
+					}]
+				}),
+				a(DayChart, {
+					title: "Cost",
+					days: names,
+					show: formatMoney,
+					series: [{
+						name: "cost",
+						colour: "ink",
+						values: of("cost")
+					}]
+				})
+			]
+		}),
 		a("p", {
 			class: "beside",
-			children: "Titles are claims of the index, which the verdict compares. The figures are counted from the records."
+			children: [
+				"Counted here from ",
+				plural(found.records, "record"),
+				found.isCut ? "; there are more" : "",
+				". The verdict above says whether they hold."
+			]
 		})
 	] });
 }
-var OTHERS, SHOWN_MAX;
-var init_sessions = __esmMin((() => {
-	init_hooks();
-	init_text();
-	init_state();
-	init_chains();
-	init_jsxRuntime();
-	OTHERS = new Set([
-		"meta",
-		"keys",
-		"gate",
-		"approvals",
-		"approvers",
-		"delegations"
-	]);
-	SHOWN_MAX = 50;
-}));
-// src/views/overview/overview.tsx
+function latestSessions() {
+	const rows = sessionRows();
+	const end = (row) => row.figures?.ended ?? "";
+	return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => end(one) < end(other) ? 1 : -1) : rows).slice(0, LATEST);
+}
 function OverviewView(_) {
+	useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
 	const whole = contents.value;
+	const isSmall = totalRecords.value <= COUNTED_MAX;
+	const activity = useAnswer(() => isSmall ? connection.ask({ type: "activity" }) : Promise.resolve(null), [
+		whole?.ledger,
+		whole?.name,
+		isSmall,
+		Math.floor(news.value.heads / 8)
+	]);
 	if (whole === null) return a("p", {
 		class: "strip",
 		children: "Nothing is open."
 	});
-	const sessions = listSessions();
+	const rows = latestSessions();
 	return a($, { children: [
 		a("h1", { children: a(Text, { children: whole.name }) }),
+		a(Waiting, {}),
 		a(VerdictBand, {}),
 		a("section", { children: [
-			a("h2", { children: "What is in it" }),
-			a("p", {
-				class: "beside",
+			a("h2", { children: "Latest sessions" }),
+			sessions.value === null ? a(Loading, {
+				rows: LATEST,
+				words: "Reading the sessions"
+			}) : null,
+			rows.length ? a(SessionTable, { rows }) : null,
+			sessions.value !== null && !rows.length ? a(Empty, {
+				command: "aver ingest --all",
 				children: [
-					plural$1(sessions.length, "session"),
-					" by ",
-					whole.format === "bundle" ? "its index" : "its content",
-					", newest first. Titles, times and lengths are claims; the verdict compares them with the records."
+					"No session of a coding agent is in it. ",
+					a("a", {
+						href: link("chains"),
+						children: "Its chains"
+					}),
+					" have what was recorded otherwise."
 				]
-			}),
-			a(ChainTable, { chains: sessions.slice(0, LATEST) }),
-			sessions.length > LATEST ? a("p", { children: a("a", {
+			}) : null,
+			(sessions.value?.length ?? 0) > LATEST ? a("p", { children: a("a", {
 				href: link("sessions"),
-				children: "All sessions"
+				children: [
+					"All ",
+					count(sessions.value?.length ?? 0),
+					" sessions"
+				]
 			}) }) : null
-		] })
+		] }),
+		activity.state === "failed" ? a(Problem, {
+			words: activity.words,
+			retry: activity.retry
+		}) : null,
+		activity.state === "loading" ? a(Loading, {
+			rows: 6,
+			words: "Counting the activity"
+		}) : null,
+		activity.value ? a(Refused, { denials: activity.value.denials }) : null,
+		activity.value ? a(Charts, { found: activity.value }) : null,
+		isSmall ? null : a("p", {
+			class: "strip",
+			children: [
+				"There are more than ",
+				count(COUNTED_MAX),
+				" records: the page does not count their activity. ",
+				a("code", { children: "aver sessions" }),
+				" does."
+			]
+		})
 	] });
 }
-var LATEST;
+var LATEST, COUNTED_SESSIONS, COUNTED_MAX;
 var init_overview = __esmMin((() => {
-	init_verdict();
+	init_states();
 	init_text();
+	init_verdict();
+	init_route();
+	init_labels();
 	init_state();
-	init_chains();
+	init_approvals();
+	init_cases();
 	init_sessions();
+	init_session_rows();
+	init_chart$1();
 	init_jsxRuntime();
-	LATEST = 12;
+	LATEST = 6;
+	COUNTED_SESSIONS = 200;
+	COUNTED_MAX = 5e4;
 }));
 // src/sessions/trace.ts
-/** Read the events of a trace's chain. Records of other kinds are left out. */
 function readTrace(records) {
 	const trace = {
 		task: new Map(),
@@ -22578,7 +23596,6 @@ function resolve(claim, { refs, payload }) {
 	if (found.standing === "upheld") claim.standing = "refuted";
 	else if (claim.standing !== "refuted") claim.standing = hasOpenChallenge(claim) ? "disputed" : "settled";
 }
-/** A check of a piece of evidence in words, such as `exit code == 1`. Numbers stand as they are written. */
 function describeCheck(check) {
 	const [entry] = [...asObject(check)];
 	if (entry === void 0) return "the artifact is here";
@@ -22667,7 +23684,7 @@ function TraceOfChain({ chain }) {
 		class: "strip",
 		children: [
 			"This trace has ",
-			plural$1(now.total, "event"),
+			plural(now.total, "event"),
 			", more than this view lays out. ",
 			a("a", {
 				href: link("chain", chain),
@@ -22700,7 +23717,7 @@ function TraceOfChain({ chain }) {
 					children: a(Text, { children: chain })
 				}),
 				" · ",
-				plural$1(trace.events.length, "event"),
+				plural(trace.events.length, "event"),
 				" · state ",
 				a("strong", { children: a(Text, { children: trace.state }) }),
 				" · profile ",
@@ -22762,7 +23779,6 @@ function TraceOfChain({ chain }) {
 		})
 	] });
 }
-/** The auditor's report, from the blob beside the audit; null where it is not here. */
 async function readReport(trace) {
 	const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
 	const data = digest ? await readBlob(digest) : null;
@@ -22929,7 +23945,6 @@ function Claim({ claim, chain, report, trace }) {
 		]
 	});
 }
-/** Pieces of evidence, with the auditor's word on each where there is one. */
 function Evidence({ items, judged, chain, trace }) {
 	if (!items.length) return null;
 	return a("table", {
@@ -22976,7 +23991,6 @@ function Evidence({ items, judged, chain, trace }) {
 		}) })]
 	});
 }
-/** The events in order, each in the lane of its role. */
 function Lanes({ trace, chain }) {
 	const [shown, setShown] = d$2(EVENTS_SHOWN);
 	const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
@@ -23017,7 +24031,7 @@ function Lanes({ trace, chain }) {
 	}), trace.events.length > shown ? a("p", { children: a("button", {
 		type: "button",
 		onClick: () => setShown(shown + 2e3),
-		children: ["Show more of ", plural$1(trace.events.length, "event")]
+		children: ["Show more of ", plural(trace.events.length, "event")]
 	}) }) : null] });
 }
 function EventCell({ event }) {
@@ -23083,7 +24097,6 @@ var init_protocol = __esmMin((() => {
 	};
 }));
 // src/parts/chart.tsx
-/** Points with their intervals, over time. `ends` name the two ends of the time axis. */
 function PointChart({ points, lines, ends, label }) {
 	return a("svg", {
 		class: "chart",
@@ -23164,7 +24177,6 @@ function Axes({ ends }) {
 		]
 	});
 }
-/** Predicted against happened. A point on the diagonal was predicted well. */
 function ReliabilityChart({ bars, label }) {
 	return a("svg", {
 		class: "chart",
@@ -23200,7 +24212,6 @@ function ReliabilityChart({ bars, label }) {
 		]
 	});
 }
-/** A chart with its table, which a button shows. The table is what a screen reader and a copy get. */
 function ChartWithTable({ chart, table }) {
 	const [isShown, setShown] = d$2(false);
 	return a("div", {
@@ -23252,7 +24263,6 @@ function describe(decision, content) {
 		observations: observations instanceof JsonNumber ? observations.text : ""
 	};
 }
-/** How often actions failed, by their scores; null where too few outcomes are known. */
 function reliability(cases) {
 	if (cases.length < 30) return null;
 	return Array.from({ length: BINS }, (_, index) => {
@@ -23270,7 +24280,6 @@ function reliability(cases) {
 		};
 	}).filter((bin) => bin.count > 0);
 }
-/** The 95 % interval of a rate, by Wilson: it stays inside 0 and 1, also for few cases. */
 function wilson(failed, count) {
 	if (!count) return [0, 1];
 	const rate = failed / count;
@@ -23315,7 +24324,6 @@ var init_risk$1 = __esmMin((() => {
 			const status = asText(at(content, "outcome", "status"));
 			if (decided && (status === "success" || status === "failure")) this.byRecord.set(decided, status === "success" ? "well" : "failed");
 		}
-		/** The outcome of a decision; null where none is known. */
 		outcomeOf(decision) {
 			if (refuses(decision)) return null;
 			return this.byGate.get(decision.gateId) ?? this.byRecord.get(decision.id) ?? null;
@@ -23384,7 +24392,7 @@ function RiskView(_) {
 						role: "status",
 						children: [
 							"Reading decisions: ",
-							plural$1(now.records, "record"),
+							plural(now.records, "record"),
 							" so far …"
 						]
 					}),
@@ -23418,7 +24426,7 @@ function Decisions({ reading }) {
 		a("p", {
 			class: "sentence",
 			children: [
-				plural$1(decisions.length, "decision"),
+				plural(decisions.length, "decision"),
 				": ",
 				count(decisions.length - refused - asked),
 				" allowed, ",
@@ -23426,14 +24434,14 @@ function Decisions({ reading }) {
 				" left to a person, ",
 				count(refused),
 				" denied.",
-				observed ? ` ${plural$1(observed, "of them", "of them")} only observed, and held nothing back.` : ""
+				observed ? ` ${plural(observed, "of them", "of them")} only observed, and held nothing back.` : ""
 			]
 		}),
 		unread ? a("p", {
 			class: "strip",
 			children: [
 				"Only the gate's own chains were read: ",
-				plural$1(unread, "other record"),
+				plural(unread, "other record"),
 				" would have to be searched for outcomes. This command reads all of them: ",
 				a(Command, { children: "aver gate report" })
 			]
@@ -23571,7 +24579,6 @@ function OverTime({ decisions }) {
 		}) }) : null
 	] });
 }
-/** A number as the record writes it, without digits beyond the fourth; the record has them all. */
 function numberText(value) {
 	if (!(value instanceof JsonNumber)) return "";
 	return /^-?\d+\.\d{5,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 5)}…` : value.text;
@@ -23589,7 +24596,7 @@ function Reliability({ reading: { decisions, outcomes } }) {
 		class: "strip",
 		children: [
 			"Too few to say: ",
-			plural$1(cases.length, "outcome"),
+			plural(cases.length, "outcome"),
 			" of scored actions ",
 			cases.length === 1 ? "is" : "are",
 			" sealed here, and ",
@@ -23598,7 +24605,7 @@ function Reliability({ reading: { decisions, outcomes } }) {
 			a(Command, { children: "aver gate outcome GATE_ID failed" })
 		]
 	});
-	return a($, { children: [a("p", { children: [plural$1(cases.length, "scored action"), " with an outcome that is sealed here. On the dashed line, as many failed as the scores said."] }), a(ChartWithTable, {
+	return a($, { children: [a("p", { children: [plural(cases.length, "scored action"), " with an outcome that is sealed here. On the dashed line, as many failed as the scores said."] }), a(ChartWithTable, {
 		chart: a(ReliabilityChart, {
 			bars,
 			label: "Failed actions against predicted risk"
@@ -23647,7 +24654,6 @@ function Reliability({ reading: { decisions, outcomes } }) {
 		})
 	})] });
 }
-/** The states of the model, each with its levels: what the gate had learned when it decided. */
 function Learned({ decisions }) {
 	const [states, setStates] = d$2(null);
 	A$1(() => {
@@ -23699,7 +24705,7 @@ function Learned({ decisions }) {
 					class: "soft",
 					children: [
 						"used by ",
-						plural$1(one.uses, "decision"),
+						plural(one.uses, "decision"),
 						" since ",
 						a(Time, { children: one.since })
 					]
@@ -23787,22 +24793,309 @@ var init_risk = __esmMin((() => {
 	LISTED = 100;
 	sortOf = (decision) => refuses(decision) ? "denied" : decision.decision === "human_review" ? "asked" : "allowed";
 }));
+// src/views/search/find.ts
+async function findRecords(words, limit) {
+	if (!words) return {
+		hits: [],
+		searched: 0,
+		isCut: false,
+		by: "records",
+		isBehind: false
+	};
+	if (server.value !== null) try {
+		const found = await server.value.api.json(`search${query({
+			q: words,
+			limit: Math.min(limit, 500)
+		})}`);
+		return {
+			hits: found.hits.map(({ chain, sequence, excerpt = "", kind = "", tool = "", at = "" }) => ({
+				chain,
+				place: sequence,
+				sequence: String(sequence),
+				title: "",
+				excerpt,
+				kind,
+				tool,
+				at
+			})),
+			searched: found.index?.records ?? 0,
+			isCut: found.next != null,
+			by: "index",
+			isBehind: found.index?.state !== "current"
+		};
+	} catch (error) {
+		if (!(error instanceof ApiError) || ![404, 503].includes(error.status)) throw error;
+	}
+	const found = await connection.ask({
+		type: "search",
+		words,
+		limit
+	});
+	return {
+		searched: found.searched,
+		isCut: found.isCut,
+		by: "records",
+		isBehind: false,
+		hits: found.hits.map(({ chain, row, excerpt }) => ({
+			chain,
+			place: row.place,
+			sequence: row.sequence || String(row.place),
+			title: row.summary,
+			excerpt,
+			kind: row.kind,
+			tool: row.tool,
+			at: row.at
+		}))
+	};
+}
+var init_find = __esmMin((() => {
+	init_state();
+	init_api();
+}));
 // src/views/search/search.tsx
-function SearchView(_) {
-	return a("h1", { children: "Search" });
+function HitRow({ hit, isFirst }) {
+	return a("li", { children: a("a", {
+		href: recordLink(hit.chain, hit),
+		"data-row": true,
+		tabIndex: isFirst ? 0 : -1,
+		children: [
+			a("strong", { children: a(Text, { children: hit.title || hit.kind }) }),
+			a("span", {
+				class: "excerpt",
+				children: a(Text, { children: hit.excerpt })
+			}),
+			a("span", {
+				class: "beside",
+				children: [
+					a("code", { children: a(Text, { children: hit.chain }) }),
+					" ",
+					hit.sequence,
+					" · ",
+					hit.kind,
+					hit.tool ? ` · ${hit.tool}` : "",
+					hit.at ? a($, { children: [" · ", a(Time, { children: hit.at })] }) : null
+				]
+			})
+		]
+	}) });
+}
+function SearchView({ parts: [words = ""] }) {
+	const [limit, setLimit] = d$2(100);
+	const box = T(null);
+	const field = T(null);
+	const answer = useAnswer(() => findRecords(words, limit), [
+		words,
+		limit,
+		contents.value?.ledger,
+		news.value.index
+	]);
+	useRowKeys(box);
+	A$1(() => setLimit(100), [words]);
+	const move = (step) => {
+		const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
+		rows[(rows.indexOf(document.activeElement) + step + rows.length) % Math.max(rows.length, 1)]?.focus();
+	};
+	useKeys({
+		n: () => move(1),
+		N: () => move(-1)
+	});
+	const found = answer.value;
+	return a($, { children: [
+		a("h1", { children: "Search" }),
+		a("form", {
+			class: "filters",
+			onSubmit: (event) => {
+				event.preventDefault();
+				const given = field.current?.value.trim();
+				if (given) location.hash = link("search", given);
+			},
+			children: [a("label", { children: ["Words ", a("input", {
+				ref: field,
+				type: "search",
+				defaultValue: words,
+				class: "wide"
+			}, words)] }), a("button", {
+				type: "submit",
+				children: "Search"
+			})]
+		}),
+		a("p", {
+			class: "beside",
+			children: [
+				"Words, ",
+				a("code", { children: "\"whole phrases\"" }),
+				", ",
+				a("code", { children: "begin*" }),
+				", and ",
+				a("code", { children: "tool:" }),
+				" ",
+				a("code", { children: "kind:" }),
+				" ",
+				a("code", { children: "outcome:" }),
+				" ",
+				a("code", { children: "path:" }),
+				" ",
+				a("code", { children: "since:" }),
+				". All must fit."
+			]
+		}),
+		answer.state === "failed" ? a(Problem, {
+			words: answer.words,
+			retry: answer.retry
+		}) : null,
+		words && answer.state === "loading" ? a(Loading, {
+			rows: 8,
+			words: "Searching"
+		}) : null,
+		found ? a("p", {
+			role: "status",
+			children: [
+				plural(found.hits.length, "hit"),
+				found.isCut ? " so far" : "",
+				" in ",
+				plural(found.searched, "record"),
+				".",
+				" ",
+				a("span", {
+					class: "beside",
+					children: found.by === "index" ? `From the server's index, which proves nothing: each hit is verified when you open it.${found.isBehind ? ` ${count(totalRecords.value - found.searched)} records are not in the index yet.` : ""}` : "This page read every record."
+				})
+			]
+		}) : null,
+		found && words && !found.hits.length ? a(Empty, { children: [
+			"Nothing has these words. Fewer words, or ",
+			a("code", { children: "begin*" }),
+			" for a beginning, find more."
+		] }) : null,
+		a("ul", {
+			class: "hits",
+			ref: box,
+			children: found?.hits.map((hit, at) => a(HitRow, {
+				hit,
+				isFirst: at === 0
+			}, `${hit.chain}/${hit.place}`))
+		}),
+		found?.isCut ? a("p", { children: a("button", {
+			type: "button",
+			onClick: () => setLimit(limit + 100),
+			children: "Show more"
+		}) }) : null
+	] });
 }
 var init_search = __esmMin((() => {
+	init_hooks();
+	init_keyboard();
+	init_rows();
+	init_states();
+	init_text();
+	init_route();
+	init_state();
+	init_find();
 	init_jsxRuntime();
 }));
 // src/views/tamper/tamper.tsx
-function TamperView(_) {
-	return a("h1", { children: "Try" });
+function TamperView({ parts: [given = "", at = ""] }) {
+	const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
+	const [chain, setChain] = d$2(given || (chains.find((one) => (one.length ?? 0) > 2)?.id ?? chains[0]?.id ?? ""));
+	const [place, setPlace] = d$2(Number(at) || 1);
+	const rows = useAnswer(() => chain ? connection.ask({
+		type: "rows",
+		chain,
+		start: 0,
+		stop: CHOICES
+	}) : Promise.reject(new Error("There is no chain in it.")), [chain, contents.value]);
+	const listed = rows.value?.rows ?? [];
+	const row = listed.find((one) => one.place === place) ?? listed[0];
+	return a($, { children: [
+		a("h1", { children: "Try to change it" }),
+		a("p", { children: "Believe nobody: change a record yourself, and see what the verification says. The page changes a copy in its memory and marks it. The records themselves stay untouched." }),
+		thing.value?.live ? a(Empty, {
+			command: "aver export --html --out DIR",
+			children: [
+				"A live ledger is not copied into the page. Export it, and open the folder under ",
+				a("a", {
+					href: link("open"),
+					children: "Verify a file"
+				}),
+				"."
+			]
+		}) : null,
+		!thing.value?.live && !["bundle", "chain"].includes(contents.value?.format ?? "") ? a(Empty, {
+			command: "aver export --out DIR",
+			children: "Only the records of a bundle or of one chain can be changed here."
+		}) : null,
+		changed.value ? a("p", {
+			class: "strip",
+			children: "This is a changed copy already. A further change comes on top of it."
+		}) : null,
+		!thing.value?.live && ["bundle", "chain"].includes(contents.value?.format ?? "") ? a($, { children: [
+			a("div", {
+				class: "filters",
+				children: [a("label", { children: ["Chain ", a("select", {
+					value: chain,
+					onChange: (event) => {
+						setChain(event.currentTarget.value);
+						setPlace(1);
+					},
+					children: chains.map((one) => a("option", {
+						value: one.id,
+						children: one.id
+					}, one.id))
+				})] }), a("label", { children: ["Record ", a("select", {
+					value: String(row?.place ?? 0),
+					onChange: (event) => setPlace(Number(event.currentTarget.value)),
+					children: listed.map((one) => a("option", {
+						value: String(one.place),
+						children: [
+							one.sequence || one.place,
+							": ",
+							one.summary.slice(0, 60)
+						]
+					}, one.place))
+				})] })]
+			}),
+			rows.state === "failed" ? a(Problem, {
+				words: rows.words,
+				retry: rows.retry
+			}) : null,
+			rows.state === "loading" ? a(Loading, {
+				rows: 3,
+				words: "Reading the chain"
+			}) : null,
+			row ? a("p", {
+				class: "beside",
+				children: [
+					row.kind,
+					" · ",
+					a(Text, { children: row.summary }),
+					" · ",
+					a("a", {
+						href: link("c", chain, `p${row.place}`),
+						children: "open it"
+					})
+				]
+			}) : null,
+			row ? a(TryToChange, {
+				chain,
+				place: row.place,
+				sequence: row.sequence || String(row.place),
+				title: "What to do with it"
+			}) : null
+		] }) : null
+	] });
 }
+var CHOICES;
 var init_tamper = __esmMin((() => {
+	init_hooks();
+	init_tamper$1();
+	init_states();
+	init_text();
+	init_route();
+	init_state();
 	init_jsxRuntime();
+	CHOICES = 200;
 }));
 // src/views/registry.ts
-/** The view of a route; the overview for a route that nobody has. */
 function findView(route) {
 	return VIEWS.find((view) => view.route === route) ?? VIEWS[0];
 }
@@ -24048,7 +25341,7 @@ function LiveDot() {
 			class: "dot",
 			"aria-hidden": "true"
 		}), a("span", {
-			class: "word",
+			class: "live-word",
 			children: words
 		})]
 	});
@@ -24233,7 +25526,6 @@ var init_live = __esmMin((() => {
 			this.api = api;
 			this.listener = listener;
 		}
-		/** Follow the stream for as long as the page is open. A second call starts over. */
 		async follow() {
 			this.following?.abort();
 			const mine = new AbortController();
@@ -24294,7 +25586,6 @@ var init_live = __esmMin((() => {
 	};
 }));
 // src/source/site.ts
-/** Run one of the site's data scripts and return what it hands over. */
 function loadScript(path, receive) {
 	return new Promise((resolve, reject) => {
 		let isDone = false;
@@ -24312,7 +25603,6 @@ function loadScript(path, receive) {
 		document.head.append(element);
 	});
 }
-/** Read the bundle that this page came with. */
 async function openSite(progress) {
 	const hands = globalThis;
 	const names = await loadScript("explorer/data/names.js", (done) => {
@@ -24347,7 +25637,6 @@ async function loadTwin(at, name, hands) {
 	const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 	return new Response(unpacked).blob();
 }
-/** Read a file of the bundle. Not from the cache: a server that went back to older files would answer "not modified". */
 async function fetchFile(name) {
 	const answer = await fetch(name.split("/").map(encodeURIComponent).join("/"), { cache: "no-store" });
 	if (!answer.ok) throw new NotJudgedHere(`${name} cannot be read: the server says ${answer.status}`);
@@ -24361,7 +25650,6 @@ var init_site = __esmMin((() => {
 	SITE_MAX = 512 * 1024 ** 2;
 }));
 // src/door.ts
-/** Open what this page came with. */
 async function openDoor() {
 	const door = document.documentElement.dataset["door"];
 	await enterScope(FILES_SCOPE);
@@ -24394,7 +25682,7 @@ async function openLive() {
 	};
 	liveState.value = {
 		isLive: true,
-		since: (new Date()).toISOString(),
+		since: new Date().toISOString(),
 		words: ""
 	};
 	const opened = openThing({
@@ -24411,7 +25699,6 @@ async function openLive() {
 	stream.follow();
 	await opened;
 }
-/** Pin the server's keys, if the printed link vouches for exactly this list. */
 async function pinByLink(api) {
 	if (!secrets.keys) return;
 	const raw = new Uint8Array(await (await api.ask("keys")).arrayBuffer());
@@ -24433,10 +25720,9 @@ function noteState(isLive, words) {
 	liveState.value = {
 		isLive,
 		words,
-		since: before.isLive === isLive ? before.since : (new Date()).toISOString()
+		since: before.isLive === isLive ? before.since : new Date().toISOString()
 	};
 }
-/** Look again at what is new. Several events in a short time are one look. */
 function catchUp(sort) {
 	fresh.add(sort);
 	pause ??= setTimeout(() => {
@@ -24454,7 +25740,6 @@ async function takeNews(sorts) {
 	news.value = next;
 	if (hasGrown) planVerification();
 }
-/** Verify again after news, where everything is small enough to be verified at once. */
 function planVerification() {
 	if (totalRecords.value > 2e4 || planned !== void 0 || judgement.value.state === "working") return;
 	planned = setTimeout(() => {
@@ -24488,7 +25773,6 @@ function CurrentView() {
 	const { Module } = view;
 	return a(Module, { parts }, [name, parts[0]].join("/"));
 }
-/** The first screen while the records are being opened, with the heights of what will be there. */
 function Opening() {
 	return a("div", {
 		"aria-busy": "true",
@@ -24576,7 +25860,6 @@ var init_app = __esmMin((() => {
 	openDoor();
 }));
 // src/entry.ts
-/** One script for both threads: in a window it is the page, in a worker it reads and verifies. */
 if (typeof document === "undefined") Promise.resolve().then(() => (init_main(), main_exports));
 else Promise.resolve().then(() => (init_app(), app_exports));
 }
