@@ -39,9 +39,9 @@ async function bundle(entry: string, comments: boolean, external: RegExp[] = [])
       write: false,
       minify: false,
       target: "es2022",
-      modulePreload: false,
+      // As a library: Vite puts no code of its own around dynamic imports, which here only choose between two threads.
+      lib: { entry: join(here, entry), formats: ["es"] },
       rolldownOptions: {
-        input: join(here, entry),
         external,
         // Tests import the functions of the command.
         preserveEntrySignatures: "strict",
