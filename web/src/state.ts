@@ -1,7 +1,7 @@
 /** What the page knows and shows: the open thing, the verdicts on it, and whether it is live. */
 
 import { computed, signal } from "@preact/signals";
-import { Connection, NotJudgedHere } from "./source/connection.ts";
+import { Connection, NotJudgedHere, crewSize } from "./source/connection.ts";
 import { FILES_SCOPE, enterScope, pins, recallHeads, rememberHeads } from "./source/pins.ts";
 import type { Progress } from "./verify/options.ts";
 import type { Finding, Verdict } from "./verify/verdict.ts";
@@ -23,8 +23,8 @@ export const VERIFIED_AT_ONCE = 20_000;
 
 /** Reads records for the views. */
 export const connection = new Connection();
-/** Judges, beside the one that reads. */
-const judges = new Connection();
+/** Judges, beside the one that reads, with as many workers as there are cores. */
+const judges = new Connection(crewSize());
 
 export const thing = signal<OpenedThing | null>(null);
 export const contents = signal<Contents | null>(null);

@@ -6,6 +6,7 @@ import { openEd25519 } from "../verify/verify.ts";
 import { countActivity } from "./activity.ts";
 import { ApiError } from "./api.ts";
 import { listApprovals } from "./approval_cases.ts";
+import { WorkerCrew, assist } from "./crew.ts";
 import { Library, makeRing } from "./library.ts";
 import { listMeta } from "./meta_entries.ts";
 import type { Answer, Request } from "./protocol.ts";
@@ -36,6 +37,12 @@ async function answer(request: Request): Promise<void> {
 
 async function carryOut(library: Library, request: Request): Promise<unknown> {
   switch (request.type) {
+    case "assist":
+      assist(request.port, library.verifier);
+      return null;
+    case "crew":
+      library.crew = request.ports.length ? new WorkerCrew(request.ports) : null;
+      return null;
     case "open":
       return library.open(request.thing);
     case "refresh":
@@ -75,6 +82,10 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
     }
   }
 }
+
+/** Milliseconds between two signs of life. The page gives up a worker that is silent for long. */
+const ALIVE_EVERY = 5_000;
+setInterval(() => send({ id: 0, type: "alive" }), ALIVE_EVERY);
 
 self.addEventListener("message", (event: MessageEvent<Request>) => {
   queue = queue.then(() => answer(event.data));

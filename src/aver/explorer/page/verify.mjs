@@ -4872,6 +4872,11 @@ var Ed25519 = class {
 		}
 		await Promise.all(waiting);
 	}
+	/** Take the answers that another thread gave to these questions, and keep them for `verify`. */
+	adopt(questions, answers) {
+		if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+		questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
+	}
 	/** Whether a signature is valid under the rule. */
 	verify(publicHex, message, signature) {
 		if (typeof message === "string") {
@@ -5254,6 +5259,7 @@ function plainRules(ring, ed25519, more = {}) {
 		roles: /* @__PURE__ */ new Map(),
 		recorded: null,
 		began: /* @__PURE__ */ new Map(),
+		crew: null,
 		...more
 	};
 }
@@ -5610,11 +5616,45 @@ var ChainJudge = class {
 		});
 	}
 };
-/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
+/** Records of a batch under which it is not worth giving them to others. */
+var SHARED_MIN = 8;
+/** Ask about the signatures of records that are judged next, and hash the records meanwhile. */
 async function prepareRecords(rules, records) {
-	const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+	const questions = records.flatMap((record) => [...ChainJudge.questions(rules, record)]);
+	if (rules.crew !== null && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
+		const { hashes, answers } = await rules.crew.work(records.map((record) => record.canonical), questions);
+		records.forEach((record, at) => record.adoptHash(hashes[at]));
+		rules.ed25519.adopt(questions, answers);
+		return;
+	}
+	const asked = rules.ed25519.prefetch(questions);
 	for (const record of records) record.computedHash;
 	await asked;
+}
+/**
+* Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: as many as
+* there are in the crew, so that memory stays bounded.
+*/
+async function* prepareBatches(rules, batches, pick) {
+	const ahead = rules.crew?.size ?? 0;
+	const waiting = [];
+	for await (const items of batches) {
+		const ready = prepareRecords(rules, pick(items));
+		ready.catch(() => {});
+		waiting.push({
+			items,
+			ready
+		});
+		while (waiting.length > ahead) {
+			const next = waiting.shift();
+			await next.ready;
+			yield next.items;
+		}
+	}
+	for (const { items, ready } of waiting) {
+		await ready;
+		yield items;
+	}
 }
 /** The reason why a key with this role must not have sealed a record of this chain; null if it may. */
 function findMisuse(role, key, content, chain) {
@@ -7676,6 +7716,10 @@ var Sealed = class {
 		this.signed_by = seal.signed_by;
 		this.chain = chain;
 	}
+	/** Take the hash that another thread computed from the same text. */
+	adoptHash(digest) {
+		this.digest ??= digest;
+	}
 	/** SHA3-256 of the text. Only for one that is well formed: another has no bytes. */
 	get computedHash() {
 		this.digest ??= sha3Hex(encoder.encode(this.canonical));
@@ -9169,7 +9213,8 @@ var BundleJudge = class {
 		const { requirePq = false } = options;
 		this.rules = plainRules(options.ring, options.ed25519, {
 			retired: this.keyHistory.retired,
-			requirePq
+			requirePq,
+			crew: options.crew ?? null
 		});
 		this.history = new ImportHistory(options.ring, /* @__PURE__ */ new Map());
 	}
@@ -9366,8 +9411,7 @@ var BundleJudge = class {
 	}
 	async takeAll(batches, seen, judge, chain, size) {
 		let judged = 0;
-		for await (const items of batches) {
-			await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
+		for await (const items of prepareBatches(this.rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 			let bytes = 0;
 			for (const item of items) {
 				if (judge.stopsReading()) return;
@@ -9699,7 +9743,8 @@ async function judgeChainFile(name, file, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, { source: name });
 	const seen = new JudgedChain();
@@ -9707,9 +9752,8 @@ async function judgeChainFile(name, file, options) {
 	const shown = new Tally();
 	const meter = new ProgressMeter(options, file.size);
 	const { named, batches } = await peekChainIdentity(file, unknown);
-	read: for await (const items of batches) {
+	read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 		const records = items.filter((item) => item instanceof Sealed);
-		await prepareRecords(rules, records);
 		for (const item of items) {
 			if (judge.stopsReading()) break read;
 			seen.take(item, judge);
@@ -9759,7 +9803,8 @@ async function judgeCapsules(name, source, opening, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, {
 		start: null,
@@ -9769,8 +9814,8 @@ async function judgeCapsules(name, source, opening, options) {
 	let refersToBlobs = false;
 	let first = null;
 	let domain = "";
-	read: for await (const items of readCapsuleItems(source, opening)) {
-		await prepareRecords(rules, items.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	const batches = prepareBatches(rules, readCapsuleItems(source, opening), (found) => found.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	read: for await (const items of batches) {
 		let bytes = 0;
 		for (const { where, item } of items) {
 			if (judge.stopsReading()) break read;

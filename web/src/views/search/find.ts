@@ -13,9 +13,6 @@ export interface Found {
   behind: number;
 }
 
-/** Hits of the index whose records are read for the list. The others show what the index says. */
-const READ_MAX = 100;
-
 /** Records that have all these words. Raises an error that says why it cannot be told. */
 export async function findRecords(words: string, limit: number): Promise<Found> {
   if (!words) return { hits: [], searched: 0, isCut: false, by: "records", behind: 0 };
@@ -28,12 +25,8 @@ export async function findRecords(words: string, limit: number): Promise<Found> 
     };
   }
   const { hits, next, indexed } = answer;
-  const rows = await Promise.all(hits.slice(0, READ_MAX).map(({ chain, sequence }) => readRow(chain, sequence)));
   return {
-    hits: hits.map(({ chain, sequence, at, call, kind, tool }, index) => {
-      const row = rows[index];
-      return { chain, place: sequence, sequence: String(sequence), title: row?.summary ?? "", excerpt: "", kind: row?.kind ?? kind, tool: row?.tool || call || tool, at: row?.at ?? at };
-    }),
+    hits: hits.map(({ chain, sequence, at, call, kind, tool }) => ({ chain, place: sequence, sequence: String(sequence), title: "", excerpt: "", kind, tool: call || tool, at })),
     ...{ searched: indexed.records, isCut: next !== null, by: "index" as const, behind: Math.max(0, indexed.of_records - indexed.records) },
   };
 }

@@ -3432,6 +3432,10 @@ var init_ed25519 = __esmMin((() => {
 			}
 			await Promise.all(waiting);
 		}
+		adopt(questions, answers) {
+			if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+			questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
+		}
 		verify(publicHex, message, signature) {
 			if (typeof message === "string") {
 				const known = this.answers.get(publicHex + signature + message);
@@ -5239,6 +5243,7 @@ function plainRules(ring, ed25519, more = {}) {
 		roles: new Map(),
 		recorded: null,
 		began: new Map(),
+		crew: null,
 		...more
 	};
 }
@@ -5248,9 +5253,37 @@ function makePrintable(words) {
 	return [...short].map((one) => isPrintable(one) ? one : `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`).join("");
 }
 async function prepareRecords(rules, records) {
-	const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+	const questions = records.flatMap((record) => [...ChainJudge.questions(rules, record)]);
+	if (rules.crew !== null && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
+		const { hashes, answers } = await rules.crew.work(records.map((record) => record.canonical), questions);
+		records.forEach((record, at) => record.adoptHash(hashes[at]));
+		rules.ed25519.adopt(questions, answers);
+		return;
+	}
+	const asked = rules.ed25519.prefetch(questions);
 	for (const record of records) record.computedHash;
 	await asked;
+}
+async function* prepareBatches(rules, batches, pick) {
+	const ahead = rules.crew?.size ?? 0;
+	const waiting = [];
+	for await (const items of batches) {
+		const ready = prepareRecords(rules, pick(items));
+		ready.catch(() => {});
+		waiting.push({
+			items,
+			ready
+		});
+		while (waiting.length > ahead) {
+			const next = waiting.shift();
+			await next.ready;
+			yield next.items;
+		}
+	}
+	for (const { items, ready } of waiting) {
+		await ready;
+		yield items;
+	}
 }
 function findMisuse(role, key, content, chain) {
 	if (!RESERVED_CHAINS.has(chain)) return role.maySeal ? null : "it must not seal records";
@@ -5268,7 +5301,7 @@ function describesKey(content, role, key) {
 	].includes(kind) || !isObject(result)) return false;
 	return (result.get("public_key") === key.ed25519 || kind !== "key.create") && equalJson(result.get("identity"), role.identity) && equalJson(result.get("purpose"), role.purpose);
 }
-var UNREADABLE_MAX, REST_UNREAD, WORDS_MAX$1, ChainJudge;
+var UNREADABLE_MAX, REST_UNREAD, WORDS_MAX$1, ChainJudge, SHARED_MIN;
 var init_chain$1 = __esmMin((() => {
 	init_block();
 	init_ed25519();
@@ -5612,6 +5645,7 @@ var init_chain$1 = __esmMin((() => {
 			});
 		}
 	};
+	SHARED_MIN = 8;
 }));
 // src/verify/examiner.ts
 function selectChains(examination, ...domains) {
@@ -7726,6 +7760,9 @@ var init_sealed = __esmMin((() => {
 			this.signed_by = seal.signed_by;
 			this.chain = chain;
 		}
+		adoptHash(digest) {
+			this.digest ??= digest;
+		}
 		get computedHash() {
 			this.digest ??= sha3Hex(encoder.encode(this.canonical));
 			return this.digest;
@@ -8656,14 +8693,14 @@ function crc32(data) {
 	for (const byte of data) crc = CRC_TABLE[(crc ^ byte) & 255] ^ crc >>> 8;
 	return (crc ^ 4294967295) >>> 0;
 }
-var RATIO_CHECKED_FROM, RATIO_MAX, PACKED_CHUNK, LOOK_EVERY, UNPACKED_MAX, LENGTH_BASE, LENGTH_EXTRA, DISTANCE_BASE, DISTANCE_EXTRA, CODE_ORDER, FIXED_LITERALS, FIXED_DISTANCES, Inflater, CRC_TABLE;
+var RATIO_CHECKED_FROM, RATIO_MAX, PACKED_CHUNK, LOOK_EVERY$1, UNPACKED_MAX, LENGTH_BASE, LENGTH_EXTRA, DISTANCE_BASE, DISTANCE_EXTRA, CODE_ORDER, FIXED_LITERALS, FIXED_DISTANCES, Inflater, CRC_TABLE;
 var init_inflate = __esmMin((() => {
 	init_json$2();
 	init_options();
 	RATIO_CHECKED_FROM = 64 * 1024 ** 2;
 	RATIO_MAX = 250;
 	PACKED_CHUNK = 262144;
-	LOOK_EVERY = 262144;
+	LOOK_EVERY$1 = 262144;
 	UNPACKED_MAX = 512 * 1024 ** 2;
 	LENGTH_BASE = [
 		3,
@@ -8933,7 +8970,7 @@ var init_inflate = __esmMin((() => {
 				larger.set(this.out.subarray(0, this.size));
 				this.out = larger;
 			}
-			this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY), this.out.length);
+			this.room = Math.min(Math.max(wanted, this.size + LOOK_EVERY$1), this.out.length);
 		}
 	};
 	CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
@@ -9103,7 +9140,8 @@ async function judgeChainFile(name, file, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, { source: name });
 	const seen = new JudgedChain();
@@ -9111,9 +9149,8 @@ async function judgeChainFile(name, file, options) {
 	const shown = new Tally();
 	const meter = new ProgressMeter(options, file.size);
 	const { named, batches } = await peekChainIdentity(file, unknown);
-	read: for await (const items of batches) {
+	read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 		const records = items.filter((item) => item instanceof Sealed);
-		await prepareRecords(rules, records);
 		for (const item of items) {
 			if (judge.stopsReading()) break read;
 			seen.take(item, judge);
@@ -9254,7 +9291,8 @@ var init_judge$1 = __esmMin((() => {
 			const { requirePq = false } = options;
 			this.rules = plainRules(options.ring, options.ed25519, {
 				retired: this.keyHistory.retired,
-				requirePq
+				requirePq,
+				crew: options.crew ?? null
 			});
 			this.history = new ImportHistory(options.ring, new Map());
 		}
@@ -9446,8 +9484,7 @@ var init_judge$1 = __esmMin((() => {
 		}
 		async takeAll(batches, seen, judge, chain, size) {
 			let judged = 0;
-			for await (const items of batches) {
-				await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
+			for await (const items of prepareBatches(this.rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 				let bytes = 0;
 				for (const item of items) {
 					if (judge.stopsReading()) return;
@@ -9733,7 +9770,8 @@ async function judgeCapsules(name, source, opening, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, {
 		start: null,
@@ -9743,8 +9781,8 @@ async function judgeCapsules(name, source, opening, options) {
 	let refersToBlobs = false;
 	let first = null;
 	let domain = "";
-	read: for await (const items of readCapsuleItems(source, opening)) {
-		await prepareRecords(rules, items.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	const batches = prepareBatches(rules, readCapsuleItems(source, opening), (found) => found.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	read: for await (const items of batches) {
 		let bytes = 0;
 		for (const { where, item } of items) {
 			if (judge.stopsReading()) break read;
@@ -11871,6 +11909,72 @@ var init_approval_cases = __esmMin((() => {
 	init_sealed();
 	CASES_MAX = 500;
 }));
+// src/worker/crew.ts
+function assist(port, ed25519) {
+	port.onmessage = (event) => {
+		const { id, texts, questions } = event.data;
+		const asked = ed25519.prefetch(questions);
+		const hashes = texts.map((text) => sha3Hex(encoder.encode(text)));
+		asked.then(() => {
+			const answers = questions.map(({ publicHex, message, signature }) => ed25519.verify(publicHex, message, signature));
+			port.postMessage({
+				id,
+				hashes,
+				answers
+			});
+		});
+	};
+}
+var LOST_AFTER$1, WorkerCrew;
+var init_crew = __esmMin((() => {
+	init_digest();
+	init_json$2();
+	init_options();
+	LOST_AFTER$1 = 6e4;
+	WorkerCrew = class {
+		size;
+		ports;
+		waiting = new Map();
+		nextId = 0;
+		constructor(ports) {
+			this.ports = ports;
+			this.size = ports.length;
+			for (const port of ports) port.onmessage = (event) => this.take(event.data);
+		}
+		work(texts, questions) {
+			const id = this.nextId++;
+			const port = this.ports[id % this.size];
+			return new Promise((resolve, reject) => {
+				const timer = setTimeout(() => {
+					this.waiting.delete(id);
+					reject(new NotJudged("a worker was lost: it does not answer"));
+				}, LOST_AFTER$1);
+				this.waiting.set(id, {
+					resolve,
+					reject,
+					timer,
+					sizes: [texts.length, questions.length]
+				});
+				port.postMessage({
+					id,
+					texts,
+					questions
+				});
+			});
+		}
+		take({ id, hashes, answers }) {
+			const waiting = this.waiting.get(id);
+			if (waiting === void 0) return;
+			this.waiting.delete(id);
+			clearTimeout(waiting.timer);
+			if (hashes.length === waiting.sizes[0] && answers.length === waiting.sizes[1]) waiting.resolve({
+				hashes,
+				answers
+			});
+			else waiting.reject(new NotJudged("a worker gave another number of answers than it was asked for"));
+		}
+	};
+}));
 // src/worker/changes.ts
 async function changeChain(source, place, change) {
 	const document = JSON.parse(source);
@@ -12229,6 +12333,7 @@ var init_library = __esmMin((() => {
 		contents = null;
 		live = null;
 		kept = null;
+		crew = null;
 		constructor(ed25519) {
 			this.ed25519 = ed25519;
 		}
@@ -12356,7 +12461,8 @@ var init_library = __esmMin((() => {
 				ring: makeRing(keys),
 				ed25519: this.ed25519,
 				progress,
-				witness: seen.take
+				witness: seen.take,
+				crew: this.crew
 			};
 			const [name, blob] = thing.files[0] ?? ["", new Blob()];
 			const verdict = thing.isFolder ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options) : await verifyFile(name, new BlobSource(blob), options);
@@ -14137,6 +14243,12 @@ async function answer(request) {
 }
 async function carryOut(library, request) {
 	switch (request.type) {
+		case "assist":
+			assist(request.port, library.verifier);
+			return null;
+		case "crew":
+			library.crew = request.ports.length ? new WorkerCrew(request.ports) : null;
+			return null;
 		case "open": return library.open(request.thing);
 		case "refresh": return library.refresh();
 		case "rows": return library.rows(request.chain, request.start, request.stop);
@@ -14174,6 +14286,7 @@ var init_main = __esmMin((() => {
 	init_activity();
 	init_api();
 	init_approval_cases();
+	init_crew();
 	init_library();
 	init_meta_entries();
 	init_search$1();
@@ -14182,6 +14295,10 @@ var init_main = __esmMin((() => {
 	REPORT_EVERY = 100;
 	opening$1 = openEd25519().then((ed25519) => new Library(ed25519));
 	queue = Promise.resolve();
+	setInterval(() => send({
+		id: 0,
+		type: "alive"
+	}), 5e3);
 	self.addEventListener("message", (event) => {
 		queue = queue.then(() => answer(event.data));
 	});
@@ -15756,19 +15873,32 @@ function startWorker() {
 	URL.revokeObjectURL(url);
 	return worker;
 }
-var NotJudgedHere, Connection;
+function crewSize() {
+	return Math.min(Math.max((navigator.hardwareConcurrency || 2) - 1, 0), CREW_MAX);
+}
+var NotJudgedHere, LOST_AFTER, LOOK_EVERY, CREW_MAX, Connection;
 var init_connection = __esmMin((() => {
 	init_trusted();
 	NotJudgedHere = class extends Error {};
+	LOST_AFTER = 6e4;
+	LOOK_EVERY = 5e3;
+	CREW_MAX = 8;
 	Connection = class {
 		worker = null;
+		crew = [];
+		crewWanted;
 		waiting = new Map();
 		nextId = 1;
-		prepare;
-		constructor(prepare = null) {
-			this.prepare = prepare;
+		opened = null;
+		heard = 0;
+		watch;
+		constructor(crewWanted = 0) {
+			this.crewWanted = crewWanted;
 		}
 		ask(request, progress) {
+			const isOpening = request.type === "open";
+			if (isOpening) this.opened = request.thing;
+			const worker = this.start(isOpening);
 			const id = this.nextId++;
 			return new Promise((resolve, reject) => {
 				this.waiting.set(id, {
@@ -15776,29 +15906,64 @@ var init_connection = __esmMin((() => {
 					reject,
 					...progress ? { progress } : {}
 				});
-				this.start().postMessage({
+				worker.postMessage({
 					...request,
 					id
 				});
 			});
 		}
 		stop(words = "stopped") {
-			this.worker?.terminate();
+			for (const worker of [...this.worker ? [this.worker] : [], ...this.crew]) worker.terminate();
 			this.worker = null;
+			this.crew = [];
+			clearInterval(this.watch);
 			for (const { reject } of this.waiting.values()) reject(new NotJudgedHere(words));
 			this.waiting.clear();
 		}
-		start() {
+		start(isOpening) {
 			if (this.worker !== null) return this.worker;
-			this.worker = startWorker();
-			this.worker.addEventListener("message", (event) => this.take(event.data));
-			this.worker.addEventListener("error", (event) => this.stop(`a worker was lost: ${event.message || "no reason given"}`));
-			this.prepare?.(this.worker);
-			return this.worker;
+			const worker = this.startOne();
+			this.worker = worker;
+			worker.addEventListener("message", (event) => this.take(event.data));
+			const ports = Array.from({ length: this.crewWanted }, () => {
+				const { port1, port2 } = new MessageChannel();
+				const helper = this.startOne();
+				helper.postMessage({
+					id: 0,
+					type: "assist",
+					port: port2
+				}, [port2]);
+				this.crew.push(helper);
+				return port1;
+			});
+			if (ports.length) worker.postMessage({
+				id: 0,
+				type: "crew",
+				ports
+			}, ports);
+			if (!isOpening && this.opened !== null) worker.postMessage({
+				id: 0,
+				type: "open",
+				thing: this.opened
+			});
+			this.heard = Date.now();
+			this.watch = setInterval(() => this.look(), LOOK_EVERY);
+			return worker;
+		}
+		startOne() {
+			const worker = startWorker();
+			worker.addEventListener("error", (event) => this.stop(`a worker was lost: ${event.message || "no reason given"}`));
+			return worker;
+		}
+		look() {
+			const now = Date.now();
+			if (!this.waiting.size) this.heard = now;
+			else if (now - this.heard > LOST_AFTER) this.stop("a worker was lost: it has not answered for a minute");
 		}
 		take(answer) {
+			this.heard = Date.now();
 			const waiting = this.waiting.get(answer.id);
-			if (waiting === void 0) return;
+			if (waiting === void 0 || answer.type === "alive") return;
 			if (answer.type === "progress") {
 				waiting.progress?.(answer.progress);
 				return;
@@ -16042,7 +16207,7 @@ var init_state = __esmMin((() => {
 	init_preferences();
 	init_route();
 	connection = new Connection();
-	judges = new Connection();
+	judges = new Connection(crewSize());
 	thing = y$1(null);
 	contents = y$1(null);
 	judgement = y$1({ state: "none" });
@@ -17206,7 +17371,7 @@ function ActsOfChain({ chain, actionId }) {
 			if (isCurrent) setNow(next);
 		};
 		const total = countRecords([chain]);
-		if (total > READ_MAX$3) set({
+		if (total > READ_MAX$2) set({
 			state: "too large",
 			total
 		});
@@ -17497,7 +17662,7 @@ function Shares({ commit, act }) {
 		})
 	})] });
 }
-var READ_MAX$3, CODES, SIGNS$1;
+var READ_MAX$2, CODES, SIGNS$1;
 var init_acts = __esmMin((() => {
 	init_hooks();
 	init_codes();
@@ -17512,7 +17677,7 @@ var init_acts = __esmMin((() => {
 	init_json$2();
 	init_statements();
 	init_jsxRuntime();
-	READ_MAX$3 = 2e4;
+	READ_MAX$2 = 2e4;
 	CODES = codes_default.codes;
 	SIGNS$1 = {
 		done: "✓",
@@ -22888,21 +23053,17 @@ async function findRecords(words, limit) {
 		};
 	}
 	const { hits, next, indexed } = answer;
-	const rows = await Promise.all(hits.slice(0, READ_MAX$2).map(({ chain, sequence }) => readRow(chain, sequence)));
 	return {
-		hits: hits.map(({ chain, sequence, at, call, kind, tool }, index) => {
-			const row = rows[index];
-			return {
-				chain,
-				place: sequence,
-				sequence: String(sequence),
-				title: row?.summary ?? "",
-				excerpt: "",
-				kind: row?.kind ?? kind,
-				tool: row?.tool || call || tool,
-				at: row?.at ?? at
-			};
-		}),
+		hits: hits.map(({ chain, sequence, at, call, kind, tool }) => ({
+			chain,
+			place: sequence,
+			sequence: String(sequence),
+			title: "",
+			excerpt: "",
+			kind,
+			tool: call || tool,
+			at
+		})),
 		searched: indexed.records,
 		isCut: next !== null,
 		by: "index",
@@ -22917,11 +23078,9 @@ async function readRow(chain, place) {
 		stop: place + 1
 	}).catch(() => null))?.rows[0] ?? null;
 }
-var READ_MAX$2;
 var init_find = __esmMin((() => {
 	init_index_answers();
 	init_state();
-	READ_MAX$2 = 100;
 }));
 // src/views/sessions/session_rows.ts
 function useSessions(wanted) {
@@ -25007,16 +25166,18 @@ var init_risk = __esmMin((() => {
 }));
 // src/views/search/search.tsx
 function HitRow({ hit, isFirst }) {
+	const read = useAnswer(() => hit.title ? Promise.resolve(null) : readRow(hit.chain, hit.place), [hit.chain, hit.place]);
+	const title = hit.title || (read.state === "loading" ? "…" : read.value === null ? "this record cannot be read" : read.value.problem || read.value.summary);
 	return a("li", { children: a("a", {
 		href: recordLink(hit.chain, hit),
 		"data-row": true,
 		tabIndex: isFirst ? 0 : -1,
 		children: [
-			a("strong", { children: a(Text, { children: hit.title || hit.kind }) }),
-			a("span", {
+			a("strong", { children: a(Text, { children: title || hit.kind }) }),
+			hit.excerpt ? a("span", {
 				class: "excerpt",
 				children: a(Text, { children: hit.excerpt })
-			}),
+			}) : null,
 			a("span", {
 				class: "beside",
 				children: [
