@@ -16850,6 +16850,72 @@ var init_json$1 = __esmMin((() => {
 	ITEMS_MAX = 200;
 	TEXT_MAX = 2e4;
 }));
+// src/parts/states.tsx
+function useAnswer(ask, reasons) {
+	const [answer, setAnswer] = d$2({
+		state: "loading",
+		value: null,
+		words: ""
+	});
+	const [tried, setTried] = d$2(0);
+	A$1(() => {
+		let isCurrent = true;
+		ask().then((value) => {
+			if (isCurrent) setAnswer({
+				state: "done",
+				value,
+				words: ""
+			});
+		}, (error) => {
+			if (isCurrent) setAnswer((before) => ({
+				state: "failed",
+				value: before.value,
+				words: error.message
+			}));
+		});
+		return () => {
+			isCurrent = false;
+		};
+	}, [...reasons, tried]);
+	return {
+		...answer,
+		retry: () => setTried(tried + 1)
+	};
+}
+function Loading({ rows, words }) {
+	return a("div", {
+		class: "placeholders",
+		"aria-busy": "true",
+		children: [a("p", {
+			class: "hidden",
+			role: "status",
+			children: [words, " …"]
+		}), Array.from({ length: rows }, (_, at) => a("div", { class: "placeholder row-height" }, at))]
+	});
+}
+function Empty({ children, command }) {
+	return a("div", {
+		class: "nothing",
+		children: [a("p", { children }), command ? a("p", { children: a(Command, { children: command }) }) : null]
+	});
+}
+function Problem({ words, retry }) {
+	return a("div", {
+		class: "finding failed",
+		role: "alert",
+		children: [a("p", { children: a(Text, { children: words }) }), retry ? a("p", { children: a("button", {
+			type: "button",
+			class: "small",
+			onClick: retry,
+			children: "Try again"
+		}) }) : null]
+	});
+}
+var init_states = __esmMin((() => {
+	init_hooks();
+	init_text();
+	init_jsxRuntime();
+}));
 // src/records.ts
 async function pause$1() {
 	if (performance.now() - since < WORK_MS) return;
@@ -16960,7 +17026,10 @@ function readActs(records) {
 		};
 		acts.set(actionId, addRecord(act, found));
 	}
-	return [...acts.values()];
+	return [...acts.values()].map((act) => act.preview === null ? {
+		...act,
+		state: "broken"
+	} : act);
 }
 function readActRecord(record, place) {
 	let content;
@@ -17169,9 +17238,9 @@ function ActsView({ parts: [wanted = "", actionId = ""] }) {
 		class: "acts-view",
 		children: [
 			a("h1", { children: "Acts" }),
-			chains.length ? null : a("p", {
-				class: "strip",
-				children: ["No act went through a gateway in these records. This sends one: ", a(Command, { children: "aver gateway act INTENT --inputs '…'" })]
+			chains.length ? null : a(Empty, {
+				command: "aver gateway act INTENT --inputs '{}'",
+				children: "No act went through a gateway in these records. This sends one:"
 			}),
 			chains.length > 1 ? a(ChainChoice, {
 				chains,
@@ -17243,15 +17312,10 @@ function ActsOfChain({ chain, actionId }) {
 			a(Command, { children: `aver show ACTION_ID` })
 		]
 	});
-	if (now.state === "failed") return a($, { children: [a("div", {
-		class: "finding failed",
-		role: "alert",
-		children: a("p", { children: a(Text, { children: now.words }) })
-	}), a("p", { children: a("button", {
-		type: "button",
-		onClick: () => setTurn(turn + 1),
-		children: "Try again"
-	}) })] });
+	if (now.state === "failed") return a(Problem, {
+		words: now.words,
+		retry: () => setTurn(turn + 1)
+	});
 	const chosen = now.acts.find((act) => act.actionId === actionId) ?? now.acts[0];
 	return a($, { children: [
 		a("p", {
@@ -17282,10 +17346,10 @@ function ActsOfChain({ chain, actionId }) {
 							children: [
 								SIGNS$1[act.state],
 								" ",
-								a(Text, { children: act.code || act.state })
+								a(Text, { children: act.state === "broken" ? "no preview" : act.code || act.state })
 							]
 						}),
-						a("span", { children: a(Text, { children: act.intent || "unknown intent" }) }),
+						a("span", { children: a(Text, { children: act.intent || act.actionId }) }),
 						a("span", {
 							class: "beside",
 							children: [
@@ -17502,6 +17566,7 @@ var init_acts = __esmMin((() => {
 	init_hooks();
 	init_codes();
 	init_json$1();
+	init_states();
 	init_text();
 	init_verdict();
 	init_records();
@@ -17518,74 +17583,9 @@ var init_acts = __esmMin((() => {
 		done: "✓",
 		refused: "✕",
 		waits: "…",
-		open: "○"
+		open: "○",
+		broken: "!"
 	};
-}));
-// src/parts/states.tsx
-function useAnswer(ask, reasons) {
-	const [answer, setAnswer] = d$2({
-		state: "loading",
-		value: null,
-		words: ""
-	});
-	const [tried, setTried] = d$2(0);
-	A$1(() => {
-		let isCurrent = true;
-		ask().then((value) => {
-			if (isCurrent) setAnswer({
-				state: "done",
-				value,
-				words: ""
-			});
-		}, (error) => {
-			if (isCurrent) setAnswer((before) => ({
-				state: "failed",
-				value: before.value,
-				words: error.message
-			}));
-		});
-		return () => {
-			isCurrent = false;
-		};
-	}, [...reasons, tried]);
-	return {
-		...answer,
-		retry: () => setTried(tried + 1)
-	};
-}
-function Loading({ rows, words }) {
-	return a("div", {
-		class: "placeholders",
-		"aria-busy": "true",
-		children: [a("p", {
-			class: "hidden",
-			role: "status",
-			children: [words, " …"]
-		}), Array.from({ length: rows }, (_, at) => a("div", { class: "placeholder row-height" }, at))]
-	});
-}
-function Empty({ children, command }) {
-	return a("div", {
-		class: "nothing",
-		children: [a("p", { children }), command ? a("p", { children: a(Command, { children: command }) }) : null]
-	});
-}
-function Problem({ words, retry }) {
-	return a("div", {
-		class: "finding failed",
-		role: "alert",
-		children: [a("p", { children: a(Text, { children: words }) }), retry ? a("p", { children: a("button", {
-			type: "button",
-			class: "small",
-			onClick: retry,
-			children: "Try again"
-		}) }) : null]
-	});
-}
-var init_states = __esmMin((() => {
-	init_hooks();
-	init_text();
-	init_jsxRuntime();
 }));
 // src/views/approvals/cases.ts
 function stateOf(one) {
@@ -19161,7 +19161,7 @@ function DecisionCard({ decision, isLinked = true }) {
 	const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
 	const reasons = shownReasons(decision);
 	return a("div", {
-		class: `decision ${state}`,
+		class: `decision is-${state}`,
 		children: [
 			a("p", { children: [
 				a("strong", { children: decisionLabel(decision.decision) }),
@@ -19353,13 +19353,12 @@ function Trigger({ section }) {
 	});
 }
 function Context({ section }) {
+	const environment = asObject(section.get("environment"));
+	const block = environment.get("aver");
 	return a(Section, {
 		name: "context",
 		title: "Where it happened",
-		children: a(Rest, {
-			section,
-			shown: []
-		})
+		children: [a(Value, { value: new Map([...section].map(([name, value]) => [name, name === "environment" && isObject(value) ? new Map([...environment].filter(([key]) => key !== "aver")) : value])) }), isObject(block) ? a("details", { children: [a("summary", { children: ["Aver's block: ", a(Text, { children: asText(block.get("kind")) })] }), a(Value, { value: block })] }) : null]
 	});
 }
 function Reasoning({ section }) {
@@ -19590,7 +19589,6 @@ var init_sections = __esmMin((() => {
 	init_decisions();
 	init_labels();
 	init_values();
-	init_state();
 	init_block();
 	init_json$2();
 	init_decision();
@@ -19721,7 +19719,7 @@ function Capsule({ chain, detail, hasNext, near }) {
 		});
 	}, [detail]);
 	const content = w$2(() => readContent(record), [record]);
-	const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence);
+	const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
 	const uri = `capsule://${chain}/${row.sequence || place}`;
 	return a("article", {
 		class: "capsule record",
@@ -22081,16 +22079,15 @@ var init_files$2 = __esmMin((() => {
 // src/views/files/files.tsx
 function FilesView({ parts: [chain = "", wanted = ""] }) {
 	const now = useSession(chain);
-	if (now.state === "none") return a($, { children: [a("h1", { children: "Files" }), a("p", {
-		class: "strip",
+	if (now.state === "none") return a($, { children: [a("h1", { children: "Files" }), a(Empty, {
+		command: "aver ingest --all",
 		children: [
 			"This chain is no session of a coding agent, so no file is known. ",
 			a("a", {
 				href: link("chain", chain),
 				children: "Read the chain"
 			}),
-			", or record sessions: ",
-			a(Command, { children: "aver ingest --all" })
+			", or record sessions:"
 		]
 	})] });
 	if (now.state !== "done") return a(SessionProblem, {
@@ -22227,6 +22224,7 @@ var EDITS_SHOWN;
 var init_files$1 = __esmMin((() => {
 	init_hooks();
 	init_diff();
+	init_states();
 	init_text();
 	init_sections();
 	init_session();
@@ -23631,9 +23629,9 @@ function ProtocolView({ parts: [wanted = ""] }) {
 		class: "protocol-view",
 		children: [
 			a("h1", { children: "Protocol" }),
-			chains.length ? null : a("p", {
-				class: "strip",
-				children: ["There is no trace of the agent protocol in these records. This makes one: ", a(Command, { children: "aver protocol run TASK.toml" })]
+			chains.length ? null : a(Empty, {
+				command: "aver protocol run TASK.toml",
+				children: "There is no trace of the agent protocol in these records. This makes one:"
 			}),
 			chains.length > 1 ? a(ChainChoice, {
 				chains,
@@ -23694,15 +23692,10 @@ function TraceOfChain({ chain }) {
 			a(Command, { children: `aver show ${chain} --html trace.html` })
 		]
 	});
-	if (now.state === "failed") return a($, { children: [a("div", {
-		class: "finding failed",
-		role: "alert",
-		children: a("p", { children: a(Text, { children: now.words }) })
-	}), a("p", { children: a("button", {
-		type: "button",
-		onClick: () => setTurn(turn + 1),
-		children: "Try again"
-	}) })] });
+	if (now.state === "failed") return a(Problem, {
+		words: now.words,
+		retry: () => setTurn(turn + 1)
+	});
 	const { trace, report } = now;
 	return a($, { children: [
 		a("p", {
@@ -23873,7 +23866,7 @@ function Claim({ claim, chain, report, trace }) {
 	const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
 	const tone = claim.standing === "settled" || claim.standing === "issued" ? "good" : claim.standing === "disputed" ? "warn" : "bad";
 	return a("article", {
-		class: `claim ${tone}`,
+		class: `claim is-${tone}`,
 		children: [
 			a("h3", { children: a(Text, { children: claim.text }) }),
 			a("p", {
@@ -23986,10 +23979,16 @@ function Evidence({ items, judged, chain, trace }) {
 					}),
 					" ",
 					a(Text, { children: asText(at(word, "reason")) })
-				] }), word !== void 0 && at(word, "found") !== void 0 && isObject(at(word, "found")) ? a(Value, { value: at(word, "found") }) : null] })
+				] }), word !== void 0 && at(word, "found") !== void 0 ? a("span", {
+					class: "beside",
+					children: [" found ", a(Text, { children: foundText(at(word, "found")) })]
+				}) : null] })
 			] }, place);
 		}) })]
 	});
+}
+function foundText(value) {
+	return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
 }
 function Lanes({ trace, chain }) {
 	const [shown, setShown] = d$2(EVENTS_SHOWN);
@@ -24070,9 +24069,11 @@ var READ_MAX$1, EVENTS_SHOWN, AUDITS, STANDINGS;
 var init_protocol = __esmMin((() => {
 	init_hooks();
 	init_json$1();
+	init_states();
 	init_text();
 	init_verdict();
 	init_records();
+	init_labels();
 	init_trace();
 	init_values();
 	init_state();
@@ -24099,7 +24100,7 @@ var init_protocol = __esmMin((() => {
 // src/parts/chart.tsx
 function PointChart({ points, lines, ends, label }) {
 	return a("svg", {
-		class: "chart",
+		class: "plot",
 		viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
 		role: "img",
 		"aria-label": label,
@@ -24113,9 +24114,8 @@ function PointChart({ points, lines, ends, label }) {
 					y1: toY(y),
 					y2: toY(y)
 				}), a("text", {
-					x: 706,
+					x: 48,
 					y: toY(y) - 4,
-					"text-anchor": "end",
 					children: words
 				})]
 			}, words)),
@@ -24179,7 +24179,7 @@ function Axes({ ends }) {
 }
 function ReliabilityChart({ bars, label }) {
 	return a("svg", {
-		class: "chart",
+		class: "plot",
 		viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
 		role: "img",
 		"aria-label": label,
@@ -24215,7 +24215,7 @@ function ReliabilityChart({ bars, label }) {
 function ChartWithTable({ chart, table }) {
 	const [isShown, setShown] = d$2(false);
 	return a("div", {
-		class: "chart-box",
+		class: "plot-box",
 		children: [
 			chart,
 			a("p", { children: a("button", {
@@ -24400,24 +24400,19 @@ function RiskView(_) {
 					a("div", { class: "band placeholder tall" })
 				]
 			}) : null,
-			now.state === "failed" ? a($, { children: [a("div", {
-				class: "finding failed",
-				role: "alert",
-				children: a("p", { children: a(Text, { children: now.words }) })
-			}), a("p", { children: a("button", {
-				type: "button",
-				onClick: () => setTurn(turn + 1),
-				children: "Try again"
-			}) })] }) : null,
+			now.state === "failed" ? a(Problem, {
+				words: now.words,
+				retry: () => setTurn(turn + 1)
+			}) : null,
 			now.state === "done" ? a(Decisions, { reading: now.reading }) : null
 		]
 	});
 }
 function Decisions({ reading }) {
 	const { decisions, unread } = reading;
-	if (!decisions.length) return a("p", {
-		class: "strip",
-		children: ["The gate has decided about nothing in these records. This makes it decide about a coding agent's calls: ", a(Command, { children: "aver install --all" })]
+	if (!decisions.length) return a(Empty, {
+		command: "aver install claude-code",
+		children: "The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:"
 	});
 	const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
 	const asked = decisions.filter((one) => one.decision === "human_review").length;
@@ -24442,8 +24437,8 @@ function Decisions({ reading }) {
 			children: [
 				"Only the gate's own chains were read: ",
 				plural(unread, "other record"),
-				" would have to be searched for outcomes. This command reads all of them: ",
-				a(Command, { children: "aver gate report" })
+				" would have to be searched for outcomes. A git history says more: ",
+				a(Command, { children: "aver gate report --git ." })
 			]
 		}) : null,
 		a("h2", { children: "Over time" }),
@@ -24776,6 +24771,7 @@ var READ_MAX, DRAWN_MAX, LISTED, sortOf;
 var init_risk = __esmMin((() => {
 	init_hooks();
 	init_chart();
+	init_states();
 	init_text();
 	init_records();
 	init_decisions();
