@@ -149,7 +149,7 @@ function Call({ call }: { call: JsonObject }): JSX.Element {
   const given = asObject(call.get("arguments"));
   const command = commandLine(given);
   return (
-    <div class="call">
+    <div class="tool-call">
       <h3><code><Text>{asText(call.get("tool")) || "tool"}</Text></code> {call.get("success") === true ? <span class="good">ended well</span> : call.get("success") === false ? <span class="bad">did not end well</span> : null}</h3>
       {command ? <pre class="command-line" tabIndex={0}><Text>{command}</Text></pre> : null}
       {!command && given.size ? <Value value={given} /> : null}

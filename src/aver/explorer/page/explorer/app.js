@@ -19486,7 +19486,7 @@ function Call({ call }) {
 	const given = asObject(call.get("arguments"));
 	const command = commandLine(given);
 	return a("div", {
-		class: "call",
+		class: "tool-call",
 		children: [
 			a("h3", { children: [
 				a("code", { children: a(Text, { children: asText(call.get("tool")) || "tool" }) }),
@@ -20956,11 +20956,11 @@ function stepSort({ step }) {
 	if (step.what === "prompt" || step.what === "answer" || step.what === "unknown" || step.what === "unreadable") return step.what;
 	return "note";
 }
-function rowHeight(row, width, isPhone) {
+function rowHeight(row, width, isPhone, write = (text) => text) {
 	if (row.sort === "break") return BREAK_HEIGHT;
 	if (row.sort !== "prompt") return isPhone ? 56 : 36;
 	const perLine = Math.max(16, Math.floor(width / CHARACTER_WIDTH));
-	const lines = (row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
+	const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
 	return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
 }
 function isWanted(row, wanted) {
@@ -20982,7 +20982,7 @@ var init_timeline_rows = __esmMin((() => {
 	BREAK_HEIGHT = 116;
 	LINE_HEIGHT = 22;
 	PROMPT_LINES_MAX = 14;
-	CHARACTER_WIDTH = 7.6;
+	CHARACTER_WIDTH = 8.4;
 	ChainFindings = class {
 		isBroken = false;
 		byPlace = new Map();
@@ -21027,7 +21027,7 @@ function Timeline({ rows, selected, hits, label, onSelect, onOpen }) {
 		return () => observer.disconnect();
 	}, []);
 	const isPhone = typeof window !== "undefined" && window.innerWidth < PHONE_WIDTH;
-	const heights = w$2(() => rows.map((row) => rowHeight(row, width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth, isPhone)), [
+	const heights = w$2(() => rows.map((row) => rowHeight(row, width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth, isPhone, visible)), [
 		rows,
 		width,
 		isPhone
