@@ -36,12 +36,12 @@ const TICKS = [0, 0.25, 0.5, 0.75, 1];
 /** Points with their intervals, over time. `ends` name the two ends of the time axis. */
 export function PointChart({ points, lines, ends, label }: { points: ChartPoint[]; lines: ChartLine[]; ends: [string, string]; label: string }): JSX.Element {
   return (
-    <svg class="chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+    <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
       <Axes ends={ends} />
       {lines.map(({ y, words }) => (
         <g key={words} class="threshold">
           <line x1={LEFT} x2={WIDTH - 12} y1={toY(y)} y2={toY(y)} />
-          <text x={WIDTH - 14} y={toY(y) - 4} text-anchor="end">{words}</text>
+          <text x={LEFT + 4} y={toY(y) - 4}>{words}</text>
         </g>
       ))}
       {points.map(({ x, y, low, high, sort, words, href }, at) => (
@@ -86,7 +86,7 @@ export interface ReliabilityBar {
 /** Predicted against happened. A point on the diagonal was predicted well. */
 export function ReliabilityChart({ bars, label }: { bars: ReliabilityBar[]; label: string }): JSX.Element {
   return (
-    <svg class="chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+    <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
       <Axes ends={["predicted 0", "predicted 1"]} />
       <line class="diagonal" x1={toX(0)} y1={toY(0)} x2={toX(1)} y2={toY(1)} />
       {bars.map((bar) => (
@@ -104,7 +104,7 @@ export function ReliabilityChart({ bars, label }: { bars: ReliabilityBar[]; labe
 export function ChartWithTable({ chart, table }: { chart: ComponentChildren; table: ComponentChildren }): JSX.Element {
   const [isShown, setShown] = useState(false);
   return (
-    <div class="chart-box">
+    <div class="plot-box">
       {chart}
       <p><button type="button" class="small" aria-expanded={isShown} onClick={() => setShown(!isShown)}>{isShown ? "Hide the table" : "Show as a table"}</button></p>
       {isShown ? <div class="scroll">{table}</div> : null}

@@ -42,7 +42,7 @@ export function Timeline({ rows, selected, hits, label, onSelect, onOpen }: Time
     return () => observer.disconnect();
   }, []);
   const isPhone = typeof window !== "undefined" && window.innerWidth < PHONE_WIDTH;
-  const heights = useMemo(() => rows.map((row) => rowHeight(row, width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth, isPhone)), [rows, width, isPhone]);
+  const heights = useMemo(() => rows.map((row) => rowHeight(row, width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth, isPhone, visible)), [rows, width, isPhone]);
   const { rows: shown, total, reveal } = useVirtualRows(heights, () => box.current);
   useEffect(() => {
     if (selected >= 0) reveal(selected);

@@ -19,7 +19,7 @@ const LINE_HEIGHT = 22;
 /** Lines of a prompt that are shown at once. A longer one scrolls in its band. */
 const PROMPT_LINES_MAX = 14;
 /** Pixels of a character of the text font, somewhat more than the mean, so that a band is rather too tall than too short. */
-const CHARACTER_WIDTH = 7.6;
+const CHARACTER_WIDTH = 8.4;
 
 export type RowSort = "prompt" | "edit" | "command" | "call" | "answer" | "note" | "unknown" | "unreadable" | "agent" | "decision" | "break" | "missing";
 
@@ -132,12 +132,12 @@ function stepSort({ step }: StoryEntry): RowSort {
   return "note";
 }
 
-/** The height of a row. `width` is that of the text of a prompt. */
-export function rowHeight(row: TimelineRow, width: number, isPhone: boolean): number {
+/** The height of a row. `width` is that of the text of a prompt, `write` what is written for a text. */
+export function rowHeight(row: TimelineRow, width: number, isPhone: boolean, write: (text: string) => string = (text) => text): number {
   if (row.sort === "break") return BREAK_HEIGHT;
   if (row.sort !== "prompt") return isPhone ? PHONE_ROW_HEIGHT : ROW_HEIGHT;
   const perLine = Math.max(16, Math.floor(width / CHARACTER_WIDTH));
-  const lines = (row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
+  const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
   return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
 }
 

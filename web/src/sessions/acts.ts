@@ -37,7 +37,7 @@ export interface Act {
   outcomes: ActRecord[];
   /** Where it stands: the reason code of the last word about it. */
   code: string;
-  state: "done" | "refused" | "waits" | "open";
+  state: "done" | "refused" | "waits" | "open" | "broken";
 }
 
 const KINDS = new Set(["act.preview", "act.commit", "act.outcome"]);
@@ -54,7 +54,8 @@ export function readActs(records: Iterable<Sealed | BadInput>): Act[] {
     const act = acts.get(actionId) ?? { actionId, intent: "", caller: "", preview: null, commits: [], outcomes: [], code: "", state: "open" as const };
     acts.set(actionId, addRecord(act, found));
   }
-  return [...acts.values()];
+  // A commit needs a preview. One without is forged, or its preview was cut off.
+  return [...acts.values()].map((act) => (act.preview === null ? { ...act, state: "broken" as const } : act));
 }
 
 function readActRecord(record: Sealed, place: number): ActRecord | null {

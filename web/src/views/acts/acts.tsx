@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import gateway from "../../../../src/aver/gateway/codes.json" with { type: "json" };
 import { Value } from "../../parts/json.tsx";
+import { Empty, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { countRecords, readRecords } from "../../records.ts";
@@ -38,7 +39,7 @@ export function ActsView({ parts: [wanted = "", actionId = ""] }: { parts: strin
   return (
     <section class="acts-view">
       <h1>Acts</h1>
-      {chains.length ? null : <p class="strip">No act went through a gateway in these records. This sends one: <Command>aver gateway act INTENT --inputs '…'</Command></p>}
+      {chains.length ? null : <Empty command="aver gateway act INTENT --inputs '{}'">No act went through a gateway in these records. This sends one:</Empty>}
       {chains.length > 1 ? <ChainChoice chains={chains} chosen={chain} route="acts" /> : null}
       {chain ? <ActsOfChain key={chain} chain={chain} actionId={actionId} /> : null}
     </section>
@@ -64,7 +65,7 @@ function ActsOfChain({ chain, actionId }: { chain: string; actionId: string }): 
   }, [chain, contents.value, turn]);
   if (now.state === "loading") return <div aria-busy="true"><div class="band placeholder tall" /></div>;
   if (now.state === "too large") return <p class="strip">This chain has {plural(now.total, "record")}, more than this view reads. <a href={link("chain", chain)}>Read the chain</a>, or ask for one act: <Command>{`aver show ACTION_ID`}</Command></p>;
-  if (now.state === "failed") return <><div class="finding failed" role="alert"><p><Text>{now.words}</Text></p></div><p><button type="button" onClick={() => setTurn(turn + 1)}>Try again</button></p></>;
+  if (now.state === "failed") return <Problem words={now.words} retry={() => setTurn(turn + 1)} />;
   const chosen = now.acts.find((act) => act.actionId === actionId) ?? now.acts[0];
   return (
     <>
@@ -76,8 +77,8 @@ function ActsOfChain({ chain, actionId }: { chain: string; actionId: string }): 
             {now.acts.map((act) => (
               <li key={act.actionId}>
                 <a href={link("acts", chain, act.actionId)} aria-current={act === chosen ? "true" : undefined}>
-                  <span class={`state ${act.state}`}>{SIGNS[act.state]} <Text>{act.code || act.state}</Text></span>
-                  <span><Text>{act.intent || "unknown intent"}</Text></span>
+                  <span class={`state ${act.state}`}>{SIGNS[act.state]} <Text>{act.state === "broken" ? "no preview" : act.code || act.state}</Text></span>
+                  <span><Text>{act.intent || act.actionId}</Text></span>
                   <span class="beside"><Text>{act.caller}</Text> · <Time short>{act.preview?.at ?? act.commits[0]?.at ?? ""}</Time></span>
                 </a>
               </li>
@@ -90,7 +91,7 @@ function ActsOfChain({ chain, actionId }: { chain: string; actionId: string }): 
   );
 }
 
-const SIGNS: Record<Act["state"], string> = { done: "✓", refused: "✕", waits: "…", open: "○" };
+const SIGNS: Record<Act["state"], string> = { done: "✓", refused: "✕", waits: "…", open: "○", broken: "!" };
 
 function ActDetail({ act, chain }: { act: Act; chain: string }): JSX.Element {
   const { preview, commits, outcomes } = act;

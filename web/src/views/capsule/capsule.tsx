@@ -80,7 +80,7 @@ function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: Reco
     return toSealed(chain, { place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: "" }) as Sealed;
   }, [detail]);
   const content = useMemo(() => readContent(record), [record]);
-  const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence);
+  const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
   const uri = `capsule://${chain}/${row.sequence || place}`;
   return (
     <article class="capsule record">

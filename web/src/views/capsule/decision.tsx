@@ -19,7 +19,7 @@ export function DecisionCard({ decision, isLinked = true }: { decision: Recorded
   const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
   const reasons = shownReasons(decision);
   return (
-    <div class={`decision ${state}`}>
+    <div class={`decision is-${state}`}>
       <p>
         <strong>{decisionLabel(decision.decision)}</strong>
         {isObserved(decision) ? <span class="warn"> The gate only observed, and held nothing back.</span> : null}

@@ -4,12 +4,11 @@ import type { ComponentChildren, JSX } from "preact";
 import { DiffView } from "../../parts/diff.tsx";
 import { Value } from "../../parts/json.tsx";
 import { Terminal } from "../../parts/terminal.tsx";
-import { Hex, Text, Time } from "../../parts/text.tsx";
+import { Text, Time } from "../../parts/text.tsx";
 import { isDiff } from "../../sessions/changed_lines.ts";
 import { commandLine, readDecision } from "../../sessions/decisions.ts";
 import { labelledTexts } from "../../sessions/labels.ts";
 import { asList, asObject, asText } from "../../sessions/values.ts";
-import { link } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { type Json, JsonNumber, type JsonObject, isObject } from "../../verify/json.ts";
 import type { Sealed } from "../../verify/sealed.ts";
@@ -65,7 +64,15 @@ function Trigger({ section }: { section: JsonObject }): JSX.Element {
 }
 
 function Context({ section }: { section: JsonObject }): JSX.Element {
-  return <Section name="context" title="Where it happened"><Rest section={section} shown={[]} /></Section>;
+  const environment = asObject(section.get("environment"));
+  const block = environment.get("aver");
+  const shown = new Map([...section].map(([name, value]) => [name, name === "environment" && isObject(value) ? new Map([...environment].filter(([key]) => key !== "aver")) : value]));
+  return (
+    <Section name="context" title="Where it happened">
+      <Value value={shown} />
+      {isObject(block) ? <details><summary>Aver's block: <Text>{asText(block.get("kind"))}</Text></summary><Value value={block} /></details> : null}
+    </Section>
+  );
 }
 
 function Reasoning({ section }: { section: JsonObject }): JSX.Element {
@@ -142,7 +149,7 @@ function Call({ call }: { call: JsonObject }): JSX.Element {
   const given = asObject(call.get("arguments"));
   const command = commandLine(given);
   return (
-    <div class="call">
+    <div class="tool-call">
       <h3><code><Text>{asText(call.get("tool")) || "tool"}</Text></code> {call.get("success") === true ? <span class="good">ended well</span> : call.get("success") === false ? <span class="bad">did not end well</span> : null}</h3>
       {command ? <pre class="command-line" tabIndex={0}><Text>{command}</Text></pre> : null}
       {!command && given.size ? <Value value={given} /> : null}
@@ -197,13 +204,4 @@ function Outcome({ section, record }: { section: JsonObject; record: Sealed }): 
       <Rest section={section} shown={["status", "summary", "error", "result"]} />
     </Section>
   );
-}
-
-/** Where a session record belongs. */
-export function SessionLink({ chain, sequence }: { chain: string; sequence: string }): JSX.Element {
-  return <a href={link("s", chain, `at-${sequence}`)}>in its session</a>;
-}
-
-export function HashRow({ name, hash }: { name: string; hash: string }): JSX.Element {
-  return <div><dt>{name}</dt><dd><Hex length={64}>{hash}</Hex></dd></div>;
 }

@@ -3,7 +3,8 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Counts, DiffView } from "../../parts/diff.tsx";
-import { Command, Text, Time, plural } from "../../parts/text.tsx";
+import { Empty } from "../../parts/states.tsx";
+import { Text, Time, plural } from "../../parts/text.tsx";
 import { Output } from "../capsule/sections.tsx";
 import { SessionProblem, useSession } from "../session/session.tsx";
 import { readWholeStep, recordAddress } from "../session/step_detail.tsx";
@@ -20,7 +21,7 @@ const EDITS_SHOWN = 25;
 export function FilesView({ parts: [chain = "", wanted = ""] }: { parts: string[] }): JSX.Element {
   const now = useSession(chain);
   if (now.state === "none") {
-    return <><h1>Files</h1><p class="strip">This chain is no session of a coding agent, so no file is known. <a href={link("chain", chain)}>Read the chain</a>, or record sessions: <Command>aver ingest --all</Command></p></>;
+    return <><h1>Files</h1><Empty command="aver ingest --all">This chain is no session of a coding agent, so no file is known. <a href={link("chain", chain)}>Read the chain</a>, or record sessions:</Empty></>;
   }
   if (now.state !== "done") return <SessionProblem now={now} chain={chain} /> as JSX.Element;
   return <Files chain={chain} wanted={wanted} reading={now.reading} />;

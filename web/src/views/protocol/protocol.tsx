@@ -3,9 +3,11 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Value } from "../../parts/json.tsx";
+import { Empty, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { countRecords, readBlob } from "../../records.ts";
+import { valueText } from "../../sessions/labels.ts";
 import { ROLES, type Trace, type TraceClaim, type TraceEvent, describeCheck, readTrace } from "../../sessions/trace.ts";
 import { asList, asObject, asText } from "../../sessions/values.ts";
 import { contents, link } from "../../state.ts";
@@ -27,7 +29,7 @@ export function ProtocolView({ parts: [wanted = ""] }: { parts: string[] }): JSX
   return (
     <section class="protocol-view">
       <h1>Protocol</h1>
-      {chains.length ? null : <p class="strip">There is no trace of the agent protocol in these records. This makes one: <Command>aver protocol run TASK.toml</Command></p>}
+      {chains.length ? null : <Empty command="aver protocol run TASK.toml">There is no trace of the agent protocol in these records. This makes one:</Empty>}
       {chains.length > 1 ? <ChainChoice chains={chains} chosen={chain} route="protocol" /> : null}
       {chain ? <TraceOfChain key={chain} chain={chain} /> : null}
     </section>
@@ -52,7 +54,7 @@ function TraceOfChain({ chain }: { chain: string }): JSX.Element {
   }, [chain, contents.value, turn]);
   if (now.state === "loading") return <div aria-busy="true"><div class="band placeholder tall" /><div class="band placeholder tall" /></div>;
   if (now.state === "too large") return <p class="strip">This trace has {plural(now.total, "event")}, more than this view lays out. <a href={link("chain", chain)}>Read the chain</a>, or: <Command>{`aver show ${chain} --html trace.html`}</Command></p>;
-  if (now.state === "failed") return <><div class="finding failed" role="alert"><p><Text>{now.words}</Text></p></div><p><button type="button" onClick={() => setTurn(turn + 1)}>Try again</button></p></>;
+  if (now.state === "failed") return <Problem words={now.words} retry={() => setTurn(turn + 1)} />;
   const { trace, report } = now;
   return (
     <>
@@ -129,7 +131,7 @@ function Claim({ claim, chain, report, trace }: { claim: TraceClaim; chain: stri
   const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
   const tone = claim.standing === "settled" || claim.standing === "issued" ? "good" : claim.standing === "disputed" ? "warn" : "bad";
   return (
-    <article class={`claim ${tone}`}>
+    <article class={`claim is-${tone}`}>
       <h3><Text>{claim.text}</Text></h3>
       <p class="beside">
         <strong class={tone}><Text>{claim.standing}</Text></strong>: {STANDINGS[claim.standing] ?? ""} · about {claim.about || "an outcome"} · confidence <span class="figure">{claim.confidence || "–"}</span> · <Text>{claim.agent}</Text> · <a href={link("c", chain, claim.place)}>record {claim.place}</a>
@@ -163,13 +165,18 @@ function Evidence({ items, judged, chain, trace }: { items: Json[]; judged: Json
             <tr key={place}>
               <td><Text>{describeCheck(at(item, "check"))}</Text></td>
               <td>{start ? <a href={link("c", chain, start.place)}>execution {start.place}</a> : null} {asText(at(item, "artifact")) ? <Hex>{asText(at(item, "artifact"))}</Hex> : null}</td>
-              <td>{word === undefined ? "–" : holds === true ? <span class="good">✓ holds</span> : <><span class="bad">✕ does not hold</span> <Text>{asText(at(word, "reason"))}</Text></>}{word !== undefined && at(word, "found") !== undefined && isObject(at(word, "found") as Json) ? <Value value={at(word, "found") as Json} /> : null}</td>
+              <td>{word === undefined ? "–" : holds === true ? <span class="good">✓ holds</span> : <><span class="bad">✕ does not hold</span> <Text>{asText(at(word, "reason"))}</Text></>}{word !== undefined && at(word, "found") !== undefined ? <span class="beside"> found <Text>{foundText(at(word, "found") as Json)}</Text></span> : null}</td>
             </tr>
           );
         })}
       </tbody>
     </table>
   );
+}
+
+/** A value that the audit found, on one line. */
+function foundText(value: Json): string {
+  return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
 }
 
 /** The events in order, each in the lane of its role. */

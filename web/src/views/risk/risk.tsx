@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ChartLine, type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
+import { Empty, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, count, plural } from "../../parts/text.tsx";
 import { countRecords, readBlob, readRecords } from "../../records.ts";
 import { isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
@@ -70,7 +71,7 @@ export function RiskView(_: { parts: string[] }): JSX.Element {
     <section class="risk-view">
       <h1>Risk</h1>
       {now.state === "loading" ? <div aria-busy="true"><p class="beside" role="status">Reading decisions: {plural(now.records, "record")} so far …</p><div class="band placeholder tall" /><div class="band placeholder tall" /></div> : null}
-      {now.state === "failed" ? <><div class="finding failed" role="alert"><p><Text>{now.words}</Text></p></div><p><button type="button" onClick={() => setTurn(turn + 1)}>Try again</button></p></> : null}
+      {now.state === "failed" ? <Problem words={now.words} retry={() => setTurn(turn + 1)} /> : null}
       {now.state === "done" ? <Decisions reading={now.reading} /> : null}
     </section>
   );
@@ -79,7 +80,7 @@ export function RiskView(_: { parts: string[] }): JSX.Element {
 function Decisions({ reading }: { reading: Reading }): JSX.Element {
   const { decisions, unread } = reading;
   if (!decisions.length) {
-    return <p class="strip">The gate has decided about nothing in these records. This makes it decide about a coding agent's calls: <Command>aver install --all</Command></p>;
+    return <Empty command="aver install claude-code">The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:</Empty>;
   }
   const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
   const asked = decisions.filter((one) => one.decision === "human_review").length;
@@ -90,7 +91,7 @@ function Decisions({ reading }: { reading: Reading }): JSX.Element {
         {plural(decisions.length, "decision")}: {count(decisions.length - refused - asked)} allowed, {count(asked)} left to a person, {count(refused)} denied.
         {observed ? ` ${plural(observed, "of them", "of them")} only observed, and held nothing back.` : ""}
       </p>
-      {unread ? <p class="strip">Only the gate's own chains were read: {plural(unread, "other record")} would have to be searched for outcomes. This command reads all of them: <Command>aver gate report</Command></p> : null}
+      {unread ? <p class="strip">Only the gate's own chains were read: {plural(unread, "other record")} would have to be searched for outcomes. A git history says more: <Command>aver gate report --git .</Command></p> : null}
       <h2>Over time</h2>
       <OverTime decisions={decisions} />
       <h2>How reliable</h2>

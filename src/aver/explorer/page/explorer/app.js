@@ -17015,6 +17015,72 @@ var init_json$1 = __esmMin((() => {
 	ITEMS_MAX = 200;
 	TEXT_MAX = 2e4;
 }));
+// src/parts/states.tsx
+function useAnswer(ask, reasons) {
+	const [answer, setAnswer] = d$2({
+		state: "loading",
+		value: null,
+		words: ""
+	});
+	const [tried, setTried] = d$2(0);
+	A$1(() => {
+		let isCurrent = true;
+		ask().then((value) => {
+			if (isCurrent) setAnswer({
+				state: "done",
+				value,
+				words: ""
+			});
+		}, (error) => {
+			if (isCurrent) setAnswer((before) => ({
+				state: "failed",
+				value: before.value,
+				words: error.message
+			}));
+		});
+		return () => {
+			isCurrent = false;
+		};
+	}, [...reasons, tried]);
+	return {
+		...answer,
+		retry: () => setTried(tried + 1)
+	};
+}
+function Loading({ rows, words }) {
+	return a("div", {
+		class: "placeholders",
+		"aria-busy": "true",
+		children: [a("p", {
+			class: "hidden",
+			role: "status",
+			children: [words, " …"]
+		}), Array.from({ length: rows }, (_, at) => a("div", { class: "placeholder row-height" }, at))]
+	});
+}
+function Empty({ children, command }) {
+	return a("div", {
+		class: "nothing",
+		children: [a("p", { children }), command ? a("p", { children: a(Command, { children: command }) }) : null]
+	});
+}
+function Problem({ words, retry }) {
+	return a("div", {
+		class: "finding failed",
+		role: "alert",
+		children: [a("p", { children: a(Text, { children: words }) }), retry ? a("p", { children: a("button", {
+			type: "button",
+			class: "small",
+			onClick: retry,
+			children: "Try again"
+		}) }) : null]
+	});
+}
+var init_states = __esmMin((() => {
+	init_hooks();
+	init_text();
+	init_jsxRuntime();
+}));
 // src/records.ts
 async function pause$1() {
 	if (performance.now() - since < WORK_MS) return;
@@ -17125,7 +17191,10 @@ function readActs(records) {
 		};
 		acts.set(actionId, addRecord(act, found));
 	}
-	return [...acts.values()];
+	return [...acts.values()].map((act) => act.preview === null ? {
+		...act,
+		state: "broken"
+	} : act);
 }
 function readActRecord(record, place) {
 	let content;
@@ -17334,9 +17403,9 @@ function ActsView({ parts: [wanted = "", actionId = ""] }) {
 		class: "acts-view",
 		children: [
 			a("h1", { children: "Acts" }),
-			chains.length ? null : a("p", {
-				class: "strip",
-				children: ["No act went through a gateway in these records. This sends one: ", a(Command, { children: "aver gateway act INTENT --inputs '…'" })]
+			chains.length ? null : a(Empty, {
+				command: "aver gateway act INTENT --inputs '{}'",
+				children: "No act went through a gateway in these records. This sends one:"
 			}),
 			chains.length > 1 ? a(ChainChoice, {
 				chains,
@@ -17408,15 +17477,10 @@ function ActsOfChain({ chain, actionId }) {
 			a(Command, { children: `aver show ACTION_ID` })
 		]
 	});
-	if (now.state === "failed") return a($, { children: [a("div", {
-		class: "finding failed",
-		role: "alert",
-		children: a("p", { children: a(Text, { children: now.words }) })
-	}), a("p", { children: a("button", {
-		type: "button",
-		onClick: () => setTurn(turn + 1),
-		children: "Try again"
-	}) })] });
+	if (now.state === "failed") return a(Problem, {
+		words: now.words,
+		retry: () => setTurn(turn + 1)
+	});
 	const chosen = now.acts.find((act) => act.actionId === actionId) ?? now.acts[0];
 	return a($, { children: [
 		a("p", {
@@ -17447,10 +17511,10 @@ function ActsOfChain({ chain, actionId }) {
 							children: [
 								SIGNS$1[act.state],
 								" ",
-								a(Text, { children: act.code || act.state })
+								a(Text, { children: act.state === "broken" ? "no preview" : act.code || act.state })
 							]
 						}),
-						a("span", { children: a(Text, { children: act.intent || "unknown intent" }) }),
+						a("span", { children: a(Text, { children: act.intent || act.actionId }) }),
 						a("span", {
 							class: "beside",
 							children: [
@@ -17667,6 +17731,7 @@ var init_acts = __esmMin((() => {
 	init_hooks();
 	init_codes();
 	init_json$1();
+	init_states();
 	init_text();
 	init_verdict();
 	init_records();
@@ -17683,74 +17748,9 @@ var init_acts = __esmMin((() => {
 		done: "✓",
 		refused: "✕",
 		waits: "…",
-		open: "○"
+		open: "○",
+		broken: "!"
 	};
-}));
-// src/parts/states.tsx
-function useAnswer(ask, reasons) {
-	const [answer, setAnswer] = d$2({
-		state: "loading",
-		value: null,
-		words: ""
-	});
-	const [tried, setTried] = d$2(0);
-	A$1(() => {
-		let isCurrent = true;
-		ask().then((value) => {
-			if (isCurrent) setAnswer({
-				state: "done",
-				value,
-				words: ""
-			});
-		}, (error) => {
-			if (isCurrent) setAnswer((before) => ({
-				state: "failed",
-				value: before.value,
-				words: error.message
-			}));
-		});
-		return () => {
-			isCurrent = false;
-		};
-	}, [...reasons, tried]);
-	return {
-		...answer,
-		retry: () => setTried(tried + 1)
-	};
-}
-function Loading({ rows, words }) {
-	return a("div", {
-		class: "placeholders",
-		"aria-busy": "true",
-		children: [a("p", {
-			class: "hidden",
-			role: "status",
-			children: [words, " …"]
-		}), Array.from({ length: rows }, (_, at) => a("div", { class: "placeholder row-height" }, at))]
-	});
-}
-function Empty({ children, command }) {
-	return a("div", {
-		class: "nothing",
-		children: [a("p", { children }), command ? a("p", { children: a(Command, { children: command }) }) : null]
-	});
-}
-function Problem({ words, retry }) {
-	return a("div", {
-		class: "finding failed",
-		role: "alert",
-		children: [a("p", { children: a(Text, { children: words }) }), retry ? a("p", { children: a("button", {
-			type: "button",
-			class: "small",
-			onClick: retry,
-			children: "Try again"
-		}) }) : null]
-	});
-}
-var init_states = __esmMin((() => {
-	init_hooks();
-	init_text();
-	init_jsxRuntime();
 }));
 // src/views/approvals/cases.ts
 function stateOf(one) {
@@ -19326,7 +19326,7 @@ function DecisionCard({ decision, isLinked = true }) {
 	const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
 	const reasons = shownReasons(decision);
 	return a("div", {
-		class: `decision ${state}`,
+		class: `decision is-${state}`,
 		children: [
 			a("p", { children: [
 				a("strong", { children: decisionLabel(decision.decision) }),
@@ -19518,13 +19518,12 @@ function Trigger({ section }) {
 	});
 }
 function Context({ section }) {
+	const environment = asObject(section.get("environment"));
+	const block = environment.get("aver");
 	return a(Section, {
 		name: "context",
 		title: "Where it happened",
-		children: a(Rest, {
-			section,
-			shown: []
-		})
+		children: [a(Value, { value: new Map([...section].map(([name, value]) => [name, name === "environment" && isObject(value) ? new Map([...environment].filter(([key]) => key !== "aver")) : value])) }), isObject(block) ? a("details", { children: [a("summary", { children: ["Aver's block: ", a(Text, { children: asText(block.get("kind")) })] }), a(Value, { value: block })] }) : null]
 	});
 }
 function Reasoning({ section }) {
@@ -19652,7 +19651,7 @@ function Call({ call }) {
 	const given = asObject(call.get("arguments"));
 	const command = commandLine(given);
 	return a("div", {
-		class: "call",
+		class: "tool-call",
 		children: [
 			a("h3", { children: [
 				a("code", { children: a(Text, { children: asText(call.get("tool")) || "tool" }) }),
@@ -19755,7 +19754,6 @@ var init_sections = __esmMin((() => {
 	init_decisions();
 	init_labels();
 	init_values();
-	init_state();
 	init_block();
 	init_json$2();
 	init_decision();
@@ -19886,7 +19884,7 @@ function Capsule({ chain, detail, hasNext, near }) {
 		});
 	}, [detail]);
 	const content = w$2(() => readContent(record), [record]);
-	const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence);
+	const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
 	const uri = `capsule://${chain}/${row.sequence || place}`;
 	return a("article", {
 		class: "capsule record",
@@ -21123,11 +21121,11 @@ function stepSort({ step }) {
 	if (step.what === "prompt" || step.what === "answer" || step.what === "unknown" || step.what === "unreadable") return step.what;
 	return "note";
 }
-function rowHeight(row, width, isPhone) {
+function rowHeight(row, width, isPhone, write = (text) => text) {
 	if (row.sort === "break") return BREAK_HEIGHT;
 	if (row.sort !== "prompt") return isPhone ? 56 : 36;
 	const perLine = Math.max(16, Math.floor(width / CHARACTER_WIDTH));
-	const lines = (row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
+	const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
 	return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
 }
 function isWanted(row, wanted) {
@@ -21149,7 +21147,7 @@ var init_timeline_rows = __esmMin((() => {
 	BREAK_HEIGHT = 116;
 	LINE_HEIGHT = 22;
 	PROMPT_LINES_MAX = 14;
-	CHARACTER_WIDTH = 7.6;
+	CHARACTER_WIDTH = 8.4;
 	ChainFindings = class {
 		isBroken = false;
 		byPlace = new Map();
@@ -21194,7 +21192,7 @@ function Timeline({ rows, selected, hits, label, onSelect, onOpen }) {
 		return () => observer.disconnect();
 	}, []);
 	const isPhone = typeof window !== "undefined" && window.innerWidth < PHONE_WIDTH;
-	const heights = w$2(() => rows.map((row) => rowHeight(row, width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth, isPhone)), [
+	const heights = w$2(() => rows.map((row) => rowHeight(row, width - (isPhone ? 80 : BESIDE_TEXT) - 20 * row.depth, isPhone, visible)), [
 		rows,
 		width,
 		isPhone
@@ -22246,16 +22244,15 @@ var init_files$2 = __esmMin((() => {
 // src/views/files/files.tsx
 function FilesView({ parts: [chain = "", wanted = ""] }) {
 	const now = useSession(chain);
-	if (now.state === "none") return a($, { children: [a("h1", { children: "Files" }), a("p", {
-		class: "strip",
+	if (now.state === "none") return a($, { children: [a("h1", { children: "Files" }), a(Empty, {
+		command: "aver ingest --all",
 		children: [
 			"This chain is no session of a coding agent, so no file is known. ",
 			a("a", {
 				href: link("chain", chain),
 				children: "Read the chain"
 			}),
-			", or record sessions: ",
-			a(Command, { children: "aver ingest --all" })
+			", or record sessions:"
 		]
 	})] });
 	if (now.state !== "done") return a(SessionProblem, {
@@ -22392,6 +22389,7 @@ var EDITS_SHOWN;
 var init_files$1 = __esmMin((() => {
 	init_hooks();
 	init_diff();
+	init_states();
 	init_text();
 	init_sections();
 	init_session();
@@ -24002,9 +24000,9 @@ function ProtocolView({ parts: [wanted = ""] }) {
 		class: "protocol-view",
 		children: [
 			a("h1", { children: "Protocol" }),
-			chains.length ? null : a("p", {
-				class: "strip",
-				children: ["There is no trace of the agent protocol in these records. This makes one: ", a(Command, { children: "aver protocol run TASK.toml" })]
+			chains.length ? null : a(Empty, {
+				command: "aver protocol run TASK.toml",
+				children: "There is no trace of the agent protocol in these records. This makes one:"
 			}),
 			chains.length > 1 ? a(ChainChoice, {
 				chains,
@@ -24065,15 +24063,10 @@ function TraceOfChain({ chain }) {
 			a(Command, { children: `aver show ${chain} --html trace.html` })
 		]
 	});
-	if (now.state === "failed") return a($, { children: [a("div", {
-		class: "finding failed",
-		role: "alert",
-		children: a("p", { children: a(Text, { children: now.words }) })
-	}), a("p", { children: a("button", {
-		type: "button",
-		onClick: () => setTurn(turn + 1),
-		children: "Try again"
-	}) })] });
+	if (now.state === "failed") return a(Problem, {
+		words: now.words,
+		retry: () => setTurn(turn + 1)
+	});
 	const { trace, report } = now;
 	return a($, { children: [
 		a("p", {
@@ -24244,7 +24237,7 @@ function Claim({ claim, chain, report, trace }) {
 	const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
 	const tone = claim.standing === "settled" || claim.standing === "issued" ? "good" : claim.standing === "disputed" ? "warn" : "bad";
 	return a("article", {
-		class: `claim ${tone}`,
+		class: `claim is-${tone}`,
 		children: [
 			a("h3", { children: a(Text, { children: claim.text }) }),
 			a("p", {
@@ -24357,10 +24350,16 @@ function Evidence({ items, judged, chain, trace }) {
 					}),
 					" ",
 					a(Text, { children: asText(at(word, "reason")) })
-				] }), word !== void 0 && at(word, "found") !== void 0 && isObject(at(word, "found")) ? a(Value, { value: at(word, "found") }) : null] })
+				] }), word !== void 0 && at(word, "found") !== void 0 ? a("span", {
+					class: "beside",
+					children: [" found ", a(Text, { children: foundText(at(word, "found")) })]
+				}) : null] })
 			] }, place);
 		}) })]
 	});
+}
+function foundText(value) {
+	return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
 }
 function Lanes({ trace, chain }) {
 	const [shown, setShown] = d$2(EVENTS_SHOWN);
@@ -24441,9 +24440,11 @@ var READ_MAX$1, EVENTS_SHOWN, AUDITS, STANDINGS;
 var init_protocol = __esmMin((() => {
 	init_hooks();
 	init_json$1();
+	init_states();
 	init_text();
 	init_verdict();
 	init_records();
+	init_labels();
 	init_trace();
 	init_values();
 	init_state();
@@ -24470,7 +24471,7 @@ var init_protocol = __esmMin((() => {
 // src/parts/chart.tsx
 function PointChart({ points, lines, ends, label }) {
 	return a("svg", {
-		class: "chart",
+		class: "plot",
 		viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
 		role: "img",
 		"aria-label": label,
@@ -24484,9 +24485,8 @@ function PointChart({ points, lines, ends, label }) {
 					y1: toY(y),
 					y2: toY(y)
 				}), a("text", {
-					x: 706,
+					x: 48,
 					y: toY(y) - 4,
-					"text-anchor": "end",
 					children: words
 				})]
 			}, words)),
@@ -24550,7 +24550,7 @@ function Axes({ ends }) {
 }
 function ReliabilityChart({ bars, label }) {
 	return a("svg", {
-		class: "chart",
+		class: "plot",
 		viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
 		role: "img",
 		"aria-label": label,
@@ -24586,7 +24586,7 @@ function ReliabilityChart({ bars, label }) {
 function ChartWithTable({ chart, table }) {
 	const [isShown, setShown] = d$2(false);
 	return a("div", {
-		class: "chart-box",
+		class: "plot-box",
 		children: [
 			chart,
 			a("p", { children: a("button", {
@@ -24771,24 +24771,19 @@ function RiskView(_) {
 					a("div", { class: "band placeholder tall" })
 				]
 			}) : null,
-			now.state === "failed" ? a($, { children: [a("div", {
-				class: "finding failed",
-				role: "alert",
-				children: a("p", { children: a(Text, { children: now.words }) })
-			}), a("p", { children: a("button", {
-				type: "button",
-				onClick: () => setTurn(turn + 1),
-				children: "Try again"
-			}) })] }) : null,
+			now.state === "failed" ? a(Problem, {
+				words: now.words,
+				retry: () => setTurn(turn + 1)
+			}) : null,
 			now.state === "done" ? a(Decisions, { reading: now.reading }) : null
 		]
 	});
 }
 function Decisions({ reading }) {
 	const { decisions, unread } = reading;
-	if (!decisions.length) return a("p", {
-		class: "strip",
-		children: ["The gate has decided about nothing in these records. This makes it decide about a coding agent's calls: ", a(Command, { children: "aver install --all" })]
+	if (!decisions.length) return a(Empty, {
+		command: "aver install claude-code",
+		children: "The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:"
 	});
 	const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
 	const asked = decisions.filter((one) => one.decision === "human_review").length;
@@ -24813,8 +24808,8 @@ function Decisions({ reading }) {
 			children: [
 				"Only the gate's own chains were read: ",
 				plural(unread, "other record"),
-				" would have to be searched for outcomes. This command reads all of them: ",
-				a(Command, { children: "aver gate report" })
+				" would have to be searched for outcomes. A git history says more: ",
+				a(Command, { children: "aver gate report --git ." })
 			]
 		}) : null,
 		a("h2", { children: "Over time" }),
@@ -25147,6 +25142,7 @@ var READ_MAX, DRAWN_MAX, LISTED, sortOf;
 var init_risk = __esmMin((() => {
 	init_hooks();
 	init_chart();
+	init_states();
 	init_text();
 	init_records();
 	init_decisions();
