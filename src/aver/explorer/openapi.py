@@ -270,7 +270,7 @@ PATHS: dict[str, dict[str, Schema]] = {
         )
     },
     "live": {"get": _route("Events `heads`, `approvals` and `index`, as they happen.", media="text/event-stream")},
-    "openapi.json": {"get": {"summary": "This description.", "responses": {"200": {"description": "Done."}}}},
+    "openapi.json": {"get": _route("This description.")},
 }
 """The routes by their paths below `/api/v1/`, and by method."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import html
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,10 +97,14 @@ def _open_browser(home: Path, link: str) -> Iterator[None]:
         f'<body><a href="{html.escape(link)}">Open the Explorer</a></body></html>\n'
     )
     replace_file(path, page.encode("ascii"))
-    try:
-        # The socket listens already: the browser waits until the server answers.
+
+    def open_file() -> None:
         if not webbrowser.open(path.as_uri()):
             StderrScreen().print_note(f"no browser was found; open the link, or {path}")
+
+    try:
+        # In a thread: a browser in a terminal ends when its reader does. The socket listens already.
+        threading.Thread(target=open_file, daemon=True).start()
         yield
     finally:
         if os.path.lexists(path):
