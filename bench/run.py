@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import floor
 import peer
 import postgres
+from explorer_api import bench_explorer_api
 from gate import bench_gate
 from gateway import bench_gateway
 from hooks import bench_hooks
@@ -289,6 +290,7 @@ def main() -> None:
         "hooks": lambda: bench_hooks(rounds),
         "ingest": lambda: bench_ingest(directory, quick=options.quick),
         "hostile": lambda: bench_hostile(directory, quick=options.quick),
+        "explorer-api": lambda: bench_explorer_api(directory, rounds),
     }
     lines: list[Line] = []
     try:
