@@ -17,14 +17,11 @@ import { checkStatements } from "./statements.ts";
 /** Milliseconds between two reports of progress. More would only keep the page busy. */
 const REPORT_EVERY = 100;
 
-const opening = openEd25519().then((ed25519) => new Library(ed25519));
-let queue: Promise<void> = Promise.resolve();
-
 function send(answer: Answer): void {
   self.postMessage(answer);
 }
 
-async function answer(request: Request): Promise<void> {
+async function answer(opening: Promise<Library>, request: Request): Promise<void> {
   const { id } = request;
   try {
     const library = await opening;
@@ -85,8 +82,13 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
 
 /** Milliseconds between two signs of life. The page gives up a worker that is silent for long. */
 const ALIVE_EVERY = 5_000;
-setInterval(() => send({ id: 0, type: "alive" }), ALIVE_EVERY);
 
-self.addEventListener("message", (event: MessageEvent<Request>) => {
-  queue = queue.then(() => answer(event.data));
-});
+/** Answer the requests of the page, one after the other. */
+export function startWorker(): void {
+  const opening = openEd25519().then((ed25519) => new Library(ed25519));
+  let queue: Promise<void> = Promise.resolve();
+  setInterval(() => send({ id: 0, type: "alive" }), ALIVE_EVERY);
+  self.addEventListener("message", (event: MessageEvent<Request>) => {
+    queue = queue.then(() => answer(opening, event.data));
+  });
+}
