@@ -2,11 +2,11 @@
 
 import { useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { Text } from "../parts/text.tsx";
-import { fromDrop, fromFileList } from "../source/files.ts";
-import { openThing, opening, problem } from "../state.ts";
+import { Text } from "../../parts/text.tsx";
+import { fromDrop, fromFileList } from "../../source/files.ts";
+import { openThing, opening, problem } from "../../state.ts";
 
-export function OpenView(): JSX.Element {
+export function OpenView(_: { parts: string[] }): JSX.Element {
   const [isOver, setOver] = useState(false);
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
