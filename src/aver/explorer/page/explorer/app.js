@@ -12691,7 +12691,7 @@ async function search(library, given, limit) {
 					isCut: true
 				};
 			}
-			if (searched >= SEARCHED_MAX$1) return {
+			if (searched >= SEARCHED_MAX$2) return {
 				hits,
 				searched,
 				isCut: true
@@ -12719,12 +12719,12 @@ function cutAround(canonical, index) {
 	const start = Math.max(0, index - AROUND);
 	return `${start > 0 ? "… " : ""}${canonical.slice(start, index + 120)}${index + 120 < canonical.length ? " …" : ""}`;
 }
-var SEARCHED_MAX$1, AROUND, FIELDS;
+var SEARCHED_MAX$2, AROUND, FIELDS;
 var init_search$1 = __esmMin((() => {
 	init_json$2();
 	init_block();
 	init_rows$1();
-	SEARCHED_MAX$1 = 2e5;
+	SEARCHED_MAX$2 = 2e5;
 	AROUND = 60;
 	FIELDS = [
 		"tool",
@@ -17121,19 +17121,44 @@ var init_acts$1 = __esmMin((() => {
 	];
 }));
 // src/views/capsule/statements.tsx
-function Statements({ values, others = [] }) {
+function collectKeys(open) {
+	const before = known.get(open);
+	if (before !== void 0) return before;
+	const reading = (async () => {
+		const keys = new Map();
+		for (const { id } of open.chains) {
+			const isRoster = id === "keys" || /^(?:import\.[0-9a-f]{16}\.)?approvers\./.test(id);
+			if (!isRoster && !/^(?:import\.[0-9a-f]{16}\.)?protocol\./.test(id)) continue;
+			const found = await connection.ask({
+				type: "records",
+				chain: id,
+				start: 0,
+				stop: isRoster ? SEARCHED_MAX$1 : 1
+			}).catch(() => []);
+			for (const { canonical } of found) for (const [, key] of canonical.matchAll(/"public_key":"([0-9a-f]{64})"/g)) keys.set(key.slice(0, 16), key);
+		}
+		return [...keys];
+	})();
+	known.set(open, reading);
+	return reading;
+}
+function Statements({ values }) {
 	const [checked, setChecked] = d$2(null);
 	const [words, setWords] = d$2("");
 	A$1(() => {
 		let isCurrent = true;
-		const second = new Map(contents.value?.pqKeys ?? []);
-		const along = [...contents.value?.keys ?? [], ...others].map(([fingerprint, key]) => [key, second.get(fingerprint) ?? ""]);
-		connection.ask({
-			type: "statements",
-			text: canonicalJson(values),
-			keys: pinnedKeys(),
-			along
-		}).then((found) => {
+		const open = contents.value;
+		const check = async () => {
+			const second = new Map(open?.pqKeys ?? []);
+			const along = (open === null ? [] : [...open.keys, ...await collectKeys(open)]).map(([fingerprint, key]) => [key, second.get(fingerprint) ?? ""]);
+			return connection.ask({
+				type: "statements",
+				text: canonicalJson(values),
+				keys: pinnedKeys(),
+				along
+			});
+		};
+		check().then((found) => {
 			if (isCurrent) setChecked(found);
 		}, (error) => {
 			if (isCurrent) setWords(error.message);
@@ -17192,7 +17217,7 @@ function signerOf(value) {
 	const server = at(value, "content", "server_id");
 	return named ?? (server instanceof JsonNumber ? `policy:${server.text}` : "");
 }
-var STATES, NAMES$1;
+var STATES, NAMES$1, SEARCHED_MAX$1, known;
 var init_statements = __esmMin((() => {
 	init_hooks();
 	init_json$1();
@@ -17221,6 +17246,8 @@ var init_statements = __esmMin((() => {
 		"protocol-event": "A participant's contribution",
 		"protocol-report": "The auditor's report"
 	};
+	SEARCHED_MAX$1 = 2e3;
+	known = new WeakMap();
 }));
 // src/views/acts/acts.tsx
 function chainsOf(domain) {
@@ -19316,22 +19343,13 @@ function Sections({ record, content }) {
 		a(Trigger, { section: section("trigger") }),
 		a(Context, { section: section("context") }),
 		a(Reasoning, { section: section("reasoning") }),
-		a(Authority, {
-			section: section("authority"),
-			others: participantKeys(content)
-		}),
+		a(Authority, { section: section("authority") }),
 		a(Execution, { section: section("execution") }),
 		a(Outcome, {
 			section: section("outcome"),
 			record
 		})
 	] });
-}
-function participantKeys(content) {
-	return asList(at(content, "outcome", "result", "participants")).flatMap((one) => {
-		const key = asText(at(one, "public_key"));
-		return key ? [[key.slice(0, 16), key]] : [];
-	});
 }
 function Trigger({ section }) {
 	const request = asText(section.get("request"));
@@ -19449,7 +19467,7 @@ function Options({ options, selected }) {
 		})
 	});
 }
-function Authority({ section, others }) {
+function Authority({ section }) {
 	const type = asText(section.get("type"));
 	const chain = asList(section.get("chain"));
 	return a(Section, {
@@ -19461,10 +19479,7 @@ function Authority({ section, others }) {
 				". ",
 				AUTHORITIES[type] ?? ""
 			] }) : null,
-			chain.length ? a($, { children: [a("h3", { children: "Signed statements, each checked here" }), a(Statements, {
-				values: chain,
-				others
-			})] }) : null,
+			chain.length ? a($, { children: [a("h3", { children: "Signed statements, each checked here" }), a(Statements, { values: chain })] }) : null,
 			a(Rest, {
 				section,
 				shown: ["type", "chain"]
@@ -19589,7 +19604,6 @@ var init_sections = __esmMin((() => {
 	init_decisions();
 	init_labels();
 	init_values();
-	init_block();
 	init_json$2();
 	init_decision();
 	init_statements();
@@ -23785,7 +23799,6 @@ async function readReport(trace) {
 }
 function Audit({ trace, report, chain }) {
 	const { audit } = trace;
-	const keys = w$2(() => trace.participants.map(({ key }) => [key.slice(0, 16), key]), [trace]);
 	if (audit === null) return a("p", {
 		class: "strip",
 		children: ["No audit is sealed in this trace. The auditor makes one: ", a(Command, { children: `aver protocol audit ${chain.replace(/^protocol\./, "")}` })]
@@ -23848,10 +23861,7 @@ function Audit({ trace, report, chain }) {
 					] }, place)) })
 				}) : a("p", { children: "None." })] })]
 			}),
-			audit.statements.length ? a("details", { children: [a("summary", { children: "The auditor's signed statement, checked" }), a(Statements, {
-				values: audit.statements,
-				others: keys
-			})] }) : null
+			audit.statements.length ? a("details", { children: [a("summary", { children: "The auditor's signed statement, checked" }), a(Statements, { values: audit.statements })] }) : null
 		]
 	});
 }
