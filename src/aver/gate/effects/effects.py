@@ -118,7 +118,7 @@ NESTED_MAX = 64 * 1024
 """Characters of a text in the arguments of an own tool that are searched for paths, if it looks like JSON."""
 
 CHANGED_TOOL_HINT = "aver/changed"
-"""The annotation by which the proxy says that a tool's definition is not the one first seen. It makes a call unclear."""
+"""The annotation by which the proxy says that a tool's definition is not the one first seen. A call is unclear then."""
 
 _DECLARED_ON_PATHS = frozenset({"read", "write", "delete", "execute"})
 _DECLARED_ON_HOSTS = frozenset({"network", "egress"})
