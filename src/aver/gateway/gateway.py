@@ -66,6 +66,7 @@ from aver.gateway.policy_server import Evaluator, name_program
 from aver.gateway.proof.patch import NOOP
 from aver.gateway.request import ActRequest, BoundRequest
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
+from aver.gateway.upstream import Upstream
 from aver.keys.statement import Statement
 from aver.ledger import Entry, Ledger
 from aver.log import debug
@@ -133,6 +134,7 @@ class Gateway:
         settings: GatewaySettings,
         deployment: Deployment = "embedded",
         session: str = "",
+        upstreams: dict[str, Upstream] | None = None,
         clock: Callable[[], float] = time.time,
         close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -142,6 +144,7 @@ class Gateway:
         self._servers = servers
         self._executor = executor
         self.deployment = deployment
+        self._upstreams = {} if upstreams is None else upstreams
         self._clock = clock
         self._close = close
         self.door = Door(session=check_session(session or new_session()))
@@ -155,6 +158,16 @@ class Gateway:
 
     def close(self) -> None:
         self._close()
+
+    def connect(self, server: str, upstream: Upstream) -> None:
+        """Let acts of the intent `CallTool` call the tools of a server, under this name.
+
+        Raises `Refused` where another server has the name, and where the executor is in another process.
+        """
+        if self.deployment != "embedded":
+            raise Refused("EXECUTOR_UNAVAILABLE", "the executor runs apart, and cannot call tools of this process")
+        if self._upstreams.setdefault(server, upstream) is not upstream:
+            raise Refused(BAD_REQUEST, f"another server is called {server!r}", advice="choose another name")
 
     def act(self, document: Any, *, door: Door | None = None) -> dict[str, Any]:
         """Answer an act: an object of four fields, or the bytes of one. Returns the envelope and raises nothing.
