@@ -42,9 +42,8 @@ def open_embedded(
 ) -> Gateway:
     """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end.
 
-    `effects` are those that the executor can cause, by intent; without them, those on files of the workspace. Tools of connected servers
-    can always be called. `clock`
-    is the time by which shares and PREVIEWs expire.
+    `effects` are those that the executor can cause, by intent; without them, those on files of the workspace. Tools of
+    connected servers can always be called. `clock` is the time by which shares and PREVIEWs expire.
     """
     workspace = os.path.realpath(workspace)
     home = ledger.config.home
