@@ -133,10 +133,8 @@ def _relay(
 def open_proxy_gateway(plan: ProxyPlan, relay: Relay, book: ToolBook, ledger: Ledger) -> Gateway:
     """Open the gateway whose executor calls the server behind a relay."""
     from aver.gateway.embedded_parts import open_embedded
-    from aver.gateway.executor.tool_effects import ToolEffects
     from aver.gateway.parts.entrance import is_apart
     from aver.gateway.settings import read_gateway_settings
-    from aver.mcp.proxy.call_judge import annotate_calls
     from aver.mcp.proxy.server_upstream import ServerUpstream
 
     try:
@@ -144,14 +142,9 @@ def open_proxy_gateway(plan: ProxyPlan, relay: Relay, book: ToolBook, ledger: Le
         if is_apart(ledger.config.home, settings):
             words = "the parts of this home's gateway run apart, and a proxy carries its calls out in its own process"
             raise Unavailable(words, advice="give the proxy a home of its own: AVER_HOME=…")
-        return open_embedded(
-            ledger,
-            settings,
-            workspace=plan.workspace,
-            effects=ToolEffects({plan.name: ServerUpstream(relay, book)}).by_intent,
-            annotate=annotate_calls(book),
-            close=ledger.close,
-        )
+        gateway = open_embedded(ledger, settings, workspace=plan.workspace, effects={}, close=ledger.close)
+        gateway.connect(plan.name, ServerUpstream(relay, book))
+        return gateway
     except BaseException:
         ledger.close()
         raise
