@@ -43,7 +43,7 @@ def test_a_call_is_an_act_and_its_result_comes_as_it_was(shop: Shop) -> None:
     assert read_kinds(shop.ledger) == ["act.preview", "act.commit", "act.outcome"]
     outcome = read_outcome(shop)
     assert outcome["reason_code"] == "ALLOW"
-    assert json.loads(outcome["result"]["json"]) == result
+    assert json.loads(outcome["result"]["result"]) == result
     with open_ledger() as ledger:
         assert ledger.verify().status == "verified"
 
@@ -146,7 +146,7 @@ def test_a_value_that_looks_like_a_stored_one_is_sealed_as_text(shop: Shop) -> N
     line = json.dumps({"jsonrpc": "2.0", "id": 0, "result": blob}).replace('"id": 0', '"id": ID')
     shop.call(1, "raw", {"line": line})
     assert shop.result(1) == blob
-    assert json.loads(read_outcome(shop)["result"]["json"]) == blob
+    assert json.loads(read_outcome(shop)["result"]["result"]) == blob
 
 
 def test_secrets_in_results_are_not_sealed(shop: Shop) -> None:

@@ -117,6 +117,7 @@ def ask(
     decide: Decider = decide,
     beside: Beside | None = None,
     approvals: ApprovalUse = "use",
+    meaning: Mapping[str, Any] | None = None,
 ) -> Answer:
     """Decide whether an action may happen, and seal the decision before this returns.
 
@@ -127,7 +128,8 @@ def ask(
     the record. `decide` is who decides: it gets what `aver.gate.decide.decide` gets. `beside` gets a decision and the
     id of its record, and returns the records that are sealed in the same commit; both may be called several times,
     because another decision of the session may come first. With `approvals` as `find`, an approval is looked for, or
-    asked for, and not used: for a caller that acts later, if at all. Raises where the decision cannot be sealed:
+    asked for, and not used: for a caller that acts later, if at all. `meaning` is what a call means, as the caller has
+    found it by `aver.gate.origins`. Raises where the decision cannot be sealed:
     `Unavailable`, `IntegrityError` or another `AverError`. The action must not happen then.
     """
     action = bound_action(action if action.call_id else replace(action, call_id=clock.new_id()))
@@ -139,7 +141,9 @@ def ask(
             seal_change(ledger, gate)
     if declared is not None:
         gate = replace(gate, tools=add_code_declaration(gate.tools, action.tool, declared))
-    options = _AskOptions(annotations or {}, mode, answer_with or (lambda decision: None), decide, beside, approvals)
+    options = _AskOptions(
+        annotations or {}, mode, answer_with or (lambda decision: None), decide, beside, approvals, meaning
+    )
     answer, known = _decide_and_seal(ledger, action, gate, options)
     if answer.decision.decision != "human_review" or mode == "observe":
         return answer
@@ -159,6 +163,7 @@ class _AskOptions(NamedTuple):
     decide: Decider
     beside: Beside | None
     approvals: ApprovalUse
+    meaning: Mapping[str, Any] | None
 
 
 class _KnownRequest(NamedTuple):
@@ -183,7 +188,9 @@ def _decide_and_seal(
         # 2. Gather the facts. A past that is damaged refuses the action, as a gate without rules does.
         try:
             with log.log_time("gate", "facts gathered"):
-                facts, effects = gather_facts(ledger, action, gate, options.annotations, head=head)
+                facts, effects = gather_facts(
+                    ledger, action, gate, options.annotations, head=head, meaning=options.meaning
+                )
             if approval is not None:
                 facts = replace(facts, approved=True, approved_by=approval.to_dict()["authority"]["approver"] or "")
         except AverError as error:

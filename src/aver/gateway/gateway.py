@@ -36,6 +36,7 @@ from aver.gate.action import Action
 from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
 from aver.gate.decision_record import REFUSING_DECISIONS
+from aver.gate.effects.effects import CHANGED_TOOL_HINT
 from aver.gate.effects.large_action import TEXT_MAX, bound_action
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
@@ -66,6 +67,7 @@ from aver.gateway.policy_server import Evaluator, name_program
 from aver.gateway.proof.patch import NOOP
 from aver.gateway.request import SKILL_CALLER, ActRequest, BoundRequest
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
+from aver.gateway.upstream import Upstream
 from aver.keys.statement import Statement
 from aver.ledger import Entry, Ledger
 from aver.log import debug
@@ -133,19 +135,18 @@ class Gateway:
         settings: GatewaySettings,
         deployment: Deployment = "embedded",
         session: str = "",
+        upstreams: dict[str, Upstream] | None = None,
         clock: Callable[[], float] = time.time,
-        annotate: Callable[[BoundRequest], Mapping[str, Any]] = lambda request: {},
         close: Callable[[], None] = lambda: None,
     ) -> None:
-        """`annotate` returns the annotations of the MCP tool that a request calls, as its server gives them."""
         self.ledger = ledger
         self.workspace = workspace
         self.settings = settings
         self._servers = servers
         self._executor = executor
         self.deployment = deployment
+        self._upstreams = {} if upstreams is None else upstreams
         self._clock = clock
-        self._annotate = annotate
         self._close = close
         self.door = Door(session=check_session(session or new_session()))
         """The door of this process itself: for callers of `act` that name no other."""
@@ -158,6 +159,16 @@ class Gateway:
 
     def close(self) -> None:
         self._close()
+
+    def connect(self, server: str, upstream: Upstream) -> None:
+        """Let acts of the intent `CallTool` call the tools of a server, under this name.
+
+        Raises `Refused` where another server has the name, and where the executor is in another process.
+        """
+        if self.deployment != "embedded":
+            raise Refused("EXECUTOR_UNAVAILABLE", "the executor runs apart, and cannot call tools of this process")
+        if self._upstreams.setdefault(server, upstream) is not upstream:
+            raise Refused(BAD_REQUEST, f"another server is called {server!r}", advice="choose another name")
 
     def act(self, document: Any, *, door: Door | None = None) -> dict[str, Any]:
         """Answer an act: an object of four fields, or the bytes of one. Returns the envelope and raises nothing.
@@ -260,6 +271,15 @@ class Gateway:
         return build_envelope(code, str(refusal))
 
     # --- PREVIEW
+
+    def _annotate(self, request: BoundRequest) -> Mapping[str, Any]:
+        """Return the annotations of the tool that a request calls, and whether the tool is not as first seen."""
+        upstream = self._upstreams.get(request.inputs["server"]) if request.intent_id == "CallTool" else None
+        definition = None if upstream is None else upstream.find_tool(request.inputs["tool"])
+        if definition is None:
+            return {}
+        known = {name: value for name, value in definition.annotations.items() if isinstance(value, bool)}
+        return {**known, CHANGED_TOOL_HINT: True} if definition.is_changed else known
 
     def _show(self, request: BoundRequest, action_id: str) -> _ShownAct:
         """Return the action that is judged, and the file that it changes as it is now. Raises `Refused`."""

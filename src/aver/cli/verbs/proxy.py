@@ -59,14 +59,18 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         return _trust(given, screen)
     if (url is not None) == bool(given.words):
         raise Usage("give the server's command after --, or its --http URL", advice="aver proxy --name NAME -- COMMAND")
-    if not os.path.isdir(given.workspace):
-        raise Usage(f"the workspace {given.workspace} is not a directory")
     from aver.check import open_ledger
     from aver.config import load_config
-    from aver.mcp.proxy.run import run_proxy
+    from aver.install.proxy_variables import CANARY_VARIABLE
+    from aver.mcp.proxy.run import run_canary, run_proxy
 
+    plan = _build_plan(given, url)
+    if canary := os.environ.get(CANARY_VARIABLE):  # Only a client knows what its placeholder for the workspace means.
+        return run_canary(plan, canary)
+    if not os.path.isdir(given.workspace):
+        raise Usage(f"the workspace {given.workspace} is not a directory")
     return run_proxy(
-        _build_plan(given, url),
+        plan,
         load_config(ledger=given.ledger, tenant=given.tenant),
         lambda: open_ledger(given.ledger, tenant=given.tenant),
     )
@@ -74,7 +78,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 def _build_plan(given: argparse.Namespace, url: str | None) -> ProxyPlan:
     from aver.gateway.act_records import check_session
-    from aver.mcp.proxy.http_headers import URL_VARIABLE, read_headers
+    from aver.install.proxy_variables import URL_VARIABLE
+    from aver.mcp.proxy.http_headers import read_headers
     from aver.mcp.proxy.run import ProxyPlan
 
     if url == "":

@@ -25,7 +25,6 @@ from aver.gate.approvals import load_request, wait_for_answer
 from aver.gateway.act_records import IngressNote
 from aver.gateway.codes import OK, REQUIRE_CONFIRM, load_reason_codes
 from aver.gateway.gateway import Door, Gateway
-from aver.gateway.request import BoundRequest
 from aver.log import debug
 from aver.mcp.proxy.messages import (
     PROGRESS,
@@ -171,12 +170,3 @@ class CallJudge:
         if call.method == _CALL:
             return write_message(build_tool_refusal(call.id, text, told, is_modern=call.is_modern))
         return write_message(build_error(call.id, REFUSED_ERROR, text, told))
-
-
-def annotate_calls(book: ToolBook) -> Callable[[BoundRequest], Mapping[str, Any]]:
-    """Return the function by which a gateway gets the annotations of the tool that a request calls."""
-
-    def annotate(request: BoundRequest) -> Mapping[str, Any]:
-        return book.annotate(str(request.inputs["tool"])) if request.intent_id == "CallTool" else {}
-
-    return annotate

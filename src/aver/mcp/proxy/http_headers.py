@@ -1,12 +1,6 @@
-"""The URL and the headers of a server at a URL, as `aver install --proxy` hands them over: in variables.
+"""The headers of a server at a URL, from the variables that `aver install --proxy` writes.
 
-They may hold secrets, and every user of a machine can read the command lines of its processes. So only a URL without a
-secret in it stands on the command line.
-
-    AVER_PROXY_URL                   the URL, for `aver proxy --http` without one
-    AVER_PROXY_HEADER_1              a header: `Authorization: Bearer abc`
-    AVER_PROXY_HEADER_VARIABLE_1     a header whose value is in another variable: `X-Key: SHOP_KEY`
-    AVER_PROXY_BEARER_VARIABLE       the variable that has the token for `Authorization: Bearer`
+`aver.install.proxy_variables` lists them.
 """
 
 from __future__ import annotations
@@ -15,11 +9,7 @@ import re
 from collections.abc import Mapping
 
 from aver.errors import BadInput
-
-URL_VARIABLE = "AVER_PROXY_URL"
-HEADER_VARIABLE = "AVER_PROXY_HEADER_"
-INDIRECT_VARIABLE = "AVER_PROXY_HEADER_VARIABLE_"
-BEARER_VARIABLE = "AVER_PROXY_BEARER_VARIABLE"
+from aver.install.proxy_variables import BEARER_VARIABLE, HEADER_VARIABLE, INDIRECT_VARIABLE
 
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*)")
 

@@ -6,8 +6,7 @@ The proxy ends when the client closes its output, when the server ends, or at SI
 for a person end at once then. Calls that the server works on get some time to end. A call whose answer does not come is
 sealed as `OUTCOME_UNKNOWN` before the proxy ends.
 
-With `canary`, no server is started and no ledger is used: the proxy answers `initialize`, and refuses every call by the
-rules in force (`aver doctor`).
+`run_canary` runs a proxy without a server, for a test (`aver.mcp.proxy.canary`).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aver.clock import new_id
 from aver.config import Config
 from aver.errors import AverError, Unavailable
 from aver.fast_dataclass import dataclass
@@ -68,53 +68,73 @@ def run_proxy(plan: ProxyPlan, config: Config, open_ledger: Callable[[], Ledger]
 
     `open_ledger` is called at the first call. Raises `Unavailable` where the server cannot be started.
     """
-    tell = _ErrorLines(plan.name)
-    writer = _ClientWriter(sys.stdout.fileno())
-    book = ToolBook(config.home, plan.name)
-    link: ServerLink
-    if plan.command:
-        link = ProcessLink(plan.command, environment=os.environ, tell=tell)
-    else:
-        try:
-            from aver.mcp.proxy.http_link import HttpLink  # Not above: it imports the SDK.
-        except ImportError as error:
-            words = f"a server at a URL needs a package that is not installed: {error.name}"
-            raise Unavailable(words, advice="pip install 'aver-ledger[gateway]'") from error
-        link = HttpLink(plan.url, headers=plan.headers, is_sse=plan.is_sse, tell=tell)
-    relay = Relay(link, book, write=writer.write, tell=tell)
     with ExitStack() as stack:
-        sessions = _Sessions(plan, config.home, stack, tell)
-        from aver.mcp.proxy.call_judge import CallJudge
+        own = new_id()
+        client = find_client(f"proxy --name {plan.name} ")
+        if client is not None:
+            try:
+                stack.callback(ProxyNote(config.home, client, plan.name).close)
+            except (AverError, OSError) as error:  # Then hooks judge the calls, too.
+                write_error_line(f"the client's hooks do not know of this proxy: {error}")
+        find_session = partial(_find_session, plan.session, own, client, config.home)
+        return _relay(plan, _open_link(plan), config.home, open_ledger, find_session)
 
-        judge = CallJudge(
-            relay,
-            book,
-            server=plan.name,
-            open_gateway=lambda: open_proxy_gateway(plan, relay, book, open_ledger()),
-            find_session=sessions.find,
-            wait=plan.wait,
-        )
-        hurry = threading.Event()
-        _catch_signals(relay, hurry)
-        relay.start(judge)
-        threading.Thread(target=partial(_read_client, relay), daemon=True).start()
-        try:
-            relay.finished.wait()
-            # The server may have ended while calls are still being sealed.
-            relay.drain(HURRY_SECONDS if hurry.is_set() else DRAIN_SECONDS)
-        finally:
-            code = relay.close()
-            judge.close()
+
+def run_canary(plan: ProxyPlan, name: str) -> int:
+    """Answer the test of `aver doctor`. It leaves no trace."""
+    from aver.hooks.selftest import open_throwaway_ledger
+    from aver.mcp.proxy.canary import CanaryLink
+
+    with open_throwaway_ledger() as ledger:
+        return _relay(plan, CanaryLink(name), ledger.config.home, lambda: ledger, new_id)
+
+
+def _open_link(plan: ProxyPlan) -> ServerLink:
+    if plan.command:
+        return ProcessLink(plan.command, environment=os.environ, tell=write_error_line)
+    try:
+        from aver.mcp.proxy.http_link import HttpLink  # Not above: it imports the SDK.
+    except ImportError as error:
+        words = f"a server at a URL needs a package that is not installed: {error.name}"
+        raise Unavailable(words, advice="pip install 'aver-ledger[gateway]'") from error
+    return HttpLink(plan.url, headers=plan.headers, is_sse=plan.is_sse, tell=write_error_line)
+
+
+def _relay(
+    plan: ProxyPlan, link: ServerLink, home: Path, open_ledger: Callable[[], Ledger], find_session: Callable[[], str]
+) -> int:
+    """Relay between standard input and output and a server, until either ends."""
+    from aver.mcp.proxy.call_judge import CallJudge
+
+    book = ToolBook(home, plan.name)
+    relay = Relay(link, book, write=_ClientWriter(sys.stdout.fileno()).write, tell=write_error_line)
+    judge = CallJudge(
+        relay,
+        book,
+        server=plan.name,
+        open_gateway=lambda: open_proxy_gateway(plan, relay, book, open_ledger()),
+        find_session=find_session,
+        wait=plan.wait,
+    )
+    hurry = threading.Event()
+    _catch_signals(relay, hurry)
+    relay.start(judge)
+    threading.Thread(target=partial(_read_client, relay), daemon=True).start()
+    try:
+        relay.finished.wait()
+        # The server may have ended while calls are still being sealed.
+        relay.drain(HURRY_SECONDS if hurry.is_set() else DRAIN_SECONDS)
+    finally:
+        code = relay.close()
+        judge.close()
     return code
 
 
 def open_proxy_gateway(plan: ProxyPlan, relay: Relay, book: ToolBook, ledger: Ledger) -> Gateway:
     """Open the gateway whose executor calls the server behind a relay."""
     from aver.gateway.embedded_parts import open_embedded
-    from aver.gateway.executor.tool_effects import ToolEffects
     from aver.gateway.parts.entrance import is_apart
     from aver.gateway.settings import read_gateway_settings
-    from aver.mcp.proxy.call_judge import annotate_calls
     from aver.mcp.proxy.server_upstream import ServerUpstream
 
     try:
@@ -122,49 +142,29 @@ def open_proxy_gateway(plan: ProxyPlan, relay: Relay, book: ToolBook, ledger: Le
         if is_apart(ledger.config.home, settings):
             words = "the parts of this home's gateway run apart, and a proxy carries its calls out in its own process"
             raise Unavailable(words, advice="give the proxy a home of its own: AVER_HOME=…")
-        return open_embedded(
-            ledger,
-            settings,
-            workspace=plan.workspace,
-            effects=ToolEffects({plan.name: ServerUpstream(relay, book)}).by_intent,
-            annotate=annotate_calls(book),
-            close=ledger.close,
-        )
+        gateway = open_embedded(ledger, settings, workspace=plan.workspace, effects={}, close=ledger.close)
+        gateway.connect(plan.name, ServerUpstream(relay, book))
+        return gateway
     except BaseException:
         ledger.close()
         raise
 
 
-class _Sessions:
-    """Finds the session of each call: the one that was given, that of the client, or one of the proxy's own."""
+def _find_session(given: str, own: str, client: ClientProcess | None, home: Path) -> str:
+    """Return the session of a call that comes now: the given one, that of the client, or the proxy's own.
 
-    def __init__(self, plan: ProxyPlan, home: Path, stack: ExitStack, tell: Callable[[str], None]) -> None:
-        from aver.clock import new_id
+    A client may begin a new session at any time, so this is asked for each call.
+    """
+    noted = None if given or client is None else read_session(home, client)
+    if noted is None:
+        return given or own
+    from aver.gateway.act_records import check_session
 
-        self._home = home
-        self._given = plan.session
-        self._own = new_id()
-        self._client: ClientProcess | None = find_client(f"proxy --name {plan.name} ")
-        if self._client is not None:
-            try:
-                stack.callback(ProxyNote(home, self._client, plan.name).close)
-            except (AverError, OSError) as error:  # Then hooks judge the calls, too.
-                tell(f"the client's hooks do not know of this proxy: {error}")
-
-    def find(self) -> str:
-        """Return the session of a call that comes now. A client may begin a new one at any time."""
-        if self._given:
-            return self._given
-        noted = None if self._client is None else read_session(self._home, self._client)
-        if noted is None:
-            return self._own
-        from aver.gateway.act_records import check_session
-
-        try:
-            return check_session(noted.session)
-        except AverError as error:  # The client's name for it is no name of a chain.
-            debug("mcp", "the session of the client is not joined: %s", error.message)
-            return self._own
+    try:
+        return check_session(noted.session)
+    except AverError as error:  # The client's name for it is no name of a chain.
+        debug("mcp", "the session of the client is not joined: %s", error.message)
+        return own
 
 
 def _catch_signals(relay: Relay, hurry: threading.Event) -> None:
@@ -224,12 +224,7 @@ class _ClientWriter:
                 self._is_gone = True
 
 
-class _ErrorLines:
-    """Writes lines to standard error, which clients keep as a server's log."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, words: str) -> None:
-        with suppress(OSError, ValueError):
-            os.write(2, f"{words}\n".encode("utf-8", "replace"))
+def write_error_line(words: str) -> None:
+    """Write a line to standard error, which clients keep as a server's log."""
+    with suppress(OSError, ValueError):
+        os.write(2, f"{words}\n".encode("utf-8", "replace"))

@@ -7,13 +7,12 @@ in `AVER_HOME/gateway/servers/<name>.json`:
     {"v": 1, "name": "shop", "tools": {"refund": {"sha256": "9f86…", "seen": "2026-11-17T18:30:00+00:00",
                                                   "definition": "{\\"name\\":\\"refund\\",…}"}}}
 
-A tool whose definition differs gets the annotation `aver/changed`, so a person must approve each of its calls, until
+Each call of a tool whose definition differs must be approved by a person, until
 `aver proxy trust NAME` takes the definitions of now as the known ones. For that, the proxy keeps a definition that
 differs beside the first one, as `changed`. Nothing else of the file changes by itself.
 
-The annotations of the tool's present definition go to the gate. It believes them only where they make a call worse,
-unless the user trusts the server by name. Another reader of a definition, such as one that tells reading tools from
-others, gets it from `find_definition`.
+The gate reads what a tool does from its present definition. It believes a server only where that makes a call worse,
+unless the user trusts the server by name.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ from aver.files.atomic import make_directory, replace_file
 from aver.files.locks import lock_directory
 from aver.files.regular import read_private_file
 from aver.gate.decision_record import DOMAIN, SETTINGS_CHAIN
-from aver.gate.effects.effects import CHANGED_TOOL_HINT
 from aver.gate.policy.rule_changes import ALLOW_KIND
+from aver.gateway.upstream import ToolDefinition
 from aver.ledger import Ledger
 from aver.log import debug
 
@@ -51,9 +50,6 @@ DEFINITION_MAX = 256 * 1024
 
 FILE_MAX = 64 * 1024 * 1024
 """Most bytes of a server's file."""
-
-ANNOTATIONS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-"""The annotations of the protocol that say what a tool does."""
 
 _PLAIN_NAME = re.compile(r"(?!x-[0-9a-f]{32}$)[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
@@ -122,28 +118,24 @@ class ToolBook:
         """Whether the present definition of a tool is known here."""
         return tool in self._now
 
-    def find_definition(self, tool: str) -> Mapping[str, Any] | None:
-        """Return the present definition of a tool; None where the server has given none."""
-        data = self._now.get(tool)
-        return None if data is None else dict(read_json(data))
-
     def find_digest(self, tool: str) -> str:
         """Return the digest of a tool's present definition; empty where there is none."""
         data = self._now.get(tool)
         return "" if data is None else _digest(data)
 
-    def annotate(self, tool: str) -> dict[str, Any]:
-        """Return the annotations of a tool for the gate, and whether its definition is another than first seen."""
-        definition = self.find_definition(tool) or {}
-        given = definition.get("annotations")
-        found = {name: given[name] for name in ANNOTATIONS if isinstance(given.get(name), bool)} if given else {}
-        if self._is_changed(tool):
+    def find(self, tool: str) -> ToolDefinition | None:
+        """Return the present definition of a tool, and whether it is not the first one; None where there is none."""
+        is_changed = self._is_changed(tool)
+        if is_changed:
             # A person may have accepted the definition meanwhile, with `aver proxy trust`.
             entries = _read_file(self._path, self._name)["tools"]
             self._known.update({name: entry["sha256"] for name, entry in entries.items() if name in self._known})
-            if self._is_changed(tool):
-                found[CHANGED_TOOL_HINT] = True
-        return found
+            is_changed = self._is_changed(tool)
+        data = self._now.get(tool)
+        if data is None and not is_changed:
+            return None
+        # A tool that the server had, and lists no longer, is a changed one without a definition.
+        return ToolDefinition({"name": tool} if data is None else read_json(data), is_changed)
 
     def _is_changed(self, tool: str) -> bool:
         known = self._known.get(tool)
