@@ -55,6 +55,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     import aver
+    from aver.capsule.aver_block import TRACE_PREFIX
     from aver.check import open_ledger
     from aver.cli.verbs.protocol.trace_run import load_roles, run_and_report, save_run_files
     from aver.protocol.roles.task_file import read_task_file
@@ -68,7 +69,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     with open_ledger(given.ledger, tenant=given.tenant) as ledger:
         # Wrong options and programs that are not there end the run here, before a trace is begun.
         functions = load_roles(ledger, found.roles, workspace=workspace, directory=directory)
-        if given.trace is not None and ledger.head(f"protocol.{given.trace}").count:
+        if given.trace is not None and ledger.head(f"{TRACE_PREFIX}{given.trace}").count:
             raise Usage(f"there is a trace {given.trace} already", advice=f"aver protocol resume {given.trace}")
         with aver.ProtocolSession(
             found.task,
