@@ -47,8 +47,8 @@ APPROVAL_BODY_MAX = 16 * 1024 * 1024
 REQUESTS_MAX = 64
 """Requests at work at a time, live streams included. Each may hold some MiB."""
 
-KNOWN_RATE = 200.0
-"""Requests a second of those with a token. A page that reads a whole ledger makes some ten."""
+KNOWN_RATE = 500.0
+"""Requests a second of those with a token. A page that verifies a chain with many blobs makes some hundred."""
 
 UNKNOWN_RATE = 20.0
 """Requests a second of those without a token: the page's few files, and wrong tokens."""
