@@ -1081,6 +1081,26 @@ var abytes = (value, length, title) => abytes$1(value, length, title);
 */
 var anumber = anumber$1;
 /**
+* Asserts something is a string.
+* @param value - Value to validate.
+* @param title - Label included in thrown errors.
+* @returns The validated string.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Validate a label string.
+*
+* ```ts
+* astring('example', 'label');
+* ```
+*/
+function astring(value, title = "") {
+	if (typeof value !== "string") {
+		const prefix = title && `"${title}" `;
+		throw new TypeError(prefix + "expected string, got type=" + typeof value);
+	}
+	return value;
+}
+/**
 * Asserts something is a plain object-ish value, not null or array.
 * @param value - Value to validate.
 * @param title - Label included in thrown errors.
@@ -1174,8 +1194,8 @@ var isBytes = isBytes$1;
 * ```
 */
 var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
-var _0n$4 = /* @__PURE__ */ BigInt(0);
-var _1n$5 = /* @__PURE__ */ BigInt(1);
+var _0n$6 = /* @__PURE__ */ BigInt(0);
+var _1n$6 = /* @__PURE__ */ BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
 /**
 * Validates that a flag is boolean.
@@ -1236,6 +1256,24 @@ function asafenumber(value, title = "") {
 	}
 }
 /**
+* Encodes a bigint into even-length big-endian hex.
+* The historical "unpadded" name only means "no fixed-width field padding"; odd-length hex still
+* gets one leading zero nibble so the result always represents whole bytes.
+* @param num - Number to encode.
+* @returns Big-endian hex string.
+* @throws On wrong argument ranges or values. {@link RangeError}
+* @example
+* Encode a scalar into hex without a `0x` prefix.
+*
+* ```ts
+* numberToHexUnpadded(255n);
+* ```
+*/
+function numberToHexUnpadded(num) {
+	const hex = abignumber(num).toString(16);
+	return hex.length & 1 ? "0" + hex : hex;
+}
+/**
 * Parses a big-endian hex string into bigint.
 * Accepts odd-length hex through the native `BigInt('0x' + hex)` parser and currently surfaces the
 * same native `SyntaxError` for malformed hex instead of wrapping it in a library-specific error.
@@ -1251,7 +1289,7 @@ function asafenumber(value, title = "") {
 */
 function hexToNumber(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-	return hex === "" ? _0n$4 : BigInt("0x" + hex);
+	return hex === "" ? _0n$6 : BigInt("0x" + hex);
 }
 /**
 * Parses big-endian bytes into bigint.
@@ -1350,7 +1388,7 @@ function copyBytes(bytes) {
 * ```
 */
 function isPosBig(n) {
-	return typeof n === "bigint" && _0n$4 <= n;
+	return typeof n === "bigint" && _0n$6 <= n;
 }
 /**
 * Checks whether a bigint lies inside a half-open range.
@@ -1402,8 +1440,8 @@ function aInRange(title, n, min, max) {
 * ```
 */
 function bitLen(n) {
-	if (n < _0n$4) throw new Error("expected non-negative bigint, got " + n);
-	return n === _0n$4 ? 0 : n.toString(2).length;
+	if (n < _0n$6) throw new Error("expected non-negative bigint, got " + n);
+	return n === _0n$6 ? 0 : n.toString(2).length;
 }
 /**
 * Calculate mask for N bits. Not using ** operator with bigints because of old engines.
@@ -1420,8 +1458,77 @@ function bitLen(n) {
 */
 var bitMask = (n) => {
 	asafenumber(n, "n");
-	return (_1n$5 << BigInt(n)) - _1n$5;
+	return (_1n$6 << BigInt(n)) - _1n$6;
 };
+/**
+* Minimal HMAC-DRBG from NIST 800-90 for RFC6979 sigs.
+* @param hashLen - Hash output size in bytes. Callers are expected to pass a positive length; `0`
+*   is not rejected here and would make the internal generate loop non-progressing.
+* @param qByteLen - Requested output size in bytes. Callers are expected to pass a positive length.
+* @param hmacFn - HMAC implementation.
+* @returns Function that will call DRBG until the predicate returns anything
+*   other than `undefined`.
+* @throws On wrong argument types. {@link TypeError}
+* @example
+* Build a deterministic nonce generator for RFC6979-style signing.
+*
+* ```ts
+* import { createHmacDrbg } from '@noble/curves/utils.js';
+* import { hmac } from '@noble/hashes/hmac.js';
+* import { sha256 } from '@noble/hashes/sha2.js';
+* const hmacFn = (key: Uint8Array, msg: Uint8Array) => hmac(sha256, key, msg);
+* const drbg = createHmacDrbg(32, 32, hmacFn);
+* const seed = new Uint8Array(32);
+* drbg(seed, (bytes) => bytes);
+* ```
+*/
+function createHmacDrbg(hashLen, qByteLen, hmacFn) {
+	anumber$1(hashLen, "hashLen");
+	anumber$1(qByteLen, "qByteLen");
+	if (typeof hmacFn !== "function") throw new TypeError("hmacFn must be a function");
+	const u8n = (len) => new Uint8Array(len);
+	const NULL = Uint8Array.of();
+	const byte0 = Uint8Array.of(0);
+	const byte1 = Uint8Array.of(1);
+	const _maxDrbgIters = 1e3;
+	let v = u8n(hashLen);
+	let k = u8n(hashLen);
+	let i = 0;
+	const reset = () => {
+		v.fill(1);
+		k.fill(0);
+		i = 0;
+	};
+	const h = (...msgs) => hmacFn(k, concatBytes(v, ...msgs));
+	const reseed = (seed = NULL) => {
+		k = h(byte0, seed);
+		v = h();
+		if (seed.length === 0) return;
+		k = h(byte1, seed);
+		v = h();
+	};
+	const gen = () => {
+		if (i++ >= _maxDrbgIters) throw new Error("drbg: tried max amount of iterations");
+		let len = 0;
+		const out = [];
+		while (len < qByteLen) {
+			v = h();
+			const sl = v.slice();
+			out.push(sl);
+			len += v.length;
+		}
+		return concatBytes(...out);
+	};
+	const genUntil = (seed, pred) => {
+		reset();
+		reseed(seed);
+		let res = void 0;
+		while ((res = pred(gen())) === void 0) reseed();
+		reset();
+		return res;
+	};
+	return genUntil;
+}
 /**
 * Validates declared required and optional field types on a plain object.
 * Extra keys are intentionally ignored because many callers validate only the subset they use from
@@ -1520,23 +1627,23 @@ var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32
 * Check out `sha3-addons` module for cSHAKE, k12, and others.
 * @module
 */
-var _0n$3 = BigInt(0);
-var _1n$4 = BigInt(1);
-var _2n$3 = BigInt(2);
+var _0n$5 = BigInt(0);
+var _1n$5 = BigInt(1);
+var _2n$4 = BigInt(2);
 var _7n$1 = BigInt(7);
 var _256n = BigInt(256);
 var _0x71n = BigInt(113);
 var SHA3_PI = [];
 var SHA3_ROTL = [];
 var _SHA3_IOTA = [];
-for (let round = 0, R = _1n$4, x = 1, y = 0; round < 24; round++) {
+for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
 	[x, y] = [y, (2 * x + 3 * y) % 5];
 	SHA3_PI.push(2 * (5 * y + x));
 	SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-	let t = _0n$3;
+	let t = _0n$5;
 	for (let j = 0; j < 7; j++) {
-		R = (R << _1n$4 ^ (R >> _7n$1) * _0x71n) % _256n;
-		if (R & _2n$3) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
+		R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
+		if (R & _2n$4) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
 	}
 	_SHA3_IOTA.push(t);
 }
@@ -1804,11 +1911,11 @@ var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12)
 * @module
 */
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$2 = /* @__PURE__ */ BigInt(0);
-var _1n$3 = /* @__PURE__ */ BigInt(1);
-var _2n$2 = /* @__PURE__ */ BigInt(2);
-var _3n = /* @__PURE__ */ BigInt(3);
-var _4n$2 = /* @__PURE__ */ BigInt(4);
+var _0n$4 = /* @__PURE__ */ BigInt(0);
+var _1n$4 = /* @__PURE__ */ BigInt(1);
+var _2n$3 = /* @__PURE__ */ BigInt(2);
+var _3n$1 = /* @__PURE__ */ BigInt(3);
+var _4n$3 = /* @__PURE__ */ BigInt(4);
 var _5n$1 = /* @__PURE__ */ BigInt(5);
 var _7n = /* @__PURE__ */ BigInt(7);
 var _8n$2 = /* @__PURE__ */ BigInt(8);
@@ -1829,9 +1936,9 @@ var POW_WINDOWED_MIN = /* @__PURE__ */ BigInt("0x10000000000000000");
 * ```
 */
 function mod(a, b) {
-	if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
+	if (b <= _0n$4) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
-	return result >= _0n$2 ? result : b + result;
+	return result >= _0n$4 ? result : b + result;
 }
 /**
 * Efficiently raise num to a power with modular reduction.
@@ -1851,29 +1958,29 @@ function mod(a, b) {
 * ```
 */
 function pow(num, power, modulo) {
-	if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
+	if (modulo <= _1n$4) throw new Error("pow: expected modulus > 1, got " + modulo);
 	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-	if (power < _0n$2) throw new Error("invalid exponent, negatives unsupported");
-	if (power === _0n$2) return _1n$3;
-	if (power === _1n$3) return num;
+	if (power < _0n$4) throw new Error("invalid exponent, negatives unsupported");
+	if (power === _0n$4) return _1n$4;
+	if (power === _1n$4) return num;
 	let d = num % modulo;
-	if (d < _0n$2) d += modulo;
+	if (d < _0n$4) d += modulo;
 	if (power < POW_WINDOWED_MIN) {
-		let p = _1n$3;
-		while (power > _0n$2) {
-			if (power & _1n$3) p = p * d % modulo;
+		let p = _1n$4;
+		while (power > _0n$4) {
+			if (power & _1n$4) p = p * d % modulo;
 			d = d * d % modulo;
-			power >>= _1n$3;
+			power >>= _1n$4;
 		}
 		return p;
 	}
 	const digits = [];
-	while (power > _0n$2) {
+	while (power > _0n$4) {
 		digits.push(Number(power & _15n));
-		power >>= _4n$2;
+		power >>= _4n$3;
 	}
 	const table = new Array(16);
-	table[0] = _1n$3;
+	table[0] = _1n$4;
 	table[1] = d;
 	for (let i = 2; i < 16; i++) table[i] = table[i - 1] * d % modulo;
 	let p = table[digits[digits.length - 1]];
@@ -1904,10 +2011,10 @@ function pow(num, power, modulo) {
 * ```
 */
 function pow2(x, power, modulo) {
-	if (modulo <= _1n$3) throw new Error("pow2: expected modulus > 1, got " + modulo);
-	if (power < _0n$2) throw new Error("pow2: expected non-negative exponent, got " + power);
+	if (modulo <= _1n$4) throw new Error("pow2: expected modulus > 1, got " + modulo);
+	if (power < _0n$4) throw new Error("pow2: expected non-negative exponent, got " + power);
 	let res = x;
-	while (power-- > _0n$2) {
+	while (power-- > _0n$4) {
 		res *= res;
 		res %= modulo;
 	}
@@ -1928,30 +2035,63 @@ function pow2(x, power, modulo) {
 * ```
 */
 function invert(number, modulo) {
-	if (number === _0n$2) throw new Error("invert: expected non-zero number");
-	if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
+	if (number === _0n$4) throw new Error("invert: expected non-zero number");
+	if (modulo <= _1n$4) throw new Error("invert: expected modulus > 1, got " + modulo);
 	let a = mod(number, modulo);
 	let b = modulo;
-	let x = _0n$2, u = _1n$3;
-	while (a !== _0n$2) {
+	let x = _0n$4, u = _1n$4;
+	while (a !== _0n$4) {
 		const q = b / a;
 		const r = b - a * q;
 		const m = x - u * q;
 		b = a, a = r, x = u, u = m;
 	}
-	if (b !== _1n$3) throw new Error("invert: does not exist");
+	if (b !== _1n$4) throw new Error("invert: does not exist");
 	return mod(x, modulo);
+}
+/**
+* Inverses number over modulo using Fermat's little theorem: `a^(p-2) ≡ a⁻¹ (mod p)`.
+*
+* Unlike {@link invert} (extended Euclidean), the exponent `p-2` is a public constant, so the
+* underlying square-and-multiply has the same control flow for every secret `a`: there is no
+* data-dependent branching or loop count that could leak `a` through timing (e.g. Minerva-style
+* ECDSA nonce-inversion attacks). This is only "algorithmically" constant-time — JS bigint
+* multiplication/reduction is still value-dependent — and it is roughly 4x slower than
+* {@link invert}.
+*
+* REQUIRES a prime modulus; Fermat's theorem does not hold otherwise. The result is verified to be
+* a real inverse, so a non-prime modulus (or a non-invertible input) fails closed with an error
+* instead of returning a wrong value.
+* @param a - Value to invert.
+* @param prime - Prime modulus.
+* @returns Multiplicative inverse in `[1, prime)`.
+* @throws If the modulus is below 2, the input reduces to zero, or the inverse does not exist.
+*   {@link Error}
+* @example
+* Compute one modular inverse without secret-dependent branching.
+*
+* ```ts
+* invertCt(3n, 11n); // 4n, since 3 * 4 = 12 ≡ 1 (mod 11)
+* ```
+*/
+function invertCt(a, prime) {
+	if (prime <= _1n$4) throw new Error("invertCt: expected prime modulus > 1, got " + prime);
+	const an = mod(a, prime);
+	if (an === _0n$4) throw new Error("invertCt: expected non-zero number");
+	const inverse = pow(an, prime - _2n$3, prime);
+	if (mod(an * inverse, prime) !== _1n$4) throw new Error("invertCt: does not exist");
+	return inverse;
 }
 function assertIsSquare(Fp, root, n) {
 	const F = Fp;
 	if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-	if ((order & _1n$3) === _0n$2) throw new Error(fnName + ": expected odd modulus, got " + order);
+	if ((order & _1n$4) === _0n$4) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 	const F = Fp;
-	const p1div4 = (F.ORDER + _1n$3) / _4n$2;
+	const p1div4 = (F.ORDER + _1n$4) / _4n$3;
 	const root = F.pow(n, p1div4);
 	assertIsSquare(F, root, n);
 	return root;
@@ -1959,10 +2099,10 @@ function sqrt3mod4(Fp, n) {
 function sqrt5mod8(Fp, n) {
 	const F = Fp;
 	const p5div8 = (F.ORDER - _5n$1) / _8n$2;
-	const n2 = F.mul(n, _2n$2);
+	const n2 = F.mul(n, _2n$3);
 	const v = F.pow(n2, p5div8);
 	const nv = F.mul(n, v);
-	const i = F.mul(F.mul(nv, _2n$2), v);
+	const i = F.mul(F.mul(nv, _2n$3), v);
 	const root = F.mul(nv, F.sub(i, F.ONE));
 	assertIsSquare(F, root, n);
 	return root;
@@ -2009,20 +2149,20 @@ function sqrt9mod16(P) {
 * ```
 */
 function tonelliShanks(P) {
-	if (P < _3n) throw new Error("sqrt is not defined for small field");
+	if (P < _3n$1) throw new Error("sqrt is not defined for small field");
 	aoddModulus(P, "tonelliShanks");
-	let Q = P - _1n$3;
+	let Q = P - _1n$4;
 	let S = 0;
-	while (Q % _2n$2 === _0n$2) {
-		Q /= _2n$2;
+	while (Q % _2n$3 === _0n$4) {
+		Q /= _2n$3;
 		S++;
 	}
-	let Z = _2n$2;
+	let Z = _2n$3;
 	const _Fp = Field(P);
 	while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
 	if (S === 1) return sqrt3mod4;
 	let cc = _Fp.pow(Z, Q);
-	const Q1div2 = (Q + _1n$3) / _2n$2;
+	const Q1div2 = (Q + _1n$4) / _2n$3;
 	return function tonelliSlow(Fp, n) {
 		const F = Fp;
 		if (F.is0(n)) return n;
@@ -2040,7 +2180,7 @@ function tonelliShanks(P) {
 				t_tmp = F.sqr(t_tmp);
 				if (i === M) throw new Error("Cannot find square root");
 			}
-			const exponent = _1n$3 << BigInt(M - i - 1);
+			const exponent = _1n$4 << BigInt(M - i - 1);
 			const b = F.pow(c, exponent);
 			M = i;
 			c = F.sqr(b);
@@ -2076,7 +2216,7 @@ function tonelliShanks(P) {
 */
 function FpSqrt(P) {
 	aoddModulus(P, "Fp.sqrt");
-	if (P % _4n$2 === _3n) return sqrt3mod4;
+	if (P % _4n$3 === _3n$1) return sqrt3mod4;
 	if (P % _8n$2 === _5n$1) return sqrt5mod8;
 	if (P % _16n === _9n) return sqrt9mod16(P);
 	return tonelliShanks(P);
@@ -2093,7 +2233,7 @@ function FpSqrt(P) {
 * isNegativeLE(3n, 11n);
 * ```
 */
-var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$3) === _1n$3;
+var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$4) === _1n$4;
 var FIELD_FIELDS = [
 	"create",
 	"isValid",
@@ -2134,7 +2274,7 @@ function validateField(field) {
 	asafenumber(field.BITS, "BITS");
 	for (const name of FIELD_FIELDS) afunction(field[name], "field." + name);
 	if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected BYTES/BITS > 0");
-	if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
+	if (field.ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
 	return field;
 }
 function FpInvertBatch(Fp, nums, passZero = false) {
@@ -2181,7 +2321,7 @@ function FpLegendre(Fp, n) {
 	validateField(Fp);
 	const F = Fp;
 	aoddModulus(F.ORDER, "FpLegendre");
-	const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
+	const p1mod2 = (F.ORDER - _1n$4) / _2n$3;
 	const powered = F.pow(n, p1mod2);
 	const yes = F.eql(powered, F.ONE);
 	const zero = F.eql(powered, F.ZERO);
@@ -2204,7 +2344,7 @@ function FpLegendre(Fp, n) {
 */
 function nLength(n, nBitLength) {
 	if (nBitLength !== void 0) anumber(nBitLength);
-	if (n <= _0n$2) throw new Error("invalid n length: expected positive n, got " + n);
+	if (n <= _0n$4) throw new Error("invalid n length: expected positive n, got " + n);
 	if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
 	const bits = bitLen(n);
 	if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
@@ -2220,12 +2360,12 @@ var _Field = class {
 	BITS;
 	BYTES;
 	isLE;
-	ZERO = _0n$2;
-	ONE = _1n$3;
+	ZERO = _0n$4;
+	ONE = _1n$4;
 	_lengths;
 	_mod;
 	constructor(ORDER, opts = {}) {
-		if (ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
+		if (ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
 		let _nbitLength = void 0;
 		this.isLE = false;
 		if (opts != null && typeof opts === "object") {
@@ -2250,16 +2390,16 @@ var _Field = class {
 	}
 	isValid(num) {
 		if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-		return _0n$2 <= num && num < this.ORDER;
+		return _0n$4 <= num && num < this.ORDER;
 	}
 	is0(num) {
-		return num === _0n$2;
+		return num === _0n$4;
 	}
 	isValidNot0(num) {
 		return !this.is0(num) && this.isValid(num);
 	}
 	isOdd(num) {
-		return (num & _1n$3) === _1n$3;
+		return (num & _1n$4) === _1n$4;
 	}
 	neg(num) {
 		return mod(-num, this.ORDER);
@@ -2362,6 +2502,78 @@ var _Field = class {
 function Field(ORDER, opts = {}) {
 	Object.freeze(_Field.prototype);
 	return new _Field(ORDER, opts);
+}
+/**
+* Returns total number of bytes consumed by the field element.
+* For example, 32 bytes for usual 256-bit weierstrass curve.
+* @param fieldOrder - number of field elements, usually CURVE.n. Callers are expected to pass an
+*   order greater than 1.
+* @returns byte length of field
+* @throws If the field order is not a bigint. {@link Error}
+* @example
+* Read the fixed-width byte length of one field.
+*
+* ```ts
+* getFieldBytesLength(255n);
+* ```
+*/
+function getFieldBytesLength(fieldOrder) {
+	if (typeof fieldOrder !== "bigint") throw new Error("field order must be bigint");
+	if (fieldOrder <= _1n$4) throw new Error("field order must be greater than 1");
+	const bitLength = bitLen(fieldOrder - _1n$4);
+	return Math.ceil(bitLength / 8);
+}
+/**
+* Returns minimal amount of bytes that can be safely reduced
+* by field order.
+* Should be 2^-128 for 128-bit curve such as P256.
+* This is the reduction / modulo-bias lower bound; higher-level helpers may still impose a larger
+* absolute floor for policy reasons.
+* @param fieldOrder - number of field elements greater than 1, usually CURVE.n.
+* @returns byte length of target hash
+* @throws If the field order is invalid. {@link Error}
+* @example
+* Compute the minimum hash length needed for field reduction.
+*
+* ```ts
+* getMinHashLength(255n);
+* ```
+*/
+function getMinHashLength(fieldOrder) {
+	const length = getFieldBytesLength(fieldOrder);
+	return length + Math.ceil(length / 2);
+}
+/**
+* "Constant-time" private key generation utility.
+* Can take (n + n/2) or more bytes of uniform input e.g. from CSPRNG or KDF
+* and convert them into private scalar, with the modulo bias being negligible.
+* Needs at least 48 bytes of input for 32-byte private key. The implementation also keeps a hard
+* 16-byte minimum even when `getMinHashLength(...)` is smaller, so toy-small inputs do not look
+* accidentally acceptable for real scalar derivation.
+* See {@link https://research.kudelskisecurity.com/2020/07/28/the-definitive-guide-to-modulo-bias-and-how-to-avoid-it/ | Kudelski's modulo-bias guide},
+* {@link https://csrc.nist.gov/publications/detail/fips/186/5/final | FIPS 186-5 appendix A.2}, and
+* {@link https://www.rfc-editor.org/rfc/rfc9380#section-5 | RFC 9380 section 5}. Unlike RFC 9380
+* `hash_to_field`, this helper intentionally maps into the non-zero private-scalar range `1..n-1`.
+* @param key - Uniform input bytes.
+* @param fieldOrder - Size of subgroup.
+* @param isLE - interpret hash bytes as LE num
+* @returns valid private scalar
+* @throws If the hash length or field order is invalid for scalar reduction. {@link Error}
+* @example
+* Map hash output into a private scalar range.
+*
+* ```ts
+* mapHashToField(new Uint8Array(48).fill(1), 255n);
+* ```
+*/
+function mapHashToField(key, fieldOrder, isLE = false) {
+	abytes(key);
+	const len = key.length;
+	const fieldLen = getFieldBytesLength(fieldOrder);
+	const minLen = Math.max(getMinHashLength(fieldOrder), 16);
+	if (len < minLen || len > 1024) throw new Error("expected " + minLen + "-1024 bytes of input, got " + len);
+	const reduced = mod(isLE ? bytesToNumberLE(key) : bytesToNumberBE(key), fieldOrder - _1n$4) + _1n$4;
+	return isLE ? numberToBytesLE(reduced, fieldLen) : numberToBytesBE(reduced, fieldLen);
 }
 // node_modules/@noble/curves/abstract/fft.js
 /**
@@ -2699,7 +2911,7 @@ function validateVerOpts(opts, allowed = VER_OPT_KEYS) {
 * validateSigOpts({ extraEntropy: new Uint8Array([1]) });
 * ```
 */
-function validateSigOpts(opts, allowed = SIG_OPT_KEYS) {
+function validateSigOpts$1(opts, allowed = SIG_OPT_KEYS) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
 	if (normalized.extraEntropy !== false && normalized.extraEntropy !== void 0) abytes$1(normalized.extraEntropy, void 0, "opts.extraEntropy");
@@ -3482,7 +3694,7 @@ function getDilithium(opts_) {
 			return publicCoder.encode([rho, t1]);
 		},
 		sign: (msg, secretKey, opts = {}) => {
-			opts = validateSigOpts(opts, INTERNAL_SIG_OPT_KEYS);
+			opts = validateSigOpts$1(opts, INTERNAL_SIG_OPT_KEYS);
 			opts = validateInternalOpts(opts, INTERNAL_SIG_OPT_KEYS);
 			const { extraEntropy: random, externalMu = false } = opts;
 			if (externalMu) abytesDoc(msg, CRH_BYTES, "mu");
@@ -3610,7 +3822,7 @@ function getDilithium(opts_) {
 		lengths: internal.lengths,
 		getPublicKey: internal.getPublicKey,
 		sign: (msg, secretKey, opts = {}) => {
-			opts = validateSigOpts(opts);
+			opts = validateSigOpts$1(opts);
 			const M = getMessage(msg, opts.context);
 			const res = internal.sign(M, secretKey, {
 				extraEntropy: opts.extraEntropy,
@@ -3634,7 +3846,7 @@ function getDilithium(opts_) {
 				keygen: internal.keygen,
 				getPublicKey: internal.getPublicKey,
 				sign: (msg, secretKey, opts = {}) => {
-					opts = validateSigOpts(opts);
+					opts = validateSigOpts$1(opts);
 					const M = getMessagePrehash(rawHash, msg, opts.context);
 					const res = internal.sign(M, secretKey, {
 						extraEntropy: opts.extraEntropy,
@@ -4346,6 +4558,115 @@ function verifyMlDsa(publicHex, message, signature) {
 		return false;
 	}
 }
+// src/verify/passkey.ts
+/**
+* Passkeys: keys that an authenticator holds. They sign statements, and nothing else. The twin of `aver.keys.passkey`.
+*
+* This module has their form, and needs no curve: the page's own thread uses it. `passkey_signature` verifies.
+*/
+var ES256 = "ES256";
+var EDDSA = "EdDSA";
+/** Most characters of the three parts of a signature together. */
+var SIGNATURE_MAX = 4096;
+/** Most characters of a credential's id: 1,023 bytes, the limit of WebAuthn, in base64url. */
+var CREDENTIAL_MAX = 1364;
+var RP_ID_MAX = 253;
+/** The order of P-256. */
+var P256_ORDER = 115792089210356248762697446949407573529996955224135760342422259061068512044369n;
+var BASE64URL = /^[A-Za-z0-9_-]+$/;
+var P256_PUBLIC = /^04[0-9a-f]{128}$/;
+var ED25519_PUBLIC = /^[0-9a-f]{64}$/;
+var RP_ID = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** Encode bytes as base64url without padding. */
+function encodeBase64url(bytes) {
+	let text = "";
+	for (const byte of bytes) text += String.fromCharCode(byte);
+	return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+/** The bytes of base64url without padding. Raises `BadInput` for any other text, also for one with stray bits at its end. */
+function decodeBase64url(text) {
+	if (!BASE64URL.test(text) || text.length % 4 === 1) throw new BadInput("it is not base64url without padding");
+	const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (unit) => unit.charCodeAt(0));
+	if (encodeBase64url(bytes) !== text) throw new BadInput("its base64url has stray bits at the end");
+	return bytes;
+}
+/** The public half of a passkey, the name of the site that it belongs to, and the id of its credential. */
+var Passkey = class Passkey {
+	alg;
+	publicKey;
+	rpId;
+	credential;
+	fingerprint;
+	constructor(data, where) {
+		const object = checkObject(data, `${where}.passkey`, [
+			"alg",
+			"public_key",
+			"rp_id",
+			"credential"
+		]);
+		const alg = object.get("alg");
+		if (alg !== "ES256" && alg !== "EdDSA") throw new BadInput(`${where}: passkey.alg must be one of ${ES256}, ${EDDSA}`);
+		this.alg = alg;
+		this.publicKey = textField(object.get("public_key"), `${where}: passkey.public_key`, alg === "ES256" ? P256_PUBLIC : ED25519_PUBLIC);
+		this.rpId = textField(object.get("rp_id"), `${where}: passkey.rp_id`, RP_ID);
+		this.credential = textField(object.get("credential"), `${where}: passkey.credential`, BASE64URL);
+		if (this.rpId.length > RP_ID_MAX || this.credential.length > CREDENTIAL_MAX) throw new BadInput(`${where}: the passkey is too long`);
+		decodeBase64url(this.credential);
+		this.fingerprint = toHex(sha256Bytes(fromHex(this.publicKey))).slice(0, 16);
+	}
+	/** The passkey as JSON, as a record holds it. */
+	fields() {
+		return /* @__PURE__ */ new Map([
+			["alg", this.alg],
+			["public_key", this.publicKey],
+			["rp_id", this.rpId],
+			["credential", this.credential]
+		]);
+	}
+	equals(other) {
+		return other instanceof Passkey && other.alg === this.alg && other.publicKey === this.publicKey && other.rpId === this.rpId && other.credential === this.credential;
+	}
+};
+/** Read the form of a signature. Raises `BadInput`; `passkeyProblem` checks what it says. */
+function readPasskeySignature(data, where) {
+	const object = checkObject(data, where, [
+		"authenticator_data",
+		"client_data",
+		"signature"
+	]);
+	const part = (name) => textField(object.get(name), `${where}.${name}`, BASE64URL);
+	const signed = {
+		authenticator_data: part("authenticator_data"),
+		client_data: part("client_data"),
+		signature: part("signature")
+	};
+	if (Object.values(signed).reduce((sum, text) => sum + text.length, 0) > SIGNATURE_MAX) throw new BadInput(`${where} has more than ${SIGNATURE_MAX} characters`);
+	return signed;
+}
+/** The challenge that a browser gets for the bytes of a statement: base64url of their SHA-256. */
+function statementChallenge(message) {
+	return encodeBase64url(sha256Bytes(message));
+}
+/** R and S of a signature in DER; null if it has another form, or one of them is out of range. */
+function readDer(bytes) {
+	let place = 2;
+	const readInteger = () => {
+		const size = bytes[place + 1] ?? 0;
+		const digits = bytes.subarray(place + 2, place + 2 + size);
+		if (bytes[place] !== 2 || size < 1 || size > 33 || digits.length !== size) return null;
+		if (digits[0] & 128 || digits[0] === 0 && size > 1 && !(digits[1] & 128)) return null;
+		place += 2 + size;
+		const value = BigInt(`0x${toHex(digits)}`);
+		return value >= 1n && value < 115792089210356248762697446949407573529996955224135760342422259061068512044369n ? value : null;
+	};
+	if (bytes[0] !== 48 || bytes[1] !== bytes.length - 2) return null;
+	const r = readInteger();
+	const s = r === null ? null : readInteger();
+	return r === null || s === null || place !== bytes.length ? null : {
+		r,
+		s
+	};
+}
 // src/verify/text.ts
 /** Texts as Python treats them: printable characters, code points, white space, line ends. */
 /** Whether every character may be shown: no control, format, private or unassigned one, and no space but U+0020. */
@@ -4410,17 +4731,32 @@ function show(value, most = 80) {
 * Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
 *
 * The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
-* half signs with both halves, and both must be valid.
+* half signs with both halves, and both must be valid. A passkey signs only statements of `PASSKEY_PURPOSES`. No ring has a
+* passkey, so `checkStatement` never calls such a signature valid: `passkeyProblem` checks it.
 */
 /** Most signatures on one statement. */
 var SIGNATURES_MAX = 64;
 /** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
 var STATEMENT_MAX = 262144;
 var CHECKPOINT_MAX = 12582912;
+var PASSKEY_PURPOSES = [
+	"approval",
+	"enrolment",
+	"withdrawal"
+];
 var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
 var FINGERPRINT = /^[0-9a-f]{16}$/;
 var ED25519$1 = /^[0-9a-f]{128}$/;
 var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
+/** A signature as JSON, as a record holds it. */
+function signatureFields({ by, ed25519, ml_dsa_65, passkey }) {
+	if (passkey === null) return new Map(Object.entries({
+		by,
+		ed25519,
+		ml_dsa_65
+	}));
+	return /* @__PURE__ */ new Map([["by", by], ["passkey", new Map(Object.entries(passkey))]]);
+}
 /** Return `value` if it is an object with every required key and no others but the optional ones. */
 function checkObject(value, where, required, optional = []) {
 	if (!isObject(value)) throw new BadInput(`${where} must be an object`);
@@ -4480,10 +4816,19 @@ function readStatement(data, where = "statement") {
 	return {
 		purpose,
 		content,
-		signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`))
+		signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`, purpose))
 	};
 }
-function readSignature(item, where) {
+function readSignature(item, where, purpose) {
+	if (PASSKEY_PURPOSES.includes(purpose) && isObject(item) && item.has("passkey")) {
+		const object = checkObject(item, where, ["by", "passkey"]);
+		return {
+			by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
+			ed25519: "",
+			ml_dsa_65: "",
+			passkey: readPasskeySignature(object.get("passkey"), `${where}.passkey`)
+		};
+	}
 	const object = checkObject(item, where, [
 		"by",
 		"ed25519",
@@ -4493,7 +4838,8 @@ function readSignature(item, where) {
 	return {
 		by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
 		ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1),
-		ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
+		ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1),
+		passkey: null
 	};
 }
 /** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
@@ -5334,9 +5680,9 @@ function chainName(domain, identifier) {
 * @module
 */
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$1 = /* @__PURE__ */ BigInt(0);
-var _1n$2 = /* @__PURE__ */ BigInt(1);
-var _4n$1 = /* @__PURE__ */ BigInt(4);
+var _0n$3 = /* @__PURE__ */ BigInt(0);
+var _1n$3 = /* @__PURE__ */ BigInt(1);
+var _4n$2 = /* @__PURE__ */ BigInt(4);
 var BLIND_BYTES = 16;
 var BLIND_BITS = 128;
 var FW_WINDOW = 5;
@@ -5465,15 +5811,15 @@ function wnafDigits(n, W) {
 	const half = size / 2;
 	const mask = BigInt(size - 1);
 	const d = [];
-	while (n > _0n$1) {
+	while (n > _0n$3) {
 		let w = 0;
-		if (n & _1n$2) {
+		if (n & _1n$3) {
 			w = Number(n & mask);
 			if (w >= half) w -= size;
 			n -= BigInt(w);
 		}
 		d.push(w);
-		n >>= _1n$2;
+		n >>= _1n$3;
 	}
 	return d;
 }
@@ -5493,11 +5839,11 @@ function signedWindowDigits(n, W, windows) {
 		n >>= shiftBy;
 		if (v > half) {
 			v -= size;
-			n += _1n$2;
+			n += _1n$3;
 		}
 		d.push(v);
 	}
-	if (n !== _0n$1) throw new Error("invalid wnaf");
+	if (n !== _0n$3) throw new Error("invalid wnaf");
 	return d;
 }
 /**
@@ -5646,7 +5992,7 @@ var ScalarMultiplier = class {
 	}
 	validateMulInput(point, scalar) {
 		this.assertPoint(point);
-		if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+		if (!inRange(scalar, _1n$3, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
 	}
 	runCT(point, n, bits, transform) {
 		const W = getWindowSize(point);
@@ -5705,7 +6051,7 @@ var ScalarMultiplier = class {
 	}
 	shouldBlind(point, cofactor) {
 		if (this.randomBytes === void 0) return false;
-		if (cofactor === _1n$2) return true;
+		if (cofactor === _1n$3) return true;
 		if (point !== this.BASE) return false;
 		if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
 		return this.baseCanBeBlinded;
@@ -5764,7 +6110,7 @@ function mulAddUnsafe(c, points, scalars, allowOversized = false) {
 	validatePointCons(c);
 	validateMSMPoints(points, c);
 	abool(allowOversized, "allowOversized");
-	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$1 : void 0);
+	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
 	if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
 	const tables = points.map((p) => oddMultiples(p, 4));
 	const digits = scalars.map((n) => wnafDigits(n, 4));
@@ -5815,7 +6161,7 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		"h"
 	]) {
 		const val = CURVE[p];
-		if (!(isPosBig(val) && val !== _0n$1)) throw new Error(`CURVE.${p} must be positive bigint`);
+		if (!(isPosBig(val) && val !== _0n$3)) throw new Error(`CURVE.${p} must be positive bigint`);
 	}
 	const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
 	const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
@@ -5864,10 +6210,10 @@ function createKeygen(randomSecretKey, getPublicKey) {
 * @module
 */
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n = /* @__PURE__ */ BigInt(0);
-var _1n$1 = /* @__PURE__ */ BigInt(1);
-var _2n$1 = /* @__PURE__ */ BigInt(2);
-var _4n = /* @__PURE__ */ BigInt(4);
+var _0n$2 = /* @__PURE__ */ BigInt(0);
+var _1n$2 = /* @__PURE__ */ BigInt(1);
+var _2n$2 = /* @__PURE__ */ BigInt(2);
+var _4n$1 = /* @__PURE__ */ BigInt(4);
 var _8n$1 = /* @__PURE__ */ BigInt(8);
 function isEdValidXY(Fp, CURVE, x, y) {
 	const x2 = Fp.sqr(x);
@@ -5911,7 +6257,7 @@ function edwards(params, extraOpts = {}) {
 		randomBytes: "function"
 	});
 	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-	const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
+	const MASK = _2n$2 << BigInt(Fp.BYTES * 8) - _1n$2;
 	function isOdd(n) {
 		if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
 		return Fp.isOdd(n);
@@ -5925,7 +6271,7 @@ function edwards(params, extraOpts = {}) {
 		} catch (e) {
 			return {
 				isValid: false,
-				value: _0n
+				value: _0n$2
 			};
 		}
 	} : opts.uvRatio;
@@ -5936,7 +6282,7 @@ function edwards(params, extraOpts = {}) {
 	* Coordinates >= Fp.ORDER are allowed for zip215.
 	*/
 	function acoord(title, n, banZero = false) {
-		const min = banZero ? _1n$1 : _0n;
+		const min = banZero ? _1n$2 : _0n$2;
 		aInRange("coordinate " + title, n, min, MASK);
 		return n;
 	}
@@ -5983,7 +6329,7 @@ function edwards(params, extraOpts = {}) {
 			const lastByte = bytes[len - 1];
 			normed[len - 1] = lastByte & -129;
 			const y = bytesToNumberLE(normed);
-			aInRange("point.y", y, _0n, zip215 ? MASK : Fp.ORDER);
+			aInRange("point.y", y, _0n$2, zip215 ? MASK : Fp.ORDER);
 			const y2 = Fp.sqr(y);
 			const u = Fp.sub(y2, Fp.ONE);
 			const v = Fp.sub(Fp.mulN(d, y2), a);
@@ -6009,7 +6355,7 @@ function edwards(params, extraOpts = {}) {
 		}
 		precompute(windowSize = 6, isLazy = true) {
 			wnaf.setWindowSize(this, windowSize);
-			if (!isLazy) this.multiply(_2n$1);
+			if (!isLazy) this.multiply(_2n$2);
 			return this;
 		}
 		assertValidity() {
@@ -6049,7 +6395,7 @@ function edwards(params, extraOpts = {}) {
 			const { X: X1, Y: Y1, Z: Z1 } = this;
 			const A = Fp.sqr(X1);
 			const B = Fp.sqr(Y1);
-			const C = Fp.mul(Fp.sqr(Z1), _2n$1);
+			const C = Fp.mul(Fp.sqr(Z1), _2n$2);
 			const D = mulA(A);
 			const x1y1 = Fp.addN(X1, Y1);
 			const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
@@ -6092,8 +6438,8 @@ function edwards(params, extraOpts = {}) {
 		}
 		multiplyUnsafe(scalar) {
 			if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-			if (scalar === _0n) return Point.ZERO;
-			if (this.is0() || scalar === _1n$1) return this;
+			if (scalar === _0n$2) return Point.ZERO;
+			if (this.is0() || scalar === _1n$2) return this;
 			return wnaf.mulUnsafe(this, scalar, normalize);
 		}
 		isSmallOrder() {
@@ -6123,9 +6469,9 @@ function edwards(params, extraOpts = {}) {
 			};
 		}
 		clearCofactor() {
-			if (cofactor === _1n$1) return this;
-			if (cofactor === _2n$1) return this.double();
-			if (cofactor === _4n) return this.double().double();
+			if (cofactor === _1n$2) return this;
+			if (cofactor === _2n$2) return this.double();
+			if (cofactor === _4n$1) return this.double().double();
 			if (cofactor === _8n$1) return this.double().double().double();
 			return this.multiplyUnsafe(cofactor);
 		}
@@ -6338,8 +6684,8 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 * @module
 */
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _1n = /* @__PURE__ */ BigInt(1);
-var _2n = /* @__PURE__ */ BigInt(2);
+var _1n$1 = /* @__PURE__ */ BigInt(1);
+var _2n$1 = /* @__PURE__ */ BigInt(2);
 var _5n = /* @__PURE__ */ BigInt(5);
 var _8n = /* @__PURE__ */ BigInt(8);
 var ed25519_CURVE_p = /* @__PURE__ */ BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed");
@@ -6356,13 +6702,13 @@ function ed25519_pow_2_252_3(x) {
 	const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
 	const P = ed25519_CURVE_p;
 	const b2 = x * x % P * x % P;
-	const b5 = pow2(pow2(b2, _2n, P) * b2 % P, _1n, P) * x % P;
+	const b5 = pow2(pow2(b2, _2n$1, P) * b2 % P, _1n$1, P) * x % P;
 	const b10 = pow2(b5, _5n, P) * b5 % P;
 	const b20 = pow2(b10, _10n, P) * b10 % P;
 	const b40 = pow2(b20, _20n, P) * b20 % P;
 	const b80 = pow2(b40, _40n, P) * b40 % P;
 	return {
-		pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n, P) * x % P,
+		pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n$1, P) * x % P,
 		b2
 	};
 }
@@ -6396,7 +6742,7 @@ var ed25519_Point = /* @__PURE__ */ edwards(ed25519_CURVE, { uvRatio });
 var Fp = /* @__PURE__ */ (() => ed25519_Point.Fp)();
 function toMontgomery(point) {
 	const { y } = point;
-	return Fp.toBytes(Fp.div(_1n + y, _1n - y));
+	return Fp.toBytes(Fp.div(_1n$1 + y, _1n$1 - y));
 }
 function toMontgomerySecret(secretKey) {
 	const size = ed25519_Point.Fp.BYTES;
@@ -8153,32 +8499,1363 @@ function compareWithDecision(action, mark, decided) {
 		isConclusive: hasHash || areDiffsKnown || areFilesKnown
 	};
 }
+// src/verify/approvals/content.ts
+/** The contents that people sign: enrolments and votes. It needs no curve, so the page's own thread uses it, too. */
+/** The content of an enrolment. It names the ledger, so it is invalid in another ledger. */
+function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
+	const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
+	return new Map([
+		["identity", identity],
+		...parts,
+		["custody", custody],
+		["ledger", ledger],
+		["tenant", tenant],
+		["at", at]
+	]);
+}
+/** The content that a person signs: exactly that of the version that the request wants. `shown` is a digest. */
+function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
+	const content = /* @__PURE__ */ new Map([
+		["digest", request.digest],
+		["decision", word],
+		["approver", approver],
+		["expires", request.expires],
+		["shown", shown]
+	]);
+	if (request.statement === 1) return content;
+	return new Map([
+		...content,
+		["v", new JsonNumber("2")],
+		["ledger", request.ledger],
+		["tenant", request.tenant],
+		["request", request.id],
+		["scope", scope],
+		["uses", new JsonNumber(String(uses))]
+	]);
+}
+// node_modules/@noble/hashes/hmac.js
+/**
+* HMAC: RFC2104 message authentication code.
+* @module
+*/
+/**
+* Internal class for HMAC.
+* Accepts any byte key, although RFC 2104 §3 recommends keys at least
+* `HashLen` bytes long.
+*/
+var _HMAC = class {
+	oHash;
+	iHash;
+	blockLen;
+	outputLen;
+	canXOF = false;
+	finished = false;
+	destroyed = false;
+	constructor(hash, key) {
+		ahash(hash);
+		abytes$1(key, void 0, "key");
+		this.iHash = hash.create();
+		if (typeof this.iHash.update !== "function") throw new Error("expected Hash instance");
+		this.blockLen = this.iHash.blockLen;
+		this.outputLen = this.iHash.outputLen;
+		const blockLen = this.blockLen;
+		const pad = new Uint8Array(blockLen);
+		pad.set(key.length > blockLen ? hash.create().update(key).digest() : key);
+		for (let i = 0; i < pad.length; i++) pad[i] ^= 54;
+		this.iHash.update(pad);
+		this.oHash = hash.create();
+		for (let i = 0; i < pad.length; i++) pad[i] ^= 106;
+		this.oHash.update(pad);
+		clean(pad);
+	}
+	update(buf) {
+		aexists(this);
+		this.iHash.update(buf);
+		return this;
+	}
+	digestInto(out) {
+		aexists(this);
+		aoutput(out, this);
+		this.finished = true;
+		const buf = out.subarray(0, this.outputLen);
+		this.iHash.digestInto(buf);
+		this.oHash.update(buf);
+		this.oHash.digestInto(buf);
+		this.destroy();
+	}
+	digest() {
+		const out = new Uint8Array(this.oHash.outputLen);
+		this.digestInto(out);
+		return out;
+	}
+	_cloneInto(to) {
+		to ||= Object.create(Object.getPrototypeOf(this), {});
+		const { oHash, iHash, finished, destroyed, blockLen, outputLen, canXOF } = this;
+		to = to;
+		to.finished = finished;
+		to.destroyed = destroyed;
+		to.blockLen = blockLen;
+		to.outputLen = outputLen;
+		to.canXOF = canXOF;
+		to.oHash = oHash._cloneInto(to.oHash);
+		to.iHash = iHash._cloneInto(to.iHash);
+		return to;
+	}
+	clone() {
+		return this._cloneInto();
+	}
+	destroy() {
+		this.destroyed = true;
+		this.oHash.destroy();
+		this.iHash.destroy();
+	}
+};
+var hmac = /* @__PURE__ */ (() => {
+	const hmac_ = ((hash, key, message) => new _HMAC(hash, key).update(message).digest());
+	hmac_.create = (hash, key) => new _HMAC(hash, key);
+	return hmac_;
+})();
+// node_modules/@noble/curves/abstract/der.js
+/**
+* ASN.1 DER (Distinguished Encoding Rules) helpers for ECDSA signatures.
+* Only implements the tiny subset needed for `SEQUENCE(INTEGER r, INTEGER s)`.
+* @module
+*/
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+var _0n$1 = /* @__PURE__ */ BigInt(0);
+/**
+* @param m - Error message.
+* @example
+* Throw a DER-specific error when signature parsing encounters invalid bytes.
+*
+* ```ts
+* new DERErr('bad der');
+* ```
+*/
+var DERErr = class extends Error {
+	constructor(m = "") {
+		super(m);
+	}
+};
+var _DER = {
+	Err: DERErr,
+	_tlv: {
+		encode: (tag, data) => {
+			const { Err: E } = _DER;
+			asafenumber(tag, "tag");
+			if (tag < 0 || tag > 255) throw new E("tlv.encode: wrong tag");
+			astring(data, "data");
+			if (data.length & 1) throw new E("tlv.encode: unpadded data");
+			const dataLen = data.length / 2;
+			const len = numberToHexUnpadded(dataLen);
+			if (len.length / 2 & 128) throw new E("tlv.encode: long form length too big");
+			const lenLen = dataLen > 127 ? numberToHexUnpadded(len.length / 2 | 128) : "";
+			return numberToHexUnpadded(tag) + lenLen + len + data;
+		},
+		decode(tag, data) {
+			const { Err: E } = _DER;
+			data = abytes(data, void 0, "DER data");
+			let pos = 0;
+			if (tag < 0 || tag > 255) throw new E("tlv.decode: wrong tag");
+			if (data.length < 2 || data[pos++] !== tag) throw new E("tlv.decode: wrong tlv");
+			const first = data[pos++];
+			const isLong = !!(first & 128);
+			let length = 0;
+			if (!isLong) length = first;
+			else {
+				const lenLen = first & 127;
+				if (!lenLen) throw new E("tlv.decode(long): indefinite length not supported");
+				if (lenLen > 4) throw new E("tlv.decode(long): byte length is too big");
+				const lengthBytes = data.subarray(pos, pos + lenLen);
+				if (lengthBytes.length !== lenLen) throw new E("tlv.decode: length bytes not complete");
+				if (lengthBytes[0] === 0) throw new E("tlv.decode(long): zero leftmost byte");
+				for (const b of lengthBytes) length = length << 8 | b;
+				pos += lenLen;
+				if (length < 128) throw new E("tlv.decode(long): not minimal encoding");
+			}
+			const v = data.subarray(pos, pos + length);
+			if (v.length !== length) throw new E("tlv.decode: wrong value length");
+			return {
+				v,
+				l: data.subarray(pos + length)
+			};
+		}
+	},
+	_int: {
+		encode(num) {
+			const { Err: E } = _DER;
+			abignumber(num);
+			if (num < _0n$1) throw new E("integer: negative integers are not allowed");
+			let hex = numberToHexUnpadded(num);
+			if (Number.parseInt(hex[0], 16) & 8) hex = "00" + hex;
+			if (hex.length & 1) throw new E("unexpected DER parsing assertion: unpadded hex");
+			return hex;
+		},
+		decode(data) {
+			const { Err: E } = _DER;
+			if (data.length < 1) throw new E("invalid signature integer: empty");
+			if (data[0] & 128) throw new E("invalid signature integer: negative");
+			if (data.length > 1 && data[0] === 0 && !(data[1] & 128)) throw new E("invalid signature integer: unnecessary leading zero");
+			return bytesToNumberBE(data);
+		}
+	},
+	toSig(bytes, maxScalarBytes) {
+		const { Err: E, _int: int, _tlv: tlv } = _DER;
+		if (maxScalarBytes !== void 0) {
+			asafenumber(maxScalarBytes, "maxScalarBytes");
+			if (maxScalarBytes < 1) throw new E("invalid signature: maxScalarBytes must be positive");
+		}
+		const data = abytes(bytes, void 0, "signature");
+		const { v: seqBytes, l: seqLeftBytes } = tlv.decode(48, data);
+		if (seqLeftBytes.length) throw new E("invalid signature: left bytes after parsing");
+		const { v: rBytes, l: rLeftBytes } = tlv.decode(2, seqBytes);
+		const { v: sBytes, l: sLeftBytes } = tlv.decode(2, rLeftBytes);
+		if (sLeftBytes.length) throw new E("invalid signature: left bytes after parsing");
+		if (maxScalarBytes !== void 0 && (rBytes.length > maxScalarBytes || sBytes.length > maxScalarBytes)) throw new E("invalid signature: integer too large");
+		return {
+			r: int.decode(rBytes),
+			s: int.decode(sBytes)
+		};
+	},
+	hexFromSig(sig) {
+		const { _tlv: tlv, _int: int } = _DER;
+		validateObject(sig, {
+			r: "bigint",
+			s: "bigint"
+		}, {}, "sig");
+		const seq = tlv.encode(2, int.encode(sig.r)) + tlv.encode(2, int.encode(sig.s));
+		return tlv.encode(48, seq);
+	}
+};
+/**
+* ASN.1 DER encoding utilities. ASN is very complex & fragile. Format:
+*
+*     [0x30 (SEQUENCE), bytelength, 0x02 (INTEGER), intLength, R, 0x02 (INTEGER), intLength, S]
+*
+* Docs: {@link https://letsencrypt.org/docs/a-warm-welcome-to-asn1-and-der/ | Let's Encrypt ASN.1 guide} and
+* {@link https://luca.ntop.org/Teaching/Appunti/asn1.html | Luca Deri's ASN.1 notes}.
+* @example
+* ASN.1 DER encoding utilities.
+*
+* ```ts
+* const der = DER.hexFromSig({ r: 1n, s: 2n });
+* ```
+*/
+var DER = /* @__PURE__ */ (() => {
+	Object.freeze(_DER._tlv);
+	Object.freeze(_DER._int);
+	return Object.freeze(_DER);
+})();
+// node_modules/@noble/curves/abstract/weierstrass.js
+/**
+* Short Weierstrass curve methods. The formula is: y² = x³ + ax + b.
+*
+* ### Design rationale for types
+*
+* * Interaction between classes from different curves should fail:
+*   `k256.Point.BASE.add(p256.Point.BASE)`
+* * For this purpose we want to use `instanceof` operator, which is fast and works during runtime
+* * Different calls of `curve()` would return different classes -
+*   `curve(params) !== curve(params)`: if somebody decided to monkey-patch their curve,
+*   it won't affect others
+*
+* TypeScript can't infer types for classes created inside a function. Classes is one instance
+* of nominative types in TypeScript and interfaces only check for shape, so it's hard to create
+* unique type for every function call.
+*
+* We can use generic types via some param, like curve opts, but that would:
+*     1. Enable interaction between `curve(params)` and `curve(params)` (curves of same params)
+*     which is hard to debug.
+*     2. Params can be generic and we can't enforce them to be constant value:
+*     if somebody creates curve from non-constant params,
+*     it would be allowed to interact with other curves with non-constant params
+*
+* @todo https://www.typescriptlang.org/docs/handbook/release-notes/typescript-2-7.html#unique-symbol
+* @module
+*/
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
+/** Splits scalar for GLV endomorphism. */
+function _splitEndoScalar(k, basis, n) {
+	aInRange("scalar", k, _0n, n);
+	const [[a1, b1], [a2, b2]] = basis;
+	const c1 = divNearest(b2 * k, n);
+	const c2 = divNearest(-b1 * k, n);
+	let k1 = k - c1 * a1 - c2 * a2;
+	let k2 = -c1 * b1 - c2 * b2;
+	const k1neg = k1 < _0n;
+	const k2neg = k2 < _0n;
+	if (k1neg) k1 = -k1;
+	if (k2neg) k2 = -k2;
+	const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
+	if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
+	return {
+		k1neg,
+		k1,
+		k2neg,
+		k2
+	};
+}
+function validateSigFormat(format) {
+	if (![
+		"compact",
+		"recovered",
+		"der"
+	].includes(format)) throw new Error("Signature format must be \"compact\", \"recovered\", or \"der\"");
+	return format;
+}
+function validateSigOpts(opts, def) {
+	validateObject(opts);
+	const optsn = {};
+	for (let optName of Object.keys(def)) optsn[optName] = opts[optName] === void 0 ? def[optName] : opts[optName];
+	abool(optsn.lowS, "lowS");
+	abool(optsn.prehash, "prehash");
+	if (optsn.format !== void 0) validateSigFormat(optsn.format);
+	return optsn;
+}
+var _0n = /* @__PURE__ */ BigInt(0);
+var _1n = /* @__PURE__ */ BigInt(1);
+var _2n = /* @__PURE__ */ BigInt(2);
+var _3n = /* @__PURE__ */ BigInt(3);
+var _4n = /* @__PURE__ */ BigInt(4);
+/**
+* Creates weierstrass Point constructor, based on specified curve options.
+*
+* See {@link WeierstrassOpts}.
+* @param params - Curve parameters. See {@link WeierstrassOpts}.
+* @param extraOpts - Optional helpers and overrides. See {@link WeierstrassExtraOpts}.
+* @returns Weierstrass point constructor.
+* @throws If the curve parameters, overrides, or point codecs are invalid. {@link Error}
+*
+* @example
+* Construct a point type from explicit Weierstrass curve parameters.
+*
+* ```js
+* const opts = {
+*   p: 0xfffffffffffffffffffffffffffffffeffffac73n,
+*   n: 0x100000000000000000001b8fa16dfab9aca16b6b3n,
+*   h: 1n,
+*   a: 0n,
+*   b: 7n,
+*   Gx: 0x3b4c382ce37aa192a4019e763036f4f5dd4d7ebbn,
+*   Gy: 0x938cf935318fdced6bc28286531733c3f03c4feen,
+* };
+* const secp160k1_Point = weierstrass(opts);
+* ```
+*/
+function weierstrass(params, extraOpts = {}) {
+	const validated = createCurveFields("weierstrass", params, extraOpts);
+	const Fp = validated.Fp;
+	const Fn = validated.Fn;
+	let CURVE = validated.CURVE;
+	const { h: cofactor, n: CURVE_ORDER } = CURVE;
+	validateObject(extraOpts, {}, {
+		allowInfinityPoint: "boolean",
+		clearCofactor: "function",
+		isTorsionFree: "function",
+		fromBytes: "function",
+		toBytes: "function",
+		endo: "object",
+		randomBytes: "function"
+	});
+	const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
+	const randomBytes = extraOpts.randomBytes === void 0 ? randomBytes$1 : extraOpts.randomBytes;
+	if (endoOpts) {
+		if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
+	}
+	const endo = endoOpts ? {
+		beta: endoOpts.beta,
+		basises: endoOpts.basises.map((basis) => [...basis])
+	} : void 0;
+	const lengths = getWLengths(Fp, Fn);
+	function assertCompressionIsSupported() {
+		if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
+	}
+	function pointToBytes(_c, point, isCompressed) {
+		if (point.is0()) {
+			if (!allowInfinityPoint) throw new Error("bad point: ZERO");
+			return Uint8Array.of(0);
+		}
+		const { x, y } = point.toAffine();
+		const bx = Fp.toBytes(x);
+		abool(isCompressed, "isCompressed");
+		if (isCompressed) {
+			assertCompressionIsSupported();
+			return concatBytes(pprefix(!Fp.isOdd(y)), bx);
+		} else return concatBytes(Uint8Array.of(4), bx, Fp.toBytes(y));
+	}
+	function pointFromBytes(bytes) {
+		abytes(bytes, void 0, "Point");
+		const { publicKey: comp, publicKeyUncompressed: uncomp } = lengths;
+		const length = bytes.length;
+		const head = bytes[0];
+		const tail = bytes.subarray(1);
+		if (allowInfinityPoint && length === 1 && head === 0) return {
+			x: Fp.ZERO,
+			y: Fp.ZERO
+		};
+		if (length === comp && (head === 2 || head === 3)) {
+			const x = Fp.fromBytes(tail);
+			if (!Fp.isValid(x)) throw new Error("bad point: is not on curve, wrong x");
+			const y2 = weierstrassEquation(x);
+			let y;
+			try {
+				y = Fp.sqrt(y2);
+			} catch (sqrtError) {
+				const err = sqrtError instanceof Error ? ": " + sqrtError.message : "";
+				throw new Error("bad point: is not on curve, sqrt error" + err);
+			}
+			assertCompressionIsSupported();
+			const evenY = Fp.isOdd(y);
+			if ((head & 1) === 1 !== evenY) y = Fp.neg(y);
+			return {
+				x,
+				y
+			};
+		} else if (length === uncomp && head === 4) {
+			const L = Fp.BYTES;
+			const x = Fp.fromBytes(tail.subarray(0, L));
+			const y = Fp.fromBytes(tail.subarray(L, L * 2));
+			if (!isValidXY(x, y)) throw new Error("bad point: is not on curve");
+			return {
+				x,
+				y
+			};
+		} else throw new Error(`bad point: got length ${length}, expected compressed=${comp} or uncompressed=${uncomp}`);
+	}
+	const encodePoint = toBytes === void 0 ? pointToBytes : toBytes;
+	const decodePoint = fromBytes === void 0 ? pointFromBytes : fromBytes;
+	const b3 = Fp.mul(CURVE.b, _3n);
+	const mulA = Fp.is0(CURVE.a) ? (_) => Fp.ZERO : (x) => Fp.mul(CURVE.a, x);
+	function weierstrassEquation(x) {
+		const x2 = Fp.sqr(x);
+		const x3 = Fp.mul(x2, x);
+		return Fp.add(Fp.add(x3, Fp.mul(x, CURVE.a)), CURVE.b);
+	}
+	/** Checks whether equation holds for given x, y: y² == x³ + ax + b */
+	function isValidXY(x, y) {
+		const left = Fp.sqr(y);
+		const right = weierstrassEquation(x);
+		return Fp.eql(left, right);
+	}
+	if (!isValidXY(CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+	const _4a3 = Fp.mul(Fp.pow(CURVE.a, _3n), _4n);
+	const _27b2 = Fp.mul(Fp.sqr(CURVE.b), BigInt(27));
+	if (Fp.is0(Fp.add(_4a3, _27b2))) throw new Error("bad curve params: a or b");
+	/** Asserts coordinate is valid: 0 <= n < Fp.ORDER. */
+	function acoord(title, n, banZero = false) {
+		if (!Fp.isValid(n) || banZero && Fp.is0(n)) throw new Error(`bad point coordinate ${title}`);
+		return typeof n === "object" && n !== null ? Fp.create(n) : n;
+	}
+	function aprjpoint(other) {
+		if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
+	}
+	function splitEndoScalarN(k) {
+		if (!endo || !endo.basises) throw new Error("no endo");
+		return _splitEndoScalar(k, endo.basises, Fn.ORDER);
+	}
+	/**
+	* Appends a (point, scalar) pair to the inputs of a vartime wNAF walk
+	* ({@link mulAddUnsafe}). With GLV endomorphism the scalar is split into two half-width
+	* pairs against P and ψ(P) = (β⋅x, y), halving the walk's shared doubling chain;
+	* split signs fold into the points.
+	*/
+	function pushWnafPair(points, scalars, p, k) {
+		if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
+		if (endo) {
+			const { k1neg, k1, k2neg, k2 } = splitEndoScalarN(k);
+			const psi = new Point(Fp.mul(p.X, endo.beta), p.Y, p.Z);
+			points.push(k1neg ? p.negate() : p, k2neg ? psi.negate() : psi);
+			scalars.push(k1, k2);
+		} else {
+			points.push(p);
+			scalars.push(k);
+		}
+	}
+	const validityCache = /* @__PURE__ */ new WeakSet();
+	/**
+	* Projective Point works in 3d / projective (homogeneous) coordinates:(X, Y, Z) ∋ (x=X/Z, y=Y/Z).
+	* Default Point works in 2d / affine coordinates: (x, y).
+	* We're doing calculations in projective, because its operations don't require costly inversion.
+	*/
+	class Point {
+		static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
+		static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ZERO);
+		static Fp = Fp;
+		static Fn = Fn;
+		X;
+		Y;
+		Z;
+		/** Does NOT validate if the point is valid. Use `.assertValidity()`. */
+		constructor(X, Y, Z) {
+			this.X = acoord("x", X);
+			this.Y = acoord("y", Y, true);
+			this.Z = acoord("z", Z);
+			Object.freeze(this);
+		}
+		static CURVE() {
+			return CURVE;
+		}
+		/** Does NOT validate if the point is valid. Use `.assertValidity()`. */
+		static fromAffine(p) {
+			const { x, y } = p || {};
+			if (!p || !Fp.isValid(x) || !Fp.isValid(y)) throw new Error("invalid affine point");
+			if (p instanceof Point) throw new Error("projective point not allowed");
+			if (Fp.is0(x) && Fp.is0(y)) return Point.ZERO;
+			return new Point(x, y, Fp.ONE);
+		}
+		static fromBytes(bytes) {
+			const P = Point.fromAffine(decodePoint(abytes(bytes, void 0, "point")));
+			P.assertValidity();
+			return P;
+		}
+		static fromHex(hex) {
+			return Point.fromBytes(hexToBytes(hex));
+		}
+		get x() {
+			return this.toAffine().x;
+		}
+		get y() {
+			return this.toAffine().y;
+		}
+		/**
+		* @param isLazy - true will defer table computation until the first multiplication
+		*/
+		precompute(windowSize = 6, isLazy = true) {
+			wnaf.setWindowSize(this, windowSize);
+			if (!isLazy) this.multiply(_3n);
+			return this;
+		}
+		/** A point on curve is valid if it conforms to equation. */
+		assertValidity() {
+			const p = this;
+			if (p.is0()) {
+				if (allowInfinityPoint && Fp.is0(p.X) && Fp.eql(p.Y, Fp.ONE) && Fp.is0(p.Z)) return;
+				throw new Error("bad point: ZERO");
+			}
+			if (validityCache.has(p)) return;
+			const { x, y } = p.toAffine();
+			if (!Fp.isValid(x) || !Fp.isValid(y)) throw new Error("bad point: x or y not field elements");
+			if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
+			if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
+			validityCache.add(p);
+		}
+		hasEvenY() {
+			const { y } = this.toAffine();
+			if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
+			return !Fp.isOdd(y);
+		}
+		/** Compare one point to another. */
+		equals(other) {
+			aprjpoint(other);
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const { X: X2, Y: Y2, Z: Z2 } = other;
+			const U1 = Fp.eql(Fp.mul(X1, Z2), Fp.mul(X2, Z1));
+			const U2 = Fp.eql(Fp.mul(Y1, Z2), Fp.mul(Y2, Z1));
+			return U1 && U2;
+		}
+		/** Flips point to one corresponding to (x, -y) in Affine coordinates. */
+		negate() {
+			return new Point(this.X, Fp.neg(this.Y), this.Z);
+		}
+		double() {
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+			let t0 = Fp.mul(X1, X1);
+			let t1 = Fp.mul(Y1, Y1);
+			let t2 = Fp.mul(Z1, Z1);
+			let t3 = Fp.mul(X1, Y1);
+			t3 = Fp.add(t3, t3);
+			Z3 = Fp.mul(X1, Z1);
+			Z3 = Fp.add(Z3, Z3);
+			X3 = mulA(Z3);
+			Y3 = Fp.mul(b3, t2);
+			Y3 = Fp.add(X3, Y3);
+			X3 = Fp.sub(t1, Y3);
+			Y3 = Fp.add(t1, Y3);
+			Y3 = Fp.mul(X3, Y3);
+			X3 = Fp.mul(t3, X3);
+			Z3 = Fp.mul(b3, Z3);
+			t2 = mulA(t2);
+			t3 = Fp.sub(t0, t2);
+			t3 = mulA(t3);
+			t3 = Fp.add(t3, Z3);
+			Z3 = Fp.add(t0, t0);
+			t0 = Fp.add(Z3, t0);
+			t0 = Fp.add(t0, t2);
+			t0 = Fp.mul(t0, t3);
+			Y3 = Fp.add(Y3, t0);
+			t2 = Fp.mul(Y1, Z1);
+			t2 = Fp.add(t2, t2);
+			t0 = Fp.mul(t2, t3);
+			X3 = Fp.sub(X3, t0);
+			Z3 = Fp.mul(t2, t1);
+			Z3 = Fp.add(Z3, Z3);
+			Z3 = Fp.add(Z3, Z3);
+			return new Point(X3, Y3, Z3);
+		}
+		add(other) {
+			aprjpoint(other);
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const { X: X2, Y: Y2, Z: Z2 } = other;
+			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+			let t0 = Fp.mul(X1, X2);
+			let t1 = Fp.mul(Y1, Y2);
+			let t2 = Fp.mul(Z1, Z2);
+			let t3 = Fp.add(X1, Y1);
+			let t4 = Fp.add(X2, Y2);
+			t3 = Fp.mul(t3, t4);
+			t4 = Fp.add(t0, t1);
+			t3 = Fp.sub(t3, t4);
+			t4 = Fp.add(X1, Z1);
+			let t5 = Fp.add(X2, Z2);
+			t4 = Fp.mul(t4, t5);
+			t5 = Fp.add(t0, t2);
+			t4 = Fp.sub(t4, t5);
+			t5 = Fp.add(Y1, Z1);
+			X3 = Fp.add(Y2, Z2);
+			t5 = Fp.mul(t5, X3);
+			X3 = Fp.add(t1, t2);
+			t5 = Fp.sub(t5, X3);
+			Z3 = mulA(t4);
+			X3 = Fp.mul(b3, t2);
+			Z3 = Fp.add(X3, Z3);
+			X3 = Fp.sub(t1, Z3);
+			Z3 = Fp.add(t1, Z3);
+			Y3 = Fp.mul(X3, Z3);
+			t1 = Fp.add(t0, t0);
+			t1 = Fp.add(t1, t0);
+			t2 = mulA(t2);
+			t4 = Fp.mul(b3, t4);
+			t1 = Fp.add(t1, t2);
+			t2 = Fp.sub(t0, t2);
+			t2 = mulA(t2);
+			t4 = Fp.add(t4, t2);
+			t0 = Fp.mul(t1, t4);
+			Y3 = Fp.add(Y3, t0);
+			t0 = Fp.mul(t5, t4);
+			X3 = Fp.mul(t3, X3);
+			X3 = Fp.sub(X3, t0);
+			t0 = Fp.mul(t3, t1);
+			Z3 = Fp.mul(t5, Z3);
+			Z3 = Fp.add(Z3, t0);
+			return new Point(X3, Y3, Z3);
+		}
+		subtract(other) {
+			aprjpoint(other);
+			return this.add(other.negate());
+		}
+		is0() {
+			return this.equals(Point.ZERO);
+		}
+		/**
+		* Constant time multiplication.
+		* Uses precomputed tables (signed fixed-window wNAF) when available.
+		* Uses scalar blinding and avoids endomorphism splitting in the secret-scalar path.
+		* @param scalar - by which the point would be multiplied
+		* @returns New point
+		*/
+		multiply(scalar) {
+			if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
+			const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+			return normalize([p, f])[0];
+		}
+		/**
+		* Non-constant-time multiplication. Uses width-4 wNAF with GLV endomorphism splitting
+		* when available (two half-width scalars sharing one halved doubling chain).
+		* It's faster, but should only be used when you don't care about
+		* an exposed secret key e.g. sig verification, which works over *public* keys.
+		*/
+		multiplyUnsafe(scalar) {
+			const p = this;
+			const sc = scalar;
+			if (!Fn.isValid(sc)) throw new RangeError("invalid scalar: out of range");
+			if (sc === _0n || p.is0()) return Point.ZERO;
+			if (sc === _1n) return p;
+			if (wnaf.hasWindowSize(this)) return wnaf.mulUnsafe(p, sc, normalize);
+			const points = [];
+			const scalars = [];
+			pushWnafPair(points, scalars, p, sc);
+			return mulAddUnsafe(Point, points, scalars);
+		}
+		/**
+		* Non-constant-time double-scalar multiplication `a⋅this + b⋅other` (Strauss–Shamir).
+		* Both walks share one doubling chain via {@link mulAddUnsafe}, and GLV endomorphism
+		* (when available) halves the chain again by splitting each scalar into two half-width
+		* parts. Used by ECDSA verification and public-key recovery for `R = u1⋅G + u2⋅P`.
+		* Only for public scalars.
+		*/
+		mulAddUnsafe(a, other, b) {
+			aprjpoint(other);
+			const points = [];
+			const scalars = [];
+			pushWnafPair(points, scalars, this, a);
+			pushWnafPair(points, scalars, other, b);
+			return mulAddUnsafe(Point, points, scalars);
+		}
+		/**
+		* Converts Projective point to affine (x, y) coordinates.
+		* (X, Y, Z) ∋ (x=X/Z, y=Y/Z).
+		* @param invertedZ - Z^-1 (inverted zero) - optional, precomputation is useful for invertBatch
+		*/
+		toAffine(invertedZ) {
+			const p = this;
+			let iz = invertedZ;
+			if (iz != null && !Fp.isValid(iz)) throw new RangeError("\"invertedZ\" expected valid field element");
+			const { X, Y, Z } = p;
+			if (Fp.eql(Z, Fp.ONE)) return {
+				x: X,
+				y: Y
+			};
+			const is0 = p.is0();
+			if (iz == null) iz = is0 ? Fp.ONE : Fp.inv(Z);
+			const x = Fp.mul(X, iz);
+			const y = Fp.mul(Y, iz);
+			const zz = Fp.mul(Z, iz);
+			if (is0) return {
+				x: Fp.ZERO,
+				y: Fp.ZERO
+			};
+			if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+			return {
+				x,
+				y
+			};
+		}
+		/**
+		* Checks whether Point is free of torsion elements (is in prime subgroup).
+		* Always torsion-free for cofactor=1 curves.
+		*/
+		isTorsionFree() {
+			if (cofactor === _1n) return true;
+			if (isTorsionFree) return isTorsionFree(Point, this);
+			return wnaf.mulUnsafe(this, CURVE_ORDER).is0();
+		}
+		clearCofactor() {
+			if (cofactor === _1n) return this;
+			if (clearCofactor) return clearCofactor(Point, this);
+			return this.multiplyUnsafe(cofactor);
+		}
+		isSmallOrder() {
+			if (cofactor === _1n) return this.is0();
+			return this.clearCofactor().is0();
+		}
+		toBytes(isCompressed = true) {
+			abool(isCompressed, "isCompressed");
+			this.assertValidity();
+			return encodePoint(Point, this, isCompressed);
+		}
+		toHex(isCompressed = true) {
+			return bytesToHex(this.toBytes(isCompressed));
+		}
+		toString() {
+			return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+		}
+	}
+	const normalize = (points) => normalizeZ(Point, points);
+	const wnaf = new ScalarMultiplier(Point, randomBytes);
+	if (wnaf.bits >= 6) Point.BASE.precompute(6);
+	Object.freeze(Point.prototype);
+	Object.freeze(Point);
+	return Point;
+}
+function pprefix(hasEvenY) {
+	return Uint8Array.of(hasEvenY ? 2 : 3);
+}
+function getWLengths(Fp, Fn) {
+	return {
+		secretKey: Fn.BYTES,
+		publicKey: 1 + Fp.BYTES,
+		publicKeyUncompressed: 1 + 2 * Fp.BYTES,
+		publicKeyHasPrefix: true,
+		signature: 2 * Fn.BYTES
+	};
+}
+/**
+* Sometimes users only need getPublicKey, getSharedSecret, and secret key handling.
+* This helper ensures no signature functionality is present. Less code, smaller bundle size.
+* @param Point - Weierstrass point constructor.
+* @param ecdhOpts - Optional randomness helpers:
+*   - `randomBytes` (optional): Optional RNG override.
+* @returns ECDH helper namespace.
+* @example
+* Sometimes users only need getPublicKey, getSharedSecret, and secret key handling.
+*
+* ```ts
+* import { ecdh } from '@noble/curves/abstract/weierstrass.js';
+* import { p256 } from '@noble/curves/nist.js';
+* const dh = ecdh(p256.Point);
+* const alice = dh.keygen();
+* const shared = dh.getSharedSecret(alice.secretKey, alice.publicKey);
+* ```
+*/
+function ecdh(Point, ecdhOpts = {}) {
+	validatePointCons(Point);
+	const { Fn } = Point;
+	const randomBytes_ = ecdhOpts.randomBytes === void 0 ? randomBytes$1 : ecdhOpts.randomBytes;
+	const lengths = Object.assign(getWLengths(Point.Fp, Fn), { seed: Math.max(getMinHashLength(Fn.ORDER), 16) });
+	function isValidSecretKey(secretKey) {
+		try {
+			const num = Fn.fromBytes(secretKey);
+			return Fn.isValidNot0(num);
+		} catch (error) {
+			return false;
+		}
+	}
+	function isValidPublicKey(publicKey, isCompressed) {
+		const { publicKey: comp, publicKeyUncompressed } = lengths;
+		try {
+			const l = publicKey.length;
+			if (isCompressed === true && l !== comp) return false;
+			if (isCompressed === false && l !== publicKeyUncompressed) return false;
+			return !Point.fromBytes(publicKey).is0();
+		} catch (error) {
+			return false;
+		}
+	}
+	/**
+	* Produces cryptographically secure secret key from random of size
+	* (groupLen + ceil(groupLen / 2)) with modulo bias being negligible.
+	*/
+	function randomSecretKey(seed) {
+		seed = seed === void 0 ? randomBytes_(lengths.seed) : seed;
+		return mapHashToField(abytes(seed, lengths.seed, "seed"), Fn.ORDER);
+	}
+	/**
+	* Computes public key for a secret key. Checks for validity of the secret key.
+	* @param isCompressed - whether to return compact (default), or full key
+	* @returns Public key, full when isCompressed=false; short when isCompressed=true
+	*/
+	function getPublicKey(secretKey, isCompressed = true) {
+		return Point.BASE.multiply(Fn.fromBytes(secretKey)).toBytes(isCompressed);
+	}
+	/**
+	* Quick and dirty check for item being public key. Does not validate hex, or being on-curve.
+	*/
+	function isProbPub(item) {
+		const { secretKey, publicKey, publicKeyUncompressed } = lengths;
+		const allowedLengths = Fn._lengths;
+		if (!isBytes(item)) return void 0;
+		const l = abytes(item, void 0, "key").length;
+		const isPub = l === publicKey || l === publicKeyUncompressed;
+		const isSec = l === secretKey || !!allowedLengths?.includes(l);
+		if (isPub && isSec) return void 0;
+		return isPub;
+	}
+	/**
+	* ECDH (Elliptic Curve Diffie Hellman).
+	* Computes encoded shared point from secret key A and public key B.
+	* Checks: 1) secret key validity 2) shared key is on-curve.
+	* Does NOT hash the result or expose the SEC 1 x-coordinate-only `z`.
+	* Returns the encoded shared point on purpose: callers that need `x_P`
+	* can derive it from the encoded point, but `x_P` alone cannot recover the
+	* point/parity back.
+	* This helper only exposes the fully validated public-key path, not cofactor DH.
+	* @param isCompressed - whether to return compact (default), or full key
+	* @returns shared point encoding
+	*/
+	function getSharedSecret(secretKeyA, publicKeyB, isCompressed = true) {
+		if (isProbPub(secretKeyA) === true) throw new Error("first arg must be private key");
+		if (isProbPub(publicKeyB) === false) throw new Error("second arg must be public key");
+		const s = Fn.fromBytes(secretKeyA);
+		const b = Point.fromBytes(publicKeyB);
+		if (b.is0()) throw new Error("invalid public key: point at infinity");
+		return b.multiply(s).toBytes(isCompressed);
+	}
+	const utils = {
+		isValidSecretKey,
+		isValidPublicKey,
+		randomSecretKey
+	};
+	const keygen = createKeygen(randomSecretKey, getPublicKey);
+	Object.freeze(utils);
+	Object.freeze(lengths);
+	return Object.freeze({
+		getPublicKey,
+		getSharedSecret,
+		keygen,
+		Point,
+		utils,
+		lengths
+	});
+}
+/**
+* Creates ECDSA signing interface for given elliptic curve `Point` and `hash` function.
+*
+* @param Point - created using {@link weierstrass} function
+* @param hash - used for 1) message prehash-ing 2) k generation in `sign`, using hmac_drbg(hash)
+* @param ecdsaOpts - rarely needed, see {@link ECDSAOpts}:
+*   - `lowS`: Default low-S policy.
+*   - `hmac`: HMAC implementation used by RFC6979 DRBG.
+*   - `randomBytes`: Optional RNG override.
+*   - `bits2int`: Optional hash-to-int conversion override.
+*   - `bits2int_modN`: Optional hash-to-int-mod-n conversion override.
+*
+* @returns ECDSA helper namespace.
+* @example
+* Create an ECDSA signer/verifier bundle for one curve implementation.
+*
+* ```ts
+* import { ecdsa } from '@noble/curves/abstract/weierstrass.js';
+* import { p256 } from '@noble/curves/nist.js';
+* import { sha256 } from '@noble/hashes/sha2.js';
+* const p256ecdsa = ecdsa(p256.Point, sha256);
+* const { secretKey, publicKey } = p256ecdsa.keygen();
+* const msg = new TextEncoder().encode('hello noble');
+* const sig = p256ecdsa.sign(msg, secretKey);
+* const isValid = p256ecdsa.verify(sig, msg, publicKey);
+* ```
+*/
+function ecdsa(Point, hash, ecdsaOpts = {}) {
+	validatePointCons(Point);
+	const hash_ = hash;
+	ahash(hash_);
+	validateObject(ecdsaOpts, {}, {
+		hmac: "function",
+		lowS: "boolean",
+		randomBytes: "function",
+		bits2int: "function",
+		bits2int_modN: "function"
+	});
+	const opts = Object.assign({}, ecdsaOpts);
+	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
+	const hmac$1 = opts.hmac === void 0 ? (key, msg) => hmac(hash_, key, msg) : opts.hmac;
+	const { Fp, Fn } = Point;
+	const { ORDER: CURVE_ORDER, BITS: fnBits } = Fn;
+	const blindLength = getMinHashLength(CURVE_ORDER);
+	const csprng = probeRandomBytes(randomBytes, blindLength);
+	const { keygen, getPublicKey, getSharedSecret, utils, lengths } = ecdh(Point, opts);
+	const defaultSigOpts = {
+		prehash: true,
+		lowS: typeof opts.lowS === "boolean" ? opts.lowS : true,
+		format: "compact",
+		extraEntropy: false
+	};
+	const hasLargeRecoveryLifts = CURVE_ORDER * _2n + _1n < Fp.ORDER;
+	function isBiggerThanHalfOrder(number) {
+		return number > CURVE_ORDER >> _1n;
+	}
+	function validateRS(title, num) {
+		if (!Fn.isValidNot0(num)) throw new Error(`invalid signature ${title}: out of range 1..Point.Fn.ORDER`);
+		return num;
+	}
+	function assertFieldSignIsSupported() {
+		if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
+	}
+	function getRecoveryBit(x, y, r) {
+		assertFieldSignIsSupported();
+		return (x === r ? 0 : 2) | Number(Fp.isOdd(y));
+	}
+	function assertRecoverableCurve() {
+		if (hasLargeRecoveryLifts) throw new Error("\"recovered\" sig type is not supported for cofactor >2 curves");
+	}
+	function validateSigLength(bytes, format) {
+		validateSigFormat(format);
+		const size = lengths.signature;
+		return abytes(bytes, format === "compact" ? size : format === "recovered" ? size + 1 : void 0);
+	}
+	/**
+	* ECDSA signature with its (r, s) properties. Supports compact, recovered & DER representations.
+	*/
+	class Signature {
+		r;
+		s;
+		recovery;
+		constructor(r, s, recovery) {
+			this.r = validateRS("r", r);
+			this.s = validateRS("s", s);
+			if (recovery != null) {
+				assertRecoverableCurve();
+				if (![
+					0,
+					1,
+					2,
+					3
+				].includes(recovery)) throw new Error("invalid recovery id");
+				this.recovery = recovery;
+			}
+			Object.freeze(this);
+		}
+		static fromBytes(bytes, format = defaultSigOpts.format) {
+			validateSigLength(bytes, format);
+			let recid;
+			if (format === "der") {
+				if (bytes.length > 2 * Fn.BYTES + 16) throw new DER.Err("invalid signature: DER signature too long");
+				const { r, s } = DER.toSig(abytes(bytes), Fn.BYTES + 1);
+				return new Signature(r, s);
+			}
+			if (format === "recovered") {
+				recid = bytes[0];
+				format = "compact";
+				bytes = bytes.subarray(1);
+			}
+			const L = lengths.signature / 2;
+			const r = bytes.subarray(0, L);
+			const s = bytes.subarray(L, L * 2);
+			return new Signature(Fn.fromBytes(r), Fn.fromBytes(s), recid);
+		}
+		static fromHex(hex, format) {
+			return this.fromBytes(hexToBytes(hex), format);
+		}
+		assertRecovery() {
+			const { recovery } = this;
+			if (recovery == null) throw new Error("invalid recovery id: must be present");
+			return recovery;
+		}
+		addRecoveryBit(recovery) {
+			return new Signature(this.r, this.s, recovery);
+		}
+		recoverPublicKey(messageHash) {
+			const { r, s } = this;
+			const recovery = this.assertRecovery();
+			const radj = recovery === 2 || recovery === 3 ? r + CURVE_ORDER : r;
+			if (!Fp.isValid(radj)) throw new Error("invalid recovery id: sig.r+curve.n != R.x");
+			const x = Fp.toBytes(radj);
+			const R = Point.fromBytes(concatBytes(pprefix((recovery & 1) === 0), x));
+			const ir = Fn.inv(radj);
+			const h = bits2int_modN(abytes(messageHash, void 0, "msgHash"));
+			const u1 = Fn.create(-h * ir);
+			const u2 = Fn.create(s * ir);
+			const Q = Point.BASE.mulAddUnsafe(u1, R, u2);
+			if (Q.is0()) throw new Error("invalid recovery: point at infinify");
+			Q.assertValidity();
+			return Q;
+		}
+		hasHighS() {
+			return isBiggerThanHalfOrder(this.s);
+		}
+		toBytes(format = defaultSigOpts.format) {
+			validateSigFormat(format);
+			if (format === "der") return hexToBytes(DER.hexFromSig(this));
+			const { r, s } = this;
+			const rb = Fn.toBytes(r);
+			const sb = Fn.toBytes(s);
+			if (format === "recovered") {
+				assertRecoverableCurve();
+				return concatBytes(Uint8Array.of(this.assertRecovery()), rb, sb);
+			}
+			return concatBytes(rb, sb);
+		}
+		toHex(format) {
+			return bytesToHex(this.toBytes(format));
+		}
+	}
+	Object.freeze(Signature.prototype);
+	Object.freeze(Signature);
+	const bits2int = opts.bits2int === void 0 ? function bits2int_def(bytes) {
+		if (bytes.length > 8192) throw new Error("input is too large");
+		const num = bytesToNumberBE(bytes);
+		const delta = bytes.length * 8 - fnBits;
+		return delta > 0 ? num >> BigInt(delta) : num;
+	} : opts.bits2int;
+	const bits2int_modN = opts.bits2int_modN === void 0 ? function bits2int_modN_def(bytes) {
+		return Fn.create(bits2int(bytes));
+	} : opts.bits2int_modN;
+	const ORDER_MASK = bitMask(fnBits);
+	/** Converts to bytes. Checks if num in `[0..ORDER_MASK-1]` e.g.: `[0..2^256-1]`. */
+	function int2octets(num) {
+		aInRange("num < 2^" + fnBits, num, _0n, ORDER_MASK);
+		return Fn.toBytes(num);
+	}
+	function validateMsgAndHash(message, prehash) {
+		abytes(message, void 0, "message");
+		return prehash ? abytes(hash_(message), void 0, "prehashed message") : message;
+	}
+	/**
+	* Steps A, D of RFC6979 3.2.
+	* Creates RFC6979 seed; converts msg/privKey to numbers.
+	* Used only in sign, not in verify.
+	*
+	* Warning: we cannot assume here that message has same amount of bytes as curve order,
+	* this will be invalid at least for P521. Also it can be bigger for P224 + SHA256.
+	*/
+	function prepSig(message, secretKey, opts) {
+		const { lowS, prehash, extraEntropy } = validateSigOpts(opts, defaultSigOpts);
+		message = validateMsgAndHash(message, prehash);
+		const h1int = bits2int_modN(message);
+		const d = Fn.fromBytes(secretKey);
+		if (!Fn.isValidNot0(d)) throw new Error("invalid private key");
+		const seedArgs = [int2octets(d), int2octets(h1int)];
+		if (extraEntropy != null && extraEntropy !== false) {
+			const e = extraEntropy === true ? randomBytes(lengths.secretKey) : extraEntropy;
+			seedArgs.push(abytes(e, void 0, "extraEntropy"));
+		}
+		const seed = concatBytes(...seedArgs);
+		const m = h1int;
+		function k2sig(kBytes) {
+			const k = bits2int(kBytes);
+			if (!Fn.isValidNot0(k)) return;
+			const q = Point.BASE.multiply(k).toAffine();
+			const r = Fn.create(q.x);
+			if (r === _0n) return;
+			let s;
+			if (csprng !== void 0) {
+				const b = bytesToNumberBE(mapHashToField(csprng(blindLength), CURVE_ORDER));
+				const ibk = Fn.inv(Fn.mul(b, k));
+				const bm = Fn.mul(b, m);
+				const bd = Fn.mul(b, d);
+				s = Fn.create(ibk * Fn.create(bm + bd * r));
+			} else {
+				const ik = invertCt(k, CURVE_ORDER);
+				s = Fn.create(ik * Fn.create(m + r * d));
+			}
+			if (s === _0n) return;
+			let recovery = getRecoveryBit(q.x, q.y, r);
+			let normS = s;
+			if (lowS && isBiggerThanHalfOrder(s)) {
+				normS = Fn.neg(s);
+				recovery ^= 1;
+			}
+			return new Signature(r, normS, hasLargeRecoveryLifts ? void 0 : recovery);
+		}
+		return {
+			seed,
+			k2sig
+		};
+	}
+	/**
+	* Signs a message or message hash with a secret key.
+	* With the default `prehash: true`, raw message bytes are hashed internally;
+	* only `{ prehash: false }` expects a caller-supplied digest.
+	*
+	* ```
+	* sign(m, d) where
+	*   k = rfc6979_hmac_drbg(m, d)
+	*   (x, y) = G × k
+	*   r = x mod n
+	*   s = (m + dr) / k mod n
+	* ```
+	*/
+	function sign(message, secretKey, opts = {}) {
+		const { seed, k2sig } = prepSig(message, secretKey, opts);
+		return createHmacDrbg(hash_.outputLen, Fn.BYTES, hmac$1)(seed, k2sig).toBytes(opts.format);
+	}
+	/**
+	* Verifies a signature against message and public key.
+	* Rejects lowS signatures by default: see {@link ECDSAVerifyOpts}.
+	* Implements section 4.1.4 from https://www.secg.org/sec1-v2.pdf:
+	*
+	* ```
+	* verify(r, s, h, P) where
+	*   u1 = hs^-1 mod n
+	*   u2 = rs^-1 mod n
+	*   R = u1⋅G + u2⋅P
+	*   mod(R.x, n) == r
+	* ```
+	*/
+	function verify(signature, message, publicKey, opts = {}) {
+		const { lowS, prehash, format } = validateSigOpts(opts, defaultSigOpts);
+		publicKey = abytes(publicKey, void 0, "publicKey");
+		message = validateMsgAndHash(message, prehash);
+		if (!isBytes(signature)) {
+			const end = signature instanceof Signature ? ", use sig.toBytes()" : "";
+			throw new Error("verify expects Uint8Array signature" + end);
+		}
+		validateSigLength(signature, format);
+		try {
+			const sig = Signature.fromBytes(signature, format);
+			const P = Point.fromBytes(publicKey);
+			if (P.is0()) return false;
+			if (lowS && sig.hasHighS()) return false;
+			const { r, s } = sig;
+			const h = bits2int_modN(message);
+			const is = Fn.inv(s);
+			const u1 = Fn.create(h * is);
+			const u2 = Fn.create(r * is);
+			const R = Point.BASE.mulAddUnsafe(u1, P, u2);
+			if (R.is0()) return false;
+			const q = R.toAffine();
+			if (Fn.create(q.x) !== r) return false;
+			if (format === "recovered" && sig.recovery !== getRecoveryBit(q.x, q.y, r)) return false;
+			return true;
+		} catch (e) {
+			return false;
+		}
+	}
+	function recoverPublicKey(signature, message, opts = {}) {
+		const { prehash } = validateSigOpts(opts, defaultSigOpts);
+		message = validateMsgAndHash(message, prehash);
+		return Signature.fromBytes(signature, "recovered").recoverPublicKey(message).toBytes();
+	}
+	return Object.freeze({
+		keygen,
+		getPublicKey,
+		getSharedSecret,
+		utils,
+		lengths,
+		Point,
+		sign,
+		verify,
+		recoverPublicKey,
+		Signature,
+		hash: hash_
+	});
+}
+// src/verify/passkey_signature.ts
+/**
+* Verifies the signatures of passkeys. The twin of `aver.keys.passkey`, which lists the rules in order.
+*/
+var AUTHENTICATOR_DATA_MIN = 37;
+var FLAGS_AT = 32;
+var USER_PRESENT = 1;
+var USER_VERIFIED = 4;
+var PORT_MAX = 65535;
+var ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
+/** P-256 from its parameters: noble's ready-made module brings two more curves and protocols that nobody needs here. */
+var p256 = ecdsa(weierstrass({
+	p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n,
+	n: P256_ORDER,
+	h: 1n,
+	a: 115792089210356248762697446949407573530086143415290314195533631308867097853948n,
+	b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n,
+	Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n,
+	Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
+}), sha256);
+/** Whether the bytes of a P-256 key are a point of the curve. */
+function isP256Point(publicKey) {
+	try {
+		p256.Point.fromHex(publicKey).assertValidity();
+		return true;
+	} catch {
+		return false;
+	}
+}
+/** Why a signature of the bytes of a statement does not hold; null if it holds. Raises nothing. */
+function passkeyProblem(passkey, message, signed, ed25519) {
+	try {
+		const data = decodeBase64url(signed.authenticator_data);
+		const client = decodeBase64url(signed.client_data);
+		const signature = decodeBase64url(signed.signature);
+		const problem = clientDataProblem(client, passkey.rpId, statementChallenge(message)) ?? authenticatorDataProblem(data, passkey.rpId);
+		if (problem !== null) return problem;
+		const covered = new Uint8Array(data.length + 32);
+		covered.set(data);
+		covered.set(sha256Bytes(client), data.length);
+		if (passkey.alg === "ES256") return es256Problem(passkey.publicKey, covered, signature);
+		return ed25519.verify(passkey.publicKey, covered, toHex(signature)) ? null : "its signature is not that of the key";
+	} catch (error) {
+		if (error instanceof BadInput) return error.message;
+		throw error;
+	}
+}
+function clientDataProblem(client, rpId, challenge) {
+	const found = readJson(client);
+	if (!isObject(found)) return "client_data is not an object";
+	if (found.get("type") !== "webauthn.get") return "client_data is not of the type webauthn.get";
+	if (found.get("challenge") !== challenge) return "it was signed for another statement";
+	if (found.has("crossOrigin") && found.get("crossOrigin") !== false) return "it was signed inside a page of another origin";
+	return isOriginOf(found.get("origin"), rpId) ? null : `it was signed on a page that does not belong to ${rpId}`;
+}
+/** Whether a page of this origin may use the passkeys of `rpId`. */
+function isOriginOf(origin, rpId) {
+	const match = typeof origin === "string" ? ORIGIN.exec(origin) : null;
+	if (match === null) return false;
+	const [, scheme, host, port] = match;
+	if (port !== void 0 && Number(port) > PORT_MAX) return false;
+	if (rpId === "localhost") return scheme === "http" && host === "localhost";
+	return scheme === "https" && (host === rpId || host.endsWith(`.${rpId}`) && RP_ID.test(host));
+}
+function authenticatorDataProblem(data, rpId) {
+	const site = toHex(sha256Bytes(encoder.encode(rpId)));
+	if (data.length < AUTHENTICATOR_DATA_MIN || toHex(data.subarray(0, FLAGS_AT)) !== site) return `authenticator_data is not that of ${rpId}`;
+	const flags = data[FLAGS_AT];
+	if (!(flags & USER_PRESENT)) return "nobody was present at the authenticator";
+	return flags & USER_VERIFIED ? null : "the authenticator did not verify the person";
+}
+function es256Problem(publicKey, message, signature) {
+	const read = readDer(signature);
+	if (read === null) return "its signature is not in DER";
+	const { r, s } = read;
+	if (s > 115792089210356248762697446949407573529996955224135760342422259061068512044369n / 2n) return "its signature has a high S: write n - S instead";
+	const compact = fromHex(r.toString(16).padStart(64, "0") + s.toString(16).padStart(64, "0"));
+	try {
+		return p256.verify(compact, message, fromHex(publicKey), {
+			prehash: true,
+			lowS: true,
+			format: "compact"
+		}) ? null : "its signature is not that of the key";
+	} catch {
+		return "its signature is not that of the key";
+	}
+}
 // src/verify/approvals/roster.ts
 /** The roster: the people whose approvals count, from the chain `approvers.<tenant>`. The twin of `gate.approvals.roster`. */
 var CUSTODIES = [
 	"passphrase",
 	"ssh-agent",
-	"file"
+	"file",
+	"passkey"
 ];
+var PASSKEY = "passkey";
+/** The custodies of keys that make a passkey independent by their endorsement. */
+var VOUCHING = ["passphrase", "ssh-agent"];
 var PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
+/** Whether no other program of the user can have made the signatures of this approver. */
+function isIndependent({ custody, endorsers }) {
+	return custody === "passkey" ? endorsers.some((endorser) => VOUCHING.includes(endorser.custody)) : custody !== "file";
+}
+/** The whole public key in hex. */
+function wholeKey(key) {
+	return key instanceof Passkey ? key.publicKey : key.ed25519;
+}
+function isSameKey(one, other) {
+	return one instanceof Passkey ? one.equals(other) : other instanceof PublicKey && one.equals(other);
+}
+/** What the ring knows about a key. It has no passkeys, but may have the Ed25519 key of one as another's. */
+function findRingEntry(ring, key) {
+	if (key instanceof PublicKey) return ring.entryOf(key);
+	return key.alg === "EdDSA" ? ring.entryOf(new PublicKey(key.publicKey)) : null;
+}
 function isPerson(value) {
 	return typeof value === "string" && PERSON.test(value);
 }
 /** Read an approver. Raises `BadInput`. */
 function readApprover(identity, data, where) {
-	const object = checkObject(data, where, ["public_key", "custody"], ["public_key_pq"]);
+	const isPasskey = isObject(data) && data.get("custody") === "passkey";
+	const object = checkObject(data, where, [isPasskey ? "passkey" : "public_key", "custody"], isPasskey ? [] : ["public_key_pq"]);
 	if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
+	if (isPasskey) return {
+		identity,
+		key: new Passkey(object.get("passkey"), where),
+		custody: PASSKEY,
+		endorsers: []
+	};
 	const key = new PublicKey(object.get("public_key"), object.has("public_key_pq") ? object.get("public_key_pq") : "");
 	const custody = object.get("custody");
 	if (typeof custody !== "string" || !CUSTODIES.includes(custody)) throw new BadInput(`${where}.custody is none`);
 	return {
 		identity,
 		key,
-		custody
+		custody,
+		endorsers: []
 	};
 }
+/** A text that names a person and one key. */
 function approverKey({ identity, key }) {
-	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
+	if (key instanceof Passkey) return [
+		identity,
+		key.alg,
+		key.publicKey,
+		key.rpId,
+		key.credential
+	].join("\n");
+	return [
+		identity,
+		key.ed25519,
+		key.mlDsa
+	].join("\n");
+}
+/** Why a statement has no valid signature of this key; null if it has one. */
+function signatureProblem(statement, key, verifier) {
+	if (key instanceof PublicKey) return checkStatement(statement, new Ring([key], { isClosed: true }), verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
+	const message = statementBytes(statement.purpose, statement.content);
+	let problem = "it is not there";
+	for (const { by, passkey } of statement.signatures) {
+		if (by !== key.fingerprint || passkey === null) continue;
+		problem = passkeyProblem(key, message, passkey, verifier);
+		if (problem === null) return null;
+	}
+	return problem;
 }
 /** The people who may approve now, and the keys that no longer count. */
 var Roster = class {
@@ -8217,26 +9894,20 @@ var Roster = class {
 	enrol(statement, ended) {
 		const content = this.readContent(statement, "enrolment");
 		const described = /* @__PURE__ */ new Map();
-		for (const name of [
-			"public_key",
-			"public_key_pq",
-			"custody"
-		]) described.set(name, need(content, name));
+		const names = need(content, "custody") === "passkey" ? ["passkey"] : ["public_key", "public_key_pq"];
+		for (const name of [...names, "custody"]) described.set(name, need(content, name));
 		const approver = readApprover(need(content, "identity"), described, "enrolment");
-		if (!equalJson(content, /* @__PURE__ */ new Map([
-			["identity", approver.identity],
-			["public_key", approver.key.ed25519],
-			["public_key_pq", approver.key.mlDsa],
-			["custody", approver.custody],
-			["ledger", this.ledger],
-			["tenant", this.tenant],
-			["at", need(content, "at")]
-		]))) throw new BadInput("the enrolment says more than it should");
-		if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable Ed25519 public key`);
-		if (!this.isSigned(statement, approver.key)) throw new BadInput("the enrolment is not signed by the key itself");
-		if (this.known.size && !this.isEndorsed(statement, /* @__PURE__ */ new Set([...ended, approver.key.ed25519]))) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
+		if (!equalJson(content, enrolmentContent(approver, this.ledger, this.tenant, need(content, "at")))) throw new BadInput("the enrolment says more than it should");
+		if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable public key`);
+		if (signatureProblem(statement, approver.key, this.verifier) !== null) throw new BadInput("the enrolment is not signed by the key itself");
+		if (approver.custody === "passkey" && !this.hasKeyBesidePasskeys(approver.identity)) throw new BadInput("a passkey is enrolled only beside an approver whose key is no passkey");
+		const endorsers = this.findEndorsers(statement, /* @__PURE__ */ new Set([...ended, wholeKey(approver.key)]));
+		if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
 		if (this.fingerprints.has(approver.key.fingerprint)) throw new BadInput("the key was on the roster before");
-		return this.put(approver, need(content, "at"));
+		return this.put({
+			...approver,
+			endorsers
+		}, need(content, "at"));
 	}
 	rotate(statement) {
 		const { content } = statement;
@@ -8244,12 +9915,13 @@ var Roster = class {
 		if (before === void 0) throw new BadInput("it cannot be read");
 		const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
 		const when = timeField(need(content, "at"), "rotation.at");
-		if (statement.purpose !== "rotation" || !old.equals(before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
+		if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
 		if (this.fingerprints.has(next.fingerprint)) throw new BadInput("the key was on the roster before");
-		if (!this.isSigned(statement, old) || !this.isSigned(statement, next)) throw new BadInput("the rotation is not signed by both keys");
+		if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) throw new BadInput("the rotation is not signed by both keys");
 		return this.put({
 			...before,
-			key: next
+			key: next,
+			endorsers: []
 		}, when);
 	}
 	withdraw(statement, ended) {
@@ -8257,8 +9929,9 @@ var Roster = class {
 		const gone = this.approvers.get(need(content, "identity"));
 		if (gone === void 0) throw new BadInput("it cannot be read");
 		if (gone.key.fingerprint !== need(content, "fingerprint")) throw new BadInput("the withdrawal is not of the key that is on the roster");
-		if (!this.isEndorsed(statement, ended)) throw new BadInput("the withdrawal is not signed by anyone on the roster");
+		if (!this.findEndorsers(statement, ended).length) throw new BadInput("the withdrawal is not signed by anyone on the roster");
 		if (this.approvers.size === 1) throw new BadInput(`${gone.identity} is the last approver`);
+		if (!this.hasKeyBesidePasskeys(gone.identity)) throw new BadInput(`${gone.identity} is the last approver whose key is no passkey`);
 		this.approvers.delete(gone.identity);
 		this.ended.set(gone.key.fingerprint, need(content, "at"));
 	}
@@ -8277,11 +9950,17 @@ var Roster = class {
 		timeField(need(content, "at"), `${purpose}.at`);
 		return content;
 	}
-	isSigned(statement, key) {
-		return checkStatement(statement, new Ring([key], { isClosed: true }), this.verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid");
+	/** Whether somebody other than `without` is on the roster whose key is no passkey. */
+	hasKeyBesidePasskeys(without) {
+		return [...this.approvers.values()].some(({ identity, custody }) => identity !== without && custody !== "passkey");
 	}
-	isEndorsed(statement, but) {
-		return checkStatement(statement, new Ring([...this.approvers.values()].map((approver) => approver.key), { isClosed: true }), this.verifier).some(({ key, outcome }) => outcome === "valid" && key !== null && !but.has(key.ed25519));
+	/** The approvers who signed a statement with a key other than those in `but`, which has whole keys. */
+	findEndorsers(statement, but) {
+		const named = new Set(statement.signatures.map((signature) => signature.by));
+		return [...this.approvers.values()].filter(({ key }) => named.has(key.fingerprint) && !but.has(wholeKey(key)) && signatureProblem(statement, key, this.verifier) === null).map((approver) => ({
+			...approver,
+			endorsers: []
+		}));
 	}
 };
 /** The value of a key that must be there. Raises `BadInput`. */
@@ -8296,8 +9975,9 @@ function readKey(data) {
 }
 /** Whether the bytes of a key can be the public half of a key pair. */
 function isUsable(key) {
+	if (key instanceof Passkey && key.alg !== "EdDSA") return isP256Point(key.publicKey);
 	try {
-		const point = ed25519.Point.fromHex(key.ed25519, false);
+		const point = ed25519.Point.fromHex(wholeKey(key), false);
 		return point.isTorsionFree() && !point.isSmallOrder();
 	} catch {
 		return false;
@@ -8595,30 +10275,17 @@ function voteProblem(request, vote, verifier) {
 	if (statement.purpose !== "approval") return ["STATEMENT_MISMATCH", `its statement is of the purpose ${statement.purpose}`];
 	if (statement.content.get("digest") !== request.digest) return ["DIGEST_MISMATCH", "it was signed for another action"];
 	const { scope, uses } = readChoice(request, statement, vote.word);
-	const expected = /* @__PURE__ */ new Map([
-		["digest", request.digest],
-		["decision", vote.word],
-		["approver", approver],
-		["expires", request.expires],
-		["shown", vote.shown]
-	]);
-	if (request.statement === 2) {
-		const bound = [
-			["v", new JsonNumber("2")],
-			["ledger", request.ledger],
-			["tenant", request.tenant],
-			["request", request.id],
-			["scope", scope],
-			["uses", new JsonNumber(String(uses))]
-		];
-		for (const [name, value] of bound) expected.set(name, value);
-	}
+	const expected = voteContent(request, vote.word, approver, vote.shown, {
+		scope,
+		uses
+	});
 	if (canonicalJson(statement.content) !== canonicalJson(expected)) return ["STATEMENT_MISMATCH", "it was signed for something else"];
 	if (!levelsFor(request, approver).length) return ["NOT_LISTED", `${approver} is not among those who decide this`];
 	const pinned = request.approvers.get(approver);
-	const results = checkStatement(statement, new Ring([pinned.key], { isClosed: true }), verifier);
-	if (results.length !== 1 || results[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
-	if (results[0].outcome !== "valid") return ["SIG_INVALID", `the signature of ${approver} does not hold`];
+	if (statement.signatures.length !== 1 || statement.signatures[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
+	if (pinned.custody === "passkey" && request.statement === 1) return ["STATEMENT_MISMATCH", "a passkey signs no statement that names no request"];
+	const problem = signatureProblem(statement, pinned.key, verifier);
+	if (problem !== null) return ["SIG_INVALID", `the signature of ${approver} does not hold: ${problem}`];
 	if (vote.at > request.expires) return ["EXPIRED", `it came at ${vote.at}; the request expired at ${request.expires}`];
 	if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
 	return null;
@@ -8783,7 +10450,9 @@ var ApprovalChecker = class {
 	examination;
 	retired;
 	roster;
-	custodies = /* @__PURE__ */ new Map();
+	/** Each approver as enrolled. In a request, nobody signs how a key is kept. */
+	enrolled = /* @__PURE__ */ new Map();
+	knownPasskeys = /* @__PURE__ */ new Set();
 	cases = /* @__PURE__ */ new Map();
 	signatures = /* @__PURE__ */ new Set();
 	uses = /* @__PURE__ */ new Set();
@@ -8806,16 +10475,25 @@ var ApprovalChecker = class {
 			return;
 		}
 		if (approver === null) return;
-		this.custodies.set(custodyKey(approver), approver.custody);
+		this.enrolled.set(approverKey(approver), approver);
+		if (approver.endorsers.some((endorser) => this.isKnown(endorser))) this.knownPasskeys.add(approverKey(approver));
 		const problem = this.roleProblem(record, approver);
 		if (problem !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", problem);
+	}
+	/** Whether the ring has the key of an approver; of a passkey, that of somebody who endorsed it. */
+	isKnown(approver) {
+		const { key } = approver;
+		if (!(key instanceof PublicKey)) return this.knownPasskeys.has(approverKey(approver));
+		return this.examination.rules.ring.lookup(key.fingerprint).some((known) => known.equals(key));
 	}
 	/** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
 	roleProblem(record, { key, identity }) {
 		const { ring, roles } = this.examination.rules;
-		const role = ring.roleOf(key) ?? roles.get(key.ed25519) ?? null;
-		if (role !== null && (role.identity !== identity || role.purpose !== "approve")) return `${key.fingerprint} is the key of ${role}, and not one with which ${identity} approves`;
-		return record.signed_by === key.fingerprint ? `${key.fingerprint} sealed this record itself` : null;
+		const entry = findRingEntry(ring, key);
+		const role = (entry === null ? roles.get(wholeKey(key)) : ring.roleOf(entry.key)) ?? null;
+		const isOwn = role !== null && role.identity === identity && role.purpose === "approve";
+		if (role !== null && !(isOwn && key instanceof PublicKey)) return `${key.fingerprint} is the key of ${role}, and not one with which ${identity} approves`;
+		return record.signed_by === wholeKey(key).slice(0, 16) ? `${key.fingerprint} sealed this record itself` : null;
 	}
 	checkRecord(record) {
 		const kind = readKind(record.content);
@@ -8936,13 +10614,14 @@ var ApprovalChecker = class {
 			"closed",
 			"used"
 		].includes(before.state)) this.add(record, "failed", "STATE_VIOLATION", `the request had ended before: ${before.state}`);
-		const signature = vote.statement?.signatures[0]?.ed25519 ?? "";
+		const signed = vote.statement?.signatures[0];
+		const signature = signed?.passkey?.signature ?? signed?.ed25519 ?? "";
 		if (this.signatures.has(signature)) this.add(record, "failed", "REPLAY", "its statement is already in an earlier record");
 		this.signatures.add(signature);
 		this.checkAccount(record, found, before.validApprovals, String(vote.approver));
 		const approver = request.approvers.get(String(vote.approver));
 		const { key, identity } = approver;
-		if (!ring.lookup(key.fingerprint).some((known) => known.equals(key))) {
+		if (!this.isKnown(approver)) {
 			const words = `the key ${key.fingerprint} of ${identity} is not known here`;
 			if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
 			else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
@@ -8950,15 +10629,21 @@ var ApprovalChecker = class {
 			const foreign = this.roleProblem(record, approver);
 			if (foreign !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", foreign);
 		}
-		const end = [this.roster.ended.get(key.fingerprint), this.retired.get(key.ed25519)].filter((end) => end !== void 0 && end !== "").sort()[0];
+		const end = [this.roster.ended.get(key.fingerprint), this.retired.get(wholeKey(key))].filter((end) => end !== void 0 && end !== "").sort()[0];
 		if (end !== void 0 && (vote.at > end || this.newest > end)) this.add(record, "failed", "KEY_RETIRED", `the key ${key.fingerprint} of ${identity} had ended at ${end}`);
 		if (vote.word !== "approve") return;
 		if (request.statement === 1) this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request: an earlier version of Aver asked for that`);
-		if ([
+		const enrolled = this.enrolled.get(approverKey(approver));
+		const custodies = [
 			approver.custody,
 			vote.custody,
-			this.custodies.get(custodyKey(approver))
-		].includes("file")) this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: the key is kept in a plain file`);
+			enrolled?.custody
+		];
+		const isWeakPasskey = custodies.includes("passkey") && (enrolled === void 0 || !isIndependent(enrolled));
+		if (custodies.includes("file") || isWeakPasskey) {
+			const why = isWeakPasskey ? "no key under a passphrase or in ssh-agent endorsed the passkey" : "the key is kept in a plain file";
+			this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: ${why}`);
+		}
 	}
 	add(record, status, code, words) {
 		this.tally.add({
@@ -8970,16 +10655,13 @@ var ApprovalChecker = class {
 		});
 	}
 };
-function custodyKey({ identity, key }) {
-	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
-}
 /** A statement as JSON, as a record holds it. */
 function statementFields(statement) {
 	return /* @__PURE__ */ new Map([
 		["v", new JsonNumber("1")],
 		["purpose", statement.purpose],
 		["content", statement.content],
-		["signatures", statement.signatures.map((one) => new Map(Object.entries(one)))]
+		["signatures", statement.signatures.map(signatureFields)]
 	]);
 }
 // src/verify/bytes.ts
