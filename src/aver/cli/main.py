@@ -20,6 +20,7 @@ VERBS = {
     "prove": ("aver.cli.verbs.prove", "prove that a run contains an action, without showing the others"),
     "log": ("aver.cli.verbs.log", "list chains, or the records of one chain; --follow prints new ones"),
     "sessions": ("aver.cli.verbs.sessions", "list coding agents' sessions, with figures and verdicts"),
+    "search": ("aver.cli.verbs.search", "find records by their words, and verify each that is shown"),
     "show": ("aver.cli.verbs.show.command", "show one record, or the story of a session, with its verdict"),
     "ingest": ("aver.cli.verbs.ingest", "record coding agents' past sessions from their transcripts"),
     "watch": ("aver.cli.verbs.watch", "record coding agents' sessions as they happen"),
