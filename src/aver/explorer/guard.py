@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
+from starlette.requests import ClientDisconnect
+
 from aver.explorer.answers import error_answer, send_refusal
 from aver.log import debug
 from aver.serving.guard import (
@@ -140,6 +142,8 @@ class ExplorerGuard:
 
         try:
             await self._app(scope, receive, send_noting)
+        except ClientDisconnect:
+            debug("explorer", "the client of %s went away, or sent too much", scope["path"])
         except Exception as error:
             _LOG.exception("%s %s failed", scope["method"], scope["path"])
             if started:
