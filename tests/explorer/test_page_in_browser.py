@@ -136,7 +136,7 @@ def test_break_is_shown_at_its_place(page: Any, bundle: Path) -> None:
 def test_missing_records_are_one_row(page: Any, bundle: Path) -> None:
     change_chain(lambda records: records.__delitem__(slice(100, 105)), "claude-code.hostile")(bundle)
     assert open_folder(page, bundle) == "Failed"
-    page.evaluate("location.hash = '#/s/claude-code.hostile/at-105'")
+    page.evaluate("location.hash = '#/chain/claude-code.hostile/at-105'")
     page.locator(".missing").wait_for()
     assert page.locator(".missing").inner_text() == "records 100 to 104 are missing"
     assert page.locator(".break").count() == 1
@@ -154,7 +154,7 @@ def test_address_names_a_record_by_its_number(page: Any, bundle: Path) -> None:
 
 def test_hostile_texts_stay_text(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
-    page.evaluate("location.hash = '#/s/claude-code.hostile'")
+    page.evaluate("location.hash = '#/chain/claude-code.hostile'")
     page.locator(".row:not(.loading)").first.wait_for()
     assert "<script>alert(1)</script>" in page.locator(".row .summary").first.inner_text()
     page.evaluate("location.hash = '#/c/claude-code.hostile/7'")
@@ -168,24 +168,24 @@ def test_hostile_texts_stay_text(page: Any, bundle: Path) -> None:
 
 def test_long_chain_keeps_few_rows(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
-    page.evaluate("location.hash = '#/s/claude-code.hostile'")
+    page.evaluate("location.hash = '#/chain/claude-code.hostile'")
     page.locator(".row:not(.loading)").first.wait_for()
-    page.locator(".timeline").evaluate("element => { element.scrollTop = 6000; }")
-    page.get_by_text("170", exact=True).wait_for()
+    page.locator(".virtual").evaluate("element => { element.scrollTop = 6000; }")
+    page.get_by_text("170", exact=True).first.wait_for()
     assert page.locator(".row").count() <= 120
 
 
 def test_keyboard_alone(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
-    page.evaluate("location.hash = '#/s/claude-code.hostile'")
+    page.evaluate("location.hash = '#/chain/claude-code.hostile'")
     page.locator(".row:not(.loading)").first.wait_for()
-    page.locator(".timeline").focus()
+    page.locator(".virtual").focus()
     for key in ("j", "j", "Enter"):
         page.keyboard.press(key)
     page.locator(".record").wait_for()
     assert page.evaluate("location.hash") == "#/c/claude-code.hostile/1"
     page.keyboard.press("Escape")
-    page.locator(".timeline").wait_for()
+    page.locator(".virtual").wait_for()
     page.keyboard.press("?")
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")
@@ -277,7 +277,7 @@ def test_no_view_is_wider_than_the_window(page: Any, bundle: Path, width: int, s
         "#/sessions",
         "#/chains",
         "#/keys",
-        "#/s/claude-code.hostile",
+        "#/chain/claude-code.hostile",
         "#/c/claude-code.hostile/3",
         "#/open",
     ):
@@ -296,7 +296,7 @@ def test_every_view_is_accessible(chromium: Any, bundle: Path, scheme: str) -> N
     page = context.new_page()
     open_folder(page, bundle)
     page.evaluate(AXE.read_text())
-    for view in ("#/", "#/sessions", "#/chains", "#/keys", "#/s/claude-code.hostile", "#/c/codex.two/1", "#/open"):
+    for view in ("#/", "#/sessions", "#/chains", "#/keys", "#/chain/claude-code.hostile", "#/c/codex.two/1", "#/open"):
         page.evaluate("view => { location.hash = view; }", view)
         page.wait_for_timeout(400)
         found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})")

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from aver.cli.options import Usage, add_ledger, add_tenant, parse_count
@@ -50,16 +51,19 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.port is not None and given.port > PORT_MAX:
         raise Usage(f"--port is at most {PORT_MAX}")
     try:
-        from aver.explorer.server import PORT, ExplorerServer, listen_locally, listen_with_tls
+        from aver.explorer.server import PATIENCE_SECONDS, PORT, ExplorerServer, listen_locally, listen_with_tls
     except ImportError as error:
         raise Unavailable(
             f"the Explorer's server needs a package that is not installed: {error.name}",
-            advice="pip install 'aver-ledger[explorer]'; aver export --html writes a site without it",
+            advice="pip install 'aver-ledger[explorer]'",
         ) from error
-    from aver.ledger import open_ledger
+    from aver.config import load_config
+    from aver.ledger.ledger import open_configured_ledger
 
     port = PORT if given.port is None else given.port
-    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+    config = load_config(ledger=given.ledger, tenant=given.tenant)
+    config = replace(config, lock_timeout=min(config.lock_timeout, PATIENCE_SECONDS))
+    with open_configured_ledger(config, create=False) as ledger:
         if given.host is None:
             place = listen_locally(port, given.origin)
         else:

@@ -612,68 +612,19 @@ function coerceFloatFields(content, toFloat) {
 	return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
 // node_modules/@noble/hashes/utils.js
-/**
-* Checks if something is Uint8Array. Be careful: nodejs Buffer will return true.
-* @param a - value to test
-* @returns `true` when the value is a Uint8Array-compatible view.
-* @example
-* Check whether a value is a Uint8Array-compatible view.
-* ```ts
-* isBytes(new Uint8Array([1, 2, 3]));
-* ```
-*/
 function isBytes$1(a) {
 	return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
 var atitle$1 = (title) => title ? `"${title}" ` : "";
-/**
-* Asserts something is a non-negative integer.
-* @param n - number to validate
-* @param title - label included in thrown errors
-* @returns The validated number.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate a non-negative integer option.
-* ```ts
-* anumber(32, 'length');
-* ```
-*/
 function anumber$1(n, title = "") {
 	if (typeof n !== "number") throw new TypeError(atitle$1(title) + "expected number, got " + typeof n);
 	if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(atitle$1(title) + "expected integer >= 0, got " + n);
 	return n;
 }
-/**
-* Asserts something is a boolean.
-* @param value - value to validate
-* @param title - label included in thrown errors
-* @returns The validated boolean.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Validate a boolean option.
-* ```ts
-* abool(true, 'enableXOF');
-* ```
-*/
 function abool$1(value, title = "") {
 	if (typeof value !== "boolean") throw new TypeError(atitle$1(title) + "expected boolean, got type=" + typeof value);
 	return value;
 }
-/**
-* Asserts something is Uint8Array.
-* @param value - value to validate
-* @param length - optional exact length constraint
-* @param title - label included in thrown errors
-* @returns The validated byte array.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate that a value is a byte array.
-* ```ts
-* abytes(new Uint8Array([1, 2, 3]));
-* ```
-*/
 function abytes$1(value, length, title = "") {
 	if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;
 	if (length !== void 0) anumber$1(length, "length");
@@ -684,20 +635,6 @@ function abytes$1(value, length, title = "") {
 	if (!bytes) throw new TypeError(message);
 	throw new RangeError(message);
 }
-/**
-* Asserts something is a wrapped hash constructor.
-* @param h - hash constructor to validate
-* @throws On wrong argument types or invalid hash wrapper shape. {@link TypeError}
-* @throws On invalid hash metadata ranges or values. {@link RangeError}
-* @throws If the hash metadata allows empty outputs or block sizes. {@link Error}
-* @example
-* Validate a callable hash wrapper.
-* ```ts
-* import { ahash } from '@noble/hashes/utils.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* ahash(sha256);
-* ```
-*/
 function ahash(h) {
 	if (typeof h !== "function" || typeof h.create !== "function") throw new TypeError("expected hash wrapped by utils.createHasher");
 	anumber$1(h.outputLen);
@@ -713,155 +650,38 @@ var aopts = (value, label) => {
 	if (proto !== Object.prototype && proto !== null) throw new TypeError(`"${label}" expected plain object`);
 	if (Object.hasOwn(value, "__proto__")) throw new TypeError(`"${label}.__proto__" is not allowed`);
 };
-/**
-* Asserts a hash instance has not been destroyed or finished.
-* @param instance - hash instance to validate
-* @param checkFinished - whether to reject finalized instances
-* @throws If the hash instance has already been destroyed or finalized. {@link Error}
-* @example
-* Validate that a hash instance is still usable.
-* ```ts
-* import { aexists } from '@noble/hashes/utils.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* const hash = sha256.create();
-* aexists(hash);
-* ```
-*/
 function aexists(instance, checkFinished = true) {
 	if (instance.destroyed) throw new Error("hash was destroyed");
 	if (checkFinished && instance.finished) throw new Error("digest() was already called");
 }
-/**
-* Asserts output is a sufficiently-sized byte array.
-* @param out - destination buffer
-* @param instance - hash instance providing output length
-* Oversized buffers are allowed; downstream code only promises to fill the first `outputLen` bytes.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate a caller-provided digest buffer.
-* ```ts
-* import { aoutput } from '@noble/hashes/utils.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* const hash = sha256.create();
-* aoutput(new Uint8Array(hash.outputLen), hash);
-* ```
-*/
 function aoutput(out, instance) {
 	abytes$1(out, void 0, "output");
 	const min = instance.outputLen;
 	if (!(out.length >= min)) throw new RangeError("\"output\" expected length >= " + min);
 }
-/**
-* Casts a typed array view to Uint32Array.
-* `arr.byteOffset` must already be 4-byte aligned or the platform
-* Uint32Array constructor will throw.
-* @param arr - source typed array
-* @returns Uint32Array view over the same buffer.
-* @example
-* Reinterpret a byte array as 32-bit words.
-* ```ts
-* u32(new Uint8Array(8));
-* ```
-*/
 function u32(arr) {
 	return new Uint32Array(arr.buffer, arr.byteOffset, Math.floor(arr.byteLength / 4));
 }
-/**
-* Zeroizes typed arrays in place. Warning: JS provides no guarantees.
-* @param arrays - arrays to overwrite with zeros
-* @example
-* Zeroize sensitive buffers in place.
-* ```ts
-* clean(new Uint8Array([1, 2, 3]));
-* ```
-*/
 function clean(...arrays) {
 	for (let i = 0; i < arrays.length; i++) arrays[i].fill(0);
 }
-/**
-* Creates a DataView for byte-level manipulation.
-* @param arr - source typed array
-* @returns DataView over the same buffer region.
-* @example
-* Create a DataView over an existing buffer.
-* ```ts
-* createView(new Uint8Array(4));
-* ```
-*/
 function createView(arr) {
 	return new DataView(arr.buffer, arr.byteOffset, arr.byteLength);
 }
-/**
-* Rotate-right operation for uint32 values.
-* @param word - source word
-* @param shift - shift amount in bits
-* @returns Rotated word.
-* @example
-* Rotate a 32-bit word to the right.
-* ```ts
-* rotr(0x12345678, 8);
-* ```
-*/
 function rotr(word, shift) {
 	return word << 32 - shift | word >>> shift;
 }
-/** Whether the current platform is little-endian. */
 var isLE = /* @__PURE__ */ (() => new Uint8Array(new Uint32Array([287454020]).buffer)[0] === 68)();
-/**
-* Byte-swap operation for uint32 values.
-* @param word - source word
-* @returns Word with reversed byte order.
-* @example
-* Reverse the byte order of a 32-bit word.
-* ```ts
-* byteSwap(0x11223344);
-* ```
-*/
 function byteSwap(word) {
 	return word << 24 & 4278190080 | word << 8 & 16711680 | word >>> 8 & 65280 | word >>> 24 & 255;
 }
-/**
-* Byte-swaps every word of a Uint32Array in place.
-* @param arr - array to mutate
-* @returns The same array after mutation; callers pass live state arrays here.
-* @example
-* Reverse the byte order of every word in place.
-* ```ts
-* byteSwap32(new Uint32Array([0x11223344]));
-* ```
-*/
 function byteSwap32(arr) {
 	for (let i = 0; i < arr.length; i++) arr[i] = byteSwap(arr[i]);
 	return arr;
 }
-/**
-* Conditionally byte-swaps a Uint32Array on big-endian platforms.
-* @param u - array to normalize for host endianness
-* @returns Original or byte-swapped array depending on platform endianness.
-*   On big-endian runtimes this mutates `u` in place via `byteSwap32(...)`.
-* @example
-* Normalize a word array for host endianness.
-* ```ts
-* swap32IfBE(new Uint32Array([0x11223344]));
-* ```
-*/
 var swap32IfBE = isLE ? (u) => u : byteSwap32;
 var hasHexBuiltin = /* @__PURE__ */ (() => typeof Uint8Array.from([]).toHex === "function" && typeof Uint8Array.fromHex === "function")();
 var hexes = /* @__PURE__ */ Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"));
-/**
-* Convert byte array to hex string.
-* Uses the built-in function when available and assumes it matches the tested
-* fallback semantics.
-* @param bytes - bytes to encode
-* @returns Lowercase hexadecimal string.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Convert bytes to lowercase hexadecimal.
-* ```ts
-* bytesToHex(Uint8Array.from([0xca, 0xfe, 0x01, 0x23])); // 'cafe0123'
-* ```
-*/
 function bytesToHex$1(bytes) {
 	abytes$1(bytes);
 	if (hasHexBuiltin) return bytes.toHex();
@@ -872,18 +692,6 @@ function bytesToHex$1(bytes) {
 function asciiToBase16(ch) {
 	return ch >= 48 && ch <= 57 ? ch - 48 : ch >= 65 && ch <= 70 ? ch - 55 : ch >= 97 && ch <= 102 ? ch - 87 : void 0;
 }
-/**
-* Convert hex string to byte array. Uses built-in function, when available.
-* @param hex - hexadecimal string to decode
-* @returns Decoded bytes.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Decode lowercase hexadecimal into bytes.
-* ```ts
-* hexToBytes('cafe0123'); // Uint8Array.from([0xca, 0xfe, 0x01, 0x23])
-* ```
-*/
 function hexToBytes$1(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
 	if (hasHexBuiltin) try {
@@ -907,17 +715,6 @@ function hexToBytes$1(hex) {
 	}
 	return array;
 }
-/**
-* Copies several Uint8Arrays into one.
-* @param arrays - arrays to concatenate
-* @returns Concatenated byte array.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Concatenate multiple byte arrays.
-* ```ts
-* concatBytes(new Uint8Array([1]), new Uint8Array([2]));
-* ```
-*/
 function concatBytes$1(...arrays) {
 	let sum = 0;
 	for (let i = 0; i < arrays.length; i++) {
@@ -933,42 +730,11 @@ function concatBytes$1(...arrays) {
 	}
 	return res;
 }
-/**
-* Merges default options and passed options.
-* @param defaults - base option object
-* @param opts - user overrides
-* @param title - label included in thrown override errors
-* @returns Fresh merged option object with a null prototype.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Merge user overrides onto default options.
-* ```ts
-* checkOpts({ dkLen: 32 }, { asyncTick: 10 });
-* ```
-*/
 function checkOpts(defaults, opts, title = "opts") {
 	aopts(defaults, "defaults");
 	if (opts !== void 0) aopts(opts, title);
 	return Object.assign(Object.create(null), defaults, opts);
 }
-/**
-* Creates a callable hash function from a stateful class constructor.
-* @param hashCons - hash constructor or factory
-* @param info - optional metadata such as DER OID
-* @returns Frozen callable hash wrapper with `.create()`.
-*   Wrapper construction eagerly calls `hashCons(undefined)` once to read
-*   `outputLen` / `blockLen`, so constructor side effects happen at module
-*   init time.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Wrap a stateful hash constructor into a callable helper.
-* ```ts
-* import { createHasher } from '@noble/hashes/utils.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* const wrapped = createHasher(sha256.create, { oid: sha256.oid });
-* wrapped(new Uint8Array([1]));
-* ```
-*/
 function createHasher(hashCons, info = {}) {
 	if (typeof hashCons !== "function") throw new TypeError("\"hashCons\" expected function, got type=" + typeof hashCons);
 	info = checkOpts({}, info, "info");
@@ -981,22 +747,6 @@ function createHasher(hashCons, info = {}) {
 	Object.assign(hashC, info);
 	return Object.freeze(hashC);
 }
-/**
-* Cryptographically secure PRNG backed by `crypto.getRandomValues`.
-* @param bytesLength - number of random bytes to generate
-* @returns Random bytes.
-* The platform `getRandomValues()` implementation still defines any
-* single-call length cap, and this helper rejects oversize requests
-* with a stable library `RangeError` instead of host-specific errors.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @throws If the current runtime does not provide `crypto.getRandomValues`. {@link Error}
-* @example
-* Generate a fresh random key or nonce.
-* ```ts
-* const key = randomBytes(16);
-* ```
-*/
 function randomBytes$2(bytesLength = 32) {
 	anumber$1(bytesLength, "bytesLength");
 	const cr = typeof globalThis === "object" ? globalThis.crypto : null;
@@ -1004,18 +754,6 @@ function randomBytes$2(bytesLength = 32) {
 	if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, got ${bytesLength}`);
 	return cr.getRandomValues(new Uint8Array(bytesLength));
 }
-/**
-* Creates OID metadata for NIST hashes with prefix `06 09 60 86 48 01 65 03 04 02`.
-* @param suffix - final OID byte for the selected hash.
-*   The helper accepts any byte even though only the documented NIST hash
-*   suffixes are meaningful downstream.
-* @returns Object containing the DER-encoded OID.
-* @example
-* Build OID metadata for a NIST hash.
-* ```ts
-* oidNist(0x01);
-* ```
-*/
 var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	6,
 	9,
@@ -1030,69 +768,14 @@ var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	suffix
 ]) });
 // node_modules/@noble/curves/utils.js
-/**
-* Hex, bytes and number utilities.
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-/**
-* Validates that a value is an array, optionally validating each element.
-* @param item - Value to validate.
-* @param title - Label included in thrown errors.
-* @param inner - Optional per-element validator, called with the element and its label.
-* @returns The validated array.
-* @example
-* Validate an array of points before batch processing.
-*
-* ```ts
-* aarray([1n, 2n], 'scalars');
-* ```
-*/
 function aarray$1(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
 	return item;
 }
-/**
-* Validates that a value is a byte array.
-* @param value - Value to validate.
-* @param length - Optional exact byte length.
-* @param title - Optional field name.
-* @returns Original byte array.
-* @example
-* Reject non-byte input before passing data into curve code.
-*
-* ```ts
-* abytes(new Uint8Array(1));
-* ```
-*/
 var abytes = (value, length, title) => abytes$1(value, length, title);
-/**
-* Validates that a value is a non-negative safe integer.
-* @param n - Value to validate.
-* @param title - Optional field name.
-* @returns The validated number.
-* @example
-* Validate a numeric length before allocating buffers.
-*
-* ```ts
-* anumber(1);
-* ```
-*/
 var anumber = anumber$1;
-/**
-* Asserts something is a string.
-* @param value - Value to validate.
-* @param title - Label included in thrown errors.
-* @returns The validated string.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Validate a label string.
-*
-* ```ts
-* astring('example', 'label');
-* ```
-*/
 function astring(value, title = "") {
 	if (typeof value !== "string") {
 		const prefix = title && `"${title}" `;
@@ -1100,151 +783,32 @@ function astring(value, title = "") {
 	}
 	return value;
 }
-/**
-* Asserts something is a plain object-ish value, not null or array.
-* @param value - Value to validate.
-* @param title - Label included in thrown errors.
-* @returns The validated object.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Validate an options object before checking fields.
-*
-* ```ts
-* aobject({ flag: true });
-* ```
-*/
 function aobject$1(value, title = "object") {
 	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
 	return value;
 }
-/**
-* Asserts something is a function.
-* @param value - Value to validate.
-* @param title - Label included in thrown errors.
-* @returns The validated function.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Validate a required method before calling it.
-*
-* ```ts
-* afunction(() => true, 'predicate');
-* ```
-*/
 function afunction(value, title) {
 	if (typeof value !== "function") throw new TypeError(`"${title}" is invalid: expected function, got ${typeof value}`);
 	return value;
 }
-/**
-* Encodes bytes as lowercase hex.
-* @param bytes - Bytes to encode.
-* @returns Lowercase hex string.
-* @example
-* Serialize bytes as hex for logging or fixtures.
-*
-* ```ts
-* bytesToHex(Uint8Array.of(1, 2, 3));
-* ```
-*/
 var bytesToHex = bytesToHex$1;
-/**
-* Concatenates byte arrays.
-* @param arrays - Byte arrays to join.
-* @returns Concatenated bytes.
-* @example
-* Join domain-separated chunks into one buffer.
-*
-* ```ts
-* concatBytes(Uint8Array.of(1), Uint8Array.of(2));
-* ```
-*/
 var concatBytes = (...arrays) => concatBytes$1(...arrays);
-/**
-* Decodes lowercase or uppercase hex into bytes.
-* @param hex - Hex string to decode.
-* @returns Decoded bytes.
-* @example
-* Parse fixture hex into bytes before hashing.
-*
-* ```ts
-* hexToBytes('0102');
-* ```
-*/
 var hexToBytes = (hex) => hexToBytes$1(hex);
-/**
-* Checks whether a value is a Uint8Array.
-* @param a - Value to inspect.
-* @returns `true` when `a` is a Uint8Array.
-* @example
-* Branch on byte input before decoding it.
-*
-* ```ts
-* isBytes(new Uint8Array(1));
-* ```
-*/
 var isBytes = isBytes$1;
-/**
-* Reads random bytes from the platform CSPRNG.
-* @param bytesLength - Number of random bytes to read.
-* @returns Fresh random bytes.
-* @example
-* Generate a random seed for a keypair.
-*
-* ```ts
-* randomBytes(2);
-* ```
-*/
 var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
 var _0n$6 = /* @__PURE__ */ BigInt(0);
 var _1n$6 = /* @__PURE__ */ BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
-/**
-* Validates that a flag is boolean.
-* @param value - Value to validate.
-* @param title - Optional field name.
-* @returns Original value.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Reject non-boolean option flags early.
-*
-* ```ts
-* abool(true);
-* ```
-*/
 function abool(value, title = "") {
 	if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
 	return value;
 }
-/**
-* Validates that a value is a non-negative bigint or safe integer.
-* @param n - Value to validate.
-* @returns The same validated value.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate one integer-like value before serializing it.
-*
-* ```ts
-* abignumber(1n);
-* ```
-*/
 function abignumber(n) {
 	if (typeof n === "bigint") {
 		if (!isPosBig(n)) throw new RangeError("positive bigint expected, got " + n);
 	} else anumber(n);
 	return n;
 }
-/**
-* Validates that a value is a safe integer.
-* @param value - Integer to validate.
-* @param title - Optional field name.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate a window size before scalar arithmetic uses it.
-*
-* ```ts
-* asafenumber(1);
-* ```
-*/
 function asafenumber(value, title = "") {
 	if (typeof value !== "number") {
 		const prefix = title && `"${title}" `;
@@ -1255,86 +819,20 @@ function asafenumber(value, title = "") {
 		throw new RangeError(prefix + "expected safe integer, got " + value);
 	}
 }
-/**
-* Encodes a bigint into even-length big-endian hex.
-* The historical "unpadded" name only means "no fixed-width field padding"; odd-length hex still
-* gets one leading zero nibble so the result always represents whole bytes.
-* @param num - Number to encode.
-* @returns Big-endian hex string.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Encode a scalar into hex without a `0x` prefix.
-*
-* ```ts
-* numberToHexUnpadded(255n);
-* ```
-*/
 function numberToHexUnpadded(num) {
 	const hex = abignumber(num).toString(16);
 	return hex.length & 1 ? "0" + hex : hex;
 }
-/**
-* Parses a big-endian hex string into bigint.
-* Accepts odd-length hex through the native `BigInt('0x' + hex)` parser and currently surfaces the
-* same native `SyntaxError` for malformed hex instead of wrapping it in a library-specific error.
-* @param hex - Hex string without `0x`.
-* @returns Parsed bigint value.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Parse a scalar from fixture hex.
-*
-* ```ts
-* hexToNumber('ff');
-* ```
-*/
 function hexToNumber(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
 	return hex === "" ? _0n$6 : BigInt("0x" + hex);
 }
-/**
-* Parses big-endian bytes into bigint.
-* @param bytes - Bytes in big-endian order.
-* @returns Parsed bigint value.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Read a scalar encoded in network byte order.
-*
-* ```ts
-* bytesToNumberBE(Uint8Array.of(1, 0));
-* ```
-*/
 function bytesToNumberBE(bytes) {
 	return hexToNumber(bytesToHex$1(bytes));
 }
-/**
-* Parses little-endian bytes into bigint.
-* @param bytes - Bytes in little-endian order.
-* @returns Parsed bigint value.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Read a scalar encoded in little-endian form.
-*
-* ```ts
-* bytesToNumberLE(Uint8Array.of(1, 0));
-* ```
-*/
 function bytesToNumberLE(bytes) {
 	return hexToNumber(bytesToHex$1(copyBytes(abytes$1(bytes)).reverse()));
 }
-/**
-* Encodes a bigint into fixed-length big-endian bytes.
-* @param n - Number to encode.
-* @param len - Output length in bytes. Must be greater than zero.
-* @returns Big-endian byte array.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @throws If a documented runtime validation or state check fails. {@link Error}
-* @example
-* Serialize a scalar into a 32-byte field element.
-*
-* ```ts
-* numberToBytesBE(255n, 2);
-* ```
-*/
 function numberToBytesBE(n, len) {
 	anumber$1(len);
 	if (len === 0) throw new Error("zero output length is invalid");
@@ -1344,144 +842,29 @@ function numberToBytesBE(n, len) {
 	if (hex.length > expectedLen) throw new RangeError("number is too large");
 	return hexToBytes$1(hex.padStart(expectedLen, "0"));
 }
-/**
-* Encodes a bigint into fixed-length little-endian bytes.
-* @param n - Number to encode.
-* @param len - Output length in bytes.
-* @returns Little-endian byte array.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @throws If a documented runtime validation or state check fails. {@link Error}
-* @example
-* Serialize a scalar for little-endian protocols.
-*
-* ```ts
-* numberToBytesLE(255n, 2);
-* ```
-*/
 function numberToBytesLE(n, len) {
 	return numberToBytesBE(n, len).reverse();
 }
-/**
-* Copies Uint8Array. We can't use u8a.slice(), because u8a can be Buffer,
-* and Buffer#slice creates mutable copy. Never use Buffers!
-* @param bytes - Bytes to copy.
-* @returns Detached copy.
-* @example
-* Make an isolated copy before mutating serialized bytes.
-*
-* ```ts
-* copyBytes(Uint8Array.of(1, 2, 3));
-* ```
-*/
 function copyBytes(bytes) {
 	return Uint8Array.from(abytes(bytes));
 }
-/**
-* Checks whether n is non-negative bigint. Historical name.
-* @param n - candidate value
-* @returns `true` when the value is bigint and 0 or larger
-* @example
-* Check a candidate scalar before range validation.
-*
-* ```ts
-* isPosBig(2n);
-* ```
-*/
 function isPosBig(n) {
 	return typeof n === "bigint" && _0n$6 <= n;
 }
-/**
-* Checks whether a bigint lies inside a half-open range.
-* @param n - Candidate value.
-* @param min - Inclusive lower bound.
-* @param max - Exclusive upper bound.
-* @returns `true` when the value is inside the range.
-* @example
-* Check whether a candidate scalar fits the field order.
-*
-* ```ts
-* inRange(2n, 1n, 3n);
-* ```
-*/
 function inRange(n, min, max) {
 	return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
 }
-/**
-* Asserts `min <= n < max`. NOTE: upper bound is exclusive.
-* @param title - Value label for error messages.
-* @param n - Candidate value.
-* @param min - Inclusive lower bound.
-* @param max - Exclusive upper bound.
-* Wrong-type inputs are not separated from out-of-range values here: they still flow through the
-* shared `RangeError` path because this is only a throwing wrapper around `inRange(...)`.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Assert that a bigint stays within one half-open range.
-*
-* ```ts
-* aInRange('x', 2n, 1n, 256n);
-* ```
-*/
 function aInRange(title, n, min, max) {
 	if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
 }
-/**
-* Calculates amount of bits in a bigint.
-* Same as `n.toString(2).length`
-* TODO: merge with nLength in modular
-* @param n - Value to inspect.
-* @returns Bit length.
-* @throws If the value is negative. {@link Error}
-* @example
-* Measure the bit length of a scalar before serialization.
-*
-* ```ts
-* bitLen(8n);
-* ```
-*/
 function bitLen(n) {
 	if (n < _0n$6) throw new Error("expected non-negative bigint, got " + n);
 	return n === _0n$6 ? 0 : n.toString(2).length;
 }
-/**
-* Calculate mask for N bits. Not using ** operator with bigints because of old engines.
-* Same as BigInt(`0b${Array(i).fill('1').join('')}`)
-* @param n - Number of bits. Negative widths are currently passed through to raw bigint shift
-*   semantics and therefore produce `-1n`.
-* @returns Bitmask value.
-* @example
-* Calculate mask for N bits.
-*
-* ```ts
-* bitMask(4);
-* ```
-*/
 var bitMask = (n) => {
 	asafenumber(n, "n");
 	return (_1n$6 << BigInt(n)) - _1n$6;
 };
-/**
-* Minimal HMAC-DRBG from NIST 800-90 for RFC6979 sigs.
-* @param hashLen - Hash output size in bytes. Callers are expected to pass a positive length; `0`
-*   is not rejected here and would make the internal generate loop non-progressing.
-* @param qByteLen - Requested output size in bytes. Callers are expected to pass a positive length.
-* @param hmacFn - HMAC implementation.
-* @returns Function that will call DRBG until the predicate returns anything
-*   other than `undefined`.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Build a deterministic nonce generator for RFC6979-style signing.
-*
-* ```ts
-* import { createHmacDrbg } from '@noble/curves/utils.js';
-* import { hmac } from '@noble/hashes/hmac.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* const hmacFn = (key: Uint8Array, msg: Uint8Array) => hmac(sha256, key, msg);
-* const drbg = createHmacDrbg(32, 32, hmacFn);
-* const seed = new Uint8Array(32);
-* drbg(seed, (bytes) => bytes);
-* ```
-*/
 function createHmacDrbg(hashLen, qByteLen, hmacFn) {
 	anumber$1(hashLen, "hashLen");
 	anumber$1(qByteLen, "qByteLen");
@@ -1529,24 +912,6 @@ function createHmacDrbg(hashLen, qByteLen, hmacFn) {
 	};
 	return genUntil;
 }
-/**
-* Validates declared required and optional field types on a plain object.
-* Extra keys are intentionally ignored because many callers validate only the subset they use from
-* richer option bags or runtime objects.
-* This walks field schemas and formats detailed errors, so avoid it on hot paths; use direct
-* one-line guards such as `aobject()`, `afunction()`, `abool()`, or `asafenumber()` instead.
-* @param object - Object to validate.
-* @param fields - Required field types.
-* @param optFields - Optional field types.
-* @param title - Object label included in thrown errors.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Check user options before building a curve helper.
-*
-* ```ts
-* validateObject({ flag: true }, { flag: 'boolean' });
-* ```
-*/
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	aobject$1(object, title);
 	aobject$1(fields, "fields");
@@ -1614,19 +979,6 @@ var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
 // node_modules/@noble/hashes/sha3.js
-/**
-* SHA3 (keccak) hash function, based on a new "Sponge function" design.
-* Different from older hashes, the internal state is bigger than output size.
-*
-* Check out
-* {@link https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.202.pdf | FIPS-202},
-* {@link https://keccak.team/keccak.html | Website}, and
-* {@link https://crypto.stackexchange.com/q/15727 | the differences between
-* SHA-3 and Keccak}.
-*
-* Check out `sha3-addons` module for cSHAKE, k12, and others.
-* @module
-*/
 var _0n$5 = BigInt(0);
 var _1n$5 = BigInt(1);
 var _2n$4 = BigInt(2);
@@ -1657,20 +1009,6 @@ var rotlBL = (h, l, s) => h << s - 32 | l >>> 64 - s;
 var rotlH = (h, l, s) => s > 32 ? rotlBH(h, l, s) : rotlSH(h, l, s);
 var rotlL = (h, l, s) => s > 32 ? rotlBL(h, l, s) : rotlSL(h, l, s);
 var B = /* @__PURE__ */ new Uint32Array(10);
-/**
-* `keccakf1600` internal permutation, additionally allows adjusting the round count.
-* @param s - 5x5 Keccak state encoded as 25 lanes split into 50 uint32 words
-*   in this file's local little-endian lane-word order
-* @param rounds - number of rounds to execute
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @throws If `rounds` is outside the supported `1..24` range. {@link Error}
-* @example
-* Permute a Keccak state with the default 24 rounds.
-* ```ts
-* keccakP(new Uint32Array(50));
-* ```
-*/
 function keccakP(s, rounds = 24) {
 	if (!(s instanceof Uint32Array)) throw new TypeError("\"s\" expected Uint32Array(50), got type=" + typeof s);
 	if (s.length !== 50) throw new RangeError("\"s\" expected Uint32Array(50), got length=" + s.length);
@@ -1720,23 +1058,6 @@ function keccakP(s, rounds = 24) {
 	}
 	clean(B);
 }
-/**
-* Keccak sponge function.
-* @param blockLen - absorb/squeeze rate in bytes
-* @param suffix - domain separation suffix byte
-* @param outputLen - default digest length in bytes. This base sponge only
-*   requires a non-negative integer; wrappers that need positive output
-*   lengths must enforce that themselves.
-* @param enableXOF - whether XOF output is allowed
-* @param rounds - number of Keccak-f rounds
-* @example
-* Build a sponge state, absorb bytes, then finalize a digest.
-* ```ts
-* const hash = new Keccak(136, 0x06, 32);
-* hash.update(new Uint8Array([1, 2, 3]));
-* hash.digest();
-* ```
-*/
 var Keccak = class Keccak {
 	state;
 	pos = 0;
@@ -1863,53 +1184,14 @@ var Keccak = class Keccak {
 	}
 };
 var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
-/**
-* SHA3-256 hash function. Different from keccak-256.
-* @param msg - message bytes to hash
-* @param opts - Reserved hash options.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHA3-256.
-* ```ts
-* sha3_256(new Uint8Array([97, 98, 99]));
-* ```
-*/
 var sha3_256 = /* @__PURE__ */ genKeccak(6, 136, 32, /* @__PURE__ */ oidNist(8));
 var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = {}) => {
 	opts = checkOpts({}, opts);
 	return new Keccak(blockLen, suffix, opts.dkLen === void 0 ? outputLen : opts.dkLen, true);
 }, info);
-/**
-* SHAKE128 XOF with 128-bit security and a 16-byte default output.
-* @param msg - message bytes to hash
-* @param opts - Optional output-length override. See {@link ShakeOpts}.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHAKE128.
-* ```ts
-* shake128(new Uint8Array([97, 98, 99]), { dkLen: 32 });
-* ```
-*/
 var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11));
-/**
-* SHAKE256 XOF with 256-bit security and a 32-byte default output.
-* @param msg - message bytes to hash
-* @param opts - Optional output-length override. See {@link ShakeOpts}.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHAKE256.
-* ```ts
-* shake256(new Uint8Array([97, 98, 99]), { dkLen: 64 });
-* ```
-*/
 var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));
 // node_modules/@noble/curves/abstract/modular.js
-/**
-* Utils for modular division and fields.
-* Field over 11 is a finite (Galois) field is integer number operations `mod 11`.
-* There is no division: it is replaced by modular multiplicative inverse.
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$4 = /* @__PURE__ */ BigInt(0);
 var _1n$4 = /* @__PURE__ */ BigInt(1);
@@ -1923,40 +1205,11 @@ var _9n = /* @__PURE__ */ BigInt(9);
 var _15n = /* @__PURE__ */ BigInt(15);
 var _16n = /* @__PURE__ */ BigInt(16);
 var POW_WINDOWED_MIN = /* @__PURE__ */ BigInt("0x10000000000000000");
-/**
-* @param a - Dividend value.
-* @param b - Positive modulus.
-* @returns Reduced value in `[0, b)` only when `b` is positive.
-* @throws If the modulus is not positive. {@link Error}
-* @example
-* Normalize a bigint into one field residue.
-*
-* ```ts
-* mod(-1n, 5n);
-* ```
-*/
 function mod(a, b) {
 	if (b <= _0n$4) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
 	return result >= _0n$4 ? result : b + result;
 }
-/**
-* Efficiently raise num to a power with modular reduction.
-* Unsafe in some contexts: uses ladder, so can expose bigint bits.
-* Low-level helper: callers that need canonical residues must pass a valid `num` for the chosen
-* modulus instead of relying on the `power===0/1` fast paths to normalize it.
-* @param num - Base value.
-* @param power - Exponent value.
-* @param modulo - Reduction modulus.
-* @returns Modular exponentiation result.
-* @throws If the modulus or exponent is invalid. {@link Error}
-* @example
-* Raise one bigint to a modular power.
-*
-* ```ts
-* pow(2n, 6n, 11n) // 64n % 11n == 9n
-* ```
-*/
 function pow(num, power, modulo) {
 	if (modulo <= _1n$4) throw new Error("pow: expected modulus > 1, got " + modulo);
 	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
@@ -1994,22 +1247,6 @@ function pow(num, power, modulo) {
 	}
 	return p;
 }
-/**
-* Does `x^(2^power)` mod p. `pow2(30, 4)` == `30^(2^4)`.
-* Low-level helper: callers that need canonical residues must pass a valid `x` for the chosen
-* modulus; the `power===0` fast path intentionally returns the input unchanged.
-* @param x - Base value.
-* @param power - Number of squarings.
-* @param modulo - Reduction modulus.
-* @returns Repeated-squaring result.
-* @throws If the exponent is negative. {@link Error}
-* @example
-* Apply repeated squaring inside one field.
-*
-* ```ts
-* pow2(3n, 2n, 11n);
-* ```
-*/
 function pow2(x, power, modulo) {
 	if (modulo <= _1n$4) throw new Error("pow2: expected modulus > 1, got " + modulo);
 	if (power < _0n$4) throw new Error("pow2: expected non-negative exponent, got " + power);
@@ -2020,20 +1257,6 @@ function pow2(x, power, modulo) {
 	}
 	return res;
 }
-/**
-* Inverses number over modulo.
-* Implemented using the {@link https://brilliant.org/wiki/extended-euclidean-algorithm/ | extended Euclidean algorithm}.
-* @param number - Value to invert.
-* @param modulo - Modulus greater than 1.
-* @returns Multiplicative inverse.
-* @throws If the modulus is invalid or the inverse does not exist. {@link Error}
-* @example
-* Compute one modular inverse with the extended Euclidean algorithm.
-*
-* ```ts
-* invert(3n, 11n);
-* ```
-*/
 function invert(number, modulo) {
 	if (number === _0n$4) throw new Error("invert: expected non-zero number");
 	if (modulo <= _1n$4) throw new Error("invert: expected modulus > 1, got " + modulo);
@@ -2049,31 +1272,6 @@ function invert(number, modulo) {
 	if (b !== _1n$4) throw new Error("invert: does not exist");
 	return mod(x, modulo);
 }
-/**
-* Inverses number over modulo using Fermat's little theorem: `a^(p-2) ≡ a⁻¹ (mod p)`.
-*
-* Unlike {@link invert} (extended Euclidean), the exponent `p-2` is a public constant, so the
-* underlying square-and-multiply has the same control flow for every secret `a`: there is no
-* data-dependent branching or loop count that could leak `a` through timing (e.g. Minerva-style
-* ECDSA nonce-inversion attacks). This is only "algorithmically" constant-time — JS bigint
-* multiplication/reduction is still value-dependent — and it is roughly 4x slower than
-* {@link invert}.
-*
-* REQUIRES a prime modulus; Fermat's theorem does not hold otherwise. The result is verified to be
-* a real inverse, so a non-prime modulus (or a non-invertible input) fails closed with an error
-* instead of returning a wrong value.
-* @param a - Value to invert.
-* @param prime - Prime modulus.
-* @returns Multiplicative inverse in `[1, prime)`.
-* @throws If the modulus is below 2, the input reduces to zero, or the inverse does not exist.
-*   {@link Error}
-* @example
-* Compute one modular inverse without secret-dependent branching.
-*
-* ```ts
-* invertCt(3n, 11n); // 4n, since 3 * 4 = 12 ≡ 1 (mod 11)
-* ```
-*/
 function invertCt(a, prime) {
 	if (prime <= _1n$4) throw new Error("invertCt: expected prime modulus > 1, got " + prime);
 	const an = mod(a, prime);
@@ -2130,24 +1328,6 @@ function sqrt9mod16(P) {
 		return root;
 	});
 }
-/**
-* Tonelli-Shanks square root search algorithm.
-* This implementation is variable-time: it searches data-dependently for the first non-residue `Z`
-* and for the smallest `i` in the main loop, unlike RFC 9380 Appendix I.4's constant-time shape.
-* 1. {@link https://eprint.iacr.org/2012/685.pdf | eprint 2012/685}, page 12
-* 2. Square Roots from 1; 24, 51, 10 to Dan Shanks
-* @param P - field order
-* @returns function that takes field Fp (created from P) and number n
-* @throws If the field is too small, non-prime, or the square root does not exist. {@link Error}
-* @example
-* Construct a square-root helper for primes that need Tonelli-Shanks.
-*
-* ```ts
-* import { Field, tonelliShanks } from '@noble/curves/abstract/modular.js';
-* const Fp = Field(17n);
-* const sqrt = tonelliShanks(17n)(Fp, 4n);
-* ```
-*/
 function tonelliShanks(P) {
 	if (P < _3n$1) throw new Error("sqrt is not defined for small field");
 	aoddModulus(P, "tonelliShanks");
@@ -2190,30 +1370,6 @@ function tonelliShanks(P) {
 		return R;
 	};
 }
-/**
-* Square root for a finite field. Will try optimized versions first:
-*
-* 1. P ≡ 3 (mod 4)
-* 2. P ≡ 5 (mod 8)
-* 3. P ≡ 9 (mod 16)
-* 4. Tonelli-Shanks algorithm
-*
-* Different algorithms can give different roots, it is up to user to decide which one they want.
-* For example there is FpSqrtOdd/FpSqrtEven to choose a root by oddness
-* (used for hash-to-curve).
-* @param P - Field order.
-* @returns Square-root helper. The generic fallback inherits Tonelli-Shanks' variable-time
-*   behavior and this selector assumes prime-field-style integer moduli.
-* @throws If the field is unsupported or the square root does not exist. {@link Error}
-* @example
-* Choose the square-root helper appropriate for one field modulus.
-*
-* ```ts
-* import { Field, FpSqrt } from '@noble/curves/abstract/modular.js';
-* const Fp = Field(17n);
-* const sqrt = FpSqrt(17n)(Fp, 4n);
-* ```
-*/
 function FpSqrt(P) {
 	aoddModulus(P, "Fp.sqrt");
 	if (P % _4n$3 === _3n$1) return sqrt3mod4;
@@ -2221,18 +1377,6 @@ function FpSqrt(P) {
 	if (P % _16n === _9n) return sqrt9mod16(P);
 	return tonelliShanks(P);
 }
-/**
-* @param num - Value to inspect.
-* @param modulo - Field modulus.
-* @returns `true` when the least-significant little-endian bit is set.
-* @throws If the modulus is invalid for `mod(...)`. {@link Error}
-* @example
-* Inspect the low bit used by little-endian sign conventions.
-*
-* ```ts
-* isNegativeLE(3n, 11n);
-* ```
-*/
 var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$4) === _1n$4;
 var FIELD_FIELDS = [
 	"create",
@@ -2253,20 +1397,6 @@ var FIELD_FIELDS = [
 	"mulN",
 	"sqrN"
 ];
-/**
-* @param field - Field implementation.
-* @returns Validated field. This only checks the arithmetic subset needed by generic helpers; it
-*   does not guarantee full runtime-method coverage for serialization, batching, `cmov`, or
-*   field-specific extras beyond positive `BYTES` / `BITS`.
-* @throws If the field shape or numeric metadata are invalid. {@link Error}
-* @example
-* Check that a field implementation exposes the operations curve code expects.
-*
-* ```ts
-* import { Field, validateField } from '@noble/curves/abstract/modular.js';
-* const Fp = validateField(Field(17n));
-* ```
-*/
 function validateField(field) {
 	aobject$1(field, "field");
 	if (typeof field.ORDER !== "bigint") throw new TypeError("param \"ORDER\" is invalid: expected bigint, got " + typeof field.ORDER);
@@ -2296,27 +1426,6 @@ function FpInvertBatch(Fp, nums, passZero = false) {
 	}, invertedAcc);
 	return inverted;
 }
-/**
-* Legendre symbol.
-* Legendre constant is used to calculate Legendre symbol (a | p)
-* which denotes the value of a^((p-1)/2) (mod p).
-*
-* * (a | p) ≡ 1    if a is a square (mod p), quadratic residue
-* * (a | p) ≡ -1   if a is not a square (mod p), quadratic non residue
-* * (a | p) ≡ 0    if a ≡ 0 (mod p)
-* @param Fp - Field implementation.
-* @param n - Value to inspect.
-* @returns Legendre symbol.
-* @throws If the powered value does not match a valid Legendre symbol. {@link Error}
-* @example
-* Compute the Legendre symbol of one field element.
-*
-* ```ts
-* import { Field, FpLegendre } from '@noble/curves/abstract/modular.js';
-* const Fp = Field(17n);
-* const symbol = FpLegendre(Fp, 4n);
-* ```
-*/
 function FpLegendre(Fp, n) {
 	validateField(Fp);
 	const F = Fp;
@@ -2329,19 +1438,6 @@ function FpLegendre(Fp, n) {
 	if (!yes && !zero && !no) throw new Error("invalid Legendre symbol result");
 	return yes ? 1 : zero ? 0 : -1;
 }
-/**
-* @param n - Curve order. Callers are expected to pass a positive order.
-* @param nBitLength - Optional cached bit length. Callers are expected to pass a positive cached
-*   value when overriding the derived bit length.
-* @returns Byte and bit lengths.
-* @throws If the order or cached bit length is invalid. {@link Error}
-* @example
-* Measure the encoding sizes needed for one modulus.
-*
-* ```ts
-* nLength(255n);
-* ```
-*/
 function nLength(n, nBitLength) {
 	if (nBitLength !== void 0) anumber(nBitLength);
 	if (n <= _0n$4) throw new Error("invalid n length: expected positive n, got " + n);
@@ -2473,99 +1569,20 @@ var _Field = class {
 		return condition ? b : a;
 	}
 };
-/**
-* Creates a finite field. Major performance optimizations:
-* * 1. Denormalized operations like mulN instead of mul.
-* * 2. Identical object shape: never add or remove keys.
-* * 3. Frozen stable object shape; the lazy sqrt cache lives in a module-level `WeakMap`.
-* Fragile: always run a benchmark on a change.
-* Security note: operations and low-level serializers like `toBytes` don't check `isValid` for
-* all elements for performance and protocol-flexibility reasons; callers are responsible for
-* supplying valid elements when they need canonical field behavior.
-* This is low-level code, please make sure you know what you're doing.
-*
-* Note about field properties:
-* * CHARACTERISTIC p = prime number, number of elements in main subgroup.
-* * ORDER q = similar to cofactor in curves, may be composite `q = p^m`.
-*
-* @param ORDER - field order, probably prime, or could be composite
-* @param opts - Field options such as bit length or endianness. See {@link FieldOpts}.
-* @returns Frozen field instance with a stable object shape. This wrapper forwards `opts` straight
-*   into `_Field`, so it inherits `_Field`'s assumptions about cached sizes and `allowedLengths`.
-* @example
-* Construct one prime field with optional overrides.
-*
-* ```ts
-* Field(11n);
-* ```
-*/
 function Field(ORDER, opts = {}) {
 	Object.freeze(_Field.prototype);
 	return new _Field(ORDER, opts);
 }
-/**
-* Returns total number of bytes consumed by the field element.
-* For example, 32 bytes for usual 256-bit weierstrass curve.
-* @param fieldOrder - number of field elements, usually CURVE.n. Callers are expected to pass an
-*   order greater than 1.
-* @returns byte length of field
-* @throws If the field order is not a bigint. {@link Error}
-* @example
-* Read the fixed-width byte length of one field.
-*
-* ```ts
-* getFieldBytesLength(255n);
-* ```
-*/
 function getFieldBytesLength(fieldOrder) {
 	if (typeof fieldOrder !== "bigint") throw new Error("field order must be bigint");
 	if (fieldOrder <= _1n$4) throw new Error("field order must be greater than 1");
 	const bitLength = bitLen(fieldOrder - _1n$4);
 	return Math.ceil(bitLength / 8);
 }
-/**
-* Returns minimal amount of bytes that can be safely reduced
-* by field order.
-* Should be 2^-128 for 128-bit curve such as P256.
-* This is the reduction / modulo-bias lower bound; higher-level helpers may still impose a larger
-* absolute floor for policy reasons.
-* @param fieldOrder - number of field elements greater than 1, usually CURVE.n.
-* @returns byte length of target hash
-* @throws If the field order is invalid. {@link Error}
-* @example
-* Compute the minimum hash length needed for field reduction.
-*
-* ```ts
-* getMinHashLength(255n);
-* ```
-*/
 function getMinHashLength(fieldOrder) {
 	const length = getFieldBytesLength(fieldOrder);
 	return length + Math.ceil(length / 2);
 }
-/**
-* "Constant-time" private key generation utility.
-* Can take (n + n/2) or more bytes of uniform input e.g. from CSPRNG or KDF
-* and convert them into private scalar, with the modulo bias being negligible.
-* Needs at least 48 bytes of input for 32-byte private key. The implementation also keeps a hard
-* 16-byte minimum even when `getMinHashLength(...)` is smaller, so toy-small inputs do not look
-* accidentally acceptable for real scalar derivation.
-* See {@link https://research.kudelskisecurity.com/2020/07/28/the-definitive-guide-to-modulo-bias-and-how-to-avoid-it/ | Kudelski's modulo-bias guide},
-* {@link https://csrc.nist.gov/publications/detail/fips/186/5/final | FIPS 186-5 appendix A.2}, and
-* {@link https://www.rfc-editor.org/rfc/rfc9380#section-5 | RFC 9380 section 5}. Unlike RFC 9380
-* `hash_to_field`, this helper intentionally maps into the non-zero private-scalar range `1..n-1`.
-* @param key - Uniform input bytes.
-* @param fieldOrder - Size of subgroup.
-* @param isLE - interpret hash bytes as LE num
-* @returns valid private scalar
-* @throws If the hash length or field order is invalid for scalar reduction. {@link Error}
-* @example
-* Map hash output into a private scalar range.
-*
-* ```ts
-* mapHashToField(new Uint8Array(48).fill(1), 255n);
-* ```
-*/
 function mapHashToField(key, fieldOrder, isLE = false) {
 	abytes(key);
 	const len = key.length;
@@ -2576,43 +1593,15 @@ function mapHashToField(key, fieldOrder, isLE = false) {
 	return isLE ? numberToBytesLE(reduced, fieldLen) : numberToBytesBE(reduced, fieldLen);
 }
 // node_modules/@noble/curves/abstract/fft.js
-/**
-* Experimental implementation of NTT / FFT (Fast Fourier Transform) over finite fields.
-* API may change at any time. The code has not been audited. Feature requests are welcome.
-* @module
-*/
 function checkU32(n, title = "n") {
 	if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
 	if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
 	return n;
 }
-/**
-* Checks if integer is in form of `1 << X`.
-* @param x - Integer to inspect.
-* @returns `true` when the value is a power of two.
-* @example
-* Validate that an FFT size is a power of two.
-*
-* ```ts
-* isPowerOfTwo(8);
-* ```
-*/
 function isPowerOfTwo(x) {
 	checkU32(x, "x");
 	return (x & x - 1) === 0 && x !== 0;
 }
-/**
-* @param n - Value to reverse.
-* @param bits - Number of bits to use.
-* @returns Bit-reversed integer.
-* @throws If `n` is not a valid unsigned 32-bit integer. {@link Error}
-* @example
-* Reverse the low `bits` bits of one index.
-*
-* ```ts
-* reverseBits(3, 3);
-* ```
-*/
 function reverseBits(n, bits) {
 	checkU32(n);
 	if (typeof bits !== "number") throw new TypeError("\"bits\" expected number, got type=" + typeof bits);
@@ -2621,36 +1610,10 @@ function reverseBits(n, bits) {
 	for (let i = 0; i < bits; i++, n >>>= 1) reversed = reversed << 1 | n & 1;
 	return reversed >>> 0;
 }
-/**
-* Similar to `bitLen(x)-1` but much faster for small integers, like indices.
-* @param n - Input value.
-* @returns Base-2 logarithm. For `n = 0`, the current implementation returns `-1`.
-* @example
-* Compute the radix-2 stage count for one transform size.
-*
-* ```ts
-* log2(8);
-* ```
-*/
 function log2(n) {
 	checkU32(n);
 	return 31 - Math.clz32(n);
 }
-/**
-* Moves lowest bit to highest position, which at first step splits
-* array on even and odd indices, then it applied again to each part,
-* which is core of fft
-* @param values - Mutable coefficient array.
-* @returns Mutated input array.
-* @throws If the array length is not a positive power of two. {@link Error}
-* @example
-* Reorder coefficients into bit-reversed order in place.
-*
-* ```ts
-* const values = Uint8Array.from([0, 1, 2, 3]);
-* bitReversalInplace(values);
-* ```
-*/
 function bitReversalInplace(values) {
 	if (!values || typeof values !== "object" || typeof values.length !== "number") throw new TypeError("\"values\" expected array-like, got type=" + typeof values);
 	const n = values.length;
@@ -2666,51 +1629,6 @@ function bitReversalInplace(values) {
 	}
 	return values;
 }
-/**
-* Constructs different flavors of FFT. radix2 implementation of low level mutating API. Flavors:
-*
-* - DIT (Decimation-in-Time): Bottom-Up (leaves to root), Cooley-Tukey
-* - DIF (Decimation-in-Frequency): Top-Down (root to leaves), Gentleman-Sande
-*
-* DIT takes brp input, returns natural output.
-* DIF takes natural input, returns brp output.
-*
-* The output is actually identical. Time / frequence distinction is not meaningful
-* for Polynomial multiplication in fields.
-* Which means if protocol supports/needs brp output/inputs, then we can skip this step.
-*
-* Cyclic NTT: Rq = Zq[x]/(x^n-1). butterfly_DIT+loop_DIT OR butterfly_DIF+loop_DIT, roots are omega
-* Negacyclic NTT: Rq = Zq[x]/(x^n+1). butterfly_DIT+loop_DIF, at least for mlkem / mldsa
-*
-* `invertButterflies` indexes roots by a per-butterfly-group counter (`grp`): forward
-* (`dit: false`) reads `roots[grp]` with grp = 1..; inverse (`dit: true`) reads `roots[N - grp]`
-* with grp restarting at 1. With `skipStages: 0` one table serves both directions (ωᴺ = 1 makes
-* the reversed walk self-inverse). With `skipStages > 0` the inverse walk starts at `N - 1`
-* instead of continuing where the skipped stages would have left off, so the caller must supply
-* a table shaped for that (ML-KEM: `ζ^BitRev7(i)` over all N=256 indices, whose aliased upper
-* half is exactly the FIPS 203 inverse walk).
-* @param F - Field operations.
-* @param coreOpts - FFT configuration. See {@link FFTCoreOpts}:
-*   - `N`: Transform size. Must be a power of two.
-*   - `roots`: Stage roots for the selected transform size.
-*   - `dit`: Whether to run the DIT variant instead of DIF.
-*   - `invertButterflies` (optional): Whether to invert butterfly placement.
-*   - `skipStages` (optional): Number of initial stages to skip.
-*   - `brp` (optional): Whether to apply bit-reversal permutation at the boundary.
-* @returns Low-level FFT loop.
-* @throws If the FFT options or cached roots are invalid for the requested size. {@link Error}
-* @example
-* Constructs different flavors of FFT.
-*
-* ```ts
-* import { FFTCore, rootsOfUnity } from '@noble/curves/abstract/fft.js';
-* import { Field } from '@noble/curves/abstract/modular.js';
-* const Fp = Field(17n);
-* const roots = rootsOfUnity(Fp).roots(2);
-* const loop = FFTCore(Fp, { N: 4, roots, dit: true });
-* const values = loop([1n, 2n, 3n, 4n]);
-* ```
-*/
 var FFTCore = (F, coreOpts) => {
 	validateObject(coreOpts, {
 		N: "number",
@@ -2763,37 +1681,8 @@ var FFTCore = (F, coreOpts) => {
 	};
 };
 // node_modules/@noble/post-quantum/utils.js
-/**
-* Utilities for hex, bytearray and number handling.
-* @module
-*/
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
-/**
-* Asserts that a value is a byte array and optionally checks its length.
-* Returns the original reference unchanged on success, and currently also accepts Node `Buffer`
-* values through the upstream validator.
-* This helper throws on malformed input, so APIs that must return `false` need to guard lengths
-* before decoding or before calling it.
-* @example
-* Validate that a value is a byte array with the expected length.
-* ```ts
-* abytes(new Uint8Array([1]), 1);
-* ```
-*/
 var abytesDoc = abytes$1;
-/**
-* Returns cryptographically secure random bytes.
-* Requires `globalThis.crypto.getRandomValues` and throws if that API is unavailable.
-* `bytesLength` is validated by the upstream helper as a non-negative integer before allocation,
-* so negative and fractional values both throw instead of truncating through JS `ToIndex`.
-* @param bytesLength - Number of random bytes to generate.
-* @returns Fresh random bytes.
-* @example
-* Generate a fresh random seed.
-* ```ts
-* const seed = randomBytes(4);
-* ```
-*/
 var randomBytes = randomBytes$2;
 function aarray(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
@@ -2804,18 +1693,6 @@ function aobject(value, title = "object") {
 	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
 	return value;
 }
-/**
-* Compares two byte arrays in a length-constant way for equal lengths.
-* Inputs are validated as byte arrays; unequal lengths return `false` immediately.
-* @param a - First byte array.
-* @param b - Second byte array.
-* @returns Whether both arrays contain the same bytes.
-* @example
-* Compare two byte arrays for equality.
-* ```ts
-* equalBytes(new Uint8Array([1]), new Uint8Array([1]));
-* ```
-*/
 function equalBytes(a, b) {
 	a = abytes$1(a);
 	b = abytes$1(b);
@@ -2824,49 +1701,14 @@ function equalBytes(a, b) {
 	for (let i = 0; i < a.length; i++) diff |= a[i] ^ b[i];
 	return diff === 0;
 }
-/**
-* Validates that an options bag is a plain object.
-* @param opts - Options object to validate.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Validate that an options bag is a plain object.
-* ```ts
-* validateOpts({});
-* ```
-*/
 function validateOpts(opts) {
 	if (isBytes$1(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
 	aobject(opts, "opts");
 	const proto = Object.getPrototypeOf(opts);
 	if (proto !== null && proto !== Object.prototype) throw new TypeError("\"opts\" expected a plain object");
 }
-/** Keys accepted by `verify`. */
 var VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["context"]);
-/** Keys accepted by `sign`. */
 var SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["context", "extraEntropy"]);
-/**
-* Rejects option keys the caller did not mean to set.
-*
-* Validating the types of known keys while ignoring unknown ones makes a typo
-* indistinguishable from an omission, and for these options an omission is a
-* security downgrade rather than a no-op: `{ ctx }` instead of `{ context }` signs
-* with no domain separation, succeeds, and verifies for anyone who also supplies
-* none. Nothing at any layer reports it. TypeScript catches this through excess
-* property checks, so the exposure is JavaScript callers specifically.
-*
-* @param opts - Options object to check.
-* @param allowed - The keys this call site accepts.
-* Returns a frozen null-prototype snapshot so later reads cannot fall through to a polluted
-* prototype. Like `checkOpts()` in noble-hashes, only enumerable own properties are copied.
-* @throws If any other copied key is present or the bag has a custom prototype. {@link TypeError}
-* @returns Sanitized snapshot of the enumerable own options.
-* @example
-* Accept a known option key. A key the list does not name, such as `ctx`, throws instead.
-* ```ts
-* import { checkOptKeys } from '@noble/post-quantum/utils.js';
-* checkOptKeys({ context: new Uint8Array() }, ['context']);
-* ```
-*/
 function checkOptKeys(opts, allowed) {
 	validateOpts(opts);
 	const normalized = Object.assign(Object.create(null), opts);
@@ -2876,62 +1718,17 @@ function checkOptKeys(opts, allowed) {
 	}
 	return Object.freeze(normalized);
 }
-/**
-* Validates common verification options.
-* `context` itself is validated with `abytes(...)`, and individual algorithms may narrow support
-* further after this shared plain-object gate.
-* @param opts - Verification options. See {@link VerOpts}.
-* @param allowed - Keys this call site accepts. Defaults to {@link VER_OPT_KEYS}; surfaces that
-* take extra keys, or take fewer, pass their own list.
-* @throws On wrong argument types. {@link TypeError}
-* @returns Frozen null-prototype snapshot of the validated options.
-* @example
-* Validate common verification options.
-* ```ts
-* validateVerOpts({ context: new Uint8Array([1]) });
-* ```
-*/
 function validateVerOpts(opts, allowed = VER_OPT_KEYS) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
 	return normalized;
 }
-/**
-* Validates common signing options.
-* `extraEntropy` is validated with `abytes(...)`; exact lengths and extra algorithm-specific
-* restrictions are enforced later by callers.
-* @param opts - Signing options. See {@link SigOpts}.
-* @param allowed - Keys this call site accepts. Defaults to {@link SIG_OPT_KEYS}; surfaces that
-* take extra keys, or take fewer, pass their own list.
-* @throws On wrong argument types. {@link TypeError}
-* @returns Frozen null-prototype snapshot of the validated options.
-* @example
-* Validate common signing options.
-* ```ts
-* validateSigOpts({ extraEntropy: new Uint8Array([1]) });
-* ```
-*/
 function validateSigOpts$1(opts, allowed = SIG_OPT_KEYS) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
 	if (normalized.extraEntropy !== false && normalized.extraEntropy !== void 0) abytes$1(normalized.extraEntropy, void 0, "opts.extraEntropy");
 	return normalized;
 }
-/**
-* Builds a fixed-layout coder from byte lengths and nested coders.
-* Raw-length fields decode as zero-copy `subarray(...)` views, and nested coders may preserve that
-* aliasing too. Nested coder `encode(...)` results are treated as owned scratch: `splitCoder`
-* copies them into the output and then zeroizes them with `fill(0)`. If a nested encoder forwards
-* caller-owned bytes, it must do so only after detaching them into a disposable copy.
-* @param label - Label used in validation errors.
-* @param lengths - Field lengths or nested coders.
-* @returns Composite fixed-length coder.
-* @example
-* Build a fixed-layout coder from byte lengths and nested coders.
-* ```ts
-* splitCoder('demo', 1, 2).encode([new Uint8Array([1]), new Uint8Array([2, 3])]);
-* ```
-*/
 function splitCoder(label, ...lengths) {
 	const getLength = (c) => typeof c === "number" ? c : c.bytesLen;
 	const bytesLen = lengths.reduce((sum, a) => sum + getLength(a), 0);
@@ -2963,25 +1760,6 @@ function splitCoder(label, ...lengths) {
 		}
 	};
 }
-/**
-* Builds a fixed-length vector coder from another fixed-length coder.
-* Element decoding receives `subarray(...)` views, so aliasing depends on the element coder.
-* Element coder `encode(...)` results are treated as owned scratch: `vecCoder` copies them into
-* the output and then zeroizes them with `fill(0)`. If an element encoder forwards caller-owned
-* bytes, it must do so only after detaching them into a disposable copy. `vecCoder` also trusts
-* the `BytesCoderLen` contract: each encoded element must already be exactly `c.bytesLen` bytes.
-* @param c - Element coder.
-* @param vecLen - Number of elements in the vector.
-* @returns Fixed-length vector coder.
-* @example
-* Build a fixed-length vector coder from another fixed-length coder.
-* ```ts
-* vecCoder(
-*   { bytesLen: 1, encode: (n: number) => Uint8Array.of(n), decode: (b: Uint8Array) => b[0] || 0 },
-*   2
-* ).encode([1, 2]);
-* ```
-*/
 function vecCoder(c, vecLen) {
 	const coder = c;
 	const bytesLen = vecLen * coder.bytesLen;
@@ -3007,53 +1785,16 @@ function vecCoder(c, vecLen) {
 		}
 	};
 }
-/**
-* Overwrites supported typed-array inputs with zeroes in place.
-* Accepts direct typed arrays and one-level arrays of them.
-* @param list - Typed arrays or one-level lists of typed arrays to clear.
-* @example
-* Overwrite typed arrays with zeroes.
-* ```ts
-* const buf = Uint8Array.of(1, 2, 3);
-* cleanBytes(buf);
-* ```
-*/
 function cleanBytes(...list) {
 	for (const t of list) if (Array.isArray(t)) for (const b of t) b.fill(0);
 	else t.fill(0);
 }
-/**
-* Creates a 32-bit mask with the lowest `bits` bits set.
-* @param bits - Number of low bits to keep.
-* @returns Bit mask with `bits` ones.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Create a low-bit mask for packed-field operations.
-* ```ts
-* const mask = getMask(4);
-* ```
-*/
 function getMask(bits) {
 	anumber$1(bits, "bits");
 	if (bits > 32) throw new RangeError("\"bits\" expected <= 32, got " + bits);
 	return bits === 32 ? 4294967295 : ~(-1 << bits) >>> 0;
 }
-/** Shared empty byte array used as the default context. */
 var EMPTY = /* @__PURE__ */ Uint8Array.of();
-/**
-* Builds the domain-separated message payload for the pure sign/verify paths.
-* Context length `255` is valid; only `ctx.length > 255` is rejected.
-* @param msg - Message bytes.
-* @param ctx - Optional context bytes.
-* @returns Domain-separated message payload.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Build the domain-separated payload before direct signing.
-* ```ts
-* const payload = getMessage(new Uint8Array([1, 2]));
-* ```
-*/
 function getMessage(msg, ctx = EMPTY) {
 	abytes$1(msg, void 0, "msg");
 	abytes$1(ctx, void 0, "ctx");
@@ -3072,36 +1813,10 @@ var oidNistP = /* @__PURE__ */ Uint8Array.from([
 	4,
 	2
 ]);
-/**
-* Output length, in bytes, that each XOF OID under this arc denotes.
-*
-* Unlike a fixed hash, an XOF's OID is a promise about the digest length: RFC 8702
-* defines id-shake128 as SHAKE128 with 256-bit output and id-shake256 as SHAKE256 with
-* 512-bit output, and FIPS 204 / FIPS 205 use exactly those pairings for pre-hash. Both
-* bare noble-hashes defaults are half these values, so neither can be signed under its
-* own OID.
-*/
 var XOF_OID_OUTPUT_LEN = /* @__PURE__ */ (() => ({
 	"060960864801650304020b": 32,
 	"060960864801650304020c": 64
 }))();
-/**
-* Validates that a hash exposes a NIST hash OID and enough collision resistance.
-* Current accepted surface is broader than the FIPS algorithm tables: any hash/XOF under the NIST
-* `2.16.840.1.101.3.4.2.*` subtree is accepted if its effective `outputLen` is strong enough.
-* XOF callers must pass a callable whose `outputLen` matches the digest length they actually intend
-* to sign; bare `shake128` / `shake256` defaults are too short for the stronger prehash modes.
-* @param hash - Hash function to validate.
-* @param requiredStrength - Minimum required collision-resistance strength in bits.
-* @throws If the hash metadata or collision resistance is insufficient. {@link Error}
-* @example
-* Validate that a hash exposes a NIST hash OID and enough collision resistance.
-* ```ts
-* import { sha256 } from '@noble/hashes/sha2.js';
-* import { checkHash } from '@noble/post-quantum/utils.js';
-* checkHash(sha256, 128);
-* ```
-*/
 function checkHash(hash, requiredStrength = 0) {
 	if (typeof hash !== "function" || typeof hash.create !== "function") throw new TypeError("\"hash\" expected hash function, got type=" + typeof hash);
 	ahash(hash);
@@ -3114,24 +1829,6 @@ function checkHash(hash, requiredStrength = 0) {
 	const collisionResistance = hash.outputLen * 8 / 2;
 	if (requiredStrength > collisionResistance) throw new Error("Pre-hash security strength too low: " + collisionResistance + ", required: " + requiredStrength);
 }
-/**
-* Builds the domain-separated prehash payload for the prehash sign/verify paths.
-* Callers are expected to vet `hash.oid` first, e.g. via `checkHash(...)`; calling this helper
-* directly with a hash object that lacks `oid` currently throws later inside `concatBytes(...)`.
-* Context length `255` is valid; only `ctx.length > 255` is rejected.
-* @param hash - Prehash function.
-* @param msg - Message bytes.
-* @param ctx - Optional context bytes.
-* @returns Domain-separated prehash payload.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Build the domain-separated prehash payload for external hashing.
-* ```ts
-* import { sha256 } from '@noble/hashes/sha2.js';
-* import { getMessagePrehash } from '@noble/post-quantum/utils.js';
-* getMessagePrehash(sha256, new Uint8Array([1, 2]));
-* ```
-*/
 function getMessagePrehash(hash, msg, ctx = EMPTY) {
 	checkHash(hash);
 	abytes$1(msg, void 0, "msg");
@@ -3141,30 +1838,7 @@ function getMessagePrehash(hash, msg, ctx = EMPTY) {
 	return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
 }
 // node_modules/@noble/post-quantum/_crystals.js
-/**
-* Internal methods for lattice-based ML-KEM and ML-DSA.
-* @module
-*/
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
-/**
-* Creates shared modular arithmetic, NTT, and packing helpers for CRYSTALS schemes.
-* @param opts - Polynomial and transform parameters. See {@link CrystalOpts}.
-* @returns CRYSTALS arithmetic and encoding helpers.
-* @example
-* Create shared modular arithmetic and NTT helpers for a CRYSTALS parameter set.
-* ```ts
-* const crystals = genCrystals({
-*   newPoly: (n) => new Uint16Array(n),
-*   N: 256,
-*   Q: 3329,
-*   F: 3303,
-*   ROOT_OF_UNITY: 17,
-*   brvBits: 7,
-*   isKyber: true,
-* });
-* const reduced = crystals.mod(-1);
-* ```
-*/
 var genCrystals = (opts) => {
 	const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
 	const mod = (a, modulo = Q) => {
@@ -3303,60 +1977,10 @@ var createXofShake = (shake) => (seed, blockLen) => {
 		}
 	};
 };
-/**
-* SHAKE128-based extendable-output reader factory used by ML-KEM.
-* `get(x, y)` selects one coordinate pair at a time; calling it again invalidates previously
-* returned readers, and each squeeze reuses one mutable internal output buffer.
-* @param seed - Seed bytes for the reader.
-* @param blockLen - Optional output block length.
-* @returns Stateful XOF reader.
-* @example
-* Build the ML-KEM SHAKE128 matrix expander and read one block.
-* ```ts
-* import { randomBytes } from '@noble/post-quantum/utils.js';
-* import { XOF128 } from '@noble/post-quantum/_crystals.js';
-* const reader = XOF128(randomBytes(32));
-* const block = reader.get(0, 0)();
-* ```
-*/
 var XOF128 = /* @__PURE__ */ createXofShake(shake128);
-/**
-* SHAKE256-based extendable-output reader factory used by ML-DSA.
-* `get(x, y)` appends raw one-byte coordinates to the seed, invalidates previously returned
-* readers, and reuses one mutable internal output buffer for each squeeze.
-* @param seed - Seed bytes for the reader.
-* @param blockLen - Optional output block length.
-* @returns Stateful XOF reader.
-* @example
-* Build the ML-DSA SHAKE256 coefficient expander and read one block.
-* ```ts
-* import { randomBytes } from '@noble/post-quantum/utils.js';
-* import { XOF256 } from '@noble/post-quantum/_crystals.js';
-* const reader = XOF256(randomBytes(32));
-* const block = reader.get(0, 0)();
-* ```
-*/
 var XOF256 = /* @__PURE__ */ createXofShake(shake256);
 // node_modules/@noble/post-quantum/ml-dsa.js
-/**
-* ML-DSA: Module Lattice-based Digital Signature Algorithm from
-* [FIPS-204](https://csrc.nist.gov/pubs/fips/204/ipd). A.k.a. CRYSTALS-Dilithium.
-*
-* Has similar internals to ML-KEM, but their keys and params are different.
-* Check out [official site](https://www.pq-crystals.org/dilithium/index.shtml),
-* [repo](https://github.com/pq-crystals/dilithium).
-* @module
-*/
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
-/**
-* Keys each internal surface accepts.
-*
-* `context` is deliberately absent from both. The internal functions never read it: the
-* public wrappers consume it when they format `M'` and must not pass it down, because a
-* key that is accepted and then not acted on is the same silent downgrade this validation
-* exists to prevent. `externalMu` is the mirror case, existing here and rejected above.
-* `extraEntropy` is signing-only, so verification does not take it either.
-*/
 var INTERNAL_SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["extraEntropy", "externalMu"]);
 var INTERNAL_VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["externalMu"]);
 function validateInternalOpts(opts, allowed) {
@@ -3371,12 +1995,6 @@ var F = 8347681;
 var D = 13;
 var GAMMA2_1 = Math.floor(95232) | 0;
 var GAMMA2_2 = Math.floor(261888) | 0;
-/** Internal params for different versions of ML-DSA  */
-/** Built-in ML-DSA parameter presets keyed by security categories `2/3/5`
-* for `ml_dsa44` / `ml_dsa65` / `ml_dsa87`.
-* This is only the Table 1 subset used directly here: `BETA = TAU * ETA` is derived later,
-* while `C_TILDE_BYTES`, `TR_BYTES`, `CRH_BYTES`, and `securityLevel` live in the preset wrappers.
-*/
 var PARAMS = /* @__PURE__ */ (() => Object.freeze({
 	2: Object.freeze({
 		K: 4,
@@ -3864,7 +2482,6 @@ function getDilithium(opts_) {
 		}
 	});
 }
-/** ML-DSA-65 for 192-bit security level. Not recommended after 2030, as per ASD. */
 var ml_dsa65 = /* @__PURE__ */ (() => getDilithium({
 	...PARAMS[3],
 	CRH_BYTES: 64,
@@ -3875,62 +2492,12 @@ var ml_dsa65 = /* @__PURE__ */ (() => getDilithium({
 	securityLevel: 192
 }))();
 // node_modules/@noble/hashes/_md.js
-/**
-* Internal Merkle-Damgard hash utils.
-* @module
-*/
-/**
-* Shared 32-bit conditional boolean primitive reused by SHA-256, SHA-1, and MD5 `F`.
-* Returns bits from `b` when `a` is set, otherwise from `c`.
-* The XOR form is equivalent to MD5's `F(X,Y,Z) = XY v not(X)Z` because the masked terms never
-* set the same bit.
-* @param a - selector word
-* @param b - word chosen when selector bit is set
-* @param c - word chosen when selector bit is clear
-* @returns Mixed 32-bit word.
-* @example
-* Combine three words with the shared 32-bit choice primitive.
-* ```ts
-* Chi(0xffffffff, 0x12345678, 0x87654321);
-* ```
-*/
 function Chi(a, b, c) {
 	return a & b ^ ~a & c;
 }
-/**
-* Shared 32-bit majority primitive reused by SHA-256 and SHA-1.
-* Returns bits shared by at least two inputs.
-* @param a - first input word
-* @param b - second input word
-* @param c - third input word
-* @returns Mixed 32-bit word.
-* @example
-* Combine three words with the shared 32-bit majority primitive.
-* ```ts
-* Maj(0xffffffff, 0x12345678, 0x87654321);
-* ```
-*/
 function Maj(a, b, c) {
 	return a & b ^ a & c ^ b & c;
 }
-/**
-* Merkle-Damgard hash construction base class.
-* Could be used to create MD5, RIPEMD, SHA1, SHA2.
-* Accepts only byte-aligned `Uint8Array` input, even when the underlying spec describes bit
-* strings with partial-byte tails.
-* @param blockLen - internal block size in bytes
-* @param outputLen - digest size in bytes
-* @param padOffset - trailing length field size in bytes
-* @param isLE - whether length and state words are encoded in little-endian
-* @example
-* Use a concrete subclass to get the shared Merkle-Damgard update/digest flow.
-* ```ts
-* import { _SHA1 } from '@noble/hashes/legacy.js';
-* const hash = new _SHA1();
-* hash.update(new Uint8Array([97, 98, 99]));
-* hash.digest();
-* ```
-*/
 var HashMD = class {
 	blockLen;
 	outputLen;
@@ -4020,13 +2587,6 @@ var HashMD = class {
 		return this._cloneInto();
 	}
 };
-/**
-* Initial SHA-2 state: fractional parts of square roots of first 16 primes 2..53.
-* Check out `test/misc/sha2-gen-iv.js` for recomputation guide.
-*/
-/** Initial SHA256 state from RFC 6234 §6.1: the first 32 bits of the fractional parts of the
-* square roots of the first eight prime numbers. Exported as a shared table; callers must treat
-* it as read-only because constructors copy words from it by index. */
 var SHA256_IV = /* @__PURE__ */ Uint32Array.from([
 	1779033703,
 	3144134277,
@@ -4037,10 +2597,6 @@ var SHA256_IV = /* @__PURE__ */ Uint32Array.from([
 	528734635,
 	1541459225
 ]);
-/** Initial SHA512 state from RFC 6234 §6.3: eight RFC 64-bit `H(0)` words stored as sixteen
-* big-endian 32-bit halves. Derived from the fractional parts of the square roots of the first
-* eight prime numbers. Exported as a shared table; callers must treat it as read-only because
-* constructors copy halves from it by index. */
 var SHA512_IV = /* @__PURE__ */ Uint32Array.from([
 	1779033703,
 	4089235720,
@@ -4060,17 +2616,6 @@ var SHA512_IV = /* @__PURE__ */ Uint32Array.from([
 	327033209
 ]);
 // node_modules/@noble/hashes/sha2.js
-/**
-* SHA2 hash function. A.k.a. sha256, sha384, sha512, sha512_224, sha512_256.
-* SHA256 is the fastest hash implementable in JS, even faster than Blake3.
-* Check out {@link https://www.rfc-editor.org/rfc/rfc4634 | RFC 4634} and
-* {@link https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf | FIPS 180-4}.
-* @module
-*/
-/**
-* SHA-224 / SHA-256 round constants from RFC 6234 §5.1: the first 32 bits
-* of the cube roots of the first 64 primes (2..311).
-*/
 var SHA256_K = /* @__PURE__ */ Uint32Array.from([
 	1116352408,
 	1899447441,
@@ -4137,9 +2682,7 @@ var SHA256_K = /* @__PURE__ */ Uint32Array.from([
 	3204031479,
 	3329325298
 ]);
-/** Reusable SHA-224 / SHA-256 message schedule buffer `W_t` from RFC 6234 §6.2 step 1. */
 var SHA256_W = /* @__PURE__ */ new Uint32Array(64);
-/** Internal SHA-224 / SHA-256 compression engine from RFC 6234 §6.2. */
 var SHA2_32B = class extends HashMD {
 	A = 0;
 	B = 0;
@@ -4229,7 +2772,6 @@ var SHA2_32B = class extends HashMD {
 		clean(this.buffer);
 	}
 };
-/** Internal SHA-256 hash class grounded in RFC 6234 §6.2. */
 var _SHA256 = class extends SHA2_32B {
 	constructor() {
 		super(32, SHA256_IV);
@@ -4321,7 +2863,6 @@ var SHA512_Kh = /* @__PURE__ */ (() => K512[0])();
 var SHA512_Kl = /* @__PURE__ */ (() => K512[1])();
 var SHA512_W_H = /* @__PURE__ */ new Uint32Array(80);
 var SHA512_W_L = /* @__PURE__ */ new Uint32Array(80);
-/** Internal SHA-384 / SHA-512 compression engine from RFC 6234 §6.4. */
 var SHA2_64B = class extends HashMD {
 	Ah = 0;
 	Al = 0;
@@ -4468,40 +3009,12 @@ var SHA2_64B = class extends HashMD {
 		this.set(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 	}
 };
-/** Internal SHA-512 hash class grounded in RFC 6234 §6.3 and §6.4. */
 var _SHA512 = class extends SHA2_64B {
 	constructor() {
 		super(64, SHA512_IV);
 	}
 };
-/**
-* SHA2-256 hash function from RFC 4634. In JS it's the fastest: even faster than Blake3. Some info:
-*
-* - Trying 2^128 hashes would get 50% chance of collision, using birthday attack.
-* - BTC network is doing 2^70 hashes/sec (2^95 hashes/year) as per 2025.
-* - Each sha256 hash is executing 2^18 bit operations.
-* - Good 2024 ASICs can do 200Th/sec with 3500 watts of power, corresponding to 2^36 hashes/joule.
-* @param msg - message bytes to hash
-* @param opts - Reserved hash options.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHA2-256.
-* ```ts
-* sha256(new Uint8Array([97, 98, 99]));
-* ```
-*/
 var sha256 = /* @__PURE__ */ createHasher(() => new _SHA256(), /* @__PURE__ */ oidNist(1));
-/**
-* SHA2-512 hash function from RFC 4634.
-* @param msg - message bytes to hash
-* @param opts - Reserved hash options.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHA2-512.
-* ```ts
-* sha512(new Uint8Array([97, 98, 99]));
-* ```
-*/
 var sha512 = /* @__PURE__ */ createHasher(() => new _SHA512(), /* @__PURE__ */ oidNist(3));
 // src/verify/digest.ts
 /** The hashes: SHA3-256 for capsules, SHA-256 for receipts and blobs; both as lower-case hex. */
@@ -5674,11 +4187,6 @@ function chainName(domain, identifier) {
 	return DOMAIN.test(domain) ? `${domain}.${id}` : null;
 }
 // node_modules/@noble/curves/abstract/curve.js
-/**
-* Methods for elliptic curve multiplication by scalars.
-* Contains wNAF-based ScalarMultiplier, pippenger.
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$3 = /* @__PURE__ */ BigInt(0);
 var _1n$3 = /* @__PURE__ */ BigInt(1);
@@ -5687,21 +4195,6 @@ var BLIND_BYTES = 16;
 var BLIND_BITS = 128;
 var FW_WINDOW = 5;
 var TABLE_BYTES_MAX = /* @__PURE__ */ (() => 2 ** 31)();
-/**
-* Validates the static surface of a point constructor.
-* This is only a cheap sanity check for the constructor hooks and fields consumed by generic
-* factories; it does not certify `BASE`/`ZERO` semantics or prove the curve implementation itself.
-* @param Point - Runtime point constructor.
-* @throws On missing constructor hooks or malformed field metadata. {@link TypeError}
-* @example
-* Check that one point constructor exposes the static hooks generic helpers need.
-*
-* ```ts
-* import { ed25519 } from '@noble/curves/ed25519.js';
-* import { validatePointCons } from '@noble/curves/abstract/curve.js';
-* validatePointCons(ed25519.Point);
-* ```
-*/
 function validatePointCons(Point) {
 	const pc = Point;
 	if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
@@ -5713,24 +4206,6 @@ function validatePointCons(Point) {
 	validateField(pc.Fp);
 	validateField(pc.Fn);
 }
-/**
-* Takes a bunch of Projective Points but executes only one
-* inversion on all of them. Inversion is very slow operation,
-* so this improves performance massively.
-* Optimization: converts a list of projective points to a list of identical points with Z=1.
-* Input points are left unchanged; the normalized points are returned as fresh instances.
-* @param c - Point constructor.
-* @param points - Projective points.
-* @returns Fresh projective points reconstructed from normalized affine coordinates.
-* @example
-* Batch-normalize projective points with a single shared inversion.
-*
-* ```ts
-* import { normalizeZ } from '@noble/curves/abstract/curve.js';
-* import { p256 } from '@noble/curves/nist.js';
-* const points = normalizeZ(p256.Point, [p256.Point.BASE, p256.Point.BASE.double()]);
-* ```
-*/
 function normalizeZ(c, points) {
 	validatePointCons(c);
 	validateMSMPoints(points, c);
@@ -5744,30 +4219,6 @@ function validateTableBytes(numPoints, fpBytes) {
 	const bytes = numPoints * (4 * fpBytes + 128);
 	if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
 }
-/**
-* Probes an RNG once, at construction time: returns `undefined` when it is unavailable —
-* throws or returns malformed bytes — so callers can downgrade to their unblinded /
-* deterministic constant-time fallback. Blinding is defense-in-depth (DPA/template
-* hardening), not a correctness or key-secrecy requirement, so availability-based
-* downgrade is acceptable.
-*
-* The downgrade decision is deliberately static. After a successful probe the RNG becomes
-* part of the trusted contract: later misbehavior must fail closed in per-call validation
-* (throw), never downgrade — a dynamic fallback would let a tampered RNG silently strip
-* blinding on demand. A probe can only ever classify broken environments, not adversarial
-* RNGs: a stateful RNG can always behave while probed and misbehave later.
-* @param randomBytes - RNG to probe, or `undefined` when the environment provides none.
-* @param length - Byte length requested from the probe call.
-* @returns The RNG when the probe produced `length` valid bytes; `undefined` otherwise.
-* @example
-* Probe an RNG once before enabling scalar blinding.
-*
-* ```ts
-* import { probeRandomBytes } from '@noble/curves/abstract/curve.js';
-* import { randomBytes } from '@noble/hashes/utils.js';
-* const rng = probeRandomBytes(randomBytes, 16);
-* ```
-*/
 function probeRandomBytes(randomBytes, length) {
 	if (randomBytes === void 0) return void 0;
 	afunction(randomBytes, "randomBytes");
@@ -5795,17 +4246,12 @@ var pointWindowSizes = /* @__PURE__ */ new WeakMap();
 function getWindowSize(P) {
 	return pointWindowSizes.get(P) || 1;
 }
-/** Table of odd multiples [1P, 3P, ..., (2⋅size−1)P]; width-W wNAF uses size = 2^(W−2). */
 function oddMultiples(p, size) {
 	const dbl = p.double();
 	const t = [p];
 	for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
 	return t;
 }
-/**
-* Width-W wNAF signed-digit recoding (W >= 2), LSB-first: digits are 0 or odd with
-* |digit| < 2^(W−1); nonzero density ~1/(W+1) (a nonzero digit is followed by W−1 zeros).
-*/
 function wnafDigits(n, W) {
 	const size = 2 ** W;
 	const half = size / 2;
@@ -5823,11 +4269,6 @@ function wnafDigits(n, W) {
 	}
 	return d;
 }
-/**
-* Fixed-position signed-window recoding for precomputed wNAF: `n = Σ digits[w]⋅2^(w⋅W)` with
-* digits in `[−2^(W−1)+1, 2^(W−1)]`. Digit count is fixed by `windows` (callers reserve one
-* extra window for the final carry), so recoding length does not depend on the scalar.
-*/
 function signedWindowDigits(n, W, windows) {
 	const size = 2 ** W;
 	const half = size / 2;
@@ -5846,11 +4287,6 @@ function signedWindowDigits(n, W, windows) {
 	if (n !== _0n$3) throw new Error("invalid wnaf");
 	return d;
 }
-/**
-* Shared vartime walk over per-scalar wNAF digit streams: one doubling of a single shared
-* accumulator per bit position of the longest recoding, one signed table addition per
-* nonzero digit. `tables[i]` must hold the odd multiples of the i-th point.
-*/
 function wnafWalk(zero, tables, digits) {
 	let max = 0;
 	for (const d of digits) max = Math.max(max, d.length);
@@ -5867,33 +4303,6 @@ function wnafWalk(zero, tables, digits) {
 	}
 	return acc;
 }
-/**
-* Elliptic curve multiplication of Point by scalar.
-* Routes between cached-table, fixed-window, and one-shot wNAF paths; entry points validate
-* their own scalars (`mulCT`/`mulCTBlinded`: `1 <= s < Fn.ORDER`; `mulUnsafe`: up to the
-* `Fn.ORDER^4` DoS cap via {@link mulAddUnsafe}).
-* Table generation is expensive and happens on first call of `multiply()`
-* (or eagerly via `precompute(W, false)`). By default, `BASE` point is precomputed.
-*
-* Cached algorithm is signed fixed-window wNAF:
-* - table stores, for every window w, the multiples `[1..2^(W−1)]⋅2^(w⋅W)⋅P` — all doublings
-*   are baked in, so a multiplication is exactly one table addition per window
-* - window count is fixed (`ceil(bits/W) + 1`), so the point-operation count is scalar-independent
-*   (basis of the constant-time path)
-* - for a 256-bit curve and W=6: 44⋅32 = 1408 table points, 44 additions per multiply
-* - secret scalars are additionally blinded (see {@link ScalarMultiplier.mulCTBlinded}), which
-*   widens tables by 128 bits
-* @param Point - Point constructor.
-* @param randomBytes - RNG used for scalar blinding; required by the blinded secret path.
-* @example
-* Elliptic curve multiplication of Point by scalar.
-*
-* ```ts
-* import { ScalarMultiplier } from '@noble/curves/abstract/curve.js';
-* import { p256 } from '@noble/curves/nist.js';
-* const mul = new ScalarMultiplier(p256.Point);
-* ```
-*/
 var ScalarMultiplier = class {
 	Point;
 	BASE;
@@ -5910,16 +4319,6 @@ var ScalarMultiplier = class {
 		this.ZERO = Point.ZERO;
 		this.bits = Point.Fn.BITS;
 	}
-	/**
-	* Creates a signed fixed-window wNAF precomputation table: for every window w, the
-	* multiples `[1..2^(W−1)]⋅2^(w⋅W)⋅P`, flattened. All doublings are baked into the table,
-	* so cached multiplication is additions-only. `windows = ceil(bits/W) + 1`: the extra
-	* window absorbs the final carry of signed-digit recoding.
-	* For a 256-bit curve and W=6, the table is 44⋅32 = 1408 points.
-	* @param point - Point instance
-	* @param W - window size
-	* @param bits - scalar bitlength the table must cover
-	*/
 	buildWnafTable(point, W, bits) {
 		const windows = Math.ceil(bits / W) + 1;
 		const half = 2 ** (W - 1);
@@ -5940,15 +4339,6 @@ var ScalarMultiplier = class {
 			comp
 		};
 	}
-	/**
-	* Implements ec multiplication using precomputed signed fixed-window wNAF tables.
-	* Constant-time: fixed window count with one table addition per window — zero digits feed
-	* the fake accumulator — and no doublings; the lookup scans the whole window slice.
-	* Scalar bounds are validated by the public entry points ({@link ScalarMultiplier.mulCT},
-	* {@link ScalarMultiplier.mulCTBlinded}, {@link ScalarMultiplier.mulUnsafe});
-	* signedWindowDigits throws if `n` exceeds the table.
-	* @returns real and fake (for const-time) points
-	*/
 	wnafCachedCT(precomputes, n) {
 		const { W, windows, comp } = precomputes;
 		const half = 2 ** (W - 1);
@@ -6013,21 +4403,6 @@ var ScalarMultiplier = class {
 		const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
 		return this.runCT(point, n, bits, transform);
 	}
-	/**
-	* Constant-time multiplication `n*point` for an un-precomputed point, via a small fixed window.
-	* A cached wNAF table only pays off when reused; a flat 2^FW_WINDOW table (`size-1` adds) is
-	* far cheaper to build for a single use. The point-operation sequence is independent of `n`:
-	* build the table, then per window exactly FW_WINDOW doublings, a data-oblivious scan over
-	* every table entry, and one addition (adds the identity when the window digit is 0 — never
-	* skipped).
-	*
-	* `n` must be `< 2^bits`. Assumes complete addition (adding the identity costs the same as any
-	* add), which holds for the Weierstrass/Edwards point types used here. The table is left in
-	* projective form (no normalizeZ): normalizing this small a table costs more than the
-	* mixed-add savings it would buy for a single multiply.
-	* @returns real point `p`; `f` duplicates it only to match {@link wnafCachedCT}'s return shape
-	* (this path needs no fake accumulator — its op-count is already scalar-independent).
-	*/
 	fixedWindowCT(point, n, bits) {
 		const W = FW_WINDOW;
 		const size = 32;
@@ -6078,34 +4453,6 @@ var ScalarMultiplier = class {
 		return getWindowSize(point) !== 1;
 	}
 };
-/**
-* Combined multi-scalar multiplication `Σ scalars[i]⋅points[i]` via interleaved width-4 wNAF
-* (Strauss–Shamir). Every input gets its own table of odd multiples `[1P, 3P, 5P, 7P]` and
-* signed-digit recoding, but all walks share one doubling chain, so total cost is
-* `~bits` doublings + `L⋅bits/5` additions instead of `L⋅bits` doublings for separate
-* multiplications. Intended for the 2-4 point shapes of signature verification
-* (`R = u1⋅G + u2⋅P`); use {@link pippenger} for larger batches.
-*
-* Not constant-time: only for public inputs. Scalars must satisfy `0 <= s < Fn.ORDER`;
-* fold negative signs into the points before calling.
-* @param c - Point constructor.
-* @param points - Array of curve points.
-* @param scalars - Array of non-negative scalars, same length as points.
-* @param allowOversized - Replace the `s < Fn.ORDER` scalar check with a `Fn.ORDER^4` DoS cap.
-*   Off by default. For scalars that must NOT be reduced mod ORDER: torsion checks
-*   (`Fn.ORDER⋅P ≟ O`) and cofactor-clearing multiples. Walk length grows with `bitLen(s)`.
-* @returns Combined multiplication result; identity for empty input.
-* @throws If the point set or scalar set is invalid. {@link Error}
-* @example
-* Combined multi-scalar multiplication via Strauss–Shamir.
-*
-* ```ts
-* import { mulAddUnsafe } from '@noble/curves/abstract/curve.js';
-* import { p256 } from '@noble/curves/nist.js';
-* const G = p256.Point.BASE;
-* const R = mulAddUnsafe(p256.Point, [G, G.double()], [2n, 3n]); // 2⋅G + 3⋅(2⋅G)
-* ```
-*/
 function mulAddUnsafe(c, points, scalars, allowOversized = false) {
 	validatePointCons(c);
 	validateMSMPoints(points, c);
@@ -6123,33 +4470,6 @@ function createField(order, field, isLE) {
 		return field;
 	} else return Field(order, { isLE });
 }
-/**
-* Validates basic CURVE shape and field membership, then creates fields.
-* This does not prove that the generator is on-curve, that subgroup/order data are consistent, or
-* that the curve equation itself is otherwise sane.
-* @param type - Curve family.
-* @param CURVE - Curve parameters.
-* @param curveOpts - Optional field overrides. See {@link FpFn}:
-*   - `Fp` (optional): Optional base-field override.
-*   - `Fn` (optional): Optional scalar-field override.
-* @param FpFnLE - Whether field encoding is little-endian.
-* @returns Frozen curve parameters and fields.
-* @throws If the curve parameters or field overrides are invalid. {@link Error}
-* @example
-* Build curve fields from raw constants before constructing a curve instance.
-*
-* ```ts
-* const curve = createCurveFields('weierstrass', {
-*   p: 17n,
-*   n: 19n,
-*   h: 1n,
-*   a: 2n,
-*   b: 2n,
-*   Gx: 5n,
-*   Gy: 1n,
-* });
-* ```
-*/
 function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 	if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
 	if (FpFnLE === void 0) FpFnLE = type === "edwards";
@@ -6179,20 +4499,6 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		Fn
 	};
 }
-/**
-* @param randomSecretKey - Secret-key generator.
-* @param getPublicKey - Public-key derivation helper.
-* @returns Keypair generator.
-* @example
-* Build a `keygen()` helper from existing secret-key and public-key primitives.
-*
-* ```ts
-* import { createKeygen } from '@noble/curves/abstract/curve.js';
-* import { p256 } from '@noble/curves/nist.js';
-* const keygen = createKeygen(p256.utils.randomSecretKey, p256.getPublicKey);
-* const pair = keygen();
-* ```
-*/
 function createKeygen(randomSecretKey, getPublicKey) {
 	return function keygen(seed) {
 		const secretKey = randomSecretKey(seed);
@@ -6203,12 +4509,6 @@ function createKeygen(randomSecretKey, getPublicKey) {
 	};
 }
 // node_modules/@noble/curves/abstract/edwards.js
-/**
-* Twisted Edwards curve. The formula is: ax² + y² = 1 + dx²y².
-* For design rationale of types / exports, see weierstrass module documentation.
-* Untwisted Edwards curves exist, but they aren't used in real-world protocols.
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$2 = /* @__PURE__ */ BigInt(0);
 var _1n$2 = /* @__PURE__ */ BigInt(1);
@@ -6222,27 +4522,6 @@ function isEdValidXY(Fp, CURVE, x, y) {
 	const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
 	return Fp.eql(left, right);
 }
-/**
-* @param params - Curve parameters. See {@link EdwardsOpts}.
-* @param extraOpts - Optional helpers and overrides. See {@link EdwardsExtraOpts}.
-* @returns Edwards point constructor. Generator validation here only checks
-*   that `(Gx, Gy)` satisfies the affine Edwards equation.
-*   RFC 8032 base-point constraints like `B != (0,1)` and `[L]B = 0`
-*   are left to the caller's chosen parameters, since eager subgroup
-*   validation here adds about 10-15ms to heavyweight imports like ed448.
-*   The returned constructor also eagerly marks `Point.BASE` for W=6
-*   precompute caching. Some code paths still assume
-*   `Fp.BYTES === Fn.BYTES`, so mismatched byte lengths are not fully audited here.
-* @throws If the curve parameters or Edwards overrides are invalid. {@link Error}
-* @example
-* ```ts
-* import { edwards } from '@noble/curves/abstract/edwards.js';
-* import { jubjub } from '@noble/curves/misc.js';
-* // Build a point constructor from explicit curve parameters, then use its base point.
-* const Point = edwards(jubjub.Point.CURVE());
-* Point.BASE.toHex();
-* ```
-*/
 function edwards(params, extraOpts = {}) {
 	validateObject(extraOpts, {}, {}, "extraOpts");
 	const opts = extraOpts;
@@ -6277,10 +4556,6 @@ function edwards(params, extraOpts = {}) {
 	} : opts.uvRatio;
 	if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 	const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
-	/**
-	* Asserts coordinate is valid: 0 <= n < MASK.
-	* Coordinates >= Fp.ORDER are allowed for zip215.
-	*/
 	function acoord(title, n, banZero = false) {
 		const min = banZero ? _1n$2 : _0n$2;
 		aInRange("coordinate " + title, n, min, MASK);
@@ -6308,11 +4583,6 @@ function edwards(params, extraOpts = {}) {
 		static CURVE() {
 			return CURVE;
 		}
-		/**
-		* Create one extended Edwards point from affine coordinates.
-		* Does NOT validate that the point is on-curve or torsion-free.
-		* Use `.assertValidity()` on adversarial inputs.
-		*/
 		static fromAffine(p) {
 			if (p instanceof Point) throw new Error("extended point not allowed");
 			const { x, y } = p || {};
@@ -6495,27 +4765,6 @@ function edwards(params, extraOpts = {}) {
 	Object.freeze(Point);
 	return Point;
 }
-/**
-* Initializes EdDSA signatures over given Edwards curve.
-* @param Point - Edwards point constructor.
-* @param cHash - Hash function.
-* @param eddsaOpts - Optional signature helpers. See {@link EdDSAOpts}.
-* @returns EdDSA helper namespace.
-* @throws If the hash function, options, or derived point operations are invalid. {@link Error}
-* @example
-* Initializes EdDSA signatures over given Edwards curve.
-*
-* ```ts
-* import { eddsa } from '@noble/curves/abstract/edwards.js';
-* import { jubjub } from '@noble/curves/misc.js';
-* import { sha512 } from '@noble/hashes/sha2.js';
-* const sigs = eddsa(jubjub.Point, sha512);
-* const { secretKey, publicKey } = sigs.keygen();
-* const msg = new TextEncoder().encode('hello noble');
-* const sig = sigs.sign(msg, secretKey);
-* const isValid = sigs.verify(sig, msg, publicKey);
-* ```
-*/
 function eddsa(Point, cHash, eddsaOpts = {}) {
 	validatePointCons(Point);
 	if (typeof cHash !== "function") throw new Error("\"hash\" function param is required");
@@ -6562,9 +4811,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 			scalar: modN_LE(head)
 		};
 	}
-	/** Convenience method that creates public key from scalar. RFC8032 5.1.5
-	* Also exposes the derived scalar/prefix tuple and point form reused by sign().
-	*/
 	function getExtendedPublicKey(secretKey) {
 		const { head, prefix, scalar } = getPrivateScalar(secretKey);
 		const point = BASE.multiply(scalar);
@@ -6576,7 +4822,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 			pointBytes: point.toBytes()
 		};
 	}
-	/** Calculates EdDSA pub key. RFC8032 5.1.5. */
 	function getPublicKey(secretKey) {
 		return getExtendedPublicKey(secretKey).pointBytes;
 	}
@@ -6584,7 +4829,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		const msg = concatBytes(...msgs);
 		return modN_LE(hash(domain(msg, abytes(context, void 0, "context"), !!prehash)));
 	}
-	/** Signs message with secret key. RFC8032 5.1.6 */
 	function sign(msg, secretKey, options = {}) {
 		validateObject(options, {}, {}, "options");
 		msg = copyBytes(abytes(msg, void 0, "message"));
@@ -6598,10 +4842,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		return abytes(concatBytes(R, Fn.toBytes(s)), lengths.signature, "result");
 	}
 	const verifyOpts = { zip215: opts.zip215 };
-	/**
-	* Verifies EdDSA signature against message and public key. RFC 8032 §§5.1.7 and 5.2.7.
-	* A cofactored verification equation is checked.
-	*/
 	function verify(sig, msg, publicKey, options = verifyOpts) {
 		validateObject(options);
 		const { context } = options;
@@ -6653,7 +4893,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		randomSecretKey,
 		isValidSecretKey,
 		isValidPublicKey,
-		/** Converts an Edwards public key to a companion Montgomery public key. */
 		toMontgomery(publicKey) {
 			if (toMontgomery === void 0) throw new Error("Montgomery conversion is not supported for this curve");
 			return toMontgomery(Point.fromBytes(publicKey));
@@ -6676,13 +4915,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 	});
 }
 // node_modules/@noble/curves/ed25519.js
-/**
-* ed25519 Twisted Edwards curve with following addons:
-* - X25519 ECDH
-* - Ristretto cofactor elimination
-* - Elligator hash-to-group / point indistinguishability
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _1n$1 = /* @__PURE__ */ BigInt(1);
 var _2n$1 = /* @__PURE__ */ BigInt(2);
@@ -6757,24 +4989,6 @@ function ed(opts) {
 		zip215: true
 	}, opts));
 }
-/**
-* ed25519 curve with EdDSA signatures.
-* Seeded `keygen(seed)` / `utils.randomSecretKey(seed)` reuse the provided
-* 32-byte seed buffer instead of copying it.
-* @example
-* Generate one Ed25519 keypair, sign a message, and verify it.
-*
-* ```js
-* import { ed25519 } from '@noble/curves/ed25519.js';
-* const { secretKey, publicKey } = ed25519.keygen();
-* // const publicKey = ed25519.getPublicKey(secretKey);
-* const msg = new TextEncoder().encode('hello noble');
-* const sig = ed25519.sign(msg, secretKey);
-* const isValid = ed25519.verify(sig, msg, publicKey); // ZIP215
-* // RFC8032 / FIPS 186-5
-* const isValid2 = ed25519.verify(sig, msg, publicKey, { zip215: false });
-* ```
-*/
 var ed25519 = /* @__PURE__ */ ed({});
 // src/verify/ed25519.ts
 /**
@@ -6876,6 +5090,11 @@ var Ed25519 = class {
 			}));
 		}
 		await Promise.all(waiting);
+	}
+	/** Take the answers that another thread gave to these questions, and keep them for `verify`. */
+	adopt(questions, answers) {
+		if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+		questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
 	}
 	/** Whether a signature is valid under the rule. */
 	verify(publicHex, message, signature) {
@@ -7259,6 +5478,7 @@ function plainRules(ring, ed25519, more = {}) {
 		roles: /* @__PURE__ */ new Map(),
 		recorded: null,
 		began: /* @__PURE__ */ new Map(),
+		crew: null,
 		...more
 	};
 }
@@ -7615,11 +5835,45 @@ var ChainJudge = class {
 		});
 	}
 };
-/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
+/** Records of a batch under which it is not worth giving them to others. */
+var SHARED_MIN = 8;
+/** Ask about the signatures of records that are judged next, and hash the records meanwhile. */
 async function prepareRecords(rules, records) {
-	const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+	const questions = records.flatMap((record) => [...ChainJudge.questions(rules, record)]);
+	if (rules.crew !== null && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
+		const { hashes, answers } = await rules.crew.work(records.map((record) => record.canonical), questions);
+		records.forEach((record, at) => record.adoptHash(hashes[at]));
+		rules.ed25519.adopt(questions, answers);
+		return;
+	}
+	const asked = rules.ed25519.prefetch(questions);
 	for (const record of records) record.computedHash;
 	await asked;
+}
+/**
+* Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: as many as
+* there are in the crew, so that memory stays bounded.
+*/
+async function* prepareBatches(rules, batches, pick) {
+	const ahead = rules.crew?.size ?? 0;
+	const waiting = [];
+	for await (const items of batches) {
+		const ready = prepareRecords(rules, pick(items));
+		ready.catch(() => {});
+		waiting.push({
+			items,
+			ready
+		});
+		while (waiting.length > ahead) {
+			const next = waiting.shift();
+			await next.ready;
+			yield next.items;
+		}
+	}
+	for (const { items, ready } of waiting) {
+		await ready;
+		yield items;
+	}
 }
 /** The reason why a key with this role must not have sealed a record of this chain; null if it may. */
 function findMisuse(role, key, content, chain) {
@@ -8534,15 +6788,6 @@ function voteContent(request, word, approver, shown, { scope = request.scope, us
 	]);
 }
 // node_modules/@noble/hashes/hmac.js
-/**
-* HMAC: RFC2104 message authentication code.
-* @module
-*/
-/**
-* Internal class for HMAC.
-* Accepts any byte key, although RFC 2104 §3 recommends keys at least
-* `HashLen` bytes long.
-*/
 var _HMAC = class {
 	oHash;
 	iHash;
@@ -8616,22 +6861,8 @@ var hmac = /* @__PURE__ */ (() => {
 	return hmac_;
 })();
 // node_modules/@noble/curves/abstract/der.js
-/**
-* ASN.1 DER (Distinguished Encoding Rules) helpers for ECDSA signatures.
-* Only implements the tiny subset needed for `SEQUENCE(INTEGER r, INTEGER s)`.
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$1 = /* @__PURE__ */ BigInt(0);
-/**
-* @param m - Error message.
-* @example
-* Throw a DER-specific error when signature parsing encounters invalid bytes.
-*
-* ```ts
-* new DERErr('bad der');
-* ```
-*/
 var DERErr = class extends Error {
 	constructor(m = "") {
 		super(m);
@@ -8727,55 +6958,14 @@ var _DER = {
 		return tlv.encode(48, seq);
 	}
 };
-/**
-* ASN.1 DER encoding utilities. ASN is very complex & fragile. Format:
-*
-*     [0x30 (SEQUENCE), bytelength, 0x02 (INTEGER), intLength, R, 0x02 (INTEGER), intLength, S]
-*
-* Docs: {@link https://letsencrypt.org/docs/a-warm-welcome-to-asn1-and-der/ | Let's Encrypt ASN.1 guide} and
-* {@link https://luca.ntop.org/Teaching/Appunti/asn1.html | Luca Deri's ASN.1 notes}.
-* @example
-* ASN.1 DER encoding utilities.
-*
-* ```ts
-* const der = DER.hexFromSig({ r: 1n, s: 2n });
-* ```
-*/
 var DER = /* @__PURE__ */ (() => {
 	Object.freeze(_DER._tlv);
 	Object.freeze(_DER._int);
 	return Object.freeze(_DER);
 })();
 // node_modules/@noble/curves/abstract/weierstrass.js
-/**
-* Short Weierstrass curve methods. The formula is: y² = x³ + ax + b.
-*
-* ### Design rationale for types
-*
-* * Interaction between classes from different curves should fail:
-*   `k256.Point.BASE.add(p256.Point.BASE)`
-* * For this purpose we want to use `instanceof` operator, which is fast and works during runtime
-* * Different calls of `curve()` would return different classes -
-*   `curve(params) !== curve(params)`: if somebody decided to monkey-patch their curve,
-*   it won't affect others
-*
-* TypeScript can't infer types for classes created inside a function. Classes is one instance
-* of nominative types in TypeScript and interfaces only check for shape, so it's hard to create
-* unique type for every function call.
-*
-* We can use generic types via some param, like curve opts, but that would:
-*     1. Enable interaction between `curve(params)` and `curve(params)` (curves of same params)
-*     which is hard to debug.
-*     2. Params can be generic and we can't enforce them to be constant value:
-*     if somebody creates curve from non-constant params,
-*     it would be allowed to interact with other curves with non-constant params
-*
-* @todo https://www.typescriptlang.org/docs/handbook/release-notes/typescript-2-7.html#unique-symbol
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
-/** Splits scalar for GLV endomorphism. */
 function _splitEndoScalar(k, basis, n) {
 	aInRange("scalar", k, _0n, n);
 	const [[a1, b1], [a2, b2]] = basis;
@@ -8818,31 +7008,6 @@ var _1n = /* @__PURE__ */ BigInt(1);
 var _2n = /* @__PURE__ */ BigInt(2);
 var _3n = /* @__PURE__ */ BigInt(3);
 var _4n = /* @__PURE__ */ BigInt(4);
-/**
-* Creates weierstrass Point constructor, based on specified curve options.
-*
-* See {@link WeierstrassOpts}.
-* @param params - Curve parameters. See {@link WeierstrassOpts}.
-* @param extraOpts - Optional helpers and overrides. See {@link WeierstrassExtraOpts}.
-* @returns Weierstrass point constructor.
-* @throws If the curve parameters, overrides, or point codecs are invalid. {@link Error}
-*
-* @example
-* Construct a point type from explicit Weierstrass curve parameters.
-*
-* ```js
-* const opts = {
-*   p: 0xfffffffffffffffffffffffffffffffeffffac73n,
-*   n: 0x100000000000000000001b8fa16dfab9aca16b6b3n,
-*   h: 1n,
-*   a: 0n,
-*   b: 7n,
-*   Gx: 0x3b4c382ce37aa192a4019e763036f4f5dd4d7ebbn,
-*   Gy: 0x938cf935318fdced6bc28286531733c3f03c4feen,
-* };
-* const secp160k1_Point = weierstrass(opts);
-* ```
-*/
 function weierstrass(params, extraOpts = {}) {
 	const validated = createCurveFields("weierstrass", params, extraOpts);
 	const Fp = validated.Fp;
@@ -8932,7 +7097,6 @@ function weierstrass(params, extraOpts = {}) {
 		const x3 = Fp.mul(x2, x);
 		return Fp.add(Fp.add(x3, Fp.mul(x, CURVE.a)), CURVE.b);
 	}
-	/** Checks whether equation holds for given x, y: y² == x³ + ax + b */
 	function isValidXY(x, y) {
 		const left = Fp.sqr(y);
 		const right = weierstrassEquation(x);
@@ -8942,7 +7106,6 @@ function weierstrass(params, extraOpts = {}) {
 	const _4a3 = Fp.mul(Fp.pow(CURVE.a, _3n), _4n);
 	const _27b2 = Fp.mul(Fp.sqr(CURVE.b), BigInt(27));
 	if (Fp.is0(Fp.add(_4a3, _27b2))) throw new Error("bad curve params: a or b");
-	/** Asserts coordinate is valid: 0 <= n < Fp.ORDER. */
 	function acoord(title, n, banZero = false) {
 		if (!Fp.isValid(n) || banZero && Fp.is0(n)) throw new Error(`bad point coordinate ${title}`);
 		return typeof n === "object" && n !== null ? Fp.create(n) : n;
@@ -8954,12 +7117,6 @@ function weierstrass(params, extraOpts = {}) {
 		if (!endo || !endo.basises) throw new Error("no endo");
 		return _splitEndoScalar(k, endo.basises, Fn.ORDER);
 	}
-	/**
-	* Appends a (point, scalar) pair to the inputs of a vartime wNAF walk
-	* ({@link mulAddUnsafe}). With GLV endomorphism the scalar is split into two half-width
-	* pairs against P and ψ(P) = (β⋅x, y), halving the walk's shared doubling chain;
-	* split signs fold into the points.
-	*/
 	function pushWnafPair(points, scalars, p, k) {
 		if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
 		if (endo) {
@@ -8973,11 +7130,6 @@ function weierstrass(params, extraOpts = {}) {
 		}
 	}
 	const validityCache = /* @__PURE__ */ new WeakSet();
-	/**
-	* Projective Point works in 3d / projective (homogeneous) coordinates:(X, Y, Z) ∋ (x=X/Z, y=Y/Z).
-	* Default Point works in 2d / affine coordinates: (x, y).
-	* We're doing calculations in projective, because its operations don't require costly inversion.
-	*/
 	class Point {
 		static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
 		static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ZERO);
@@ -8986,7 +7138,6 @@ function weierstrass(params, extraOpts = {}) {
 		X;
 		Y;
 		Z;
-		/** Does NOT validate if the point is valid. Use `.assertValidity()`. */
 		constructor(X, Y, Z) {
 			this.X = acoord("x", X);
 			this.Y = acoord("y", Y, true);
@@ -8996,7 +7147,6 @@ function weierstrass(params, extraOpts = {}) {
 		static CURVE() {
 			return CURVE;
 		}
-		/** Does NOT validate if the point is valid. Use `.assertValidity()`. */
 		static fromAffine(p) {
 			const { x, y } = p || {};
 			if (!p || !Fp.isValid(x) || !Fp.isValid(y)) throw new Error("invalid affine point");
@@ -9018,15 +7168,11 @@ function weierstrass(params, extraOpts = {}) {
 		get y() {
 			return this.toAffine().y;
 		}
-		/**
-		* @param isLazy - true will defer table computation until the first multiplication
-		*/
 		precompute(windowSize = 6, isLazy = true) {
 			wnaf.setWindowSize(this, windowSize);
 			if (!isLazy) this.multiply(_3n);
 			return this;
 		}
-		/** A point on curve is valid if it conforms to equation. */
 		assertValidity() {
 			const p = this;
 			if (p.is0()) {
@@ -9045,7 +7191,6 @@ function weierstrass(params, extraOpts = {}) {
 			if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
 			return !Fp.isOdd(y);
 		}
-		/** Compare one point to another. */
 		equals(other) {
 			aprjpoint(other);
 			const { X: X1, Y: Y1, Z: Z1 } = this;
@@ -9054,7 +7199,6 @@ function weierstrass(params, extraOpts = {}) {
 			const U2 = Fp.eql(Fp.mul(Y1, Z2), Fp.mul(Y2, Z1));
 			return U1 && U2;
 		}
-		/** Flips point to one corresponding to (x, -y) in Affine coordinates. */
 		negate() {
 			return new Point(this.X, Fp.neg(this.Y), this.Z);
 		}
@@ -9148,24 +7292,11 @@ function weierstrass(params, extraOpts = {}) {
 		is0() {
 			return this.equals(Point.ZERO);
 		}
-		/**
-		* Constant time multiplication.
-		* Uses precomputed tables (signed fixed-window wNAF) when available.
-		* Uses scalar blinding and avoids endomorphism splitting in the secret-scalar path.
-		* @param scalar - by which the point would be multiplied
-		* @returns New point
-		*/
 		multiply(scalar) {
 			if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
 			const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
 			return normalize([p, f])[0];
 		}
-		/**
-		* Non-constant-time multiplication. Uses width-4 wNAF with GLV endomorphism splitting
-		* when available (two half-width scalars sharing one halved doubling chain).
-		* It's faster, but should only be used when you don't care about
-		* an exposed secret key e.g. sig verification, which works over *public* keys.
-		*/
 		multiplyUnsafe(scalar) {
 			const p = this;
 			const sc = scalar;
@@ -9178,13 +7309,6 @@ function weierstrass(params, extraOpts = {}) {
 			pushWnafPair(points, scalars, p, sc);
 			return mulAddUnsafe(Point, points, scalars);
 		}
-		/**
-		* Non-constant-time double-scalar multiplication `a⋅this + b⋅other` (Strauss–Shamir).
-		* Both walks share one doubling chain via {@link mulAddUnsafe}, and GLV endomorphism
-		* (when available) halves the chain again by splitting each scalar into two half-width
-		* parts. Used by ECDSA verification and public-key recovery for `R = u1⋅G + u2⋅P`.
-		* Only for public scalars.
-		*/
 		mulAddUnsafe(a, other, b) {
 			aprjpoint(other);
 			const points = [];
@@ -9193,11 +7317,6 @@ function weierstrass(params, extraOpts = {}) {
 			pushWnafPair(points, scalars, other, b);
 			return mulAddUnsafe(Point, points, scalars);
 		}
-		/**
-		* Converts Projective point to affine (x, y) coordinates.
-		* (X, Y, Z) ∋ (x=X/Z, y=Y/Z).
-		* @param invertedZ - Z^-1 (inverted zero) - optional, precomputation is useful for invertBatch
-		*/
 		toAffine(invertedZ) {
 			const p = this;
 			let iz = invertedZ;
@@ -9222,10 +7341,6 @@ function weierstrass(params, extraOpts = {}) {
 				y
 			};
 		}
-		/**
-		* Checks whether Point is free of torsion elements (is in prime subgroup).
-		* Always torsion-free for cofactor=1 curves.
-		*/
 		isTorsionFree() {
 			if (cofactor === _1n) return true;
 			if (isTorsionFree) return isTorsionFree(Point, this);
@@ -9271,24 +7386,6 @@ function getWLengths(Fp, Fn) {
 		signature: 2 * Fn.BYTES
 	};
 }
-/**
-* Sometimes users only need getPublicKey, getSharedSecret, and secret key handling.
-* This helper ensures no signature functionality is present. Less code, smaller bundle size.
-* @param Point - Weierstrass point constructor.
-* @param ecdhOpts - Optional randomness helpers:
-*   - `randomBytes` (optional): Optional RNG override.
-* @returns ECDH helper namespace.
-* @example
-* Sometimes users only need getPublicKey, getSharedSecret, and secret key handling.
-*
-* ```ts
-* import { ecdh } from '@noble/curves/abstract/weierstrass.js';
-* import { p256 } from '@noble/curves/nist.js';
-* const dh = ecdh(p256.Point);
-* const alice = dh.keygen();
-* const shared = dh.getSharedSecret(alice.secretKey, alice.publicKey);
-* ```
-*/
 function ecdh(Point, ecdhOpts = {}) {
 	validatePointCons(Point);
 	const { Fn } = Point;
@@ -9313,25 +7410,13 @@ function ecdh(Point, ecdhOpts = {}) {
 			return false;
 		}
 	}
-	/**
-	* Produces cryptographically secure secret key from random of size
-	* (groupLen + ceil(groupLen / 2)) with modulo bias being negligible.
-	*/
 	function randomSecretKey(seed) {
 		seed = seed === void 0 ? randomBytes_(lengths.seed) : seed;
 		return mapHashToField(abytes(seed, lengths.seed, "seed"), Fn.ORDER);
 	}
-	/**
-	* Computes public key for a secret key. Checks for validity of the secret key.
-	* @param isCompressed - whether to return compact (default), or full key
-	* @returns Public key, full when isCompressed=false; short when isCompressed=true
-	*/
 	function getPublicKey(secretKey, isCompressed = true) {
 		return Point.BASE.multiply(Fn.fromBytes(secretKey)).toBytes(isCompressed);
 	}
-	/**
-	* Quick and dirty check for item being public key. Does not validate hex, or being on-curve.
-	*/
 	function isProbPub(item) {
 		const { secretKey, publicKey, publicKeyUncompressed } = lengths;
 		const allowedLengths = Fn._lengths;
@@ -9342,18 +7427,6 @@ function ecdh(Point, ecdhOpts = {}) {
 		if (isPub && isSec) return void 0;
 		return isPub;
 	}
-	/**
-	* ECDH (Elliptic Curve Diffie Hellman).
-	* Computes encoded shared point from secret key A and public key B.
-	* Checks: 1) secret key validity 2) shared key is on-curve.
-	* Does NOT hash the result or expose the SEC 1 x-coordinate-only `z`.
-	* Returns the encoded shared point on purpose: callers that need `x_P`
-	* can derive it from the encoded point, but `x_P` alone cannot recover the
-	* point/parity back.
-	* This helper only exposes the fully validated public-key path, not cofactor DH.
-	* @param isCompressed - whether to return compact (default), or full key
-	* @returns shared point encoding
-	*/
 	function getSharedSecret(secretKeyA, publicKeyB, isCompressed = true) {
 		if (isProbPub(secretKeyA) === true) throw new Error("first arg must be private key");
 		if (isProbPub(publicKeyB) === false) throw new Error("second arg must be public key");
@@ -9379,33 +7452,6 @@ function ecdh(Point, ecdhOpts = {}) {
 		lengths
 	});
 }
-/**
-* Creates ECDSA signing interface for given elliptic curve `Point` and `hash` function.
-*
-* @param Point - created using {@link weierstrass} function
-* @param hash - used for 1) message prehash-ing 2) k generation in `sign`, using hmac_drbg(hash)
-* @param ecdsaOpts - rarely needed, see {@link ECDSAOpts}:
-*   - `lowS`: Default low-S policy.
-*   - `hmac`: HMAC implementation used by RFC6979 DRBG.
-*   - `randomBytes`: Optional RNG override.
-*   - `bits2int`: Optional hash-to-int conversion override.
-*   - `bits2int_modN`: Optional hash-to-int-mod-n conversion override.
-*
-* @returns ECDSA helper namespace.
-* @example
-* Create an ECDSA signer/verifier bundle for one curve implementation.
-*
-* ```ts
-* import { ecdsa } from '@noble/curves/abstract/weierstrass.js';
-* import { p256 } from '@noble/curves/nist.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* const p256ecdsa = ecdsa(p256.Point, sha256);
-* const { secretKey, publicKey } = p256ecdsa.keygen();
-* const msg = new TextEncoder().encode('hello noble');
-* const sig = p256ecdsa.sign(msg, secretKey);
-* const isValid = p256ecdsa.verify(sig, msg, publicKey);
-* ```
-*/
 function ecdsa(Point, hash, ecdsaOpts = {}) {
 	validatePointCons(Point);
 	const hash_ = hash;
@@ -9454,9 +7500,6 @@ function ecdsa(Point, hash, ecdsaOpts = {}) {
 		const size = lengths.signature;
 		return abytes(bytes, format === "compact" ? size : format === "recovered" ? size + 1 : void 0);
 	}
-	/**
-	* ECDSA signature with its (r, s) properties. Supports compact, recovered & DER representations.
-	*/
 	class Signature {
 		r;
 		s;
@@ -9552,7 +7595,6 @@ function ecdsa(Point, hash, ecdsaOpts = {}) {
 		return Fn.create(bits2int(bytes));
 	} : opts.bits2int_modN;
 	const ORDER_MASK = bitMask(fnBits);
-	/** Converts to bytes. Checks if num in `[0..ORDER_MASK-1]` e.g.: `[0..2^256-1]`. */
 	function int2octets(num) {
 		aInRange("num < 2^" + fnBits, num, _0n, ORDER_MASK);
 		return Fn.toBytes(num);
@@ -9561,14 +7603,6 @@ function ecdsa(Point, hash, ecdsaOpts = {}) {
 		abytes(message, void 0, "message");
 		return prehash ? abytes(hash_(message), void 0, "prehashed message") : message;
 	}
-	/**
-	* Steps A, D of RFC6979 3.2.
-	* Creates RFC6979 seed; converts msg/privKey to numbers.
-	* Used only in sign, not in verify.
-	*
-	* Warning: we cannot assume here that message has same amount of bytes as curve order,
-	* this will be invalid at least for P521. Also it can be bigger for P224 + SHA256.
-	*/
 	function prepSig(message, secretKey, opts) {
 		const { lowS, prehash, extraEntropy } = validateSigOpts(opts, defaultSigOpts);
 		message = validateMsgAndHash(message, prehash);
@@ -9613,36 +7647,10 @@ function ecdsa(Point, hash, ecdsaOpts = {}) {
 			k2sig
 		};
 	}
-	/**
-	* Signs a message or message hash with a secret key.
-	* With the default `prehash: true`, raw message bytes are hashed internally;
-	* only `{ prehash: false }` expects a caller-supplied digest.
-	*
-	* ```
-	* sign(m, d) where
-	*   k = rfc6979_hmac_drbg(m, d)
-	*   (x, y) = G × k
-	*   r = x mod n
-	*   s = (m + dr) / k mod n
-	* ```
-	*/
 	function sign(message, secretKey, opts = {}) {
 		const { seed, k2sig } = prepSig(message, secretKey, opts);
 		return createHmacDrbg(hash_.outputLen, Fn.BYTES, hmac$1)(seed, k2sig).toBytes(opts.format);
 	}
-	/**
-	* Verifies a signature against message and public key.
-	* Rejects lowS signatures by default: see {@link ECDSAVerifyOpts}.
-	* Implements section 4.1.4 from https://www.secg.org/sec1-v2.pdf:
-	*
-	* ```
-	* verify(r, s, h, P) where
-	*   u1 = hs^-1 mod n
-	*   u2 = rs^-1 mod n
-	*   R = u1⋅G + u2⋅P
-	*   mod(R.x, n) == r
-	* ```
-	*/
 	function verify(signature, message, publicKey, opts = {}) {
 		const { lowS, prehash, format } = validateSigOpts(opts, defaultSigOpts);
 		publicKey = abytes(publicKey, void 0, "publicKey");
@@ -11017,6 +9025,10 @@ var Sealed = class {
 		this.signed_by = seal.signed_by;
 		this.chain = chain;
 	}
+	/** Take the hash that another thread computed from the same text. */
+	adoptHash(digest) {
+		this.digest ??= digest;
+	}
 	/** SHA3-256 of the text. Only for one that is well formed: another has no bytes. */
 	get computedHash() {
 		this.digest ??= sha3Hex(encoder.encode(this.canonical));
@@ -11436,6 +9448,25 @@ function requireTexts(data, key) {
 	if (!isObject(value) || ![...value.values()].every((item) => typeof item === "string")) throw new Unreadable(`${key} must be an object of texts`);
 	return value;
 }
+function isRecordSource(source) {
+	return "entries" in source;
+}
+/** Read records that a server gave. There is no file, and so no claim of its own. */
+async function* readEntries(source, unknown) {
+	let number = -1;
+	for await (const entries of source.entries()) yield entries.map((entry) => {
+		number++;
+		try {
+			if (entry instanceof BadInput) return entry;
+			const record = readBundleRecord(entry);
+			if (unknown !== null) noteUnknownMembers(entry, number, unknown);
+			return record;
+		} catch (problem) {
+			if (!(problem instanceof BadInput)) throw problem;
+			return problem;
+		}
+	});
+}
 /**
 * Stream the records of a chain's file, then the file's own claim about the chain.
 *
@@ -11443,6 +9474,10 @@ function requireTexts(data, key) {
 * that Aver does not write, each with the number of the first record that has it.
 */
 async function* readChainFile(source, unknown = null) {
+	if (isRecordSource(source)) {
+		yield* readEntries(source, unknown);
+		return;
+	}
 	let number = -1;
 	for await (const { items, error } of readMemberElements(source, "capsules")) {
 		const found = [];
@@ -12487,7 +10522,8 @@ var BundleJudge = class {
 		const { requirePq = false } = options;
 		this.rules = plainRules(options.ring, options.ed25519, {
 			retired: this.keyHistory.retired,
-			requirePq
+			requirePq,
+			crew: options.crew ?? null
 		});
 		this.history = new ImportHistory(options.ring, /* @__PURE__ */ new Map());
 	}
@@ -12684,12 +10720,12 @@ var BundleJudge = class {
 	}
 	async takeAll(batches, seen, judge, chain, size) {
 		let judged = 0;
-		for await (const items of batches) {
-			await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
+		for await (const items of prepareBatches(this.rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 			let bytes = 0;
 			for (const item of items) {
 				if (judge.stopsReading()) return;
 				const content = seen.take(item, judge);
+				if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
 				if (content !== null && item instanceof Sealed) {
 					bytes += item.canonical.length;
 					await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
@@ -12835,7 +10871,8 @@ var BundleJudge = class {
 			return null;
 		}
 		if (head === null) {
-			if (owner.ledger !== null) tally.skip("head", `there is no ${HEAD$1}: chains may have been left out, or cut at their ends`, { matters: true });
+			if (this.directory.isLive) tally.skip("head", "a live ledger has no signed heads: its server could hold back the newest records, or whole chains that meta does not know", { matters: false });
+			else if (owner.ledger !== null) tally.skip("head", `there is no ${HEAD$1}: chains may have been left out, or cut at their ends`, { matters: true });
 			return null;
 		}
 		checkBundleHead(head, this.heads, tally, owner, this.rules, this.keyHistory);
@@ -13015,7 +11052,8 @@ async function judgeChainFile(name, file, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, { source: name });
 	const seen = new JudgedChain();
@@ -13023,9 +11061,8 @@ async function judgeChainFile(name, file, options) {
 	const shown = new Tally();
 	const meter = new ProgressMeter(options, file.size);
 	const { named, batches } = await peekChainIdentity(file, unknown);
-	read: for await (const items of batches) {
+	read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 		const records = items.filter((item) => item instanceof Sealed);
-		await prepareRecords(rules, records);
 		for (const item of items) {
 			if (judge.stopsReading()) break read;
 			seen.take(item, judge);
@@ -13075,7 +11112,8 @@ async function judgeCapsules(name, source, opening, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, {
 		start: null,
@@ -13085,8 +11123,8 @@ async function judgeCapsules(name, source, opening, options) {
 	let refersToBlobs = false;
 	let first = null;
 	let domain = "";
-	read: for await (const items of readCapsuleItems(source, opening)) {
-		await prepareRecords(rules, items.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	const batches = prepareBatches(rules, readCapsuleItems(source, opening), (found) => found.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	read: for await (const items of batches) {
 		let bytes = 0;
 		for (const { where, item } of items) {
 			if (judge.stopsReading()) break read;

@@ -1,0 +1,22 @@
+/** Strips above every view: a copy that was changed, a page that is not live, and what is being opened. */
+
+import type { JSX } from "preact";
+import { CopyStrip } from "../parts/tamper.tsx";
+import { Text, Time } from "../parts/text.tsx";
+import { contents, liveState, opening, reconnect, thing } from "../state.ts";
+
+export function Strips(): JSX.Element {
+  const state = liveState.value;
+  return (
+    <>
+      <CopyStrip />
+      {opening.value && contents.value !== null ? <p class="strip" role="status"><Text>{opening.value}</Text> …</p> : null}
+      {thing.value?.live && !state.isLive ? (
+        <p class="strip stale" role="status">
+          Not live since <Time short>{state.since}</Time>: <Text>{state.words || "the server does not answer"}</Text>. What you see is of that time.{" "}
+          <button type="button" class="small" onClick={() => reconnect()}>Try again</button>
+        </p>
+      ) : null}
+    </>
+  );
+}
