@@ -65,9 +65,8 @@ def _name_signers(found: ActFile, ring: Ring) -> tuple[list[str], list[str]]:
     for record in found.records:
         if record.kind == REQUEST_KIND and found.approved_in is not None:
             request = read_request(record, ledger=found.approved_in[0], tenant=found.approved_in[1])
-            # A passkey is in no key list: the record of its enrolment has it.
-            found_keys = (approver.key for approver in request.approvers.values())
-            keys += [key for key in found_keys if isinstance(key, PublicKey)]
+            # A passkey is on no ring. A verifier knows it by the key of the approver who endorsed it.
+            keys += [approver.key for approver in request.approvers.values() if isinstance(approver.key, PublicKey)]
     names: dict[str, None] = {}
     others: dict[str, None] = {}
     for key in keys:
