@@ -74,7 +74,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             screen.print_line(f"the Explorer shows the ledger {ledger.store.name}, tenant {ledger.tenant}; {writes}")
             # Never cut to the width of the terminal: the link would not work.
             print(f"\n  {server.link}\n", flush=True)
-            screen.print_line("Whoever has this link can read the ledger. Ctrl-C stops the server, and ends the link.")
+            screen.print_line("Everyone who has this link can read the ledger. Ctrl-C stops the server, and ends the link.")
             with _open_browser(ledger.config.home, server.link) if given.open else _no_browser():
                 server.run()
     StderrScreen().print_note("stopped")
