@@ -122,7 +122,9 @@ def test_page_is_kept_by_its_digest(served: ServedExplorer) -> None:
     assert b'data-door="live"' in served.ask("/", token=None).body
 
 
-def test_body_is_limited_also_if_it_declares_no_size(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_body_is_limited_also_if_it_declares_no_size(
+    served: ServedExplorer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(guard, "BODY_MAX", 1000)
     head = f"POST {API}approvers HTTP/1.1\r\nHost: localhost:{served.port}\r\nConnection: close\r\n"
     head += f"Authorization: Bearer {served.server.token}\r\nContent-Type: application/json\r\n"
@@ -131,6 +133,7 @@ def test_body_is_limited_also_if_it_declares_no_size(served: ServedExplorer, mon
     assert answer.startswith(b"HTTP/1.1 413")
     assert served.send_bytes(head.encode() + b"Content-Length: 1001\r\n\r\n").startswith(b"HTTP/1.1 413")
     assert served.send_bytes(head.encode() + b"Content-Length: 2\r\n\r\n{}").startswith(b"HTTP/1.1 400")
+    assert caplog.records == []  # A client's mistake is no defect of the server.
 
 
 def test_bytes_that_are_not_http_get_an_answer(served: ServedExplorer) -> None:
@@ -161,15 +164,22 @@ def test_flood_without_a_token_does_not_touch_a_page_with_one(served: ServedExpl
         assert refused.document["code"] == "TOO_MANY"
 
 
-def test_too_many_connections_are_refused(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_that_wait_make_room_for_others(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CONNECTIONS_MAX", 5)
-    idle = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(5)]
-    try:
+    idle = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(50)]
+    idle[-1].sendall(b"GET / HT")
+    assert [served.ask(f"{API}about").status for _ in range(10)] == [200] * 10
+    assert idle[0].recv(10) == b""  # The one that has waited longest was ended.
+    for each in idle:
+        each.close()
+
+
+def test_too_many_connections_at_work_are_refused(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 2)
+    with served.live() as first, served.live() as second:
+        first(), second()
         answer = served.ask(f"{API}about")
         assert (answer.status, answer.document["code"]) == (429, "TOO_MANY")
-    finally:
-        for each in idle:
-            each.close()
     wait_for_status(served, 200)
 
 

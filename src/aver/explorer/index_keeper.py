@@ -9,6 +9,7 @@ again after `RETRY_SECONDS`. Everything but search, sessions and counts works wi
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 
@@ -20,8 +21,14 @@ from aver.log import debug
 RETRY_SECONDS = 30.0
 """When a failed index is tried again, and figures of long sessions that were put off are counted."""
 
+STOP_SECONDS = 3.0
+"""How long the end of the server waits for the index."""
+
 PAUSE_SECONDS = 1.0
 """Shortest time between the ends of two runs and the next: a busy ledger has always something new."""
+
+
+_LOG = logging.getLogger("aver.explorer")
 
 
 class IndexKeeper:
@@ -44,11 +51,11 @@ class IndexKeeper:
         self._wanted.set()
 
     def stop(self) -> None:
-        """End the thread. A slice that is being written is finished."""
+        """End the thread. It may be killed at any moment, but a slice that is being written need not be lost."""
         self._is_stopping.set()
         self._wanted.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(STOP_SECONDS)
 
     def describe(self) -> dict[str, Any]:
         """How far the index is, as a document."""
@@ -70,6 +77,10 @@ class IndexKeeper:
         except AverError as error:
             debug("explorer", "the index cannot catch up: %s", error)
             self._state = {**self._state, "state": "failed", "problem": str(error)}
+            return False
+        except Exception as error:  # noqa: BLE001 - a defect in the index must not end its thread silently
+            _LOG.exception("the index failed")
+            self._state = {**self._state, "state": "failed", "problem": f"internal error: {type(error).__name__}"}
             return False
         self._state = {"state": "ready", **progress.to_dict(), "problem": ""}
         return progress.is_complete

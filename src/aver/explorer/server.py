@@ -162,7 +162,7 @@ class ExplorerServer:
         self._uvicorn: _Uvicorn | None = None
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
         self.link = f"{place.url}/#token={self.token}&keys={digest_keys(ledger.keys.ring())}"
-        """For the person at the terminal. Whoever has it can read the ledger."""
+        """For the person at the terminal. Everyone who has it can read the ledger."""
         page = PageFiles()
         self._api = ExplorerApi(ledger, page, read_only=read_only)
 
@@ -202,7 +202,7 @@ class ExplorerServer:
             http=ExplorerConnection,
             ws="none",
             lifespan="on",
-            log_level="error",
+            log_level="critical",  # The guard logs defects. What is left are clients that went away.
             access_log=False,
             server_header=False,
             date_header=False,

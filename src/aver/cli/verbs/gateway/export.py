@@ -65,8 +65,8 @@ def _name_signers(found: ActFile, ring: Ring) -> tuple[list[str], list[str]]:
     for record in found.records:
         if record.kind == REQUEST_KIND and found.approved_in is not None:
             request = read_request(record, ledger=found.approved_in[0], tenant=found.approved_in[1])
-            # A passkey is in its enrolment, which the file has, and in no key store.
-            keys += [each.key for each in request.approvers.values() if isinstance(each.key, PublicKey)]
+            # A passkey is on no ring. A verifier knows it by the key of the approver who endorsed it.
+            keys += [approver.key for approver in request.approvers.values() if isinstance(approver.key, PublicKey)]
     names: dict[str, None] = {}
     others: dict[str, None] = {}
     for key in keys:
