@@ -1,4 +1,4 @@
-"""The page on a live ledger, in a real Chromium: the link, appends, damage, rollbacks, a server that ends, and approvals."""
+"""The page on a live ledger, in a real Chromium: link, appends, damage, rollbacks, a server that ends, approvals."""
 
 from __future__ import annotations
 
