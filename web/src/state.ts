@@ -157,12 +157,16 @@ export function stopVerifying(): void {
   judges.stop("you stopped it");
 }
 
-/** Look again at a ledger that has grown. */
-export async function refreshContents(): Promise<void> {
-  const before = totalRecords.value;
+/** Look again at a ledger. Returns whether it has changed; if not, everything stays as it is. */
+export async function refreshContents(): Promise<boolean> {
+  const before = contents.value;
   const listed = await connection.ask({ type: "refresh" });
+  const heads = ({ chains }: Contents) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
+  if (before === null || heads(before) === heads(listed)) return false;
+  const records = totalRecords.value;
   contents.value = listed;
-  unjudged.value += Math.max(0, totalRecords.value - before);
+  unjudged.value += Math.max(0, totalRecords.value - records);
+  return true;
 }
 
 /** Open a copy of the open thing with one record changed, to see where it breaks. */
@@ -172,6 +176,7 @@ export async function tryChange(chain: string, place: number, change: Change, wo
   const { files } = await connection.ask({ type: "change", chain, place, change });
   const replaced = new Map(files);
   original ??= found;
+  location.hash = "#/";
   await openThing({ ...found, files: found.files.flatMap(([path, blob]): [string, Blob][] => {
     const other = replaced.has(path) ? replaced.get(path) : blob;
     return other ? [[path, other]] : [];

@@ -5142,9 +5142,14 @@ function stopVerifying() {
 	judges.stop("you stopped it");
 }
 async function refreshContents() {
-	const before = totalRecords.value;
-	contents.value = await connection.ask({ type: "refresh" });
-	unjudged.value += Math.max(0, totalRecords.value - before);
+	const before = contents.value;
+	const listed = await connection.ask({ type: "refresh" });
+	const heads = ({ chains }) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
+	if (before === null || heads(before) === heads(listed)) return false;
+	const records = totalRecords.value;
+	contents.value = listed;
+	unjudged.value += Math.max(0, totalRecords.value - records);
+	return true;
 }
 async function tryChange(chain, place, change, words) {
 	const found = thing.value;
@@ -5157,6 +5162,7 @@ async function tryChange(chain, place, change, words) {
 	});
 	const replaced = new Map(files);
 	original ??= found;
+	location.hash = "#/";
 	await openThing({
 		...found,
 		files: found.files.flatMap(([path, blob]) => {
@@ -10322,9 +10328,7 @@ function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
 					type: "button",
 					onClick: () => {
 						setWords("");
-						tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).then(() => {
-							location.hash = "#/";
-						}, (error) => setWords(error.message));
+						tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error) => setWords(error.message));
 					},
 					children: label
 				}), a("span", {
@@ -12527,6 +12531,7 @@ var SORTS = {
 	vault: "▣",
 	kill: "■"
 };
+var lastSelected = new Map();
 function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 	const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
 	if (row === void 0) return a("div", {
@@ -12623,7 +12628,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const [total, setTotal] = d$2(isLive ? listed?.length ?? 0 : null);
 	const [isCut, setCut] = d$2(false);
 	const [words, setWords] = d$2("");
-	const [selected, setSelected] = d$2(-1);
+	const [selected, setSelected] = d$2(wanted ? -1 : lastSelected.get(chain) ?? -1);
 	const list = T(null);
 	const asked = T(new Set());
 	const [isPhone] = d$2(() => matchMedia("(max-width: 720px)").matches);
@@ -12682,8 +12687,12 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	]);
 	const select = (index) => {
 		setSelected(index);
+		lastSelected.set(chain, index);
 		list.current?.scrollTo(index);
 	};
+	A$1(() => {
+		if (!wanted && selected >= 0 && length) list.current?.scrollTo(selected);
+	}, [total === null]);
 	A$1(() => {
 		if (!wanted.startsWith("at-") || !length) return;
 		const place = Number(wanted.slice(3));
@@ -18097,8 +18106,8 @@ function catchUp(sort) {
 	}, NEWS_PAUSE);
 }
 async function takeNews(sorts) {
-	const hasGrown = sorts.includes("heads") && contents.value !== null && thing.value?.live !== void 0;
-	if (hasGrown) await refreshContents();
+	const isOpen = contents.value !== null && thing.value?.live !== void 0;
+	const hasGrown = sorts.includes("heads") && isOpen && await refreshContents();
 	const next = { ...news.value };
 	for (const sort of sorts) next[sort]++;
 	news.value = next;
