@@ -75,7 +75,8 @@ def test_page_without_a_token_says_how_to_get_in(free_page: Any, served: ServedE
     free_page.get_by_text("Open the link that aver serve prints").wait_for()
     free_page.goto(f"http://localhost:{served.port}/#token=wrong&keys=")
     free_page.reload()
-    free_page.get_by_text("does not accept this page's token").wait_for()
+    free_page.get_by_role("alert").filter(has_text="token").wait_for()
+    assert free_page.locator("nav.rail a").count() == 2  # Nothing of the ledger is there.
 
 
 def test_new_records_appear_and_are_judged(page: Any, served: ServedExplorer, filled: Ledger) -> None:

@@ -17861,6 +17861,11 @@ function Strips() {
 	const state = liveState.value;
 	return a($, { children: [
 		a(CopyStrip, {}),
+		problem.value && contents.value !== null ? a("div", {
+			class: "finding failed",
+			role: "alert",
+			children: a("p", { children: a(Text, { children: problem.value }) })
+		}) : null,
 		opening.value && contents.value !== null ? a("p", {
 			class: "strip",
 			role: "status",
