@@ -144,7 +144,7 @@ def test_forms_that_are_no_answer(served: ServedExplorer, ledger: Ledger, phone:
 def test_long_text_that_was_shown_may_be_sent(served: ServedExplorer, ledger: Ledger, phone: SoftPasskey) -> None:
     request = opened(ledger)
     shown = "x" * (2 * guard.BODY_MAX)
-    assert send(served, request, phone.vote(request, shown=shown), shown).status == 200
+    assert send(served, request, phone.vote(request, text=shown), shown).status == 200
     large = {"Content-Type": "application/json", "Content-Length": str(guard.APPROVAL_BODY_MAX + 1)}
     assert served.ask(f"{API}approvals/{request.id}", "POST", headers=large).status == 413
 

@@ -33,13 +33,13 @@ def write_session(ledger: Ledger, folder: Path) -> None:
     change = unified_diff("src/price.py", "a = 1\nb = 2\n", "a = 1\nb = 3\nc = 4\n")
     long_turn = [
         sample.prompt(f"Now the rest: {HOSTILE}\nline two", key="u2", at="2026-05-31T10:00:00Z"),
-        sample.command("h1", "make", "ok\n", at="2026-05-31T09:05:00Z", thinking="It builds.", tokens=sample.spent(5, 6)),
+        sample.command(
+            "h1", "make", "ok\n", at="2026-05-31T09:05:00Z", thinking="It builds.", tokens=sample.spent(5, 6)
+        ),
         sample.command("c6", "pytest --color=yes", COLOURED, code=1, at="2026-05-31T10:00:01Z"),
         sample.edit("c7", "src/price.py", change, at="2026-05-31T10:00:02Z"),
         sample.edit("c8", "src/price.py", change, at="2026-05-31T10:00:03Z"),
-        sample.command(
-            "c9", HOSTILE, code=1, allowed=Permission(by="policy", denied=True), at="2026-05-31T10:00:04Z"
-        ),
+        sample.command("c9", HOSTILE, code=1, allowed=Permission(by="policy", denied=True), at="2026-05-31T10:00:04Z"),
     ]
     for number in range(STEPS):
         at = f"2026-05-31T11:{number // 60:02}:{number % 60:02}Z"

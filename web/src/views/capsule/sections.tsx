@@ -9,7 +9,6 @@ import { isDiff } from "../../sessions/changed_lines.ts";
 import { commandLine, readDecision } from "../../sessions/decisions.ts";
 import { labelledTexts } from "../../sessions/labels.ts";
 import { asList, asObject, asText } from "../../sessions/values.ts";
-import { at } from "../../verify/block.ts";
 import { type Json, JsonNumber, type JsonObject, isObject } from "../../verify/json.ts";
 import type { Sealed } from "../../verify/sealed.ts";
 import { DecisionCard } from "./decision.tsx";
@@ -36,19 +35,11 @@ export function Sections({ record, content }: { record: Sealed; content: JsonObj
       <Trigger section={section("trigger")} />
       <Context section={section("context")} />
       <Reasoning section={section("reasoning")} />
-      <Authority section={section("authority")} others={participantKeys(content)} />
+      <Authority section={section("authority")} />
       <Execution section={section("execution")} />
       <Outcome section={section("outcome")} record={record} />
     </>
   );
-}
-
-/** The keys of participants that the first event of a protocol trace binds, by fingerprint. */
-export function participantKeys(content: JsonObject): [string, string][] {
-  return asList(at(content, "outcome", "result", "participants")).flatMap((one): [string, string][] => {
-    const key = asText(at(one, "public_key"));
-    return key ? [[key.slice(0, 16), key]] : [];
-  });
 }
 
 function Trigger({ section }: { section: JsonObject }): JSX.Element {
@@ -123,13 +114,13 @@ const AUTHORITIES: Record<string, string> = {
   unknown: "Nobody is known to have decided about it.",
 };
 
-function Authority({ section, others }: { section: JsonObject; others: [string, string][] }): JSX.Element {
+function Authority({ section }: { section: JsonObject }): JSX.Element {
   const type = asText(section.get("type"));
   const chain = asList(section.get("chain"));
   return (
     <Section name="authority" title="Who allowed it">
       {type ? <p><strong><Text>{type.replaceAll("_", " ")}</Text></strong>. {AUTHORITIES[type] ?? ""}</p> : null}
-      {chain.length ? <><h3>Signed statements, each checked here</h3><Statements values={chain} others={others} /></> : null}
+      {chain.length ? <><h3>Signed statements, each checked here</h3><Statements values={chain} /></> : null}
       <Rest section={section} shown={["type", "chain"]} />
     </Section>
   );

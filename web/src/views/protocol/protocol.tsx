@@ -1,7 +1,7 @@
 /** A trace of the agent protocol: the roles as lanes, the claims with their evidence, challenges, and the audit. */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Value } from "../../parts/json.tsx";
 import { Empty, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
@@ -93,7 +93,6 @@ const AUDITS: Record<string, ["verified" | "qualified" | "failed", string]> = {
 
 function Audit({ trace, report, chain }: { trace: Trace; report: JsonObject | null; chain: string }): JSX.Element {
   const { audit } = trace;
-  const keys = useMemo(() => trace.participants.map(({ key }): [string, string] => [key.slice(0, 16), key]), [trace]);
   if (audit === null) return <p class="strip">No audit is sealed in this trace. The auditor makes one: <Command>{`aver protocol audit ${chain.replace(/^protocol\./, "")}`}</Command></p>;
   const status = asText(audit.payload.get("status"));
   const [mark, words] = AUDITS[status] ?? ["failed" as const, "The audit has a status that is not known."];
@@ -109,7 +108,7 @@ function Audit({ trace, report, chain }: { trace: Trace; report: JsonObject | nu
           <div><h3>Findings</h3>{findings.length ? <table class="checks"><tbody>{findings.map((finding, place) => <tr key={place}><th scope="row"><Text>{asText(finding.get("code"))}</Text></th><td><Text>{asText(finding.get("status"))}</Text></td><td><Text>{asText(finding.get("check"))}</Text>, event <SequenceLink chain={chain} value={finding.get("sequence") ?? null} /></td></tr>)}</tbody></table> : <p>None.</p>}</div>
         </div>
       )}
-      {audit.statements.length ? <details><summary>The auditor's signed statement, checked</summary><Statements values={audit.statements} others={keys} /></details> : null}
+      {audit.statements.length ? <details><summary>The auditor's signed statement, checked</summary><Statements values={audit.statements} /></details> : null}
     </section>
   );
 }
