@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -150,7 +150,7 @@ CASES: dict[str, Callable[[Ledger, Path], None]] = {
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The sessions of all cases: by Python, and by the page's sources in Node."""
     folder = tmp_path_factory.mktemp("sessions")
     ours: list[dict[str, Any]] = []
@@ -172,7 +172,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[dict[s
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     theirs = [json.loads(line) for line in done.stdout.split("\n") if line]
-    yield json.loads(json.dumps(ours)), theirs
+    return json.loads(json.dumps(ours)), theirs
 
 
 def _by_session(sessions: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -226,3 +226,11 @@ def test_times_are_read_as_python_reads_them(tmp_path: Path) -> None:
     )
     done = subprocess.run([find_node(), str(script)], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [to_utc(text) for text in times]
+
+
+@pytest.mark.more
+def test_pure_parts_of_the_views() -> None:
+    """Diffs, terminal output, rows of the timeline, risk, acts and evidence, by their sources in Node."""
+    command = [find_node(), "--test", str(WEB / "tests" / "sessions.test.mjs")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]

@@ -13610,7 +13610,7 @@ function stepSort({ step }) {
 function rowHeight(row, width, isPhone, write = (text) => text) {
 	if (row.sort === "break") return BREAK_HEIGHT;
 	if (row.sort !== "prompt") return isPhone ? 56 : 36;
-	const perLine = Math.max(16, Math.floor(width / CHARACTER_WIDTH));
+	const perLine = Math.max(16, Math.floor(.85 * width / CHARACTER_WIDTH));
 	const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
 	return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
 }
@@ -17050,7 +17050,7 @@ function PointChart({ points, lines, ends, label }) {
 	return a("svg", {
 		class: "plot",
 		viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-		role: "img",
+		role: "group",
 		"aria-label": label,
 		children: [
 			a(Axes, { ends }),
@@ -17070,6 +17070,7 @@ function PointChart({ points, lines, ends, label }) {
 			points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
 				href,
 				tabIndex: -1,
+				"aria-label": words,
 				children: a("g", {
 					class: `point ${sort}`,
 					children: [
