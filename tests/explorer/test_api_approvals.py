@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -169,3 +170,15 @@ def test_first_approver_is_not_enrolled_from_a_page(ledger: Ledger) -> None:
     with serve(ledger) as served:
         enrolment = SoftPasskey(PHONE).enrolment(ledger).to_dict()
         assert refused(served.post("approvers", {"statement": enrolment})) == "NO_APPROVERS"
+
+
+def test_answer_that_is_sent_twice_at_once_counts_once(
+    served: ServedExplorer, ledger: Ledger, phone: SoftPasskey
+) -> None:
+    request = opened(ledger)
+    statement = phone.vote(request)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: send(served, request, statement), range(8)))
+    assert sorted(answer.status for answer in answers) == [200] + [409] * 7
+    (listed,) = served.get("approvals")["requests"]
+    assert [word["word"] for word in listed["words"]] == ["approve"]

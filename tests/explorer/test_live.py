@@ -198,3 +198,9 @@ def test_rotated_key_is_told_and_the_server_goes_on(served: ServedExplorer, fill
         assert {chain["name"] for chain in read_until(next_event, "heads")[1]["changed"]} == {"keys"}
     assert served.get("about")["keys_sha256"] != before
     assert [key["status"] for key in served.get("keys")["keys"]] == ["retired", "active"]
+
+
+@pytest.mark.sqlite
+def test_question_for_the_head_of_a_stream_ends(served: ServedExplorer) -> None:
+    answer = served.ask(f"{API}live", "HEAD")
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")

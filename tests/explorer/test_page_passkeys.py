@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from aver import Ledger
+from aver import AverError, Ledger, seal
 from aver.gate.approvals import Person, consume, endorse_passkey, enrol_approver, enrol_passkey, record_signed_vote
 from aver.gate.approvals.enrolment import append_change, approvers_chain
 from aver.gate.approvals.roster import WITHDRAWAL, withdrawal_content
@@ -179,3 +181,64 @@ def test_passkeys_of_a_site(ledger: Ledger, tmp_path: Path) -> None:
         request = opened(ledger, gate_id=f"gate-{number}")
         write_vote(ledger, request, device.wrong_vote(request, origin=origin))
     compare_all(ledger, tmp_path, ada, failed=8)
+
+
+HOSTILE: list[Any] = [
+    *(None, True, 0, 1, -1, 2**64, 1.5, "", "A", "AA", "A" * 5000, "0" * 16, "ES256", "EdDSA", "passkey", "file"),
+    *(
+        "person:x",
+        "localhost",
+        "aver.example",
+        "\u202e",
+        "\ud800",
+        "2026-11-17T00:00:00+00:00",
+        [],
+        {},
+        ["A"],
+        {"a": 1},
+    ),
+]
+
+
+def list_places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from list_places(item, (*path, key))
+
+
+@pytest.mark.more
+def test_hostile_values_in_each_place(ledger: Ledger, tmp_path: Path) -> None:
+    """Enrolments, requests and votes with one value changed, sealed again by the ledger's own key."""
+    ada, device = somebody("ada"), SoftPasskey("ada-phone")
+    enrol_approver(ledger, ada)
+    endorse_passkey(ledger, device.enrolment(ledger), ada)
+    request = opened(ledger)
+    record_signed_vote(ledger, request.id, device.vote(request), shown=SHOWN)
+    export_bundle(ledger, tmp_path / "honest")
+    signer, rng, cases = ledger.keys.signer("ledger"), random.Random(56), Cases(tmp_path / "cases")
+    ring = Ring.pin([signer.public, ada.public])
+    for _ in range(120):
+        name, number = rng.choice([("approvers.default", 1), ("approvals.default", 0), ("approvals.default", 1)])
+        document = json.loads((tmp_path / "honest" / f"{name}.json").read_text())
+        record = document["capsules"][number]
+        content = json.loads(record["canonical"])
+        places = [path for path in list_places(content) if path[0] in ("authority", "outcome")]
+        *path, last = rng.choice([path for path in places if "passkey" in path or "approvers" in path] or places)
+        holder = content
+        for key in path:
+            holder = holder[key]
+        if rng.random() < 0.15:
+            del holder[last]
+        else:
+            holder[last] = copy.deepcopy(rng.choice(HOSTILE))
+        try:
+            sealed = seal(content, signer)
+        except AverError:
+            continue  # It has no canonical form.
+        record.update(hash=sealed.hash, signature=sealed.signature, canonical=sealed.canonical.decode())
+        bundle = cases.new_folder() / "bundle"
+        shutil.copytree(tmp_path / "honest", bundle)
+        (bundle / f"{name}.json").write_text(json.dumps(document))
+        cases.add(bundle, ring, f"{name}, {'/'.join(map(str, (*path, last)))}")
+    assert expect_agreement(cases.directory) == cases.count > 60

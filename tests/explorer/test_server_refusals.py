@@ -122,7 +122,9 @@ def test_page_is_kept_by_its_digest(served: ServedExplorer) -> None:
     assert b'data-door="live"' in served.ask("/", token=None).body
 
 
-def test_body_is_limited_also_if_it_declares_no_size(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_body_is_limited_also_if_it_declares_no_size(
+    served: ServedExplorer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(guard, "BODY_MAX", 1000)
     head = f"POST {API}approvers HTTP/1.1\r\nHost: localhost:{served.port}\r\nConnection: close\r\n"
     head += f"Authorization: Bearer {served.server.token}\r\nContent-Type: application/json\r\n"
@@ -131,6 +133,7 @@ def test_body_is_limited_also_if_it_declares_no_size(served: ServedExplorer, mon
     assert answer.startswith(b"HTTP/1.1 413")
     assert served.send_bytes(head.encode() + b"Content-Length: 1001\r\n\r\n").startswith(b"HTTP/1.1 413")
     assert served.send_bytes(head.encode() + b"Content-Length: 2\r\n\r\n{}").startswith(b"HTTP/1.1 400")
+    assert caplog.records == []  # A client's mistake is no defect of the server.
 
 
 def test_bytes_that_are_not_http_get_an_answer(served: ServedExplorer) -> None:

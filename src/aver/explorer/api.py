@@ -325,8 +325,12 @@ class ExplorerApi:
         if self.feed.is_full:
             return problem_answer(429, "too many live streams are open")
         await self.feed.look()
+        # Without the last header, some proxies keep events back until they have many.
+        headers = {**COMMON_HEADERS, "x-accel-buffering": "no"}
+        if request.method == "HEAD":
+            return Response(None, 200, headers, "text/event-stream")
         events: AsyncIterator[bytes] = self.feed.stream(request.headers.get("last-event-id", ""))
-        return StreamingResponse(events, 200, COMMON_HEADERS, "text/event-stream")
+        return StreamingResponse(events, 200, headers, "text/event-stream")
 
     async def _openapi(self, request: Request) -> Response:
         read_query(request)

@@ -202,7 +202,7 @@ class ExplorerServer:
             http=ExplorerConnection,
             ws="none",
             lifespan="on",
-            log_level="error",
+            log_level="critical",  # The guard logs defects. What is left are clients that went away.
             access_log=False,
             server_header=False,
             date_header=False,
