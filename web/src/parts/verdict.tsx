@@ -117,11 +117,11 @@ export function VerdictBand(): JSX.Element | null {
 }
 
 /** A judgement: at work, given up, or a verdict. */
-export function Band({ now, again = verifyThing }: { now: Exclude<Judgement, { state: "none" }>; again?: () => unknown }): JSX.Element {
+export function Band({ now, again = verifyThing, total = totalRecords.value }: { now: Exclude<Judgement, { state: "none" }>; again?: () => unknown; total?: number }): JSX.Element {
   if (now.state === "working") {
     const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
     const share = totalBytes ? Math.floor((100 * bytes) / totalBytes) : 0;
-    const of = totalRecords.value >= records && totalRecords.value > 0 ? ` of ${plural(totalRecords.value, "record")}` : "";
+    const of = total >= records && total > 0 ? ` of ${plural(total, "record")}` : "";
     return (
       <section class="band working">
         <h2><Mark name="working" share={share} /> Verifying</h2>

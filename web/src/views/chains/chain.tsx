@@ -20,7 +20,7 @@ import { type Entry, type Extra, arrange, entryAt, findExtra, indexOfPlace, rowC
 
 const ROW_HEIGHT = 36;
 const PHONE_ROW_HEIGHT = 56;
-const CARD_HEIGHT = 132;
+const CARD_HEIGHT = 112;
 /** Rows that stand for those that are not here yet. */
 const PLACEHOLDERS = 12;
 /** Rows that are asked for at once. */
@@ -120,7 +120,9 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
 
   const now = judgementOf(chain);
   const findings = findingsOf(chain);
-  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive)), [rows, total, now]);
+  // Not with each report of progress: a long chain takes a while to arrange.
+  const judged = now.state === "done" ? now.verdict : null;
+  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive)), [rows, total, judged]);
   const length = rowCount(total ?? 0, extras);
   const entry = (index: number): Entry => entryAt(index, extras);
   const heights = useMemo(() => {
@@ -175,7 +177,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
           {extras.some((extra) => extra.sort !== "end") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}{" "}
           <a href={link("s", chain)}>as a session</a>
         </p>
-        {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} /> : null}
+        {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} {...(judgement.value.state === "working" ? {} : { total: total ?? 0 })} /> : null}
         <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
       </header>
       {words ? <Problem words={words} retry={() => { asked.current.clear(); fetchRows(0, isLive ? PAGE : FILE_ROWS); }} /> : null}

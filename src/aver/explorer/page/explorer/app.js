@@ -4978,15 +4978,23 @@ function readRoute() {
 }
 var route = y$1(readRoute());
 var left$1 = new Map();
+var scrolled = new Map();
 var here = location.hash;
+var isFollowed = false;
+addEventListener("click", (event) => {
+	isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
+}, { capture: true });
 addEventListener("hashchange", () => {
 	const active = document.activeElement;
 	const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
 	if (target !== null) left$1.set(here, target);
+	scrolled.set(here, scrollY);
 	here = location.hash;
 	route.value = readRoute();
 });
 function returnFocus(main) {
+	scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
+	isFollowed = false;
 	const target = left$1.get(location.hash);
 	const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
 	if (main.contains(document.activeElement) && document.activeElement !== main) return;
@@ -5605,11 +5613,11 @@ function VerdictBand() {
 	}
 	return a(Band, { now });
 }
-function Band({ now, again = verifyThing }) {
+function Band({ now, again = verifyThing, total = totalRecords.value }) {
 	if (now.state === "working") {
 		const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
 		const share = totalBytes ? Math.floor(100 * bytes / totalBytes) : 0;
-		const of = totalRecords.value >= records && totalRecords.value > 0 ? ` of ${plural$1(totalRecords.value, "record")}` : "";
+		const of = total >= records && total > 0 ? ` of ${plural$1(total, "record")}` : "";
 		return a("section", {
 			class: "band working",
 			children: [
@@ -12532,7 +12540,7 @@ function findExtra(extras, sequence) {
 // src/views/chains/chain.tsx
 var ROW_HEIGHT$3 = 36;
 var PHONE_ROW_HEIGHT$1 = 56;
-var CARD_HEIGHT = 132;
+var CARD_HEIGHT = 112;
 var PLACEHOLDERS = 12;
 var PAGE$1 = 200;
 var FILE_ROWS = 5e4;
@@ -12687,7 +12695,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive), [
 		rows,
 		total,
-		now
+		now.state === "done" ? now.verdict : null
 	]);
 	const length = rowCount(total ?? 0, extras);
 	const entry = (index) => entryAt(index, extras);
@@ -12785,7 +12793,8 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 				}),
 				now.state === "working" || now.state === "not judged" ? a(Band, {
 					now,
-					again: () => verifyChain(chain)
+					again: () => verifyChain(chain),
+					...judgement.value.state === "working" ? {} : { total: total ?? 0 }
 				}) : null,
 				a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })
 			] }),
@@ -12901,9 +12910,9 @@ function ChainMark({ chain }) {
 }
 // src/views/chains/chains.tsx
 var ROW_HEIGHT$2 = 40;
-function ChainRow({ chain }) {
+function ChainRow({ chain, isLive }) {
 	return a("a", {
-		class: "chain-row",
+		class: `chain-row${isLive ? " of-ledger" : ""}`,
 		href: link("chain", chain.id),
 		"data-row": true,
 		tabIndex: -1,
@@ -12970,7 +12979,7 @@ function ChainsView(_) {
 			}),
 			all.length && !found.length ? a(Empty, { children: "No chain fits this filter." }) : null,
 			found.length ? a($, { children: [a("div", {
-				class: "chain-row heads",
+				class: `chain-row heads${isLive ? " of-ledger" : ""}`,
 				"aria-hidden": "true",
 				children: [
 					a("span", { children: "State" }),
@@ -12994,7 +13003,10 @@ function ChainsView(_) {
 				children: a(VirtualRows, {
 					heights,
 					label: "Chains; j and k move, Enter opens one",
-					row: (at) => a(ChainRow, { chain: found[at] })
+					row: (at) => a(ChainRow, {
+						chain: found[at],
+						isLive
+					})
 				})
 			})] }) : null,
 			a("p", {
