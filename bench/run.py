@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import floor
 import peer
 import postgres
+from explorer_api import bench_explorer_api
 from gate import bench_gate
 from gateway import bench_gateway
 from hooks import bench_hooks
@@ -35,6 +36,7 @@ from ingest import bench_ingest
 from measuring import Line, in_turns, micro, race, table, timed, verification
 from protocol import bench_protocol
 from sample import sample
+from search import bench_search
 
 import aver
 
@@ -288,7 +290,9 @@ def main() -> None:
         "protocol": lambda: bench_protocol(directory, rounds, share=0.1 if options.quick else 1.0),
         "hooks": lambda: bench_hooks(rounds),
         "ingest": lambda: bench_ingest(directory, quick=options.quick),
+        "search": lambda: bench_search(directory, quick=options.quick),
         "hostile": lambda: bench_hostile(directory, quick=options.quick),
+        "explorer-api": lambda: bench_explorer_api(directory, rounds),
     }
     lines: list[Line] = []
     try:

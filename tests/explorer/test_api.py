@@ -259,3 +259,13 @@ def test_overwritten_pages_are_reported(filled: Ledger, aver_home: Path) -> None
         assert 503 in {answer.status for answer in answers}
         assert all(answer.document["advice"] for answer in answers if answer.status == 503)
         assert served.ask("/").status == 200
+
+
+def test_other_tenants_are_not_shown(served: ServedExplorer) -> None:
+    with open_ledger(tenant="other") as other:
+        record = other.append("demo.secret", draft(), blobs=[blob := Blob(b"secret" * 10, "text/plain")])
+    assert "demo.secret" not in {chain["name"] for chain in served.get("chains?limit=500")["chains"]}
+    assert served.ask(chain_path("demo.secret")).status == 404
+    assert served.ask(f"{API}blobs/{blob.digest}").status == 404
+    for reference in (record.hash, record.id, "demo.secret"):
+        assert served.ask(f"{API}locate?ref={reference}").status == 404

@@ -186,3 +186,21 @@ def test_mark_changes_with_every_commit(ledger: Ledger) -> None:
     with open_ledger(create=False) as other:
         other.append("demo.mark", draft())
     assert ledger.store.change_mark() != second
+
+
+@pytest.mark.sqlite
+def test_rotated_key_is_told_and_the_server_goes_on(served: ServedExplorer, filled: Ledger) -> None:
+    before = served.get("about")["keys_sha256"]
+    with served.live() as next_event:
+        read_until(next_event, "heads")
+        filled.keys.rotate("ledger")
+        filled.record_keys()
+        assert {chain["name"] for chain in read_until(next_event, "heads")[1]["changed"]} == {"keys"}
+    assert served.get("about")["keys_sha256"] != before
+    assert [key["status"] for key in served.get("keys")["keys"]] == ["retired", "active"]
+
+
+@pytest.mark.sqlite
+def test_question_for_the_head_of_a_stream_ends(served: ServedExplorer) -> None:
+    answer = served.ask(f"{API}live", "HEAD")
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")

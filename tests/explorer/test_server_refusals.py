@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
+import ssl
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from aver import Capsule, Ledger
 from aver.errors import BadInput, Unavailable
 from aver.explorer import connection as limits
 from aver.explorer import guard, live
 from aver.explorer.guard import Rates
-from aver.explorer.server import check_origin, listen_locally, listen_with_tls
+from aver.explorer.server import ExplorerServer, check_origin, listen_locally, listen_with_tls
 from aver.serving.sockets import bind_loopback
 from support.explorer_servers import API, ServedExplorer, serve
 
@@ -113,7 +122,9 @@ def test_page_is_kept_by_its_digest(served: ServedExplorer) -> None:
     assert b'data-door="live"' in served.ask("/", token=None).body
 
 
-def test_body_is_limited_also_if_it_declares_no_size(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_body_is_limited_also_if_it_declares_no_size(
+    served: ServedExplorer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(guard, "BODY_MAX", 1000)
     head = f"POST {API}approvers HTTP/1.1\r\nHost: localhost:{served.port}\r\nConnection: close\r\n"
     head += f"Authorization: Bearer {served.server.token}\r\nContent-Type: application/json\r\n"
@@ -122,6 +133,7 @@ def test_body_is_limited_also_if_it_declares_no_size(served: ServedExplorer, mon
     assert answer.startswith(b"HTTP/1.1 413")
     assert served.send_bytes(head.encode() + b"Content-Length: 1001\r\n\r\n").startswith(b"HTTP/1.1 413")
     assert served.send_bytes(head.encode() + b"Content-Length: 2\r\n\r\n{}").startswith(b"HTTP/1.1 400")
+    assert caplog.records == []  # A client's mistake is no defect of the server.
 
 
 def test_bytes_that_are_not_http_get_an_answer(served: ServedExplorer) -> None:
@@ -280,3 +292,44 @@ def test_tls_needs_a_certificate_that_can_be_used(tmp_path: Path) -> None:
     missing = tmp_path / "missing.pem"
     with pytest.raises(BadInput, match="cannot use the certificate"):
         listen_with_tls("localhost", 0, missing, missing)
+
+
+def test_tls_serves_by_its_name(filled: Ledger, tmp_path: Path) -> None:
+    cert, key = write_certificate(tmp_path)
+    with listen_with_tls("localhost", 0, cert, key) as place:
+        server = ExplorerServer(filled, place, read_only=True)
+        assert server.link.startswith(f"https://localhost:{place.port}/#token=")
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        context = ssl.create_default_context(cafile=str(cert))
+        connection = http.client.HTTPSConnection("localhost", place.port, timeout=60, context=context)
+        connection.request("GET", f"{API}about", headers={"Authorization": f"Bearer {server.token}"})
+        assert connection.getresponse().status == 200
+        connection.close()
+        while thread.is_alive():
+            server.stop()
+            thread.join(0.05)
+    with pytest.raises(BadInput, match="every address"):
+        listen_with_tls("0.0.0.0", 0, cert, key)
+
+
+def write_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for localhost that signs itself, and its key."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(private, hashes.SHA256())
+    )
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    cert.write_bytes(made.public_bytes(Encoding.PEM))
+    key.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return cert, key

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aver import Ledger
-from aver.explorer.server import ExplorerServer, Place, listen_locally
+from aver.explorer.server import ExplorerServer, ListeningPlace, listen_locally
 
 API = "/api/v1/"
 
@@ -34,7 +34,7 @@ class Answer:
 class ServedExplorer:
     """A server that runs, and a client of it."""
 
-    def __init__(self, server: ExplorerServer, place: Place) -> None:
+    def __init__(self, server: ExplorerServer, place: ListeningPlace) -> None:
         self.server = server
         self.port = place.port
 

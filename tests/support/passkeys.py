@@ -12,7 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from aver import Ledger, clock
+from aver import Blob, Capsule, Ledger, clock
+from aver.capsule.aver_block import of_kind
+from aver.capsule.model import Authority, Outcome
 from aver.gate.approvals import ApprovalRequest, Person
 from aver.gate.approvals.roster import ENROLMENT, Approver, enrolment_content
 from aver.gate.approvals.vote import APPROVAL_PURPOSE, vote_content
@@ -22,6 +24,41 @@ from aver.keys.passkey import P256_ORDER, Passkey, PasskeySignature, encode_base
 from support.approvals import SHOWN
 
 UP, UV = 0x01, 0x04
+
+MISTAKES: dict[str, dict[str, Any]] = {
+    "another type": {"type": "webauthn.create"},
+    "no type": {"type": ...},
+    "another challenge": {"challenge": statement_challenge(b"another")},
+    "the challenge with padding": {"challenge": lambda honest: honest + "="},
+    "no challenge": {"challenge": ...},
+    "another origin": {"origin": "https://evil.example"},
+    "another scheme": {"origin": "https://localhost:4840"},
+    "a host that begins the same": {"origin": "http://localhost.evil.example"},
+    "the address of this machine": {"origin": "http://127.0.0.1:4840"},
+    "a port that is none": {"origin": "http://localhost:65536"},
+    "a line feed after the origin": {"origin": "http://localhost:4840\n"},
+    "a file": {"origin": "null"},
+    "no origin": {"origin": ...},
+    "inside another page": {"crossOrigin": True},
+    "crossOrigin that is no boolean": {"crossOrigin": 0},
+    "crossOrigin null": {"crossOrigin": None},
+    "nobody present": {"flags": UV},
+    "nobody verified": {"flags": UP},
+    "no flags": {"flags": 0},
+    "data of another site": {"rp_id": "evil.example"},
+    "a repeated key": {"text": lambda honest: honest[:-1] + ',"origin":"http://localhost:4840"}'},
+    "a repeated key, escaped": {"text": lambda honest: honest[:-1] + ',"\\u006frigin":"http://localhost:4840"}'},
+    "a repeated key further in": {"text": lambda honest: honest[:-1] + ',"more":{"a":1,"a":1}}'},
+    "an array": {"text": lambda honest: f"[{honest}]"},
+    "a mark before it": {"text": lambda honest: "\ufeff" + honest},
+    "text after it": {"text": lambda honest: honest + "{}"},
+    "no UTF-8": {"text": lambda honest: honest.encode()[:-1] + b',"more":"\xff"}'},
+    "no JSON": {"text": "{"},
+    "a number that is none": {"text": lambda honest: honest[:-1] + ',"more":NaN}'},
+    "a number that is too large": {"text": lambda honest: honest[:-1] + ',"more":1e999}'},
+    "too deep": {"text": lambda honest: honest[:-1] + ',"more":' + "[" * 300 + "]" * 300 + "}"},
+}
+"""What can be wrong with a signature, as the keyword arguments of `SoftPasskey.sign_bytes`."""
 
 
 class SoftPasskey:
@@ -52,20 +89,24 @@ class SoftPasskey:
         *,
         flags: int = UP | UV,
         rp_id: str = "",
-        text: str | bytes | None = None,
+        text: Any = None,
         more: bytes = b"",
         **client_data: Any,
     ) -> PasskeySignature:
-        """Sign the bytes of a statement. `client_data` replaces single members, `text` all of them."""
-        said = {
+        """Sign the bytes of a statement. `client_data` replaces single members, `text` all of them.
+
+        Where one of them is a function, it gets the honest value.
+        """
+        honest = {
             "type": "webauthn.get",
             "challenge": statement_challenge(message),
             "origin": self.origin,
             "crossOrigin": False,
-            **client_data,
         }
-        if text is None:
-            text = json.dumps({name: value for name, value in said.items() if value is not ...}, separators=(",", ":"))
+        given = {name: value(honest[name]) if callable(value) else value for name, value in client_data.items()}
+        said = {name: value for name, value in {**honest, **given}.items() if value is not ...}
+        whole = json.dumps(said, separators=(",", ":"))
+        text = whole if text is None else text(whole) if callable(text) else text
         raw = text.encode() if isinstance(text, str) else text
         site = hashlib.sha256((rp_id or self.passkey.rp_id).encode()).digest()
         data = site + bytes([flags]) + bytes(4) + more
@@ -83,22 +124,22 @@ class SoftPasskey:
         signed = self.sign_bytes(statement_bytes(purpose, content), **mistakes)
         return StatementSignature(self.fingerprint, passkey=signed)
 
-    def enrolment(self, ledger: Ledger, *endorsers: Any, **changed: Any) -> Statement:
-        """The statement by which the page enrols this passkey."""
-        content = enrolment_content(self.approver, ledger=ledger.id, tenant=ledger.tenant, at=clock.now())
+    def enrolment(self, in_ledger: Ledger, *endorsers: Any, **changed: Any) -> Statement:
+        """The statement by which the page enrols this passkey. `changed` replaces what it says."""
+        content = enrolment_content(self.approver, ledger=in_ledger.id, tenant=in_ledger.tenant, at=clock.now())
         signers = [self, *(one.signer if isinstance(one, Person) else one for one in endorsers)]
         return sign_statement(ENROLMENT, {**content, **changed}, signers)
 
-    def vote(self, request: ApprovalRequest, word: str = "approve", shown: str = SHOWN, **changed: Any) -> Statement:
-        """A vote on a request. `changed` replaces what it says."""
-        content = self.vote_content(request, word, shown, **changed)
+    def vote(self, about: ApprovalRequest, word: str = "approve", text: str = SHOWN, **changed: Any) -> Statement:
+        """A vote on a request, over a text. `changed` replaces what it says."""
+        content = self.vote_content(about, word, text, **changed)
         return sign_statement(APPROVAL_PURPOSE, content, [self])
 
     def vote_content(
-        self, request: ApprovalRequest, word: str = "approve", shown: str = SHOWN, **changed: Any
+        self, about: ApprovalRequest, word: str = "approve", text: str = SHOWN, **changed: Any
     ) -> dict[str, Any]:
-        digest = hashlib.sha256(shown.encode()).hexdigest()
-        return {**vote_content(request, word, self.identity, digest), **changed}
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return {**vote_content(about, word, self.identity, digest), **changed}
 
     def wrong_vote(self, request: ApprovalRequest, word: str = "approve", **mistakes: Any) -> Statement:
         """A vote that says the right thing, and is signed in a wrong way."""
@@ -111,3 +152,23 @@ def with_signature(statement: Statement, **parts: str) -> Statement:
     (signature,) = statement.signatures
     assert signature.passkey is not None
     return replace(statement, signatures=(replace(signature, passkey=replace(signature.passkey, **parts)),))
+
+
+def write_vote(ledger: Ledger, about: ApprovalRequest, statement: Statement) -> None:
+    """Append a vote with the ledger's key, whether or not it counts."""
+    blob = Blob(SHOWN.encode(), "text/plain")
+    approver = statement.content["approver"]
+    result = {
+        "v": 1,
+        "request": about.id,
+        "digest": about.digest,
+        "decision": statement.content["decision"],
+        "approver": approver,
+        "custody": "passkey",
+        "level": 1,
+        "comment": "",
+        "shown": blob.reference,
+    }
+    authority = Authority(approver=approver, chain=[statement.to_dict()])
+    draft = Capsule(type="auth", authority=authority, outcome=Outcome(status="success", result=result))
+    ledger.append(about.chain, of_kind(draft, "approval.decision"), blobs=[blob])

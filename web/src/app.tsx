@@ -8,9 +8,11 @@ import { Help, isHelpOpen } from "./frame/help.tsx";
 import { BottomBar, Rail } from "./frame/rail.tsx";
 import { Strips } from "./frame/strips.tsx";
 import { listenToKeys, useKeys } from "./parts/keyboard.ts";
+import { applyPreferences } from "./preferences.ts";
 import { link, returnFocus, route } from "./route.ts";
 import { openDoor } from "./door.ts";
 import { changed, contents, opening, spoken, verifyThing } from "./state.ts";
+import { watchApprovals } from "./views/approvals/cases.ts";
 import { OpenView } from "./views/open/open.tsx";
 import { VIEWS, findView } from "./views/registry.ts";
 
@@ -66,18 +68,23 @@ function App(): JSX.Element {
   );
 }
 
-effect(() => {
-  const view = findView(route.value[0] ?? "");
-  document.title = contents.value === null ? "Aver Explorer" : `${view.title} · ${contents.value.name} · Aver Explorer`;
-});
+/** Start the page in this window. */
+export function startPage(): void {
+  applyPreferences();
+  watchApprovals();
+  effect(() => {
+    const view = findView(route.value[0] ?? "");
+    document.title = contents.value === null ? "Aver Explorer" : `${view.title} · ${contents.value.name} · Aver Explorer`;
+  });
 
-// A file that is dropped beside the field must not replace the page.
-for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
+  // A file that is dropped beside the field must not replace the page.
+  for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
 
-listenToKeys((letter) => {
-  const view = VIEWS.find((one) => one.letter === letter);
-  if (view !== undefined) location.hash = link(...(view.route ? [view.route] : []));
-  return view !== undefined;
-});
-render(<App />, document.getElementById("app") as HTMLElement);
-void openDoor();
+  listenToKeys((letter) => {
+    const view = VIEWS.find((one) => one.letter === letter);
+    if (view !== undefined) location.hash = link(...(view.route ? [view.route] : []));
+    return view !== undefined;
+  });
+  render(<App />, document.getElementById("app") as HTMLElement);
+  void openDoor();
+}

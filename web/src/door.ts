@@ -102,8 +102,8 @@ function catchUp(sort: News): void {
 }
 
 async function takeNews(sorts: News[]): Promise<void> {
-  const hasGrown = sorts.includes("heads") && contents.value !== null && thing.value?.live !== undefined;
-  if (hasGrown) await refreshContents();
+  const isOpen = contents.value !== null && thing.value?.live !== undefined;
+  const hasGrown = sorts.includes("heads") && isOpen && (await refreshContents());
   const next = { ...news.value };
   for (const sort of sorts) next[sort]++;
   news.value = next;

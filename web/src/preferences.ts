@@ -26,9 +26,12 @@ const remembered = recall("aver-theme");
 export const usesUtc = signal(recall("aver-time") !== "local");
 export const theme = signal<Theme>(remembered === "light" || remembered === "dark" ? remembered : "auto");
 
-effect(() => keep("aver-time", usesUtc.value ? "utc" : "local"));
-effect(() => {
-  keep("aver-theme", theme.value);
-  if (theme.value === "auto") delete document.documentElement.dataset["theme"];
-  else document.documentElement.dataset["theme"] = theme.value;
-});
+/** Keep what the reader chooses, and show it. */
+export function applyPreferences(): void {
+  effect(() => keep("aver-time", usesUtc.value ? "utc" : "local"));
+  effect(() => {
+    keep("aver-theme", theme.value);
+    if (theme.value === "auto") delete document.documentElement.dataset["theme"];
+    else document.documentElement.dataset["theme"] = theme.value;
+  });
+}

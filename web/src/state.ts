@@ -1,7 +1,7 @@
 /** What the page knows and shows: the open thing, the verdicts on it, and whether it is live. */
 
 import { computed, signal } from "@preact/signals";
-import { Connection, NotJudgedHere } from "./source/connection.ts";
+import { Connection, NotJudgedHere, crewSize } from "./source/connection.ts";
 import { FILES_SCOPE, enterScope, pins, recallHeads, rememberHeads } from "./source/pins.ts";
 import type { Progress } from "./verify/options.ts";
 import type { Finding, Verdict } from "./verify/verdict.ts";
@@ -23,8 +23,8 @@ export const VERIFIED_AT_ONCE = 20_000;
 
 /** Reads records for the views. */
 export const connection = new Connection();
-/** Judges, beside the one that reads. */
-const judges = new Connection();
+/** Judges, beside the one that reads, with as many workers as there are cores. */
+const judges = new Connection(crewSize());
 
 export const thing = signal<OpenedThing | null>(null);
 export const contents = signal<Contents | null>(null);
@@ -157,12 +157,16 @@ export function stopVerifying(): void {
   judges.stop("you stopped it");
 }
 
-/** Look again at a ledger that has grown. */
-export async function refreshContents(): Promise<void> {
-  const before = totalRecords.value;
+/** Look again at a ledger. Returns whether it has changed; if not, everything stays as it is. */
+export async function refreshContents(): Promise<boolean> {
+  const before = contents.value;
   const listed = await connection.ask({ type: "refresh" });
+  const heads = ({ chains }: Contents) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
+  if (before === null || heads(before) === heads(listed)) return false;
+  const records = totalRecords.value;
   contents.value = listed;
-  unjudged.value += Math.max(0, totalRecords.value - before);
+  unjudged.value += Math.max(0, totalRecords.value - records);
+  return true;
 }
 
 /** Open a copy of the open thing with one record changed, to see where it breaks. */
@@ -172,6 +176,7 @@ export async function tryChange(chain: string, place: number, change: Change, wo
   const { files } = await connection.ask({ type: "change", chain, place, change });
   const replaced = new Map(files);
   original ??= found;
+  location.hash = "#/";
   await openThing({ ...found, files: found.files.flatMap(([path, blob]): [string, Blob][] => {
     const other = replaced.has(path) ? replaced.get(path) : blob;
     return other ? [[path, other]] : [];

@@ -36,7 +36,7 @@ def add_ledger(parser: argparse.ArgumentParser) -> None:
         "--ledger",
         metavar="URL",
         help="sqlite:///PATH, PATH or postgresql://... (default: AVER_LEDGER, or ledger.db in AVER_HOME); "
-        "log, show, sessions and verify also read a bundle or a .cap file here",
+        "log, show, search, sessions and verify also read a bundle or a .cap file here",
     )
 
 

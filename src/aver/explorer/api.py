@@ -46,8 +46,9 @@ PAGE_USUAL = 100
 
 ORDERS = ("descending", "ascending")
 
-THREADS_MAX = 8
-"""Requests that read the ledger at a time: as many as there are connections to a PostgreSQL server."""
+THREADS_MAX = 6
+"""Requests that read the ledger at a time. With the live stream and the index, they use the 8 connections that a
+process has to a PostgreSQL server."""
 
 RECORDS_SENT_MAX, BLOBS_SENT_MAX = 16, 4
 """Answers with records, and with blobs, that are in memory until their clients have read them. One of the first has up
@@ -103,9 +104,9 @@ class PiecewiseResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            body = bytes(self.body)
+            body = memoryview(self.body)
             for start in range(0, max(len(body), 1), PIECE):
-                piece = body[start : start + PIECE]
+                piece = bytes(body[start : start + PIECE])
                 await send({"type": "http.response.body", "body": piece, "more_body": start + PIECE < len(body)})
         finally:
             self.release()
@@ -324,8 +325,12 @@ class ExplorerApi:
         if self.feed.is_full:
             return problem_answer(429, "too many live streams are open")
         await self.feed.look()
+        # Without the last header, some proxies keep events back until they have many.
+        headers = {**COMMON_HEADERS, "x-accel-buffering": "no"}
+        if request.method == "HEAD":
+            return Response(None, 200, headers, "text/event-stream")
         events: AsyncIterator[bytes] = self.feed.stream(request.headers.get("last-event-id", ""))
-        return StreamingResponse(events, 200, COMMON_HEADERS, "text/event-stream")
+        return StreamingResponse(events, 200, headers, "text/event-stream")
 
     async def _openapi(self, request: Request) -> Response:
         read_query(request)

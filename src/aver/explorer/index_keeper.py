@@ -20,6 +20,9 @@ from aver.log import debug
 RETRY_SECONDS = 30.0
 """When a failed index is tried again, and figures of long sessions that were put off are counted."""
 
+STOP_SECONDS = 3.0
+"""How long the end of the server waits for the index."""
+
 PAUSE_SECONDS = 1.0
 """Shortest time between the ends of two runs and the next: a busy ledger has always something new."""
 
@@ -44,11 +47,11 @@ class IndexKeeper:
         self._wanted.set()
 
     def stop(self) -> None:
-        """End the thread. A slice that is being written is finished."""
+        """End the thread. It may be killed at any moment, but a slice that is being written need not be lost."""
         self._is_stopping.set()
         self._wanted.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(STOP_SECONDS)
 
     def describe(self) -> dict[str, Any]:
         """How far the index is, as a document."""

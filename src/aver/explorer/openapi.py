@@ -33,7 +33,7 @@ def _list(of: Schema) -> Schema:
     return {"type": "array", "items": of}
 
 
-def _named(name: str) -> Schema:
+def _refer_to(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -47,7 +47,7 @@ SCHEMAS: dict[str, Schema] = {
         page_sha256=_HEX64,
         keys_sha256=_HEX64,
         read_only=_FLAG,
-        index=_named("Index"),
+        index=_refer_to("Index"),
     ),
     "Indexed": _object(
         records=_COUNT,
@@ -61,24 +61,24 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Index": {
         "allOf": [
-            _named("Indexed"),
+            _refer_to("Indexed"),
             _object(state={"enum": ["waiting", "working", "ready", "failed"]}, problem=_TEXT),
         ]
     },
     "Session": {"type": "object", "description": "The figures of `aver sessions`, as the index remembers them."},
     "Sessions": _object(
-        sessions=_list(_named("Session")), found=_COUNT, next=_or_null(_TEXT), indexed=_named("Indexed")
+        sessions=_list(_refer_to("Session")), found=_COUNT, next=_or_null(_TEXT), indexed=_refer_to("Indexed")
     ),
     "Hit": _object(chain=_TEXT, sequence=_COUNT, at=_or_null(_TEXT), tool=_TEXT, call=_TEXT, kind=_TEXT, outcome=_TEXT),
     "Hits": _object(
-        query={"type": "object"}, hits=_list(_named("Hit")), next=_or_null(_TEXT), indexed=_named("Indexed")
+        query={"type": "object"}, hits=_list(_refer_to("Hit")), next=_or_null(_TEXT), indexed=_refer_to("Indexed")
     ),
     "Counts": _object(
         by=_TEXT,
         counts=_list({"type": "object"}),
         undated=_or_null({"type": "object"}),
         next=_or_null(_TEXT),
-        indexed=_named("Indexed"),
+        indexed=_refer_to("Indexed"),
     ),
     "Key": _object(
         identity=_or_null(_TEXT),
@@ -94,10 +94,10 @@ SCHEMAS: dict[str, Schema] = {
         statement=_or_null({"type": "object"}),
         origin={"enum": ["ring", "published", "known"]},
     ),
-    "Keys": _object(keys=_list(_named("Key"))),
+    "Keys": _object(keys=_list(_refer_to("Key"))),
     "Chain": _object(name=_TEXT, count=_COUNT, head=_or_null(_TEXT), frozen=_FLAG, origin=_or_null(_TEXT)),
     "Chains": _object(
-        moment=_MOMENT, total=_COUNT, records=_COUNT, chains=_list(_named("Chain")), next=_or_null(_TEXT)
+        moment=_MOMENT, total=_COUNT, records=_COUNT, chains=_list(_refer_to("Chain")), next=_or_null(_TEXT)
     ),
     "Location": _object(chain=_TEXT, sequence=_or_null(_COUNT), fragment=_or_null(_TEXT)),
     "Word": _object(chain=_TEXT, sequence=_COUNT, word=_TEXT, approver=_or_null(_TEXT)),
@@ -111,9 +111,9 @@ SCHEMAS: dict[str, Schema] = {
         opened=_TEXT,
         expires=_TEXT,
         digest=_HEX64,
-        words=_list(_named("Word")),
+        words=_list(_refer_to("Word")),
     ),
-    "ApprovalRequests": _object(requests=_list(_named("ApprovalRequest")), next=_or_null(_TEXT)),
+    "ApprovalRequests": _object(requests=_list(_refer_to("ApprovalRequest")), next=_or_null(_TEXT)),
     "Answer": {
         **_object(statement={"type": "object"}, shown=_TEXT, comment={"type": "string", "maxLength": 2000}),
         "additionalProperties": False,
@@ -171,9 +171,9 @@ def _route(
     required: Iterable[str] = (),
 ) -> Schema:
     """One method of one path."""
-    content: Schema = {media: {"schema": _named(schema)} if schema is not None else {}}
+    content: Schema = {media: {"schema": _refer_to(schema)} if schema is not None else {}}
     answers: Schema = {"200": {"description": "Done.", "content": content}}
-    problem = {"application/json": {"schema": _named("Problem")}}
+    problem = {"application/json": {"schema": _refer_to("Problem")}}
     for status in sorted({*_ALWAYS, *errors}):
         answers[str(status)] = {"description": _ERRORS[status], "content": problem}
     parameters = [
@@ -182,7 +182,7 @@ def _route(
     ]
     found: Schema = {"summary": summary, "parameters": parameters, "responses": answers}
     if body is not None:
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": _named(body)}}}
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": _refer_to(body)}}}
     return found
 
 
@@ -270,7 +270,7 @@ PATHS: dict[str, dict[str, Schema]] = {
         )
     },
     "live": {"get": _route("Events `heads`, `approvals` and `index`, as they happen.", media="text/event-stream")},
-    "openapi.json": {"get": {"summary": "This description.", "responses": {"200": {"description": "Done."}}}},
+    "openapi.json": {"get": _route("This description.")},
 }
 """The routes by their paths below `/api/v1/`, and by method."""
 

@@ -36,7 +36,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from aver.errors import BadInput, Unavailable
-from aver.explorer.answers import problem_answer
+from aver.explorer.answers import COMMON_HEADERS, problem_answer
 from aver.explorer.api import ExplorerApi
 from aver.explorer.connection import ExplorerConnection
 from aver.explorer.guard import ExplorerGuard
@@ -50,6 +50,9 @@ PORT = 4840
 GRACE_SECONDS = 5
 """How long a server that is stopped waits for running requests. They are short, and live streams end by themselves."""
 
+PATIENCE_SECONDS = 5.0
+"""How long a request waits for a ledger that is locked, or whose server does not answer."""
+
 KEEP_SECONDS = 30
 """How long a connection without a request stays open. The page asks now and then."""
 
@@ -59,7 +62,7 @@ _ORIGIN = re.compile(r"https://[a-z0-9.-]+(?::[1-9][0-9]{0,4})?|https://\[[0-9a-
 
 
 @dataclass(slots=True)
-class Place:
+class ListeningPlace:
     """Sockets that listen, and the names by which clients may call the server there."""
 
     sockets: list[socket.socket]
@@ -74,7 +77,7 @@ class Place:
         for each in self.sockets:
             each.close()
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> ListeningPlace:
         return self
 
     def __exit__(
@@ -83,7 +86,7 @@ class Place:
         self.close()
 
 
-def listen_locally(port: int, origin: str | None = None) -> Place:
+def listen_locally(port: int, origin: str | None = None) -> ListeningPlace:
     """Listen on this machine only. `origin` is the address of a TLS proxy in front, for people elsewhere.
 
     Raises `Unavailable` if the port is in use, and `BadInput` for an origin that is none.
@@ -92,7 +95,7 @@ def listen_locally(port: int, origin: str | None = None) -> Place:
     listeners = bind_loopback_pair(port)
     chosen = int(listeners[0].socket.getsockname()[1])
     hosts = [f"{name}:{chosen}" for name in ("localhost", "127.0.0.1", "[::1]")]
-    return Place(
+    return ListeningPlace(
         [listener.socket for listener in listeners],
         chosen,
         frozenset({*hosts, *(each.removeprefix("https://") for each in further)}),
@@ -101,7 +104,7 @@ def listen_locally(port: int, origin: str | None = None) -> Place:
     )
 
 
-def listen_with_tls(host: str, port: int, cert: Path, key: Path, origin: str | None = None) -> Place:
+def listen_with_tls(host: str, port: int, cert: Path, key: Path, origin: str | None = None) -> ListeningPlace:
     """Listen at any address, with TLS. `origin` is the name by which clients call it, if that is not `host`.
 
     Raises `BadInput` for a certificate or key that cannot be used, and `Unavailable` for an address.
@@ -132,7 +135,7 @@ def listen_with_tls(host: str, port: int, cert: Path, key: Path, origin: str | N
     if named is None and chosen == 443:
         origins.add(f"https://{written}")
     hosts = {each.removeprefix("https://") for each in origins}
-    return Place([listening], chosen, frozenset(hosts), frozenset(origins), min(origins, key=len), context)
+    return ListeningPlace([listening], chosen, frozenset(hosts), frozenset(origins), min(origins, key=len), context)
 
 
 def check_origin(text: str) -> str:
@@ -154,7 +157,7 @@ def _is_unspecified(host: str) -> bool:
 class ExplorerServer:
     """One server over one ledger, which the caller opens and closes."""
 
-    def __init__(self, ledger: Ledger, place: Place, *, read_only: bool) -> None:
+    def __init__(self, ledger: Ledger, place: ListeningPlace, *, read_only: bool) -> None:
         self._place = place
         self._uvicorn: _Uvicorn | None = None
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
@@ -166,9 +169,13 @@ class ExplorerServer:
         async def give_file(request: Request) -> Response:
             return page.answer(request)
 
+        async def give_nothing(request: Request) -> Response:
+            return Response(status_code=204, headers=COMMON_HEADERS)  # Every browser asks for it.
+
         app = Starlette(
             routes=[
                 *(Route(path, give_file, methods=["GET"]) for path in page.by_path),
+                Route("/favicon.ico", give_nothing, methods=["GET"]),
                 *self._api.routes(),
             ],
             exception_handlers={HTTPException: _answer_missing},
@@ -195,7 +202,7 @@ class ExplorerServer:
             http=ExplorerConnection,
             ws="none",
             lifespan="on",
-            log_level="error",
+            log_level="critical",  # The guard logs defects. What is left are clients that went away.
             access_log=False,
             server_header=False,
             date_header=False,

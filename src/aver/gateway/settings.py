@@ -23,6 +23,8 @@
     [gateway.principals.partner]       principals of others, by name, and their Ed25519 keys
     key = "64 hex digits"
 
+The settings of the effects, such as mail and commands: `aver.gateway.effect_settings`.
+
 `EXECUTOR_INSECURE_ALLOW=1` lets the executor act without evidence. Every answer and record says so, and no verdict on
 them is better than `qualified`. `EXECUTOR_REPLAY_TTL_S` is accepted and has no effect: marks of acts last for good.
 """
@@ -38,6 +40,7 @@ from aver.capsule.json_document import check_object, int_field, text_field
 from aver.config import Config
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
+from aver.gateway.effect_settings import EFFECT_KEYS, EffectSettings, read_effect_settings
 from aver.keys.public_key import PublicKey
 from aver.lazy_pattern import lazy_pattern
 
@@ -65,6 +68,7 @@ _KEYS = frozenset(
     (
         *("tx_ttl", "mac_ttl", "confirm", "inputs", "policy0", "policy1", "executor"),
         *("clients", "capabilities", "principals"),
+        *EFFECT_KEYS,
     )
 )
 
@@ -98,6 +102,8 @@ class GatewaySettings:
     principals: Mapping[str, frozenset[str]] | None = None
     keys: Mapping[str, PublicKey] = field(default_factory=dict)
     """Public keys of principals, by name."""
+    effects: EffectSettings = EffectSettings()
+    """The settings of single effects."""
     is_insecure: bool = False
     """Whether the executor acts without evidence."""
 
@@ -129,6 +135,7 @@ def read_gateway_settings(config: Config, environment: Mapping[str, str] = os.en
             name: _read_principal(value, f"{where} principals.{name}")
             for name, value in _table(table, "principals", where).items()
         },
+        effects=read_effect_settings(table, where),
         is_insecure=environment.get("EXECUTOR_INSECURE_ALLOW", "") == "1",
         **places,
     )

@@ -10,10 +10,10 @@
 `say` is the one way to append an event, and does these steps:
 
     1. check the payload against its schema, and mask secrets in it
-    2. read the records that were appended since, and verify each
-    3. ask the fold whether the event may come now, and what state follows
-    4. seal it right after the head that was judged, by the key that its agent joined by. If another event came first,
-       go on with step 2: who loses a race is judged anew
+    2. ask the fold whether the event may come now, and what state follows
+    3. seal it right after the head that was judged, by the key that its agent joined by
+    4. if another event came first, or the fold refuses and there are newer records, read and verify these, and go on
+       with step 2: who loses a race is judged anew
 
 A session that is opened with the id of a trace goes on with it. It reads and verifies every stored record first. A call
 that was started and has no end becomes `OUTCOME_UNKNOWN`, once nobody can be running it any more: its executor's key is
@@ -114,6 +114,8 @@ class ProtocolSession:
         """Judges the trace for `auditor.audit`; None stands for that of `aver.protocol.judgement.audit`."""
         self._lock = threading.RLock()
         self._signers: dict[str, Signer | HoldableSigner] = {}
+        self._own: set[str] = set()
+        """Agents whose key is in this home. A key that was here stays here, so it is looked for once."""
         self._arguments: dict[str, Mapping[str, Any]] = {}
         self._owns_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, examiners=self.examiners)
@@ -228,7 +230,8 @@ class ProtocolSession:
     def _find_own(self, role: str) -> str:
         """Return the first agent of a role whose key is in this home. Raises `NotFound`."""
         for agent, participant in self.fold.participants.items():
-            if participant.role == role and is_held_here(self, agent):
+            if participant.role == role and (agent in self._own or is_held_here(self, agent)):
+                self._own.add(agent)
                 return agent
         raise NotFound(f"this home holds the key of no {role} of the trace {self.trace}", advice="join it first")
 
@@ -293,15 +296,20 @@ class ProtocolSession:
         authority: Authority | None = None,
     ) -> Event:
         """Judge an event whose payload is prepared, and seal it, anew as often as another comes first: steps 2 to 4."""
+        fold, is_read_on = self.fold, False
         for _ in range(TRIES):
-            self._read_on()
-            fold = self.fold
             bound = BoundSigner(signer)
             event = replace(event, before=fold.state, after="", signer=bound.fingerprint, at=clock.now())
             try:
                 event = replace(event, after=fold.next_state(event))
                 key, basis = self._find_key(event)
             except EventRefused as error:
+                count = fold.count
+                if not is_read_on:
+                    is_read_on = True
+                    self._read_on()
+                if fold.count > count:
+                    continue  # The refusal may be out of date.
                 debug("protocol", "%s by %s refused in %s: %s", event.name, event.agent, fold.state, error)
                 raise
             draft = build_event_draft(event, authority=authority or basis)
@@ -310,7 +318,9 @@ class ProtocolSession:
                     self.chain, draft, signer=bound.for_append, key=key, after=self._recorded.head, blobs=blobs
                 )
             except HeadMoved:
-                continue  # Another event came first.
+                is_read_on = True
+                self._read_on()  # Another event came first.
+                continue
             except Exists as error:
                 raise self._explain_existing(event, error) from error
             except OutcomeUnknown:
@@ -467,7 +477,10 @@ class ProtocolSession:
                 statements=(contribution.statement, *contribution.more),
                 id=said.id,
             )
-            return self.seal_judged(event, self.ledger.signer(), contribution.artifacts)
+            sealed = self.seal_judged(event, self.ledger.signer(), contribution.artifacts)
+            if sealed.name == "verification_run_completed":
+                self.close_chain()
+            return sealed
 
     # --- for the handles
 

@@ -51,9 +51,13 @@ class Consumption:
 
 def read_consumption(used: Mapping[str, Any]) -> Consumption:
     """Read `execution.resources_used`, with the names of CPS or those of a tool."""
+    if not used:
+        return _NOTHING_KNOWN
     cost = next((cost for name in _COST if (cost := parse_cost(used.get(name))) is not None), None)
     return Consumption(_first_count_sum(used, _TOKENS_IN), _first_count_sum(used, _TOKENS_OUT), cost)
 
+
+_NOTHING_KNOWN = Consumption()
 
 _TOKENS_IN = (
     ("tokens_in",),
@@ -221,7 +225,7 @@ def read_step(record: Sealed) -> Step:
     status = _text_or_empty(outcome.get("status"))
     return Step(
         what=what,
-        kind=read_kind(content),
+        kind=_text_or_empty(block.get("kind")) if block else read_kind(content),
         id=_text_or_empty(content.get("id")),
         sequence=parse_count(content.get("sequence")),
         own=block is not None,

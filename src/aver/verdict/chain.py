@@ -193,6 +193,11 @@ class ChainJudge:
         self._expected = None if sequence is None else sequence + 1
         return content
 
+    def judge_alone(self, record: Sealed) -> dict[str, Any] | None:
+        """Judge a record by itself: nothing is known of the one before. Returns its content if it could be read."""
+        self._expected, self._previous, self._first = None, None, True
+        return self.judge(record)
+
     @property
     def signer(self) -> PublicKey | None:
         """The key that signed the record judged last, if its signature is valid."""

@@ -3,13 +3,14 @@
 import type { JSX } from "preact";
 import { CopyStrip } from "../parts/tamper.tsx";
 import { Text, Time } from "../parts/text.tsx";
-import { contents, liveState, opening, reconnect, thing } from "../state.ts";
+import { contents, liveState, opening, problem, reconnect, thing } from "../state.ts";
 
 export function Strips(): JSX.Element {
   const state = liveState.value;
   return (
     <>
       <CopyStrip />
+      {problem.value && contents.value !== null ? <div class="finding failed" role="alert"><p><Text>{problem.value}</Text></p></div> : null}
       {opening.value && contents.value !== null ? <p class="strip" role="status"><Text>{opening.value}</Text> …</p> : null}
       {thing.value?.live && !state.isLive ? (
         <p class="strip stale" role="status">

@@ -4,7 +4,7 @@
  * Removed lines that added lines follow are paired: the first with the first. A pair is compared word by word.
  */
 
-import { diffWordsWithSpace } from "diff";
+import { diffWordsWithSpace } from "diff/lib/diff/word.js"; // Not from the index, which brings what nobody uses.
 import { type DiffLine, readDiff } from "../sessions/changed_lines.ts";
 
 /** A piece of a line; `isChanged` marks the words that the other line does not have. */

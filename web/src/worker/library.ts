@@ -5,6 +5,7 @@ import { fileOf, readChainFile, readIndex } from "../verify/bundle/layout.ts";
 import { BlobSource, type ByteSource, type Directory, FileMap, readStart } from "../verify/bytes.ts";
 import { readCapsuleItems } from "../verify/capsules.ts";
 import { ChainJudge, plainRules } from "../verify/chain.ts";
+import type { Crew } from "../verify/crew.ts";
 import { sha256Hex } from "../verify/digest.ts";
 import type { Ed25519 } from "../verify/ed25519.ts";
 import { BadInput, NotFound, readJson } from "../verify/json.ts";
@@ -53,6 +54,9 @@ export class Library {
   private live: LiveDirectory | null = null;
   /** The rows of the file's chain that was listed last, and its records if it is short. */
   private kept: { chain: string; rows: RecordRow[]; items: Item[] | null } | null = null;
+
+  /** Other workers that compute beside this one. */
+  crew: Crew | null = null;
 
   constructor(ed25519: Ed25519) {
     this.ed25519 = ed25519;
@@ -154,7 +158,7 @@ export class Library {
   ): Promise<Results["verify"]> {
     const thing = this.opened;
     const seen = new HeadWitness(remembered);
-    const options = { ring: makeRing(keys), ed25519: this.ed25519, progress, witness: seen.take };
+    const options = { ring: makeRing(keys), ed25519: this.ed25519, progress, witness: seen.take, crew: this.crew };
     const [name, blob] = thing.files[0] ?? ["", new Blob()];
     const verdict = thing.isFolder
       ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options)

@@ -6,6 +6,7 @@ import { openEd25519 } from "../verify/verify.ts";
 import { countActivity } from "./activity.ts";
 import { ApiError } from "./api.ts";
 import { listApprovals } from "./approval_cases.ts";
+import { WorkerCrew, assist } from "./crew.ts";
 import { Library, makeRing } from "./library.ts";
 import { listMeta } from "./meta_entries.ts";
 import type { Answer, Request } from "./protocol.ts";
@@ -16,14 +17,11 @@ import { checkStatements } from "./statements.ts";
 /** Milliseconds between two reports of progress. More would only keep the page busy. */
 const REPORT_EVERY = 100;
 
-const opening = openEd25519().then((ed25519) => new Library(ed25519));
-let queue: Promise<void> = Promise.resolve();
-
 function send(answer: Answer): void {
   self.postMessage(answer);
 }
 
-async function answer(request: Request): Promise<void> {
+async function answer(opening: Promise<Library>, request: Request): Promise<void> {
   const { id } = request;
   try {
     const library = await opening;
@@ -36,6 +34,12 @@ async function answer(request: Request): Promise<void> {
 
 async function carryOut(library: Library, request: Request): Promise<unknown> {
   switch (request.type) {
+    case "assist":
+      assist(request.port, library.verifier);
+      return null;
+    case "crew":
+      library.crew = request.ports.length ? new WorkerCrew(request.ports) : null;
+      return null;
     case "open":
       return library.open(request.thing);
     case "refresh":
@@ -76,6 +80,15 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
   }
 }
 
-self.addEventListener("message", (event: MessageEvent<Request>) => {
-  queue = queue.then(() => answer(event.data));
-});
+/** Milliseconds between two signs of life. The page gives up a worker that is silent for long. */
+const ALIVE_EVERY = 5_000;
+
+/** Answer the requests of the page, one after the other. */
+export function startWorker(): void {
+  const opening = openEd25519().then((ed25519) => new Library(ed25519));
+  let queue: Promise<void> = Promise.resolve();
+  setInterval(() => send({ id: 0, type: "alive" }), ALIVE_EVERY);
+  self.addEventListener("message", (event: MessageEvent<Request>) => {
+    queue = queue.then(() => answer(opening, event.data));
+  });
+}

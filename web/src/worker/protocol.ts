@@ -180,6 +180,10 @@ export interface StatementCheck {
 
 export type Request =
   | { id: number; type: "open"; thing: OpenedThing }
+  /** Compute for the worker at the other end of this port. */
+  | { id: number; type: "assist"; port: MessagePort }
+  /** Let the workers at these ports compute, too. */
+  | { id: number; type: "crew"; ports: MessagePort[] }
   | { id: number; type: "refresh" }
   /** `chains` are those to judge; null judges everything. */
   | { id: number; type: "verify"; keys: PinnedKey[]; remembered: RememberedHeads; chains: string[] | null }
@@ -202,6 +206,8 @@ export type Change = "flip" | "edit" | "drop" | "double" | "swap" | "cut" | "res
 
 export type Answer =
   | { id: number; type: "progress"; progress: Progress }
+  /** The worker lives, and is at work. */
+  | { id: 0; type: "alive" }
   | { id: number; type: "done"; result: unknown }
   | { id: number; type: "failed"; words: string; isNotJudged: boolean };
 
@@ -218,6 +224,8 @@ export interface DayActivity {
 
 export interface Results {
   open: Contents;
+  assist: null;
+  crew: null;
   /** The chains of a ledger as they are now. */
   refresh: Contents;
   verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads };

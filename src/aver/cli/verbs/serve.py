@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import html
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from aver.cli.options import Usage, add_ledger, add_tenant, parse_count
@@ -49,16 +51,19 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.port is not None and given.port > PORT_MAX:
         raise Usage(f"--port is at most {PORT_MAX}")
     try:
-        from aver.explorer.server import PORT, ExplorerServer, listen_locally, listen_with_tls
+        from aver.explorer.server import PATIENCE_SECONDS, PORT, ExplorerServer, listen_locally, listen_with_tls
     except ImportError as error:
         raise Unavailable(
             f"the Explorer's server needs a package that is not installed: {error.name}",
-            advice="pip install 'aver-ledger[explorer]'; aver export --html writes a site without it",
+            advice="pip install 'aver-ledger[explorer]'",
         ) from error
-    from aver.ledger import open_ledger
+    from aver.config import load_config
+    from aver.ledger.ledger import open_configured_ledger
 
     port = PORT if given.port is None else given.port
-    with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+    config = load_config(ledger=given.ledger, tenant=given.tenant)
+    config = replace(config, lock_timeout=min(config.lock_timeout, PATIENCE_SECONDS))
+    with open_configured_ledger(config, create=False) as ledger:
         if given.host is None:
             place = listen_locally(port, given.origin)
         else:
@@ -96,10 +101,14 @@ def _open_browser(home: Path, link: str) -> Iterator[None]:
         f'<body><a href="{html.escape(link)}">Open the Explorer</a></body></html>\n'
     )
     replace_file(path, page.encode("ascii"))
-    try:
-        # The socket listens already: the browser waits until the server answers.
+
+    def open_file() -> None:
         if not webbrowser.open(path.as_uri()):
             StderrScreen().print_note(f"no browser was found; open the link, or {path}")
+
+    try:
+        # In a thread: a browser in a terminal ends when its reader does. The socket listens already.
+        threading.Thread(target=open_file, daemon=True).start()
         yield
     finally:
         if os.path.lexists(path):

@@ -27,7 +27,7 @@ from datetime import datetime
 
 from aver.errors import AverError, is_outage
 from aver.explorer.index.database import Scope, find_scope, make_scope
-from aver.explorer.index.texts import read_texts
+from aver.explorer.index.texts import read_texts, to_stored
 from aver.fast_dataclass import dataclass
 from aver.ingest.foreign_json import to_utc
 from aver.ledger import Ledger
@@ -52,7 +52,7 @@ SLICE_BYTES = 4 * 1024 * 1024
 RECOUNT_PAUSE = 50
 """A session is counted again after this many times the duration of its last count: counting takes 2 % of a core."""
 
-QUICK_COUNT = 0.02
+QUICK_COUNT = 0.05
 """Seconds. A session that is counted in less is counted whenever it changed."""
 
 NUMBER_BITS = 24
@@ -94,6 +94,8 @@ class CatchUp:
     unreadable: list[str] = field(default_factory=list)
     number: int = 0
     postponed: int = 0
+    done: int = 0
+    total: int = 0
 
     def run(self) -> str:
         """Catch up. Returns why it ended early; empty if everything was read."""
@@ -103,6 +105,8 @@ class CatchUp:
         digest = hashlib.sha256(state.encode("utf-8", "surrogatepass")).hexdigest()
         if self._fit_scope() == digest:
             return ""
+        self.done = sum(chain.count for chain in self.chains.values())
+        self.total = sum(row.count for row in rows)
         try:
             with log_time("explorer", "caught up"):
                 for session in self._find_sessions():
@@ -112,8 +116,8 @@ class CatchUp:
         except CatchUpStopped:
             return "stopped before the end; the next run goes on"
         if not self.unreadable and not self.postponed:
-            with self._transaction():
-                self._execute("UPDATE scopes SET settled = ? WHERE scope = ?", digest, self.scope.number)
+            with self.transaction():
+                self.execute("UPDATE scopes SET settled = ? WHERE scope = ?", digest, self.scope.number)
         return ""
 
     # --- 1. does it fit?
@@ -123,16 +127,16 @@ class CatchUp:
         scope = find_scope(self.connection, self.key)
         if scope is not None:
             self.scope = scope
-            stored = self._execute("SELECT name, chain, count, hash, cut FROM {chains}").fetchall()
+            stored = self.execute("SELECT name, chain, count, hash, cut FROM {chains}").fetchall()
             self.chains = {name: IndexedChain(*values) for name, *values in stored}
             misfit = next((name for name, known in self.chains.items() if not self._fits(name, known)), None)
             if misfit is None:
-                [self.number, settled] = self._execute(
+                [self.number, settled] = self.execute(
                     "SELECT number, settled FROM scopes WHERE scope = ?", scope.number
                 ).fetchone()
                 return str(settled)
             debug("explorer", "chain %s does not fit the index, which is made anew", misfit)
-        with self._transaction():
+        with self.transaction():
             self.scope = make_scope(self.connection, self.key)
         self.chains = {}
         self.edges.forget()
@@ -157,21 +161,21 @@ class CatchUp:
             debug("explorer", "the sessions cannot be listed: %s", error)
             return []
         names = {session_name(session) for session in found}
-        gone = [name for (name,) in self._execute("SELECT name FROM {sessions}") if name not in names]
+        gone = [name for (name,) in self.execute("SELECT name FROM {sessions}") if name not in names]
         if gone:
-            with self._transaction():
+            with self.transaction():
                 for name in gone:
-                    self._execute(
+                    self.execute(
                         "DELETE FROM {hours} WHERE session = (SELECT session FROM {sessions} WHERE name = ?)", name
                     )
-                    self._execute("DELETE FROM {sessions} WHERE name = ?", name)
+                    self.execute("DELETE FROM {sessions} WHERE name = ?", name)
         return found
 
     def _update_session(self, session: SessionChains) -> None:
         """Read the new records of a session, and count it if it changed."""
         name = session_name(session)
         counts = {chain: self.rows[chain].count for chain in session.names if chain in self.rows}
-        stored = self._execute("SELECT chains FROM {sessions} WHERE name = ?", name).fetchone()
+        stored = self.execute("SELECT chains FROM {sessions} WHERE name = ?", name).fetchone()
         if stored is not None and json.loads(stored[0]) == counts:
             return
         at, took = self.recounts.get(name, (0.0, 0.0))
@@ -200,39 +204,40 @@ class CatchUp:
         tokens = None if totals.tokens_in is None and totals.tokens_out is None else 0
         if tokens is not None:
             tokens = (totals.tokens_in or 0) + (totals.tokens_out or 0)
-        with self._transaction():
+        with self.transaction():
             name = session_name(session)
-            self._execute("DELETE FROM {hours} WHERE session = (SELECT session FROM {sessions} WHERE name = ?)", name)
-            self._execute("DELETE FROM {sessions} WHERE name = ?", name)
-            number = self._execute(
+            self.execute("DELETE FROM {hours} WHERE session = (SELECT session FROM {sessions} WHERE name = ?)", name)
+            self.execute("DELETE FROM {sessions} WHERE name = ?", name)
+            number = self.execute(
                 "INSERT INTO {sessions} (name, tool, title, started, latest, actions, edits, tokens, cost, denials,"
                 " risk, workspace, chains, figures) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                *(name, _to_text(totals.tool), _to_text(totals.title), totals.started or "", session.latest),
+                *(name, to_stored(totals.tool), to_stored(totals.title), totals.started or "", session.latest),
                 *(totals.actions, totals.edits, UNKNOWN if tokens is None else min(tokens, 2**62)),
                 *(UNKNOWN if totals.cost_usd is None else totals.cost_usd, totals.denials),
-                *(UNKNOWN if count.highest_risk is None else count.highest_risk, _to_text(count.workspace)),
+                *(UNKNOWN if count.highest_risk is None else count.highest_risk, to_stored(count.workspace)),
                 *(json.dumps(counts), json.dumps(figures)),
             ).lastrowid
             for hour, found in count.hours.items():
                 values = (min(value, 2**62) if isinstance(value, int) else value for value in found)
-                self._execute("INSERT INTO {hours} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", number, hour, *values)
+                self.execute("INSERT INTO {hours} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", number, hour, *values)
             for chain in counts:
-                self._execute("UPDATE {chains} SET session = ? WHERE name = ?", number, chain)
+                self.execute("UPDATE {chains} SET session = ? WHERE name = ?", number, chain)
 
     def _read_steps(self, chain: str) -> Iterator[Step]:
         """All steps of a chain, for its figures. Those that are new become part of the index on the way."""
         row = self.rows[chain]
+        known = self.chains.get(chain)
+        read_before = 0 if known is None else known.count
         for end, batch in self._read_slices(row, 0):
-            steps = [read_step(stored.sealed) for stored in batch]
-            known = self.chains.get(chain)
-            if known is None or end > known.count:
-                new = [
-                    (stored, step)
-                    for stored, step in zip(batch, steps, strict=True)
-                    if known is None or stored.sequence >= known.count
-                ]
-                self._store_slice(row, end, new)
-            yield from steps
+            entries = SliceEntries(self, row)
+            for stored in batch:
+                # One step at a time: hundreds of parsed records at once would keep the garbage collector busy.
+                step = read_step(stored.sealed)
+                if stored.sequence >= read_before:
+                    entries.add(stored, step)
+                yield step
+            if end > read_before:
+                entries.store(end)
 
     # --- 3. records
 
@@ -243,7 +248,10 @@ class CatchUp:
             return
         try:
             for end, batch in self._read_slices(row, 0 if known is None else known.count):
-                self._store_slice(row, end, [(stored, read_step(stored.sealed)) for stored in batch])
+                entries = SliceEntries(self, row)
+                for stored in batch:
+                    entries.add(stored, read_step(stored.sealed))
+                entries.store(end)
         except AverError as error:
             if is_outage(error):
                 raise
@@ -272,53 +280,10 @@ class CatchUp:
             start = row.count if found is None else min(found, row.count)
             yield start, batch
 
-    def _store_slice(self, row: ChainRow, end: int, batch: list[tuple[RecordRow, Step]]) -> None:
-        """Store the texts of some records, and how far the chain was read, in one transaction."""
-        with self._transaction():
-            known = self.chains.get(row.name)
-            if known is None:
-                number = self._execute("INSERT INTO {chains} (name, count, cut) VALUES (?, 0, 0)", row.name).lastrowid
-                known = self.chains[row.name] = IndexedChain(number or 0)
-            records, texts, activity = [], [], Counter[tuple[str, str, str]]()
-            for stored, step in batch:
-                found = read_texts(step, step.kind, self.ledger.blob, repeats_prompt=step.asked == known.last_asked)
-                known.last_asked = step.asked or known.last_asked
-                known.cut += found.is_cut
-                at = step.at or to_utc(step.signed_at)
-                seconds = 0 if at is None else max(int(datetime.fromisoformat(at).timestamp()), 0)
-                record = seconds << NUMBER_BITS | self.number % (1 << NUMBER_BITS)
-                self.number += 1
-                kind = _to_text(step.kind or step.what)
-                outcome = _to_text(step.status or (step.addition.status if step.addition else ""))
-                place = (record, known.number, stored.sequence)
-                records.append((*place, _to_text(step.tool_name), _to_text(step.call), kind, outcome))
-                texts.append((record, found.text, found.paths))
-                activity[(at or "")[:HOUR_LENGTH], kind, outcome] += 1
-            # FTS5 begins a new segment whenever a row number is below the one before.
-            records.sort()
-            texts.sort()
-            self._execute_many("INSERT OR IGNORE INTO {records} VALUES (?, ?, ?, ?, ?, ?, ?)", records)
-            self._execute_many("INSERT INTO {texts} (rowid, text, paths) VALUES (?, ?, ?)", texts)
-            self._execute_many(
-                "INSERT INTO {activity} VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (hour, kind, outcome) DO UPDATE SET records = records + excluded.records",
-                [(*place, count) for place, count in activity.items()],
-            )
-            known.count = end
-            is_last = bool(batch) and batch[-1][0].sequence == end - 1
-            known.hash = batch[-1][0].sealed.hash if is_last else self.ledger.store.hash_at(row, end - 1)
-            self._execute(
-                "UPDATE {chains} SET count = ?, hash = ?, cut = ? WHERE chain = ?",
-                *(known.count, known.hash, known.cut, known.number),
-            )
-            self._execute("UPDATE scopes SET number = ? WHERE scope = ?", self.number, self.scope.number)
-        done = sum(min(chain.count, self.rows[name].count) for name, chain in self.chains.items())
-        self.report(done, sum(each.count for each in self.rows.values()))
-
     # --- SQL
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -328,11 +293,77 @@ class CatchUp:
                 self.connection.execute("ROLLBACK")
             raise
 
-    def _execute(self, sql: str, *values: object) -> sqlite3.Cursor:
+    def execute(self, sql: str, *values: object) -> sqlite3.Cursor:
         return self.connection.execute(in_scope(sql, self.scope), values)
 
-    def _execute_many(self, sql: str, rows: Sequence[tuple[object, ...]]) -> None:
+    def execute_many(self, sql: str, rows: Sequence[tuple[object, ...]]) -> None:
         self.connection.executemany(in_scope(sql, self.scope), rows)
+
+
+class SliceEntries:
+    """The entries of one slice of a chain, before they are stored in one transaction."""
+
+    def __init__(self, run: CatchUp, row: ChainRow) -> None:
+        self._run = run
+        self._row = row
+        self._known = run.chains.get(row.name)
+        self._last_asked = "" if self._known is None else self._known.last_asked
+        self._records: list[tuple[int, int, str, str, str, str]] = []
+        self._texts: list[tuple[int, str, str]] = []
+        self._activity: Counter[tuple[str, str, str]] = Counter()
+        self._cut = 0
+        self._last: RecordRow | None = None
+
+    def add(self, stored: RecordRow, step: Step) -> None:
+        """Take a record and its step."""
+        run = self._run
+        found = read_texts(step, run.ledger.blob, repeats_prompt=bool(step.asked) and step.asked == self._last_asked)
+        self._last_asked = step.asked or self._last_asked
+        self._cut += found.is_cut
+        self._last = stored
+        at = step.at or to_utc(step.signed_at)
+        seconds = 0 if at is None else max(int(datetime.fromisoformat(at).timestamp()), 0)
+        record = seconds << NUMBER_BITS | run.number % (1 << NUMBER_BITS)
+        run.number += 1
+        kind = to_stored(step.kind or step.what)
+        outcome = to_stored(step.status or (step.addition.status if step.addition else ""))
+        tool, call = to_stored(step.tool_name), to_stored(step.call)
+        self._records.append((record, stored.sequence, tool, call, kind, outcome))
+        self._texts.append((record, found.text, found.paths))
+        self._activity[at[:HOUR_LENGTH] if at else "", kind, outcome] += 1
+
+    def store(self, end: int) -> None:
+        """Store the entries, and that the chain was read up to `end`, in one transaction."""
+        run, row = self._run, self._row
+        with run.transaction():
+            known = self._known
+            if known is None:
+                number = run.execute("INSERT INTO {chains} (name, count, cut) VALUES (?, 0, 0)", row.name).lastrowid
+                known = run.chains[row.name] = IndexedChain(number or 0)
+            # FTS5 begins a new segment whenever a row number is below the one before.
+            self._records.sort()
+            self._texts.sort()
+            run.execute_many(
+                f"INSERT OR IGNORE INTO {{records}} (record, chain, sequence, tool, call, kind, outcome)"
+                f" VALUES (?, {known.number:d}, ?, ?, ?, ?, ?)",
+                self._records,
+            )
+            run.execute_many("INSERT INTO {texts} (rowid, text, paths) VALUES (?, ?, ?)", self._texts)
+            run.execute_many(
+                "INSERT INTO {activity} VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (hour, kind, outcome) DO UPDATE SET records = records + excluded.records",
+                [(*place, count) for place, count in self._activity.items()],
+            )
+            is_last = self._last is not None and self._last.sequence == end - 1
+            last = self._last.sealed.hash if is_last and self._last else run.ledger.store.hash_at(row, end - 1)
+            run.execute(
+                "UPDATE {chains} SET count = ?, hash = ?, cut = ? WHERE chain = ?",
+                *(end, last, known.cut + self._cut, known.number),
+            )
+            run.execute("UPDATE scopes SET number = ? WHERE scope = ?", run.number, run.scope.number)
+        run.done += end - known.count
+        known.count, known.hash, known.cut, known.last_asked = end, last, known.cut + self._cut, self._last_asked
+        run.report(run.done, run.total)
 
 
 UNKNOWN = -1
@@ -348,8 +379,3 @@ def in_scope(sql: str, scope: Scope) -> str:
     """The statement with `{records}` and so on replaced by the tables of a scope."""
     tables = ("chains", "records", "texts", "sessions", "hours", "activity")
     return sql.format(**{name: scope.table(name) for name in tables})
-
-
-def _to_text(text: str) -> str:
-    """A text that SQLite takes: without half characters and NUL."""
-    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")

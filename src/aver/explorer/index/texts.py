@@ -12,13 +12,14 @@ characters. Digests are left out: a record is found by its hash with `aver show`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+from aver.capsule.canonical import has_surrogate
 from aver.gate.decision_record import DECISION_KIND
-from aver.gate.effects.arguments import PATH_ARGUMENTS, find_argument_texts
+from aver.gate.effects.arguments import PATH_ARGUMENTS, normalise_name
 from aver.lazy_pattern import lazy_pattern
-from aver.sessions.step import ReadBlob, Step, fetch_blobs, full_text
+from aver.sessions.step import ReadBlob, Step, fetch_blobs, full_text, is_blob_reference
 
 TEXT_MAX = 64 * 1024
 """Characters of one record that are searched. A session's largest outputs would fill the index with noise."""
@@ -26,7 +27,10 @@ TEXT_MAX = 64 * 1024
 BLOB_MAX = 64 * 1024
 """Largest blob that is read for its text, in bytes: the most that `TEXT_MAX` could hold of it."""
 
-_DIGEST = lazy_pattern(r"[0-9a-f]{40,128}")
+DIGEST_LENGTHS = frozenset({40, 64, 128})
+"""Lengths of the digests and signatures that records hold, in hex digits."""
+
+_DIGEST = lazy_pattern(r"[0-9a-f]+")
 _EFFECT_PATH = lazy_pattern(r"(?:edited|wrote|added|deleted|read|moved|copied|renamed) (.+)", 0x10)  # re.DOTALL
 
 
@@ -38,58 +42,72 @@ class RecordTexts(NamedTuple):
     is_cut: bool
 
 
-def read_texts(step: Step, kind: str, blob: ReadBlob, *, repeats_prompt: bool = False) -> RecordTexts:
+def read_texts(step: Step, blob: ReadBlob, *, repeats_prompt: bool = False) -> RecordTexts:
     """The texts of a step. `repeats_prompt`: the step before it has the same prompt, which is found there."""
-    parts: list[str] = []
-    size = 0
-    for text in _list_texts(step, kind, blob, repeats_prompt=repeats_prompt):
-        if text and not (len(text) <= 128 and _DIGEST.fullmatch(text)):
-            parts.append(text)
-            size += len(text) + 1
-            if size > TEXT_MAX:
-                break
-    joined = "\n".join(parts)
-    # FTS5 reads a text up to the first NUL. SQLite takes no half characters.
-    clean = joined[:TEXT_MAX].replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
-    paths = "\n".join(_list_paths(step))[:TEXT_MAX].replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
-    return RecordTexts(clean, paths, size > TEXT_MAX)
-
-
-def _list_texts(step: Step, kind: str, blob: ReadBlob, *, repeats_prompt: bool) -> Iterator[str]:
-    yield step.summary
+    # This runs for every record of a ledger, so it is one flat function.
+    asked, text, thinking, error = step.asked, step.text, step.thinking, step.error
+    if step.cut:
+        asked, text, thinking, error = (full_text(step, name, blob) for name in ("asked", "text", "thinking", "error"))
+    effects = step.side_effects
+    parts = [step.summary, text, thinking, error, step.title, step.call, step.rule, *effects]
     if not repeats_prompt:
-        yield full_text(step, "asked", blob) if step.cut else step.asked
-    for name in ("text", "thinking", "error"):
-        yield full_text(step, name, blob) if step.cut else getattr(step, name)
-    yield from (step.title, step.call, step.rule, *step.side_effects)
+        parts.append(asked)
+    paths = [match[1] for effect in effects if (match := _EFFECT_PATH.match(effect))]
+    is_cut = False
+    if step.arguments:
+        is_cut = _collect(step.arguments, blob, parts, paths)
     more = step.more
-    if kind == DECISION_KIND:
+    if step.kind == DECISION_KIND:
         # The rest of a decision is numbers and settings. Its reasons are the text of the step.
         more = more.get("action") if isinstance(more, dict) else None
-    says = None if step.addition is None else dict(step.addition.says)
-    for value in (step.arguments, step.result, step.diff, more, says):
+    for value in (step.result, step.diff, more):
         if value is not None:
-            yield from _leaf_texts(fetch_blobs(value, blob, most=BLOB_MAX))
+            is_cut |= _collect(value, blob, parts, None)
+    if step.addition is not None:
+        is_cut |= _collect(dict(step.addition.says), blob, parts, None)
+    joined = "\n".join(filter(None, parts))
+    is_cut |= len(joined) > TEXT_MAX
+    return RecordTexts(to_stored(joined[:TEXT_MAX]), to_stored("\n".join(paths)[:TEXT_MAX]), is_cut)
 
 
-def _leaf_texts(value: Any) -> Iterator[str]:
-    """All texts inside a value, without the names of its fields. A stack instead of recursion: values may be deep."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            waiting += reversed(item.values())
-        elif isinstance(item, list):
-            waiting += reversed(item)
+def _collect(value: Any, blob: ReadBlob, parts: list[str], paths: list[str] | None) -> bool:
+    """Add all texts inside a value, without the names of its fields; to `paths` also those under names of paths.
+
+    A stack instead of recursion, because values may be deep. It ends when there is more text than is searched. Returns
+    whether a blob was too large to be read.
+    """
+    size, is_cut = 0, False
+    waiting: list[tuple[Any, bool]] = [(value, False)]
+    while waiting and size <= TEXT_MAX:
+        item, is_path = waiting.pop()
+        if type(item) is str:
+            if len(item) not in DIGEST_LENGTHS or not _DIGEST.fullmatch(item):
+                parts.append(item)
+                size += len(item)
+                if is_path and paths is not None:
+                    paths.append(item)
+        elif type(item) is dict:
+            if "blob" in item and is_blob_reference(item):
+                found = fetch_blobs(item, blob, most=BLOB_MAX)
+                # A blob that is missing or too large stays a reference, which says nothing to search for.
+                if found is not item:
+                    waiting.append((found, is_path))
+                is_cut |= item["blob"]["size"] > BLOB_MAX
+                continue
+            waiting += [(inner, is_path or _names_path(name)) for name, inner in reversed(item.items())]
+        elif type(item) is list:
+            waiting += [(inner, is_path) for inner in reversed(item)]
+    return is_cut
 
 
-def _list_paths(step: Step) -> Iterator[str]:
-    for effect in step.side_effects:
-        if match := _EFFECT_PATH.match(effect):
-            yield match[1]
-    if isinstance(step.arguments, dict):
-        for found in find_argument_texts(step.arguments):
-            if found is not None and found.is_under(PATH_ARGUMENTS):
-                yield found.text
+@lru_cache(maxsize=1024)
+def _names_path(name: str) -> bool:
+    """Whether an argument of this name holds a path, as the gate judges it."""
+    return normalise_name(name) in PATH_ARGUMENTS
+
+
+def to_stored(text: str) -> str:
+    """A text that SQLite takes whole: without NUL, at which FTS5 would stop, and without half characters."""
+    if "\0" in text:
+        text = text.replace("\0", " ")
+    return text.encode("utf-8", "replace").decode("utf-8") if has_surrogate(text) else text

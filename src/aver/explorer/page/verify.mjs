@@ -789,8 +789,8 @@ var concatBytes = (...arrays) => concatBytes$1(...arrays);
 var hexToBytes = (hex) => hexToBytes$1(hex);
 var isBytes = isBytes$1;
 var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
-var _0n$4 = /* @__PURE__ */ BigInt(0);
-var _1n$5 = /* @__PURE__ */ BigInt(1);
+var _0n$5 = /* @__PURE__ */ BigInt(0);
+var _1n$6 = /* @__PURE__ */ BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
 function abool(value, title = "") {
 	if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
@@ -814,7 +814,7 @@ function asafenumber(value, title = "") {
 }
 function hexToNumber(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-	return hex === "" ? _0n$4 : BigInt("0x" + hex);
+	return hex === "" ? _0n$5 : BigInt("0x" + hex);
 }
 function bytesToNumberBE(bytes) {
 	return hexToNumber(bytesToHex$1(bytes));
@@ -838,7 +838,7 @@ function copyBytes(bytes) {
 	return Uint8Array.from(abytes(bytes));
 }
 function isPosBig(n) {
-	return typeof n === "bigint" && _0n$4 <= n;
+	return typeof n === "bigint" && _0n$5 <= n;
 }
 function inRange(n, min, max) {
 	return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
@@ -847,12 +847,12 @@ function aInRange(title, n, min, max) {
 	if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
 }
 function bitLen(n) {
-	if (n < _0n$4) throw new Error("expected non-negative bigint, got " + n);
-	return n === _0n$4 ? 0 : n.toString(2).length;
+	if (n < _0n$5) throw new Error("expected non-negative bigint, got " + n);
+	return n === _0n$5 ? 0 : n.toString(2).length;
 }
 var bitMask = (n) => {
 	asafenumber(n, "n");
-	return (_1n$5 << BigInt(n)) - _1n$5;
+	return (_1n$6 << BigInt(n)) - _1n$6;
 };
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	aobject$1(object, title);
@@ -921,23 +921,23 @@ var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
 // node_modules/@noble/hashes/sha3.js
-var _0n$3 = BigInt(0);
-var _1n$4 = BigInt(1);
-var _2n$3 = BigInt(2);
+var _0n$4 = BigInt(0);
+var _1n$5 = BigInt(1);
+var _2n$4 = BigInt(2);
 var _7n$1 = BigInt(7);
 var _256n = BigInt(256);
 var _0x71n = BigInt(113);
 var SHA3_PI = [];
 var SHA3_ROTL = [];
 var _SHA3_IOTA = [];
-for (let round = 0, R = _1n$4, x = 1, y = 0; round < 24; round++) {
+for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
 	[x, y] = [y, (2 * x + 3 * y) % 5];
 	SHA3_PI.push(2 * (5 * y + x));
 	SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-	let t = _0n$3;
+	let t = _0n$4;
 	for (let j = 0; j < 7; j++) {
-		R = (R << _1n$4 ^ (R >> _7n$1) * _0x71n) % _256n;
-		if (R & _2n$3) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
+		R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
+		if (R & _2n$4) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
 	}
 	_SHA3_IOTA.push(t);
 }
@@ -1135,11 +1135,11 @@ var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11)
 var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));
 // node_modules/@noble/curves/abstract/modular.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$2 = /* @__PURE__ */ BigInt(0);
-var _1n$3 = /* @__PURE__ */ BigInt(1);
-var _2n$2 = /* @__PURE__ */ BigInt(2);
-var _3n = /* @__PURE__ */ BigInt(3);
-var _4n$2 = /* @__PURE__ */ BigInt(4);
+var _0n$3 = /* @__PURE__ */ BigInt(0);
+var _1n$4 = /* @__PURE__ */ BigInt(1);
+var _2n$3 = /* @__PURE__ */ BigInt(2);
+var _3n$1 = /* @__PURE__ */ BigInt(3);
+var _4n$3 = /* @__PURE__ */ BigInt(4);
 var _5n$1 = /* @__PURE__ */ BigInt(5);
 var _7n = /* @__PURE__ */ BigInt(7);
 var _8n$2 = /* @__PURE__ */ BigInt(8);
@@ -1148,34 +1148,34 @@ var _15n = /* @__PURE__ */ BigInt(15);
 var _16n = /* @__PURE__ */ BigInt(16);
 var POW_WINDOWED_MIN = /* @__PURE__ */ BigInt("0x10000000000000000");
 function mod(a, b) {
-	if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
+	if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
-	return result >= _0n$2 ? result : b + result;
+	return result >= _0n$3 ? result : b + result;
 }
 function pow(num, power, modulo) {
-	if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
+	if (modulo <= _1n$4) throw new Error("pow: expected modulus > 1, got " + modulo);
 	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-	if (power < _0n$2) throw new Error("invalid exponent, negatives unsupported");
-	if (power === _0n$2) return _1n$3;
-	if (power === _1n$3) return num;
+	if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
+	if (power === _0n$3) return _1n$4;
+	if (power === _1n$4) return num;
 	let d = num % modulo;
-	if (d < _0n$2) d += modulo;
+	if (d < _0n$3) d += modulo;
 	if (power < POW_WINDOWED_MIN) {
-		let p = _1n$3;
-		while (power > _0n$2) {
-			if (power & _1n$3) p = p * d % modulo;
+		let p = _1n$4;
+		while (power > _0n$3) {
+			if (power & _1n$4) p = p * d % modulo;
 			d = d * d % modulo;
-			power >>= _1n$3;
+			power >>= _1n$4;
 		}
 		return p;
 	}
 	const digits = [];
-	while (power > _0n$2) {
+	while (power > _0n$3) {
 		digits.push(Number(power & _15n));
-		power >>= _4n$2;
+		power >>= _4n$3;
 	}
 	const table = new Array(16);
-	table[0] = _1n$3;
+	table[0] = _1n$4;
 	table[1] = d;
 	for (let i = 2; i < 16; i++) table[i] = table[i - 1] * d % modulo;
 	let p = table[digits[digits.length - 1]];
@@ -1190,28 +1190,28 @@ function pow(num, power, modulo) {
 	return p;
 }
 function pow2(x, power, modulo) {
-	if (modulo <= _1n$3) throw new Error("pow2: expected modulus > 1, got " + modulo);
-	if (power < _0n$2) throw new Error("pow2: expected non-negative exponent, got " + power);
+	if (modulo <= _1n$4) throw new Error("pow2: expected modulus > 1, got " + modulo);
+	if (power < _0n$3) throw new Error("pow2: expected non-negative exponent, got " + power);
 	let res = x;
-	while (power-- > _0n$2) {
+	while (power-- > _0n$3) {
 		res *= res;
 		res %= modulo;
 	}
 	return res;
 }
 function invert(number, modulo) {
-	if (number === _0n$2) throw new Error("invert: expected non-zero number");
-	if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
+	if (number === _0n$3) throw new Error("invert: expected non-zero number");
+	if (modulo <= _1n$4) throw new Error("invert: expected modulus > 1, got " + modulo);
 	let a = mod(number, modulo);
 	let b = modulo;
-	let x = _0n$2, u = _1n$3;
-	while (a !== _0n$2) {
+	let x = _0n$3, u = _1n$4;
+	while (a !== _0n$3) {
 		const q = b / a;
 		const r = b - a * q;
 		const m = x - u * q;
 		b = a, a = r, x = u, u = m;
 	}
-	if (b !== _1n$3) throw new Error("invert: does not exist");
+	if (b !== _1n$4) throw new Error("invert: does not exist");
 	return mod(x, modulo);
 }
 function assertIsSquare(Fp, root, n) {
@@ -1219,11 +1219,11 @@ function assertIsSquare(Fp, root, n) {
 	if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-	if ((order & _1n$3) === _0n$2) throw new Error(fnName + ": expected odd modulus, got " + order);
+	if ((order & _1n$4) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 	const F = Fp;
-	const p1div4 = (F.ORDER + _1n$3) / _4n$2;
+	const p1div4 = (F.ORDER + _1n$4) / _4n$3;
 	const root = F.pow(n, p1div4);
 	assertIsSquare(F, root, n);
 	return root;
@@ -1231,10 +1231,10 @@ function sqrt3mod4(Fp, n) {
 function sqrt5mod8(Fp, n) {
 	const F = Fp;
 	const p5div8 = (F.ORDER - _5n$1) / _8n$2;
-	const n2 = F.mul(n, _2n$2);
+	const n2 = F.mul(n, _2n$3);
 	const v = F.pow(n2, p5div8);
 	const nv = F.mul(n, v);
-	const i = F.mul(F.mul(nv, _2n$2), v);
+	const i = F.mul(F.mul(nv, _2n$3), v);
 	const root = F.mul(nv, F.sub(i, F.ONE));
 	assertIsSquare(F, root, n);
 	return root;
@@ -1263,20 +1263,20 @@ function sqrt9mod16(P) {
 	});
 }
 function tonelliShanks(P) {
-	if (P < _3n) throw new Error("sqrt is not defined for small field");
+	if (P < _3n$1) throw new Error("sqrt is not defined for small field");
 	aoddModulus(P, "tonelliShanks");
-	let Q = P - _1n$3;
+	let Q = P - _1n$4;
 	let S = 0;
-	while (Q % _2n$2 === _0n$2) {
-		Q /= _2n$2;
+	while (Q % _2n$3 === _0n$3) {
+		Q /= _2n$3;
 		S++;
 	}
-	let Z = _2n$2;
+	let Z = _2n$3;
 	const _Fp = Field(P);
 	while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
 	if (S === 1) return sqrt3mod4;
 	let cc = _Fp.pow(Z, Q);
-	const Q1div2 = (Q + _1n$3) / _2n$2;
+	const Q1div2 = (Q + _1n$4) / _2n$3;
 	return function tonelliSlow(Fp, n) {
 		const F = Fp;
 		if (F.is0(n)) return n;
@@ -1294,7 +1294,7 @@ function tonelliShanks(P) {
 				t_tmp = F.sqr(t_tmp);
 				if (i === M) throw new Error("Cannot find square root");
 			}
-			const exponent = _1n$3 << BigInt(M - i - 1);
+			const exponent = _1n$4 << BigInt(M - i - 1);
 			const b = F.pow(c, exponent);
 			M = i;
 			c = F.sqr(b);
@@ -1306,12 +1306,12 @@ function tonelliShanks(P) {
 }
 function FpSqrt(P) {
 	aoddModulus(P, "Fp.sqrt");
-	if (P % _4n$2 === _3n) return sqrt3mod4;
+	if (P % _4n$3 === _3n$1) return sqrt3mod4;
 	if (P % _8n$2 === _5n$1) return sqrt5mod8;
 	if (P % _16n === _9n) return sqrt9mod16(P);
 	return tonelliShanks(P);
 }
-var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$3) === _1n$3;
+var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$4) === _1n$4;
 var FIELD_FIELDS = [
 	"create",
 	"isValid",
@@ -1338,7 +1338,7 @@ function validateField(field) {
 	asafenumber(field.BITS, "BITS");
 	for (const name of FIELD_FIELDS) afunction(field[name], "field." + name);
 	if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected BYTES/BITS > 0");
-	if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
+	if (field.ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
 	return field;
 }
 function FpInvertBatch(Fp, nums, passZero = false) {
@@ -1364,7 +1364,7 @@ function FpLegendre(Fp, n) {
 	validateField(Fp);
 	const F = Fp;
 	aoddModulus(F.ORDER, "FpLegendre");
-	const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
+	const p1mod2 = (F.ORDER - _1n$4) / _2n$3;
 	const powered = F.pow(n, p1mod2);
 	const yes = F.eql(powered, F.ONE);
 	const zero = F.eql(powered, F.ZERO);
@@ -1374,7 +1374,7 @@ function FpLegendre(Fp, n) {
 }
 function nLength(n, nBitLength) {
 	if (nBitLength !== void 0) anumber(nBitLength);
-	if (n <= _0n$2) throw new Error("invalid n length: expected positive n, got " + n);
+	if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
 	if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
 	const bits = bitLen(n);
 	if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
@@ -1390,12 +1390,12 @@ var _Field = class {
 	BITS;
 	BYTES;
 	isLE;
-	ZERO = _0n$2;
-	ONE = _1n$3;
+	ZERO = _0n$3;
+	ONE = _1n$4;
 	_lengths;
 	_mod;
 	constructor(ORDER, opts = {}) {
-		if (ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
+		if (ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
 		let _nbitLength = void 0;
 		this.isLE = false;
 		if (opts != null && typeof opts === "object") {
@@ -1420,16 +1420,16 @@ var _Field = class {
 	}
 	isValid(num) {
 		if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-		return _0n$2 <= num && num < this.ORDER;
+		return _0n$3 <= num && num < this.ORDER;
 	}
 	is0(num) {
-		return num === _0n$2;
+		return num === _0n$3;
 	}
 	isValidNot0(num) {
 		return !this.is0(num) && this.isValid(num);
 	}
 	isOdd(num) {
-		return (num & _1n$3) === _1n$3;
+		return (num & _1n$4) === _1n$4;
 	}
 	neg(num) {
 		return mod(-num, this.ORDER);
@@ -2986,6 +2986,115 @@ function verifyMlDsa(publicHex, message, signature) {
 		return false;
 	}
 }
+// src/verify/passkey.ts
+/**
+* Passkeys: keys that an authenticator holds. They sign statements, and nothing else. The twin of `aver.keys.passkey`.
+*
+* This module has their form, and needs no curve: the page's own thread uses it. `passkey_signature` verifies.
+*/
+var ES256 = "ES256";
+var EDDSA = "EdDSA";
+/** Most characters of the three parts of a signature together. */
+var SIGNATURE_MAX = 4096;
+/** Most characters of a credential's id: 1,023 bytes, the limit of WebAuthn, in base64url. */
+var CREDENTIAL_MAX = 1364;
+var RP_ID_MAX = 253;
+/** The order of P-256. */
+var P256_ORDER = 115792089210356248762697446949407573529996955224135760342422259061068512044369n;
+var BASE64URL = /^[A-Za-z0-9_-]+$/;
+var P256_PUBLIC = /^04[0-9a-f]{128}$/;
+var ED25519_PUBLIC = /^[0-9a-f]{64}$/;
+var RP_ID = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** Encode bytes as base64url without padding. */
+function encodeBase64url(bytes) {
+	let text = "";
+	for (const byte of bytes) text += String.fromCharCode(byte);
+	return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+/** The bytes of base64url without padding. Raises `BadInput` for any other text, also for one with stray bits at its end. */
+function decodeBase64url(text) {
+	if (!BASE64URL.test(text) || text.length % 4 === 1) throw new BadInput("it is not base64url without padding");
+	const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (unit) => unit.charCodeAt(0));
+	if (encodeBase64url(bytes) !== text) throw new BadInput("its base64url has stray bits at the end");
+	return bytes;
+}
+/** The public half of a passkey, the name of the site that it belongs to, and the id of its credential. */
+var Passkey = class Passkey {
+	alg;
+	publicKey;
+	rpId;
+	credential;
+	fingerprint;
+	constructor(data, where) {
+		const object = checkObject(data, `${where}.passkey`, [
+			"alg",
+			"public_key",
+			"rp_id",
+			"credential"
+		]);
+		const alg = object.get("alg");
+		if (alg !== "ES256" && alg !== "EdDSA") throw new BadInput(`${where}: passkey.alg must be one of ${ES256}, ${EDDSA}`);
+		this.alg = alg;
+		this.publicKey = textField(object.get("public_key"), `${where}: passkey.public_key`, alg === "ES256" ? P256_PUBLIC : ED25519_PUBLIC);
+		this.rpId = textField(object.get("rp_id"), `${where}: passkey.rp_id`, RP_ID);
+		this.credential = textField(object.get("credential"), `${where}: passkey.credential`, BASE64URL);
+		if (this.rpId.length > RP_ID_MAX || this.credential.length > CREDENTIAL_MAX) throw new BadInput(`${where}: the passkey is too long`);
+		decodeBase64url(this.credential);
+		this.fingerprint = toHex(sha256Bytes(fromHex(this.publicKey))).slice(0, 16);
+	}
+	/** The passkey as JSON, as a record holds it. */
+	fields() {
+		return /* @__PURE__ */ new Map([
+			["alg", this.alg],
+			["public_key", this.publicKey],
+			["rp_id", this.rpId],
+			["credential", this.credential]
+		]);
+	}
+	equals(other) {
+		return other instanceof Passkey && other.alg === this.alg && other.publicKey === this.publicKey && other.rpId === this.rpId && other.credential === this.credential;
+	}
+};
+/** Read the form of a signature. Raises `BadInput`; `passkeyProblem` checks what it says. */
+function readPasskeySignature(data, where) {
+	const object = checkObject(data, where, [
+		"authenticator_data",
+		"client_data",
+		"signature"
+	]);
+	const part = (name) => textField(object.get(name), `${where}.${name}`, BASE64URL);
+	const signed = {
+		authenticator_data: part("authenticator_data"),
+		client_data: part("client_data"),
+		signature: part("signature")
+	};
+	if (Object.values(signed).reduce((sum, text) => sum + text.length, 0) > SIGNATURE_MAX) throw new BadInput(`${where} has more than ${SIGNATURE_MAX} characters`);
+	return signed;
+}
+/** The challenge that a browser gets for the bytes of a statement: base64url of their SHA-256. */
+function statementChallenge(message) {
+	return encodeBase64url(sha256Bytes(message));
+}
+/** R and S of a signature in DER; null if it has another form, or one of them is out of range. */
+function readDer(bytes) {
+	let place = 2;
+	const readInteger = () => {
+		const size = bytes[place + 1] ?? 0;
+		const digits = bytes.subarray(place + 2, place + 2 + size);
+		if (bytes[place] !== 2 || size < 1 || size > 33 || digits.length !== size) return null;
+		if (digits[0] & 128 || digits[0] === 0 && size > 1 && !(digits[1] & 128)) return null;
+		place += 2 + size;
+		const value = BigInt(`0x${toHex(digits)}`);
+		return value >= 1n && value < 115792089210356248762697446949407573529996955224135760342422259061068512044369n ? value : null;
+	};
+	if (bytes[0] !== 48 || bytes[1] !== bytes.length - 2) return null;
+	const r = readInteger();
+	const s = r === null ? null : readInteger();
+	return r === null || s === null || place !== bytes.length ? null : {
+		r,
+		s
+	};
+}
 // src/verify/text.ts
 /** Texts as Python treats them: printable characters, code points, white space, line ends. */
 /** Whether every character may be shown: no control, format, private or unassigned one, and no space but U+0020. */
@@ -3050,17 +3159,32 @@ function show(value, most = 80) {
 * Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
 *
 * The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
-* half signs with both halves, and both must be valid.
+* half signs with both halves, and both must be valid. A passkey signs only statements of `PASSKEY_PURPOSES`. No ring has a
+* passkey, so `checkStatement` never calls such a signature valid: `passkeyProblem` checks it.
 */
 /** Most signatures on one statement. */
 var SIGNATURES_MAX = 64;
 /** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
 var STATEMENT_MAX = 262144;
 var CHECKPOINT_MAX = 12582912;
+var PASSKEY_PURPOSES = [
+	"approval",
+	"enrolment",
+	"withdrawal"
+];
 var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
 var FINGERPRINT = /^[0-9a-f]{16}$/;
 var ED25519$1 = /^[0-9a-f]{128}$/;
 var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
+/** A signature as JSON, as a record holds it. */
+function signatureFields({ by, ed25519, ml_dsa_65, passkey }) {
+	if (passkey === null) return new Map(Object.entries({
+		by,
+		ed25519,
+		ml_dsa_65
+	}));
+	return /* @__PURE__ */ new Map([["by", by], ["passkey", new Map(Object.entries(passkey))]]);
+}
 /** Return `value` if it is an object with every required key and no others but the optional ones. */
 function checkObject(value, where, required, optional = []) {
 	if (!isObject(value)) throw new BadInput(`${where} must be an object`);
@@ -3120,10 +3244,19 @@ function readStatement(data, where = "statement") {
 	return {
 		purpose,
 		content,
-		signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`))
+		signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`, purpose))
 	};
 }
-function readSignature(item, where) {
+function readSignature(item, where, purpose) {
+	if (PASSKEY_PURPOSES.includes(purpose) && isObject(item) && item.has("passkey")) {
+		const object = checkObject(item, where, ["by", "passkey"]);
+		return {
+			by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
+			ed25519: "",
+			ml_dsa_65: "",
+			passkey: readPasskeySignature(object.get("passkey"), `${where}.passkey`)
+		};
+	}
 	const object = checkObject(item, where, [
 		"by",
 		"ed25519",
@@ -3133,7 +3266,8 @@ function readSignature(item, where) {
 	return {
 		by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
 		ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1),
-		ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
+		ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1),
+		passkey: null
 	};
 }
 /** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
@@ -3598,333 +3732,8 @@ function verdictDocument(verdict) {
 		findings: verdict.findings
 	};
 }
-var ed25519_default = {
-	about: "Ed25519 by one rule: S < L, neither A nor R of small order, A canonically encoded, R = encode([S]B - [k]A) byte for byte.",
-	cases: [
-		{
-			"name": "a plain signature",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": true
-		},
-		{
-			"name": "S + L",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412",
-			"valid": false
-		},
-		{
-			"name": "another S",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "S of all ones",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"valid": false
-		},
-		{
-			"name": "upper case",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402",
-			"valid": false
-		},
-		{
-			"name": "a digit short",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840",
-			"valid": false
-		},
-		{
-			"name": "no signature",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "",
-			"valid": false
-		},
-		{
-			"name": "a key in upper case",
-			"public": "17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "R with the other sign",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "A with the other sign",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "A of mixed order",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08",
-			"valid": false
-		},
-		{
-			"name": "R of mixed order",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01",
-			"valid": false
-		},
-		{
-			"name": "A and R of mixed order",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202",
-			"valid": false
-		},
-		{
-			"name": "A of mixed order, and the exact equation holds",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b",
-			"valid": true
-		},
-		{
-			"name": "A and R of mixed order, and the exact equation holds",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04",
-			"valid": true
-		},
-		{
-			"name": "A of small order 0100..0000, and the equation holds",
-			"public": "0100000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0100..0000",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02",
-			"valid": false
-		},
-		{
-			"name": "A of small order c717..037a, and the equation holds",
-			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order c717..037a",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0000..0080, and the equation holds",
-			"public": "0000000000000000000000000000000000000000000000000000000000000080",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0000..0080",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602",
-			"valid": false
-		},
-		{
-			"name": "A of small order 26e8..fc05, and the equation holds",
-			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 26e8..fc05",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105",
-			"valid": false
-		},
-		{
-			"name": "A of small order ecff..ff7f, and the equation holds",
-			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order ecff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408",
-			"valid": false
-		},
-		{
-			"name": "A of small order 26e8..fc85, and the equation holds",
-			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 26e8..fc85",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0000..0000, and the equation holds",
-			"public": "0000000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0000..0000",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00",
-			"valid": false
-		},
-		{
-			"name": "A of small order c717..03fa, and the equation holds",
-			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order c717..03fa",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708",
-			"valid": false
-		},
-		{
-			"name": "A of small order edff..ff7f, and the equation holds",
-			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order edff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307",
-			"valid": false
-		},
-		{
-			"name": "A of small order eeff..ff7f, and the equation holds",
-			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order eeff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205",
-			"valid": false
-		},
-		{
-			"name": "A of small order edff..ffff, and the equation holds",
-			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order edff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d",
-			"valid": false
-		},
-		{
-			"name": "A of small order eeff..ffff, and the equation holds",
-			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order eeff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0100..0080, and the equation holds",
-			"public": "0100000000000000000000000000000000000000000000000000000000000080",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0100..0080",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03",
-			"valid": false
-		},
-		{
-			"name": "A of small order ecff..ffff, and the equation holds",
-			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order ecff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805",
-			"valid": false
-		},
-		{
-			"name": "A beyond the field",
-			"public": "efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "A that is no point",
-			"public": "0200000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R that is no point",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		}
-	]
-};
+// ../tests/conformance/corpus/ed25519.json
+var ed25519_default = /*#__PURE__*/ JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
 // src/verify/block.ts
 /** Aver's block in a record, the kinds of records, and the names of chains. The twin of `aver.capsule.aver_block`. */
 var RESERVED_CHAINS = /* @__PURE__ */ new Set(["meta", "keys"]);
@@ -3969,9 +3778,9 @@ function chainName(domain, identifier) {
 }
 // node_modules/@noble/curves/abstract/curve.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$1 = /* @__PURE__ */ BigInt(0);
-var _1n$2 = /* @__PURE__ */ BigInt(1);
-var _4n$1 = /* @__PURE__ */ BigInt(4);
+var _0n$2 = /* @__PURE__ */ BigInt(0);
+var _1n$3 = /* @__PURE__ */ BigInt(1);
+var _4n$2 = /* @__PURE__ */ BigInt(4);
 var BLIND_BYTES = 16;
 var BLIND_BITS = 128;
 var FW_WINDOW = 5;
@@ -4038,15 +3847,15 @@ function wnafDigits(n, W) {
 	const half = size / 2;
 	const mask = BigInt(size - 1);
 	const d = [];
-	while (n > _0n$1) {
+	while (n > _0n$2) {
 		let w = 0;
-		if (n & _1n$2) {
+		if (n & _1n$3) {
 			w = Number(n & mask);
 			if (w >= half) w -= size;
 			n -= BigInt(w);
 		}
 		d.push(w);
-		n >>= _1n$2;
+		n >>= _1n$3;
 	}
 	return d;
 }
@@ -4061,11 +3870,11 @@ function signedWindowDigits(n, W, windows) {
 		n >>= shiftBy;
 		if (v > half) {
 			v -= size;
-			n += _1n$2;
+			n += _1n$3;
 		}
 		d.push(v);
 	}
-	if (n !== _0n$1) throw new Error("invalid wnaf");
+	if (n !== _0n$2) throw new Error("invalid wnaf");
 	return d;
 }
 function wnafWalk(zero, tables, digits) {
@@ -4163,7 +3972,7 @@ var ScalarMultiplier = class {
 	}
 	validateMulInput(point, scalar) {
 		this.assertPoint(point);
-		if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+		if (!inRange(scalar, _1n$3, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
 	}
 	runCT(point, n, bits, transform) {
 		const W = getWindowSize(point);
@@ -4207,7 +4016,7 @@ var ScalarMultiplier = class {
 	}
 	shouldBlind(point, cofactor) {
 		if (this.randomBytes === void 0) return false;
-		if (cofactor === _1n$2) return true;
+		if (cofactor === _1n$3) return true;
 		if (point !== this.BASE) return false;
 		if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
 		return this.baseCanBeBlinded;
@@ -4238,7 +4047,7 @@ function mulAddUnsafe(c, points, scalars, allowOversized = false) {
 	validatePointCons(c);
 	validateMSMPoints(points, c);
 	abool(allowOversized, "allowOversized");
-	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$1 : void 0);
+	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
 	if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
 	const tables = points.map((p) => oddMultiples(p, 4));
 	const digits = scalars.map((n) => wnafDigits(n, 4));
@@ -4262,7 +4071,7 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		"h"
 	]) {
 		const val = CURVE[p];
-		if (!(isPosBig(val) && val !== _0n$1)) throw new Error(`CURVE.${p} must be positive bigint`);
+		if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
 	}
 	const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
 	const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
@@ -4291,10 +4100,10 @@ function createKeygen(randomSecretKey, getPublicKey) {
 }
 // node_modules/@noble/curves/abstract/edwards.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n = /* @__PURE__ */ BigInt(0);
-var _1n$1 = /* @__PURE__ */ BigInt(1);
-var _2n$1 = /* @__PURE__ */ BigInt(2);
-var _4n = /* @__PURE__ */ BigInt(4);
+var _0n$1 = /* @__PURE__ */ BigInt(0);
+var _1n$2 = /* @__PURE__ */ BigInt(1);
+var _2n$2 = /* @__PURE__ */ BigInt(2);
+var _4n$1 = /* @__PURE__ */ BigInt(4);
 var _8n$1 = /* @__PURE__ */ BigInt(8);
 function isEdValidXY(Fp, CURVE, x, y) {
 	const x2 = Fp.sqr(x);
@@ -4317,7 +4126,7 @@ function edwards(params, extraOpts = {}) {
 		randomBytes: "function"
 	});
 	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-	const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
+	const MASK = _2n$2 << BigInt(Fp.BYTES * 8) - _1n$2;
 	function isOdd(n) {
 		if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
 		return Fp.isOdd(n);
@@ -4331,14 +4140,14 @@ function edwards(params, extraOpts = {}) {
 		} catch (e) {
 			return {
 				isValid: false,
-				value: _0n
+				value: _0n$1
 			};
 		}
 	} : opts.uvRatio;
 	if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 	const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
 	function acoord(title, n, banZero = false) {
-		const min = banZero ? _1n$1 : _0n;
+		const min = banZero ? _1n$2 : _0n$1;
 		aInRange("coordinate " + title, n, min, MASK);
 		return n;
 	}
@@ -4380,7 +4189,7 @@ function edwards(params, extraOpts = {}) {
 			const lastByte = bytes[len - 1];
 			normed[len - 1] = lastByte & -129;
 			const y = bytesToNumberLE(normed);
-			aInRange("point.y", y, _0n, zip215 ? MASK : Fp.ORDER);
+			aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
 			const y2 = Fp.sqr(y);
 			const u = Fp.sub(y2, Fp.ONE);
 			const v = Fp.sub(Fp.mulN(d, y2), a);
@@ -4406,7 +4215,7 @@ function edwards(params, extraOpts = {}) {
 		}
 		precompute(windowSize = 6, isLazy = true) {
 			wnaf.setWindowSize(this, windowSize);
-			if (!isLazy) this.multiply(_2n$1);
+			if (!isLazy) this.multiply(_2n$2);
 			return this;
 		}
 		assertValidity() {
@@ -4446,7 +4255,7 @@ function edwards(params, extraOpts = {}) {
 			const { X: X1, Y: Y1, Z: Z1 } = this;
 			const A = Fp.sqr(X1);
 			const B = Fp.sqr(Y1);
-			const C = Fp.mul(Fp.sqr(Z1), _2n$1);
+			const C = Fp.mul(Fp.sqr(Z1), _2n$2);
 			const D = mulA(A);
 			const x1y1 = Fp.addN(X1, Y1);
 			const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
@@ -4489,8 +4298,8 @@ function edwards(params, extraOpts = {}) {
 		}
 		multiplyUnsafe(scalar) {
 			if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-			if (scalar === _0n) return Point.ZERO;
-			if (this.is0() || scalar === _1n$1) return this;
+			if (scalar === _0n$1) return Point.ZERO;
+			if (this.is0() || scalar === _1n$2) return this;
 			return wnaf.mulUnsafe(this, scalar, normalize);
 		}
 		isSmallOrder() {
@@ -4520,9 +4329,9 @@ function edwards(params, extraOpts = {}) {
 			};
 		}
 		clearCofactor() {
-			if (cofactor === _1n$1) return this;
-			if (cofactor === _2n$1) return this.double();
-			if (cofactor === _4n) return this.double().double();
+			if (cofactor === _1n$2) return this;
+			if (cofactor === _2n$2) return this.double();
+			if (cofactor === _4n$1) return this.double().double();
 			if (cofactor === _8n$1) return this.double().double().double();
 			return this.multiplyUnsafe(cofactor);
 		}
@@ -4697,8 +4506,8 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 }
 // node_modules/@noble/curves/ed25519.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _1n = /* @__PURE__ */ BigInt(1);
-var _2n = /* @__PURE__ */ BigInt(2);
+var _1n$1 = /* @__PURE__ */ BigInt(1);
+var _2n$1 = /* @__PURE__ */ BigInt(2);
 var _5n = /* @__PURE__ */ BigInt(5);
 var _8n = /* @__PURE__ */ BigInt(8);
 var ed25519_CURVE_p = /* @__PURE__ */ BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed");
@@ -4715,13 +4524,13 @@ function ed25519_pow_2_252_3(x) {
 	const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
 	const P = ed25519_CURVE_p;
 	const b2 = x * x % P * x % P;
-	const b5 = pow2(pow2(b2, _2n, P) * b2 % P, _1n, P) * x % P;
+	const b5 = pow2(pow2(b2, _2n$1, P) * b2 % P, _1n$1, P) * x % P;
 	const b10 = pow2(b5, _5n, P) * b5 % P;
 	const b20 = pow2(b10, _10n, P) * b10 % P;
 	const b40 = pow2(b20, _20n, P) * b20 % P;
 	const b80 = pow2(b40, _40n, P) * b40 % P;
 	return {
-		pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n, P) * x % P,
+		pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n$1, P) * x % P,
 		b2
 	};
 }
@@ -4755,7 +4564,7 @@ var ed25519_Point = /* @__PURE__ */ edwards(ed25519_CURVE, { uvRatio });
 var Fp = /* @__PURE__ */ (() => ed25519_Point.Fp)();
 function toMontgomery(point) {
 	const { y } = point;
-	return Fp.toBytes(Fp.div(_1n + y, _1n - y));
+	return Fp.toBytes(Fp.div(_1n$1 + y, _1n$1 - y));
 }
 function toMontgomerySecret(secretKey) {
 	const size = ed25519_Point.Fp.BYTES;
@@ -4871,6 +4680,11 @@ var Ed25519 = class {
 			}));
 		}
 		await Promise.all(waiting);
+	}
+	/** Take the answers that another thread gave to these questions, and keep them for `verify`. */
+	adopt(questions, answers) {
+		if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+		questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
 	}
 	/** Whether a signature is valid under the rule. */
 	verify(publicHex, message, signature) {
@@ -5254,6 +5068,7 @@ function plainRules(ring, ed25519, more = {}) {
 		roles: /* @__PURE__ */ new Map(),
 		recorded: null,
 		began: /* @__PURE__ */ new Map(),
+		crew: null,
 		...more
 	};
 }
@@ -5610,11 +5425,45 @@ var ChainJudge = class {
 		});
 	}
 };
-/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
+/** Records of a batch under which it is not worth giving them to others. */
+var SHARED_MIN = 8;
+/** Ask about the signatures of records that are judged next, and hash the records meanwhile. */
 async function prepareRecords(rules, records) {
-	const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+	const questions = records.flatMap((record) => [...ChainJudge.questions(rules, record)]);
+	if (rules.crew !== null && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
+		const { hashes, answers } = await rules.crew.work(records.map((record) => record.canonical), questions);
+		records.forEach((record, at) => record.adoptHash(hashes[at]));
+		rules.ed25519.adopt(questions, answers);
+		return;
+	}
+	const asked = rules.ed25519.prefetch(questions);
 	for (const record of records) record.computedHash;
 	await asked;
+}
+/**
+* Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: as many as
+* there are in the crew, so that memory stays bounded.
+*/
+async function* prepareBatches(rules, batches, pick) {
+	const ahead = rules.crew?.size ?? 0;
+	const waiting = [];
+	for await (const items of batches) {
+		const ready = prepareRecords(rules, pick(items));
+		ready.catch(() => {});
+		waiting.push({
+			items,
+			ready
+		});
+		while (waiting.length > ahead) {
+			const next = waiting.shift();
+			await next.ready;
+			yield next.items;
+		}
+	}
+	for (const { items, ready } of waiting) {
+		await ready;
+		yield items;
+	}
 }
 /** The reason why a key with this role must not have sealed a record of this chain; null if it may. */
 function findMisuse(role, key, content, chain) {
@@ -5755,24 +5604,25 @@ function readChainIdentity(record) {
 	}
 	return isObject(named) && named.size ? named : null;
 }
+// src/verify/approvals/descriptive.json
 var descriptive_default = {
-	Agent: ["description"],
-	Bash: ["description"],
-	Task: ["description"],
-	codebase_search: ["explanation"],
-	delete_file: ["explanation"],
-	exec_command: ["justification"],
-	execute_command: ["task_progress"],
-	file_search: ["explanation"],
-	grep_search: ["explanation"],
-	list_dir: ["explanation"],
-	local_shell: ["justification"],
-	read_file: ["explanation", "task_progress"],
-	run_terminal_cmd: ["explanation"],
-	shell: ["justification"],
-	shell_command: ["justification"],
-	web_search: ["explanation"],
-	write_to_file: ["task_progress"]
+	"Agent": ["description"],
+	"Bash": ["description"],
+	"Task": ["description"],
+	"codebase_search": ["explanation"],
+	"delete_file": ["explanation"],
+	"exec_command": ["justification"],
+	"execute_command": ["task_progress"],
+	"file_search": ["explanation"],
+	"grep_search": ["explanation"],
+	"list_dir": ["explanation"],
+	"local_shell": ["justification"],
+	"read_file": ["explanation", "task_progress"],
+	"run_terminal_cmd": ["explanation"],
+	"shell": ["justification"],
+	"shell_command": ["justification"],
+	"web_search": ["explanation"],
+	"write_to_file": ["task_progress"]
 };
 // src/verify/blobs.ts
 /** References to large values that are stored beside a record. The twin of `aver.capsule.blobs`. */
@@ -6494,32 +6344,616 @@ function compareWithDecision(action, mark, decided) {
 		isConclusive: hasHash || areDiffsKnown || areFilesKnown
 	};
 }
+// src/verify/approvals/content.ts
+/** The contents that people sign: enrolments and votes. It needs no curve, so the page's own thread uses it, too. */
+/** The content of an enrolment. It names the ledger, so it is invalid in another ledger. */
+function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
+	const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
+	return new Map([
+		["identity", identity],
+		...parts,
+		["custody", custody],
+		["ledger", ledger],
+		["tenant", tenant],
+		["at", at]
+	]);
+}
+/** The content that a person signs: exactly that of the version that the request wants. `shown` is a digest. */
+function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
+	const content = /* @__PURE__ */ new Map([
+		["digest", request.digest],
+		["decision", word],
+		["approver", approver],
+		["expires", request.expires],
+		["shown", shown]
+	]);
+	if (request.statement === 1) return content;
+	return new Map([
+		...content,
+		["v", new JsonNumber("2")],
+		["ledger", request.ledger],
+		["tenant", request.tenant],
+		["request", request.id],
+		["scope", scope],
+		["uses", new JsonNumber(String(uses))]
+	]);
+}
+// node_modules/@noble/curves/abstract/weierstrass.js
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
+function _splitEndoScalar(k, basis, n) {
+	aInRange("scalar", k, _0n, n);
+	const [[a1, b1], [a2, b2]] = basis;
+	const c1 = divNearest(b2 * k, n);
+	const c2 = divNearest(-b1 * k, n);
+	let k1 = k - c1 * a1 - c2 * a2;
+	let k2 = -c1 * b1 - c2 * b2;
+	const k1neg = k1 < _0n;
+	const k2neg = k2 < _0n;
+	if (k1neg) k1 = -k1;
+	if (k2neg) k2 = -k2;
+	const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
+	if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
+	return {
+		k1neg,
+		k1,
+		k2neg,
+		k2
+	};
+}
+var _0n = /* @__PURE__ */ BigInt(0);
+var _1n = /* @__PURE__ */ BigInt(1);
+var _2n = /* @__PURE__ */ BigInt(2);
+var _3n = /* @__PURE__ */ BigInt(3);
+var _4n = /* @__PURE__ */ BigInt(4);
+function weierstrass(params, extraOpts = {}) {
+	const validated = createCurveFields("weierstrass", params, extraOpts);
+	const Fp = validated.Fp;
+	const Fn = validated.Fn;
+	let CURVE = validated.CURVE;
+	const { h: cofactor, n: CURVE_ORDER } = CURVE;
+	validateObject(extraOpts, {}, {
+		allowInfinityPoint: "boolean",
+		clearCofactor: "function",
+		isTorsionFree: "function",
+		fromBytes: "function",
+		toBytes: "function",
+		endo: "object",
+		randomBytes: "function"
+	});
+	const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
+	const randomBytes = extraOpts.randomBytes === void 0 ? randomBytes$1 : extraOpts.randomBytes;
+	if (endoOpts) {
+		if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
+	}
+	const endo = endoOpts ? {
+		beta: endoOpts.beta,
+		basises: endoOpts.basises.map((basis) => [...basis])
+	} : void 0;
+	const lengths = getWLengths(Fp, Fn);
+	function assertCompressionIsSupported() {
+		if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
+	}
+	function pointToBytes(_c, point, isCompressed) {
+		if (point.is0()) {
+			if (!allowInfinityPoint) throw new Error("bad point: ZERO");
+			return Uint8Array.of(0);
+		}
+		const { x, y } = point.toAffine();
+		const bx = Fp.toBytes(x);
+		abool(isCompressed, "isCompressed");
+		if (isCompressed) {
+			assertCompressionIsSupported();
+			return concatBytes(pprefix(!Fp.isOdd(y)), bx);
+		} else return concatBytes(Uint8Array.of(4), bx, Fp.toBytes(y));
+	}
+	function pointFromBytes(bytes) {
+		abytes(bytes, void 0, "Point");
+		const { publicKey: comp, publicKeyUncompressed: uncomp } = lengths;
+		const length = bytes.length;
+		const head = bytes[0];
+		const tail = bytes.subarray(1);
+		if (allowInfinityPoint && length === 1 && head === 0) return {
+			x: Fp.ZERO,
+			y: Fp.ZERO
+		};
+		if (length === comp && (head === 2 || head === 3)) {
+			const x = Fp.fromBytes(tail);
+			if (!Fp.isValid(x)) throw new Error("bad point: is not on curve, wrong x");
+			const y2 = weierstrassEquation(x);
+			let y;
+			try {
+				y = Fp.sqrt(y2);
+			} catch (sqrtError) {
+				const err = sqrtError instanceof Error ? ": " + sqrtError.message : "";
+				throw new Error("bad point: is not on curve, sqrt error" + err);
+			}
+			assertCompressionIsSupported();
+			const evenY = Fp.isOdd(y);
+			if ((head & 1) === 1 !== evenY) y = Fp.neg(y);
+			return {
+				x,
+				y
+			};
+		} else if (length === uncomp && head === 4) {
+			const L = Fp.BYTES;
+			const x = Fp.fromBytes(tail.subarray(0, L));
+			const y = Fp.fromBytes(tail.subarray(L, L * 2));
+			if (!isValidXY(x, y)) throw new Error("bad point: is not on curve");
+			return {
+				x,
+				y
+			};
+		} else throw new Error(`bad point: got length ${length}, expected compressed=${comp} or uncompressed=${uncomp}`);
+	}
+	const encodePoint = toBytes === void 0 ? pointToBytes : toBytes;
+	const decodePoint = fromBytes === void 0 ? pointFromBytes : fromBytes;
+	const b3 = Fp.mul(CURVE.b, _3n);
+	const mulA = Fp.is0(CURVE.a) ? (_) => Fp.ZERO : (x) => Fp.mul(CURVE.a, x);
+	function weierstrassEquation(x) {
+		const x2 = Fp.sqr(x);
+		const x3 = Fp.mul(x2, x);
+		return Fp.add(Fp.add(x3, Fp.mul(x, CURVE.a)), CURVE.b);
+	}
+	function isValidXY(x, y) {
+		const left = Fp.sqr(y);
+		const right = weierstrassEquation(x);
+		return Fp.eql(left, right);
+	}
+	if (!isValidXY(CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+	const _4a3 = Fp.mul(Fp.pow(CURVE.a, _3n), _4n);
+	const _27b2 = Fp.mul(Fp.sqr(CURVE.b), BigInt(27));
+	if (Fp.is0(Fp.add(_4a3, _27b2))) throw new Error("bad curve params: a or b");
+	function acoord(title, n, banZero = false) {
+		if (!Fp.isValid(n) || banZero && Fp.is0(n)) throw new Error(`bad point coordinate ${title}`);
+		return typeof n === "object" && n !== null ? Fp.create(n) : n;
+	}
+	function aprjpoint(other) {
+		if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
+	}
+	function splitEndoScalarN(k) {
+		if (!endo || !endo.basises) throw new Error("no endo");
+		return _splitEndoScalar(k, endo.basises, Fn.ORDER);
+	}
+	function pushWnafPair(points, scalars, p, k) {
+		if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
+		if (endo) {
+			const { k1neg, k1, k2neg, k2 } = splitEndoScalarN(k);
+			const psi = new Point(Fp.mul(p.X, endo.beta), p.Y, p.Z);
+			points.push(k1neg ? p.negate() : p, k2neg ? psi.negate() : psi);
+			scalars.push(k1, k2);
+		} else {
+			points.push(p);
+			scalars.push(k);
+		}
+	}
+	const validityCache = /* @__PURE__ */ new WeakSet();
+	class Point {
+		static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
+		static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ZERO);
+		static Fp = Fp;
+		static Fn = Fn;
+		X;
+		Y;
+		Z;
+		constructor(X, Y, Z) {
+			this.X = acoord("x", X);
+			this.Y = acoord("y", Y, true);
+			this.Z = acoord("z", Z);
+			Object.freeze(this);
+		}
+		static CURVE() {
+			return CURVE;
+		}
+		static fromAffine(p) {
+			const { x, y } = p || {};
+			if (!p || !Fp.isValid(x) || !Fp.isValid(y)) throw new Error("invalid affine point");
+			if (p instanceof Point) throw new Error("projective point not allowed");
+			if (Fp.is0(x) && Fp.is0(y)) return Point.ZERO;
+			return new Point(x, y, Fp.ONE);
+		}
+		static fromBytes(bytes) {
+			const P = Point.fromAffine(decodePoint(abytes(bytes, void 0, "point")));
+			P.assertValidity();
+			return P;
+		}
+		static fromHex(hex) {
+			return Point.fromBytes(hexToBytes(hex));
+		}
+		get x() {
+			return this.toAffine().x;
+		}
+		get y() {
+			return this.toAffine().y;
+		}
+		precompute(windowSize = 6, isLazy = true) {
+			wnaf.setWindowSize(this, windowSize);
+			if (!isLazy) this.multiply(_3n);
+			return this;
+		}
+		assertValidity() {
+			const p = this;
+			if (p.is0()) {
+				if (allowInfinityPoint && Fp.is0(p.X) && Fp.eql(p.Y, Fp.ONE) && Fp.is0(p.Z)) return;
+				throw new Error("bad point: ZERO");
+			}
+			if (validityCache.has(p)) return;
+			const { x, y } = p.toAffine();
+			if (!Fp.isValid(x) || !Fp.isValid(y)) throw new Error("bad point: x or y not field elements");
+			if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
+			if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
+			validityCache.add(p);
+		}
+		hasEvenY() {
+			const { y } = this.toAffine();
+			if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
+			return !Fp.isOdd(y);
+		}
+		equals(other) {
+			aprjpoint(other);
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const { X: X2, Y: Y2, Z: Z2 } = other;
+			const U1 = Fp.eql(Fp.mul(X1, Z2), Fp.mul(X2, Z1));
+			const U2 = Fp.eql(Fp.mul(Y1, Z2), Fp.mul(Y2, Z1));
+			return U1 && U2;
+		}
+		negate() {
+			return new Point(this.X, Fp.neg(this.Y), this.Z);
+		}
+		double() {
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+			let t0 = Fp.mul(X1, X1);
+			let t1 = Fp.mul(Y1, Y1);
+			let t2 = Fp.mul(Z1, Z1);
+			let t3 = Fp.mul(X1, Y1);
+			t3 = Fp.add(t3, t3);
+			Z3 = Fp.mul(X1, Z1);
+			Z3 = Fp.add(Z3, Z3);
+			X3 = mulA(Z3);
+			Y3 = Fp.mul(b3, t2);
+			Y3 = Fp.add(X3, Y3);
+			X3 = Fp.sub(t1, Y3);
+			Y3 = Fp.add(t1, Y3);
+			Y3 = Fp.mul(X3, Y3);
+			X3 = Fp.mul(t3, X3);
+			Z3 = Fp.mul(b3, Z3);
+			t2 = mulA(t2);
+			t3 = Fp.sub(t0, t2);
+			t3 = mulA(t3);
+			t3 = Fp.add(t3, Z3);
+			Z3 = Fp.add(t0, t0);
+			t0 = Fp.add(Z3, t0);
+			t0 = Fp.add(t0, t2);
+			t0 = Fp.mul(t0, t3);
+			Y3 = Fp.add(Y3, t0);
+			t2 = Fp.mul(Y1, Z1);
+			t2 = Fp.add(t2, t2);
+			t0 = Fp.mul(t2, t3);
+			X3 = Fp.sub(X3, t0);
+			Z3 = Fp.mul(t2, t1);
+			Z3 = Fp.add(Z3, Z3);
+			Z3 = Fp.add(Z3, Z3);
+			return new Point(X3, Y3, Z3);
+		}
+		add(other) {
+			aprjpoint(other);
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const { X: X2, Y: Y2, Z: Z2 } = other;
+			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+			let t0 = Fp.mul(X1, X2);
+			let t1 = Fp.mul(Y1, Y2);
+			let t2 = Fp.mul(Z1, Z2);
+			let t3 = Fp.add(X1, Y1);
+			let t4 = Fp.add(X2, Y2);
+			t3 = Fp.mul(t3, t4);
+			t4 = Fp.add(t0, t1);
+			t3 = Fp.sub(t3, t4);
+			t4 = Fp.add(X1, Z1);
+			let t5 = Fp.add(X2, Z2);
+			t4 = Fp.mul(t4, t5);
+			t5 = Fp.add(t0, t2);
+			t4 = Fp.sub(t4, t5);
+			t5 = Fp.add(Y1, Z1);
+			X3 = Fp.add(Y2, Z2);
+			t5 = Fp.mul(t5, X3);
+			X3 = Fp.add(t1, t2);
+			t5 = Fp.sub(t5, X3);
+			Z3 = mulA(t4);
+			X3 = Fp.mul(b3, t2);
+			Z3 = Fp.add(X3, Z3);
+			X3 = Fp.sub(t1, Z3);
+			Z3 = Fp.add(t1, Z3);
+			Y3 = Fp.mul(X3, Z3);
+			t1 = Fp.add(t0, t0);
+			t1 = Fp.add(t1, t0);
+			t2 = mulA(t2);
+			t4 = Fp.mul(b3, t4);
+			t1 = Fp.add(t1, t2);
+			t2 = Fp.sub(t0, t2);
+			t2 = mulA(t2);
+			t4 = Fp.add(t4, t2);
+			t0 = Fp.mul(t1, t4);
+			Y3 = Fp.add(Y3, t0);
+			t0 = Fp.mul(t5, t4);
+			X3 = Fp.mul(t3, X3);
+			X3 = Fp.sub(X3, t0);
+			t0 = Fp.mul(t3, t1);
+			Z3 = Fp.mul(t5, Z3);
+			Z3 = Fp.add(Z3, t0);
+			return new Point(X3, Y3, Z3);
+		}
+		subtract(other) {
+			aprjpoint(other);
+			return this.add(other.negate());
+		}
+		is0() {
+			return this.equals(Point.ZERO);
+		}
+		multiply(scalar) {
+			if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
+			const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+			return normalize([p, f])[0];
+		}
+		multiplyUnsafe(scalar) {
+			const p = this;
+			const sc = scalar;
+			if (!Fn.isValid(sc)) throw new RangeError("invalid scalar: out of range");
+			if (sc === _0n || p.is0()) return Point.ZERO;
+			if (sc === _1n) return p;
+			if (wnaf.hasWindowSize(this)) return wnaf.mulUnsafe(p, sc, normalize);
+			const points = [];
+			const scalars = [];
+			pushWnafPair(points, scalars, p, sc);
+			return mulAddUnsafe(Point, points, scalars);
+		}
+		mulAddUnsafe(a, other, b) {
+			aprjpoint(other);
+			const points = [];
+			const scalars = [];
+			pushWnafPair(points, scalars, this, a);
+			pushWnafPair(points, scalars, other, b);
+			return mulAddUnsafe(Point, points, scalars);
+		}
+		toAffine(invertedZ) {
+			const p = this;
+			let iz = invertedZ;
+			if (iz != null && !Fp.isValid(iz)) throw new RangeError("\"invertedZ\" expected valid field element");
+			const { X, Y, Z } = p;
+			if (Fp.eql(Z, Fp.ONE)) return {
+				x: X,
+				y: Y
+			};
+			const is0 = p.is0();
+			if (iz == null) iz = is0 ? Fp.ONE : Fp.inv(Z);
+			const x = Fp.mul(X, iz);
+			const y = Fp.mul(Y, iz);
+			const zz = Fp.mul(Z, iz);
+			if (is0) return {
+				x: Fp.ZERO,
+				y: Fp.ZERO
+			};
+			if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+			return {
+				x,
+				y
+			};
+		}
+		isTorsionFree() {
+			if (cofactor === _1n) return true;
+			if (isTorsionFree) return isTorsionFree(Point, this);
+			return wnaf.mulUnsafe(this, CURVE_ORDER).is0();
+		}
+		clearCofactor() {
+			if (cofactor === _1n) return this;
+			if (clearCofactor) return clearCofactor(Point, this);
+			return this.multiplyUnsafe(cofactor);
+		}
+		isSmallOrder() {
+			if (cofactor === _1n) return this.is0();
+			return this.clearCofactor().is0();
+		}
+		toBytes(isCompressed = true) {
+			abool(isCompressed, "isCompressed");
+			this.assertValidity();
+			return encodePoint(Point, this, isCompressed);
+		}
+		toHex(isCompressed = true) {
+			return bytesToHex(this.toBytes(isCompressed));
+		}
+		toString() {
+			return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+		}
+	}
+	const normalize = (points) => normalizeZ(Point, points);
+	const wnaf = new ScalarMultiplier(Point, randomBytes);
+	if (wnaf.bits >= 6) Point.BASE.precompute(6);
+	Object.freeze(Point.prototype);
+	Object.freeze(Point);
+	return Point;
+}
+function pprefix(hasEvenY) {
+	return Uint8Array.of(hasEvenY ? 2 : 3);
+}
+function getWLengths(Fp, Fn) {
+	return {
+		secretKey: Fn.BYTES,
+		publicKey: 1 + Fp.BYTES,
+		publicKeyUncompressed: 1 + 2 * Fp.BYTES,
+		publicKeyHasPrefix: true,
+		signature: 2 * Fn.BYTES
+	};
+}
+// src/verify/passkey_signature.ts
+/**
+* Verifies the signatures of passkeys. The twin of `aver.keys.passkey`, which lists the rules in order.
+*/
+var AUTHENTICATOR_DATA_MIN = 37;
+var FLAGS_AT = 32;
+var USER_PRESENT = 1;
+var USER_VERIFIED = 4;
+var PORT_MAX = 65535;
+var ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
+/**
+* The points of P-256, from its parameters. noble's ready-made module brings two more curves and protocols, and its ECDSA
+* brings signing: more than the page has room for.
+*/
+var P256 = weierstrass({
+	p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n,
+	n: P256_ORDER,
+	h: 1n,
+	a: 115792089210356248762697446949407573530086143415290314195533631308867097853948n,
+	b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n,
+	Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n,
+	Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
+});
+/** Whether the bytes of a P-256 key are a point of the curve. */
+function isP256Point(publicKey) {
+	try {
+		P256.fromHex(publicKey).assertValidity();
+		return true;
+	} catch {
+		return false;
+	}
+}
+/** Why a signature of the bytes of a statement does not hold; null if it holds. Raises nothing. */
+function passkeyProblem(passkey, message, signed, ed25519) {
+	try {
+		const data = decodeBase64url(signed.authenticator_data);
+		const client = decodeBase64url(signed.client_data);
+		const signature = decodeBase64url(signed.signature);
+		const problem = clientDataProblem(client, passkey.rpId, statementChallenge(message)) ?? authenticatorDataProblem(data, passkey.rpId);
+		if (problem !== null) return problem;
+		const covered = new Uint8Array(data.length + 32);
+		covered.set(data);
+		covered.set(sha256Bytes(client), data.length);
+		if (passkey.alg === "ES256") return es256Problem(passkey.publicKey, covered, signature);
+		return ed25519.verify(passkey.publicKey, covered, toHex(signature)) ? null : "its signature is not that of the key";
+	} catch (error) {
+		if (error instanceof BadInput) return error.message;
+		throw error;
+	}
+}
+function clientDataProblem(client, rpId, challenge) {
+	const found = readJson(client);
+	if (!isObject(found)) return "client_data is not an object";
+	if (found.get("type") !== "webauthn.get") return "client_data is not of the type webauthn.get";
+	if (found.get("challenge") !== challenge) return "it was signed for another statement";
+	if (found.has("crossOrigin") && found.get("crossOrigin") !== false) return "it was signed inside a page of another origin";
+	return isOriginOf(found.get("origin"), rpId) ? null : `it was signed on a page that does not belong to ${rpId}`;
+}
+/** Whether a page of this origin may use the passkeys of `rpId`. */
+function isOriginOf(origin, rpId) {
+	const match = typeof origin === "string" ? ORIGIN.exec(origin) : null;
+	if (match === null) return false;
+	const [, scheme, host, port] = match;
+	if (port !== void 0 && Number(port) > PORT_MAX) return false;
+	if (rpId === "localhost") return scheme === "http" && host === "localhost";
+	return scheme === "https" && (host === rpId || host.endsWith(`.${rpId}`) && RP_ID.test(host));
+}
+function authenticatorDataProblem(data, rpId) {
+	const site = toHex(sha256Bytes(encoder.encode(rpId)));
+	if (data.length < AUTHENTICATOR_DATA_MIN || toHex(data.subarray(0, FLAGS_AT)) !== site) return `authenticator_data is not that of ${rpId}`;
+	const flags = data[FLAGS_AT];
+	if (!(flags & USER_PRESENT)) return "nobody was present at the authenticator";
+	return flags & USER_VERIFIED ? null : "the authenticator did not verify the person";
+}
+function es256Problem(publicKey, message, signature) {
+	const read = readDer(signature);
+	if (read === null) return "its signature is not in DER";
+	const { r, s } = read;
+	if (s > 115792089210356248762697446949407573529996955224135760342422259061068512044369n / 2n) return "its signature has a high S: write n - S instead";
+	if (r < 1n || r >= 115792089210356248762697446949407573529996955224135760342422259061068512044369n || s < 1n) return "its signature is not that of the key";
+	try {
+		const inverse = P256.Fn.inv(s);
+		const digest = BigInt(`0x${toHex(sha256Bytes(message))}`) % P256_ORDER;
+		const key = P256.fromHex(publicKey);
+		key.assertValidity();
+		const times = (point, scalar) => scalar === 0n ? P256.ZERO : point.multiplyUnsafe(scalar);
+		const sum = times(P256.BASE, P256.Fn.mul(digest, inverse)).add(times(key, P256.Fn.mul(r, inverse)));
+		return !sum.equals(P256.ZERO) && sum.toAffine().x % 115792089210356248762697446949407573529996955224135760342422259061068512044369n === r ? null : "its signature is not that of the key";
+	} catch {
+		return "its signature is not that of the key";
+	}
+}
 // src/verify/approvals/roster.ts
 /** The roster: the people whose approvals count, from the chain `approvers.<tenant>`. The twin of `gate.approvals.roster`. */
 var CUSTODIES = [
 	"passphrase",
 	"ssh-agent",
-	"file"
+	"file",
+	"passkey"
 ];
+var PASSKEY = "passkey";
+/** The custodies of keys that make a passkey independent by their endorsement. */
+var VOUCHING = ["passphrase", "ssh-agent"];
 var PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
+/** Whether no other program of the user can have made the signatures of this approver. */
+function isIndependent({ custody, endorsers }) {
+	return custody === "passkey" ? endorsers.some((endorser) => VOUCHING.includes(endorser.custody)) : custody !== "file";
+}
+/** The whole public key in hex. */
+function wholeKey(key) {
+	return key instanceof Passkey ? key.publicKey : key.ed25519;
+}
+function isSameKey(one, other) {
+	return one instanceof Passkey ? one.equals(other) : other instanceof PublicKey && one.equals(other);
+}
+/** What the ring knows about a key. It has no passkeys, but may have the Ed25519 key of one as another's. */
+function findRingEntry(ring, key) {
+	if (key instanceof PublicKey) return ring.entryOf(key);
+	return key.alg === "EdDSA" ? ring.entryOf(new PublicKey(key.publicKey)) : null;
+}
 function isPerson(value) {
 	return typeof value === "string" && PERSON.test(value);
 }
 /** Read an approver. Raises `BadInput`. */
 function readApprover(identity, data, where) {
-	const object = checkObject(data, where, ["public_key", "custody"], ["public_key_pq"]);
+	const isPasskey = isObject(data) && data.get("custody") === "passkey";
+	const object = checkObject(data, where, [isPasskey ? "passkey" : "public_key", "custody"], isPasskey ? [] : ["public_key_pq"]);
 	if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
+	if (isPasskey) return {
+		identity,
+		key: new Passkey(object.get("passkey"), where),
+		custody: PASSKEY,
+		endorsers: []
+	};
 	const key = new PublicKey(object.get("public_key"), object.has("public_key_pq") ? object.get("public_key_pq") : "");
 	const custody = object.get("custody");
 	if (typeof custody !== "string" || !CUSTODIES.includes(custody)) throw new BadInput(`${where}.custody is none`);
 	return {
 		identity,
 		key,
-		custody
+		custody,
+		endorsers: []
 	};
 }
+/** A text that names a person and one key. */
 function approverKey({ identity, key }) {
-	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
+	if (key instanceof Passkey) return [
+		identity,
+		key.alg,
+		key.publicKey,
+		key.rpId,
+		key.credential
+	].join("\n");
+	return [
+		identity,
+		key.ed25519,
+		key.mlDsa
+	].join("\n");
+}
+/** Why a statement has no valid signature of this key; null if it has one. */
+function signatureProblem(statement, key, verifier) {
+	if (key instanceof PublicKey) return checkStatement(statement, new Ring([key], { isClosed: true }), verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
+	const message = statementBytes(statement.purpose, statement.content);
+	let problem = "it is not there";
+	for (const { by, passkey } of statement.signatures) {
+		if (by !== key.fingerprint || passkey === null) continue;
+		problem = passkeyProblem(key, message, passkey, verifier);
+		if (problem === null) return null;
+	}
+	return problem;
 }
 /** The people who may approve now, and the keys that no longer count. */
 var Roster = class {
@@ -6558,26 +6992,20 @@ var Roster = class {
 	enrol(statement, ended) {
 		const content = this.readContent(statement, "enrolment");
 		const described = /* @__PURE__ */ new Map();
-		for (const name of [
-			"public_key",
-			"public_key_pq",
-			"custody"
-		]) described.set(name, need(content, name));
+		const names = need(content, "custody") === "passkey" ? ["passkey"] : ["public_key", "public_key_pq"];
+		for (const name of [...names, "custody"]) described.set(name, need(content, name));
 		const approver = readApprover(need(content, "identity"), described, "enrolment");
-		if (!equalJson(content, /* @__PURE__ */ new Map([
-			["identity", approver.identity],
-			["public_key", approver.key.ed25519],
-			["public_key_pq", approver.key.mlDsa],
-			["custody", approver.custody],
-			["ledger", this.ledger],
-			["tenant", this.tenant],
-			["at", need(content, "at")]
-		]))) throw new BadInput("the enrolment says more than it should");
-		if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable Ed25519 public key`);
-		if (!this.isSigned(statement, approver.key)) throw new BadInput("the enrolment is not signed by the key itself");
-		if (this.known.size && !this.isEndorsed(statement, /* @__PURE__ */ new Set([...ended, approver.key.ed25519]))) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
+		if (!equalJson(content, enrolmentContent(approver, this.ledger, this.tenant, need(content, "at")))) throw new BadInput("the enrolment says more than it should");
+		if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable public key`);
+		if (signatureProblem(statement, approver.key, this.verifier) !== null) throw new BadInput("the enrolment is not signed by the key itself");
+		if (approver.custody === "passkey" && !this.hasKeyBesidePasskeys(approver.identity)) throw new BadInput("a passkey is enrolled only beside an approver whose key is no passkey");
+		const endorsers = this.findEndorsers(statement, /* @__PURE__ */ new Set([...ended, wholeKey(approver.key)]));
+		if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
 		if (this.fingerprints.has(approver.key.fingerprint)) throw new BadInput("the key was on the roster before");
-		return this.put(approver, need(content, "at"));
+		return this.put({
+			...approver,
+			endorsers
+		}, need(content, "at"));
 	}
 	rotate(statement) {
 		const { content } = statement;
@@ -6585,12 +7013,13 @@ var Roster = class {
 		if (before === void 0) throw new BadInput("it cannot be read");
 		const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
 		const when = timeField(need(content, "at"), "rotation.at");
-		if (statement.purpose !== "rotation" || !old.equals(before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
+		if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
 		if (this.fingerprints.has(next.fingerprint)) throw new BadInput("the key was on the roster before");
-		if (!this.isSigned(statement, old) || !this.isSigned(statement, next)) throw new BadInput("the rotation is not signed by both keys");
+		if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) throw new BadInput("the rotation is not signed by both keys");
 		return this.put({
 			...before,
-			key: next
+			key: next,
+			endorsers: []
 		}, when);
 	}
 	withdraw(statement, ended) {
@@ -6598,8 +7027,9 @@ var Roster = class {
 		const gone = this.approvers.get(need(content, "identity"));
 		if (gone === void 0) throw new BadInput("it cannot be read");
 		if (gone.key.fingerprint !== need(content, "fingerprint")) throw new BadInput("the withdrawal is not of the key that is on the roster");
-		if (!this.isEndorsed(statement, ended)) throw new BadInput("the withdrawal is not signed by anyone on the roster");
+		if (!this.findEndorsers(statement, ended).length) throw new BadInput("the withdrawal is not signed by anyone on the roster");
 		if (this.approvers.size === 1) throw new BadInput(`${gone.identity} is the last approver`);
+		if (!this.hasKeyBesidePasskeys(gone.identity)) throw new BadInput(`${gone.identity} is the last approver whose key is no passkey`);
 		this.approvers.delete(gone.identity);
 		this.ended.set(gone.key.fingerprint, need(content, "at"));
 	}
@@ -6618,11 +7048,17 @@ var Roster = class {
 		timeField(need(content, "at"), `${purpose}.at`);
 		return content;
 	}
-	isSigned(statement, key) {
-		return checkStatement(statement, new Ring([key], { isClosed: true }), this.verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid");
+	/** Whether somebody other than `without` is on the roster whose key is no passkey. */
+	hasKeyBesidePasskeys(without) {
+		return [...this.approvers.values()].some(({ identity, custody }) => identity !== without && custody !== "passkey");
 	}
-	isEndorsed(statement, but) {
-		return checkStatement(statement, new Ring([...this.approvers.values()].map((approver) => approver.key), { isClosed: true }), this.verifier).some(({ key, outcome }) => outcome === "valid" && key !== null && !but.has(key.ed25519));
+	/** The approvers who signed a statement with a key other than those in `but`, which has whole keys. */
+	findEndorsers(statement, but) {
+		const named = new Set(statement.signatures.map((signature) => signature.by));
+		return [...this.approvers.values()].filter(({ key }) => named.has(key.fingerprint) && !but.has(wholeKey(key)) && signatureProblem(statement, key, this.verifier) === null).map((approver) => ({
+			...approver,
+			endorsers: []
+		}));
 	}
 };
 /** The value of a key that must be there. Raises `BadInput`. */
@@ -6637,8 +7073,9 @@ function readKey(data) {
 }
 /** Whether the bytes of a key can be the public half of a key pair. */
 function isUsable(key) {
+	if (key instanceof Passkey && key.alg !== "EdDSA") return isP256Point(key.publicKey);
 	try {
-		const point = ed25519.Point.fromHex(key.ed25519, false);
+		const point = ed25519.Point.fromHex(wholeKey(key), false);
 		return point.isTorsionFree() && !point.isSmallOrder();
 	} catch {
 		return false;
@@ -6936,30 +7373,17 @@ function voteProblem(request, vote, verifier) {
 	if (statement.purpose !== "approval") return ["STATEMENT_MISMATCH", `its statement is of the purpose ${statement.purpose}`];
 	if (statement.content.get("digest") !== request.digest) return ["DIGEST_MISMATCH", "it was signed for another action"];
 	const { scope, uses } = readChoice(request, statement, vote.word);
-	const expected = /* @__PURE__ */ new Map([
-		["digest", request.digest],
-		["decision", vote.word],
-		["approver", approver],
-		["expires", request.expires],
-		["shown", vote.shown]
-	]);
-	if (request.statement === 2) {
-		const bound = [
-			["v", new JsonNumber("2")],
-			["ledger", request.ledger],
-			["tenant", request.tenant],
-			["request", request.id],
-			["scope", scope],
-			["uses", new JsonNumber(String(uses))]
-		];
-		for (const [name, value] of bound) expected.set(name, value);
-	}
+	const expected = voteContent(request, vote.word, approver, vote.shown, {
+		scope,
+		uses
+	});
 	if (canonicalJson(statement.content) !== canonicalJson(expected)) return ["STATEMENT_MISMATCH", "it was signed for something else"];
 	if (!levelsFor(request, approver).length) return ["NOT_LISTED", `${approver} is not among those who decide this`];
 	const pinned = request.approvers.get(approver);
-	const results = checkStatement(statement, new Ring([pinned.key], { isClosed: true }), verifier);
-	if (results.length !== 1 || results[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
-	if (results[0].outcome !== "valid") return ["SIG_INVALID", `the signature of ${approver} does not hold`];
+	if (statement.signatures.length !== 1 || statement.signatures[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
+	if (pinned.custody === "passkey" && request.statement === 1) return ["STATEMENT_MISMATCH", "a passkey signs no statement that names no request"];
+	const problem = signatureProblem(statement, pinned.key, verifier);
+	if (problem !== null) return ["SIG_INVALID", `the signature of ${approver} does not hold: ${problem}`];
 	if (vote.at > request.expires) return ["EXPIRED", `it came at ${vote.at}; the request expired at ${request.expires}`];
 	if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
 	return null;
@@ -7124,7 +7548,9 @@ var ApprovalChecker = class {
 	examination;
 	retired;
 	roster;
-	custodies = /* @__PURE__ */ new Map();
+	/** Each approver as enrolled. In a request, nobody signs how a key is kept. */
+	enrolled = /* @__PURE__ */ new Map();
+	knownPasskeys = /* @__PURE__ */ new Set();
 	cases = /* @__PURE__ */ new Map();
 	signatures = /* @__PURE__ */ new Set();
 	uses = /* @__PURE__ */ new Set();
@@ -7147,16 +7573,25 @@ var ApprovalChecker = class {
 			return;
 		}
 		if (approver === null) return;
-		this.custodies.set(custodyKey(approver), approver.custody);
+		this.enrolled.set(approverKey(approver), approver);
+		if (approver.endorsers.some((endorser) => this.isKnown(endorser))) this.knownPasskeys.add(approverKey(approver));
 		const problem = this.roleProblem(record, approver);
 		if (problem !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", problem);
+	}
+	/** Whether the ring has the key of an approver; of a passkey, that of somebody who endorsed it. */
+	isKnown(approver) {
+		const { key } = approver;
+		if (!(key instanceof PublicKey)) return this.knownPasskeys.has(approverKey(approver));
+		return this.examination.rules.ring.lookup(key.fingerprint).some((known) => known.equals(key));
 	}
 	/** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
 	roleProblem(record, { key, identity }) {
 		const { ring, roles } = this.examination.rules;
-		const role = ring.roleOf(key) ?? roles.get(key.ed25519) ?? null;
-		if (role !== null && (role.identity !== identity || role.purpose !== "approve")) return `${key.fingerprint} is the key of ${role}, and not one with which ${identity} approves`;
-		return record.signed_by === key.fingerprint ? `${key.fingerprint} sealed this record itself` : null;
+		const entry = findRingEntry(ring, key);
+		const role = (entry === null ? roles.get(wholeKey(key)) : ring.roleOf(entry.key)) ?? null;
+		const isOwn = role !== null && role.identity === identity && role.purpose === "approve";
+		if (role !== null && !(isOwn && key instanceof PublicKey)) return `${key.fingerprint} is the key of ${role}, and not one with which ${identity} approves`;
+		return record.signed_by === wholeKey(key).slice(0, 16) ? `${key.fingerprint} sealed this record itself` : null;
 	}
 	checkRecord(record) {
 		const kind = readKind(record.content);
@@ -7277,13 +7712,14 @@ var ApprovalChecker = class {
 			"closed",
 			"used"
 		].includes(before.state)) this.add(record, "failed", "STATE_VIOLATION", `the request had ended before: ${before.state}`);
-		const signature = vote.statement?.signatures[0]?.ed25519 ?? "";
+		const signed = vote.statement?.signatures[0];
+		const signature = signed?.passkey?.signature ?? signed?.ed25519 ?? "";
 		if (this.signatures.has(signature)) this.add(record, "failed", "REPLAY", "its statement is already in an earlier record");
 		this.signatures.add(signature);
 		this.checkAccount(record, found, before.validApprovals, String(vote.approver));
 		const approver = request.approvers.get(String(vote.approver));
 		const { key, identity } = approver;
-		if (!ring.lookup(key.fingerprint).some((known) => known.equals(key))) {
+		if (!this.isKnown(approver)) {
 			const words = `the key ${key.fingerprint} of ${identity} is not known here`;
 			if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
 			else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
@@ -7291,15 +7727,21 @@ var ApprovalChecker = class {
 			const foreign = this.roleProblem(record, approver);
 			if (foreign !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", foreign);
 		}
-		const end = [this.roster.ended.get(key.fingerprint), this.retired.get(key.ed25519)].filter((end) => end !== void 0 && end !== "").sort()[0];
+		const end = [this.roster.ended.get(key.fingerprint), this.retired.get(wholeKey(key))].filter((end) => end !== void 0 && end !== "").sort()[0];
 		if (end !== void 0 && (vote.at > end || this.newest > end)) this.add(record, "failed", "KEY_RETIRED", `the key ${key.fingerprint} of ${identity} had ended at ${end}`);
 		if (vote.word !== "approve") return;
 		if (request.statement === 1) this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request: an earlier version of Aver asked for that`);
-		if ([
+		const enrolled = this.enrolled.get(approverKey(approver));
+		const custodies = [
 			approver.custody,
 			vote.custody,
-			this.custodies.get(custodyKey(approver))
-		].includes("file")) this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: the key is kept in a plain file`);
+			enrolled?.custody
+		];
+		const isWeakPasskey = custodies.includes("passkey") && (enrolled === void 0 || !isIndependent(enrolled));
+		if (custodies.includes("file") || isWeakPasskey) {
+			const why = isWeakPasskey ? "no key under a passphrase or in ssh-agent endorsed the passkey" : "the key is kept in a plain file";
+			this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: ${why}`);
+		}
 	}
 	add(record, status, code, words) {
 		this.tally.add({
@@ -7311,16 +7753,13 @@ var ApprovalChecker = class {
 		});
 	}
 };
-function custodyKey({ identity, key }) {
-	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
-}
 /** A statement as JSON, as a record holds it. */
 function statementFields(statement) {
 	return /* @__PURE__ */ new Map([
 		["v", new JsonNumber("1")],
 		["purpose", statement.purpose],
 		["content", statement.content],
-		["signatures", statement.signatures.map((one) => new Map(Object.entries(one)))]
+		["signatures", statement.signatures.map(signatureFields)]
 	]);
 }
 // src/verify/bytes.ts
@@ -7675,6 +8114,10 @@ var Sealed = class {
 		this.signed_at = seal.signed_at;
 		this.signed_by = seal.signed_by;
 		this.chain = chain;
+	}
+	/** Take the hash that another thread computed from the same text. */
+	adoptHash(digest) {
+		this.digest ??= digest;
 	}
 	/** SHA3-256 of the text. Only for one that is well formed: another has no bytes. */
 	get computedHash() {
@@ -9169,7 +9612,8 @@ var BundleJudge = class {
 		const { requirePq = false } = options;
 		this.rules = plainRules(options.ring, options.ed25519, {
 			retired: this.keyHistory.retired,
-			requirePq
+			requirePq,
+			crew: options.crew ?? null
 		});
 		this.history = new ImportHistory(options.ring, /* @__PURE__ */ new Map());
 	}
@@ -9366,8 +9810,7 @@ var BundleJudge = class {
 	}
 	async takeAll(batches, seen, judge, chain, size) {
 		let judged = 0;
-		for await (const items of batches) {
-			await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
+		for await (const items of prepareBatches(this.rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 			let bytes = 0;
 			for (const item of items) {
 				if (judge.stopsReading()) return;
@@ -9699,7 +10142,8 @@ async function judgeChainFile(name, file, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, { source: name });
 	const seen = new JudgedChain();
@@ -9707,9 +10151,8 @@ async function judgeChainFile(name, file, options) {
 	const shown = new Tally();
 	const meter = new ProgressMeter(options, file.size);
 	const { named, batches } = await peekChainIdentity(file, unknown);
-	read: for await (const items of batches) {
+	read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 		const records = items.filter((item) => item instanceof Sealed);
-		await prepareRecords(rules, records);
 		for (const item of items) {
 			if (judge.stopsReading()) break read;
 			seen.take(item, judge);
@@ -9759,7 +10202,8 @@ async function judgeCapsules(name, source, opening, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, {
 		start: null,
@@ -9769,8 +10213,8 @@ async function judgeCapsules(name, source, opening, options) {
 	let refersToBlobs = false;
 	let first = null;
 	let domain = "";
-	read: for await (const items of readCapsuleItems(source, opening)) {
-		await prepareRecords(rules, items.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	const batches = prepareBatches(rules, readCapsuleItems(source, opening), (found) => found.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	read: for await (const items of batches) {
 		let bytes = 0;
 		for (const { where, item } of items) {
 			if (judge.stopsReading()) break read;

@@ -290,7 +290,6 @@ class RequestHistory:
         newest = self._newest[request.sequence - self._first]
         return compute_state(request, votes, valid_approvers(request, self.setup), now=clock.now(), newest=newest)
 
-
     def find_votes(self, request: ApprovalRequest) -> Sequence[Vote]:
         """Return all votes on a request and uses of it, in the order of the chain, whether they count or not."""
         return self._votes.get(request.id, ())

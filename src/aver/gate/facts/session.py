@@ -61,14 +61,8 @@ from aver.errors import AverError, BadInput, IntegrityError
 from aver.fast_dataclass import dataclass
 from aver.files.regular import read_if_regular
 from aver.gate.action import Action, Facts
-from aver.gate.decision_record import (
-    ASKED_AND_DONE,
-    ASKED_AND_REFUSED,
-    DECISION_KIND,
-    OUTCOME_KIND,
-    RecordedDecision,
-    decision_chain,
-)
+from aver.gate.call_decisions import ASKED_AND_DONE, ASKED_AND_REFUSED
+from aver.gate.decision_record import DECISION_KIND, OUTCOME_KIND, RecordedDecision, decision_chain
 from aver.gate.facts.session_state import EMPTY_SESSION
 from aver.gate.own_records import OwnRecords
 from aver.ledger import Head, Ledger

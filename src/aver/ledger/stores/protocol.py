@@ -139,6 +139,9 @@ class Transaction(Protocol):
     def compare_blobs(self, tenant: str, blobs: Mapping[str, Blob]) -> dict[str, bool]:
         """For each of these blobs that is stored already: whether the stored bytes are still those of its digest."""
 
+    def restore_blob(self, tenant: str, blob: Blob) -> bool:
+        """Put the bytes of a blob in place of others that are stored under its digest. False if this is not allowed."""
+
     def add_blobs(self, tenant: str, blobs: Iterable[tuple[str, Blob]]) -> None:
         """Add blobs by digest. An existing blob is not changed."""
 

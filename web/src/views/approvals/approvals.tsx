@@ -11,6 +11,7 @@ import { connection, contents, spoken, thing } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { type Json, JsonNumber, isObject, readJson } from "../../verify/json.ts";
 import type { ApprovalCase } from "../../worker/protocol.ts";
+import { PasskeyAnswer, PasskeyEnrolment } from "./passkey.tsx";
 import { cases, casesProblem, now, readCases, stateOf } from "./cases.ts";
 
 /** Characters of an id that name a request on the command line. */
@@ -141,6 +142,7 @@ function Answers({ one }: { one: ApprovalCase }): JSX.Element | null {
       <p>Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page.</p>
       <p onClick={() => setFollowed("approve")}><Command>{`aver approvals approve ${id}`}</Command></p>
       <p onClick={() => setFollowed("deny")}><Command>{`aver approvals deny ${id} --because "…"`}</Command></p>
+      <PasskeyAnswer one={one} />
       {thing.value?.live ? <p class="beside" role="status">This page follows the ledger, and shows the answer when it is there.</p> : <p class="beside">This is a copy: an answer appears in the ledger, not here.</p>}
     </section>
   );
@@ -202,6 +204,7 @@ export function ApprovalsView({ parts: [id] }: { parts: string[] }): JSX.Element
       {all?.length && !open.length ? <p class="strip">Nothing waits for you.</p> : null}
       {done.length ? <section><h2>Answered</h2><div class="cases">{done.slice(0, 100).map((one) => <CaseLine key={one.id} one={one} />)}</div></section> : null}
       {all?.length ? <p class="beside">The states are computed here from the records and their signatures. A request that nobody answers in time is denied.</p> : null}
+      <PasskeyEnrolment />
     </>
   );
 }

@@ -33,14 +33,17 @@ export function readCases(): void {
   );
 }
 
-effect(() => {
-  void [contents.value, pins.value, news.value.approvals];
-  if (contents.value === null) cases.value = null;
-  else readCases();
-});
-effect(() => {
-  waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
-});
-setInterval(() => {
-  if (waiting.value > 0) now.value = new Date();
-}, 1000);
+/** Read the requests when the open thing, the pins or the ledger change, and count those that wait. */
+export function watchApprovals(): void {
+  effect(() => {
+    void [contents.value, pins.value, news.value.approvals];
+    if (contents.value === null) cases.value = null;
+    else readCases();
+  });
+  effect(() => {
+    waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
+  });
+  setInterval(() => {
+    if (waiting.value > 0) now.value = new Date();
+  }, 1000);
+}

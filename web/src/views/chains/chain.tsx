@@ -30,6 +30,9 @@ const FILE_ROWS = 50_000;
 
 const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
 
+/** By chain, the row that was selected when the reader left it. */
+const lastSelected = new Map<string, number>();
+
 function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: RecordRow | undefined; chain: string; isAfterBreak: boolean; isBroken: boolean; isSelected: boolean; place: number }): JSX.Element {
   const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
   if (row === undefined) return <div class={`${classes} loading`}><span class="time" /><span class="node" /><span class="sequence figure">{place}</span></div>;
@@ -77,7 +80,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const [total, setTotal] = useState<number | null>(isLive ? (listed?.length ?? 0) : null);
   const [isCut, setCut] = useState(false);
   const [words, setWords] = useState("");
-  const [selected, setSelected] = useState(-1);
+  const [selected, setSelected] = useState(wanted ? -1 : (lastSelected.get(chain) ?? -1));
   const list = useRef<VirtualHandle>(null);
   const asked = useRef(new Set<number>());
   const [isPhone] = useState(() => matchMedia("(max-width: 720px)").matches);
@@ -127,8 +130,12 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   }, [extras, length, total === null]);
   const select = (index: number) => {
     setSelected(index);
+    lastSelected.set(chain, index);
     list.current?.scrollTo(index);
   };
+  useEffect(() => {
+    if (!wanted && selected >= 0 && length) list.current?.scrollTo(selected);
+  }, [total === null]);
   useEffect(() => {
     if (!wanted.startsWith("at-") || !length) return;
     const place = Number(wanted.slice(3));

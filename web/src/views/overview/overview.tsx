@@ -5,17 +5,21 @@ import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text, Time, count, plural } from "../../parts/text.tsx";
 import { VerdictBand } from "../../parts/verdict.tsx";
 import { link, recordLink } from "../../route.ts";
+import { askActivity, askHits } from "../../source/index_answers.ts";
 import { formatMoney } from "../../sessions/labels.ts";
-import { connection, contents, news, totalRecords } from "../../state.ts";
-import type { Results } from "../../worker/protocol.ts";
+import { changed, connection, contents, news, server, totalRecords } from "../../state.ts";
+import type { DayActivity, RecordRow } from "../../worker/protocol.ts";
 import { CaseLine } from "../approvals/approvals.tsx";
 import { cases, stateOf } from "../approvals/cases.ts";
+import { readRow } from "../search/find.ts";
 import { SessionTable } from "../sessions/sessions.tsx";
-import { type SessionRow, sessionRows, sessions, useSessions } from "../sessions/session_rows.ts";
+import { type SessionRow, sessionRows, useSessions } from "../sessions/session_rows.ts";
 import { DayChart } from "./chart.tsx";
 
 /** Sessions on the first screen. */
 const LATEST = 6;
+/** Refusals on the first screen. */
+const DENIALS = 8;
 /** Sessions of a ledger that are counted to find the latest. */
 const COUNTED_SESSIONS = 200;
 /** Records up to which the page counts the activity by reading all of them. */
@@ -33,7 +37,7 @@ function Waiting(): JSX.Element | null {
   );
 }
 
-function Refused({ denials }: { denials: Results["activity"]["denials"] }): JSX.Element {
+function Refused({ denials }: { denials: Activity["denials"] }): JSX.Element {
   return (
     <section>
       <h2>Refused last</h2>
@@ -52,7 +56,7 @@ function Refused({ denials }: { denials: Results["activity"]["denials"] }): JSX.
 }
 
 /** The days from the first to the last, also those on which nothing happened, at most 60. */
-function fillDays(found: Results["activity"]["days"]): Results["activity"]["days"] {
+function fillDays(found: DayActivity[]): DayActivity[] {
   const last = found.at(-1);
   if (last === undefined) return [];
   const byDay = new Map(found.map((day) => [day.day, day]));
@@ -66,8 +70,7 @@ function fillDays(found: Results["activity"]["days"]): Results["activity"]["days
   return days;
 }
 
-function Charts({ found }: { found: Results["activity"] }): JSX.Element | null {
-  const days = fillDays(found.days);
+function Charts({ days, from }: { days: DayActivity[]; from: string }): JSX.Element | null {
   if (!days.length) return null;
   const names = days.map((day) => day.day);
   const of = (name: "records" | "success" | "failure" | "blocked" | "tokens" | "cost") => days.map((day) => day[name]);
@@ -80,13 +83,39 @@ function Charts({ found }: { found: Results["activity"] }): JSX.Element | null {
         <DayChart title="Tokens" days={names} show={count} series={[{ name: "tokens", colour: "ink", values: of("tokens") }]} />
         <DayChart title="Cost" days={names} show={formatMoney} series={[{ name: "cost", colour: "ink", values: of("cost") }]} />
       </div>
-      <p class="beside">Counted here from {plural(found.records, "record")}{found.isCut ? "; there are more" : ""}. The verdict above says whether they hold.</p>
+      <p class="beside">{from}</p>
     </section>
   );
 }
 
+interface Activity {
+  days: DayActivity[];
+  denials: { chain: string; row: RecordRow }[];
+  /** Where the figures are from, in words. */
+  from: string;
+}
+
+/** What happened and what was refused: by the server's index, or else counted from the records; null for too many. */
+async function readActivity(): Promise<Activity | null> {
+  const api = server.value?.api;
+  const answer = api === undefined ? null : await askActivity(api);
+  if (api === undefined || answer === null) {
+    if (totalRecords.value > COUNTED_MAX) return null;
+    const found = await connection.ask({ type: "activity" });
+    return { ...found, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
+  }
+  const refused = (await askHits(api, "outcome:blocked", DENIALS))?.hits ?? [];
+  const rows = await Promise.all(refused.map(async ({ chain, sequence }) => ({ chain, row: await readRow(chain, sequence) })));
+  const behind = answer.indexed.of_records - answer.indexed.records;
+  return {
+    days: answer.days,
+    denials: rows.flatMap(({ chain, row }) => (row === null ? [] : [{ chain, row }])),
+    from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.`,
+  };
+}
+
 function latestSessions(): SessionRow[] {
-  const rows = sessionRows();
+  const rows = sessionRows.value ?? [];
   const end = (row: SessionRow) => row.figures?.ended ?? "";
   return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => (end(one) < end(other) ? 1 : -1)) : rows).slice(0, LATEST);
 }
@@ -96,7 +125,7 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
   useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
   const whole = contents.value;
   const isSmall = totalRecords.value <= COUNTED_MAX;
-  const activity = useAnswer(() => (isSmall ? connection.ask({ type: "activity" }) : Promise.resolve(null)), [whole?.ledger, whole?.name, isSmall, Math.floor(news.value.heads / 8)]);
+  const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
   if (whole === null) return <p class="strip">Nothing is open.</p>;
   const rows = latestSessions();
   return (
@@ -106,16 +135,16 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
       <VerdictBand />
       <section>
         <h2>Latest sessions</h2>
-        {sessions.value === null ? <Loading rows={LATEST} words="Reading the sessions" /> : null}
+        {sessionRows.value === null ? <Loading rows={LATEST} words="Reading the sessions" /> : null}
         {rows.length ? <SessionTable rows={rows} /> : null}
-        {sessions.value !== null && !rows.length ? <Empty command="aver ingest --all">No session of a coding agent is in it. <a href={link("chains")}>Its chains</a> have what was recorded otherwise.</Empty> : null}
-        {(sessions.value?.length ?? 0) > LATEST ? <p><a href={link("sessions")}>All {count(sessions.value?.length ?? 0)} sessions</a></p> : null}
+        {sessionRows.value !== null && !rows.length ? <Empty command="aver ingest --all">No session of a coding agent is in it. <a href={link("chains")}>Its chains</a> have what was recorded otherwise.</Empty> : null}
+        {(sessionRows.value?.length ?? 0) > LATEST ? <p><a href={link("sessions")}>All {count(sessionRows.value?.length ?? 0)} sessions</a></p> : null}
       </section>
       {activity.state === "failed" ? <Problem words={activity.words} retry={activity.retry} /> : null}
       {activity.state === "loading" ? <Loading rows={6} words="Counting the activity" /> : null}
       {activity.value ? <Refused denials={activity.value.denials} /> : null}
-      {activity.value ? <Charts found={activity.value} /> : null}
-      {isSmall ? null : <p class="strip">There are more than {count(COUNTED_MAX)} records: the page does not count their activity. <code>aver sessions</code> does.</p>}
+      {activity.value ? <Charts days={fillDays(activity.value.days)} from={activity.value.from} /> : null}
+      {activity.state === "done" && activity.value === null ? <p class="strip">There are more than {count(COUNTED_MAX)} records: the page does not count their activity. <code>aver sessions</code> does.</p> : null}
     </>
   );
 }

@@ -7,15 +7,18 @@ import { useRowKeys } from "../../parts/rows.ts";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text, Time, count, plural } from "../../parts/text.tsx";
 import { link, recordLink } from "../../route.ts";
-import { contents, news, totalRecords } from "../../state.ts";
-import { type Found, findRecords } from "./find.ts";
+import { contents, news } from "../../state.ts";
+import { type Found, findRecords, readRow } from "./find.ts";
 
+/** One hit. Where it is from the index, its words are read from the record. */
 function HitRow({ hit, isFirst }: { hit: Found["hits"][number]; isFirst: boolean }): JSX.Element {
+  const read = useAnswer(() => (hit.title ? Promise.resolve(null) : readRow(hit.chain, hit.place)), [hit.chain, hit.place]);
+  const title = hit.title || (read.state === "loading" ? "…" : read.value === null ? "this record cannot be read" : read.value.problem || read.value.summary);
   return (
     <li>
       <a href={recordLink(hit.chain, hit)} data-row tabIndex={isFirst ? 0 : -1}>
-        <strong><Text>{hit.title || hit.kind}</Text></strong>
-        <span class="excerpt"><Text>{hit.excerpt}</Text></span>
+        <strong><Text>{title || hit.kind}</Text></strong>
+        {hit.excerpt ? <span class="excerpt"><Text>{hit.excerpt}</Text></span> : null}
         <span class="beside"><code><Text>{hit.chain}</Text></code> {hit.sequence} · {hit.kind}{hit.tool ? ` · ${hit.tool}` : ""}{hit.at ? <> · <Time>{hit.at}</Time></> : null}</span>
       </a>
     </li>
@@ -49,7 +52,7 @@ export function SearchView({ parts: [words = ""] }: { parts: string[] }): JSX.El
       {found ? (
         <p role="status">
           {plural(found.hits.length, "hit")}{found.isCut ? " so far" : ""} in {plural(found.searched, "record")}.{" "}
-          <span class="beside">{found.by === "index" ? `From the server's index, which proves nothing: each hit is verified when you open it.${found.isBehind ? ` ${count(totalRecords.value - found.searched)} records are not in the index yet.` : ""}` : "This page read every record."}</span>
+          <span class="beside">{found.by === "index" ? `From the server's index, which proves nothing: each hit is verified when you open it.${found.behind ? ` ${count(found.behind)} records are not in it yet.` : ""}` : "This page read every record."}</span>
         </p>
       ) : null}
       {found && words && !found.hits.length ? <Empty>Nothing has these words. Fewer words, or <code>begin*</code> for a beginning, find more.</Empty> : null}

@@ -8,7 +8,7 @@ import { Empty, Loading, Problem } from "../../parts/states.tsx";
 import { Text, Time, count } from "../../parts/text.tsx";
 import { link } from "../../route.ts";
 import { ChainMark } from "../chains/mark.tsx";
-import { type SessionRow, sessionRows, sessions, sessionsProblem, useSessions } from "./session_rows.ts";
+import { type SessionRow, indexed, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
 
 /** Sessions that are counted and shown at once. */
 const SHOWN_MAX = 50;
@@ -20,7 +20,7 @@ const COLUMNS: Column[] = [
   { name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => <Time brief>{row.figures?.started ?? ""}</Time> },
   { name: "actions", words: "Actions", isNumber: true, value: (row) => row.figures?.actions ?? -1, show: (row) => figure(row.figures?.actions) },
   { name: "edits", words: "Edits", isNumber: true, value: (row) => row.figures?.edits ?? -1, show: (row) => figure(row.figures?.edits) },
-  { name: "tokens", words: "Tokens", isNumber: true, value: (row) => (row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0), show: (row) => (row.figures?.tokensIn == null && row.figures?.tokensOut == null ? "–" : count((row.figures?.tokensIn ?? 0) + (row.figures?.tokensOut ?? 0))) },
+  { name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.tokens ?? -1, show: (row) => figure(row.figures?.tokens) },
   { name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => (row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)) },
   { name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => (row.figures?.denials ? <strong class="bad">{count(row.figures.denials)}</strong> : figure(row.figures?.denials)) },
   { name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => (row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)) },
@@ -42,8 +42,8 @@ export function SessionTable({ rows, sorted, onSort }: { rows: SessionRow[]; sor
           {rows.map((row, at) => (
             <tr key={row.chain}>
               <td class="state"><ChainMark chain={row.chain} /></td>
-              <td class="title"><a data-row tabIndex={at === 0 ? 0 : -1} href={link("s", row.chain)}><Text>{row.figures?.title || row.session.session}</Text></a></td>
-              <td class="at-tool"><Text>{row.session.tool}</Text></td>
+              <td class="title"><a data-row tabIndex={at === 0 ? 0 : -1} href={link("s", row.chain)}><Text>{row.figures?.title || row.session}</Text></a></td>
+              <td class="at-tool"><Text>{row.tool}</Text></td>
               {COLUMNS.map(({ name, show, isNumber }) => <td key={name} class={`${isNumber ? "number " : ""}at-${name}`}>{row.figures === null ? "…" : show(row)}</td>)}
             </tr>
           ))}
@@ -73,15 +73,15 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
   const [isByWorkspace, setByWorkspace] = useState(false);
   const [shown, setShown] = useState(SHOWN_MAX);
   useSessions(shown);
-  const all = sessionRows();
-  const tools = [...new Set(all.map(({ session }) => session.tool))].sort();
-  const found = all.filter(({ session, figures }) => {
+  const all = sessionRows.value ?? [];
+  const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
+  const found = all.filter(({ tool: name, session, figures }) => {
     const started = figures?.started?.slice(0, 10) ?? "";
     return (
-      (!tool || session.tool === tool) &&
+      (!tool || name === tool) &&
       (!since || !figures || started >= since) &&
       (!until || !figures || started <= until) &&
-      `${session.session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase())
+      `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase())
     );
   });
   const listed = order(found.slice(0, shown), sorted);
@@ -100,19 +100,19 @@ export function SessionsView(_: { parts: string[] }): JSX.Element {
         <label>From <input type="date" value={since} onInput={(event) => setSince(event.currentTarget.value)} /></label>
         <label>to <input type="date" value={until} onInput={(event) => setUntil(event.currentTarget.value)} /></label>
         <label class="choice"><input type="checkbox" checked={isByWorkspace} onChange={(event) => setByWorkspace(event.currentTarget.checked)} /> by workspace</label>
-        <span class="beside" role="status">{sessions.value === null ? "" : `${count(found.length)} of ${count(all.length)}`}</span>
+        <span class="beside" role="status">{sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}`}</span>
         {wanted.trim() ? <button type="submit" class="small">Search the records for it</button> : null}
       </form>
       {sessionsProblem.value ? <Problem words={sessionsProblem.value} /> : null}
-      {sessions.value === null && !sessionsProblem.value ? <Loading rows={10} words="Reading the sessions" /> : null}
-      {sessions.value !== null && !all.length ? <Empty command="aver ingest --all">There is no session of a coding agent in it. This records those that are on your machine; <code>aver install</code> records the next ones as they happen.</Empty> : null}
+      {sessionRows.value === null && !sessionsProblem.value ? <Loading rows={10} words="Reading the sessions" /> : null}
+      {sessionRows.value !== null && !all.length ? <Empty command="aver ingest --all">There is no session of a coding agent in it. This records those that are on your machine; <code>aver install</code> records the next ones as they happen.</Empty> : null}
       {all.length && !found.length ? <Empty>No session fits this filter.</Empty> : null}
       {listed.length && !isByWorkspace ? <SessionTable rows={listed} sorted={sorted} onSort={onSort} /> : null}
       {[...groups].map(([workspace, rows]) => (
         <section key={workspace}><h2><Text>{workspace}</Text></h2><SessionTable rows={rows} sorted={sorted} onSort={onSort} /></section>
       ))}
       {found.length > shown ? <p><button type="button" onClick={() => setShown(shown + SHOWN_MAX)}>Show {SHOWN_MAX} more</button></p> : null}
-      {all.length ? <p class="beside">The figures are counted from the records, as <code>aver sessions</code> counts them. A dash: the records do not say.</p> : null}
+      {all.length ? <p class="beside">{indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count(indexed.value.records)} of ${count(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them."} A dash: the records do not say.</p> : null}
     </>
   );
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.cli.options import Usage
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from aver.ledger import Ledger
     from aver.protocol.events import Event
     from aver.protocol.session import ProtocolSession
+    from aver.protocol.statements import ContributionFile
 
 SHORTEST_PREFIX = 4
 """Characters that name a trace at the least."""
@@ -69,6 +72,31 @@ def open_session(given: argparse.Namespace, **options: Any) -> ProtocolSession:
         ledger.close()
         raise
     return session
+
+
+@contextmanager
+def open_bundle_session(path: str, tenant: str | None) -> Iterator[ProtocolSession]:
+    """Open the one trace of a bundle, to read and to sign for it. Raises `Usage` if it has none, or several."""
+    import aver
+    from aver.check import open_read_only
+
+    ledger = open_read_only(path, tenant=tenant)
+    if ledger is None:
+        raise Usage(f"{path} is no bundle")
+    with ledger:
+        names = [name for name in ledger.chains() if name.startswith(PREFIX)]
+        if len(names) != 1:
+            raise Usage(f"{path} has {len(names)} traces, and must have one")
+        with aver.ProtocolSession(None, ledger=ledger, trace=find_trace(ledger, names[0])) as session:
+            yield session
+
+
+def write_signed(path: str, signed: ContributionFile, *, force: bool) -> None:
+    """Write what a participant has signed for the operator."""
+    from aver.files.new_file import write_new_file
+
+    text = json.dumps(signed.to_dict(), indent=2, sort_keys=True) + "\n"
+    write_new_file(Path(path), text.encode(), force=force)
 
 
 def print_event(screen: Screen, event: Event) -> None:
