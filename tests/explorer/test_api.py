@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import sqlite3
@@ -10,9 +11,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aver import Capsule, Ledger, SeedSigner, open_ledger
 from aver.capsule.blobs import Blob
+from aver.errors import BadInput
 from aver.explorer import api, ledger_reads
 from aver.explorer.openapi import PATHS
 from aver.ledger.bundle import export_bundle
@@ -269,3 +273,13 @@ def test_other_tenants_are_not_shown(served: ServedExplorer) -> None:
     assert served.ask(f"{API}blobs/{blob.digest}").status == 404
     for reference in (record.hash, record.id, "demo.secret"):
         assert served.ask(f"{API}locate?ref={reference}").status == 404
+
+
+@given(st.one_of(st.text(max_size=60), st.binary(max_size=40).map(lambda raw: base64.urlsafe_b64encode(raw).decode())))
+@pytest.mark.sqlite
+def test_cursor_is_read_or_refused(text: str) -> None:
+    try:
+        read = api.read_cursor(text)
+    except BadInput:
+        return
+    assert api.write_cursor(read) == text

@@ -204,3 +204,33 @@ def test_rotated_key_is_told_and_the_server_goes_on(served: ServedExplorer, fill
 def test_question_for_the_head_of_a_stream_ends(served: ServedExplorer) -> None:
     answer = served.ask(f"{API}live", "HEAD")
     assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+
+
+@pytest.mark.sqlite
+def test_defect_ends_the_stream_and_does_not_silence_it(
+    served: ServedExplorer, filled: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served.live() as next_event:
+        for _ in range(3):
+            next_event()
+        monkeypatch.setattr(filled.store, "change_mark", lambda: 1 / 0)
+        with suppress(EOFError, ValueError, OSError):
+            while next_event():
+                pass
+    answer = served.ask(f"{API}live")
+    assert (answer.status, answer.document["message"]) == (503, "internal error: ZeroDivisionError")
+    monkeypatch.undo()
+    with served.live() as next_event:
+        assert read_until(next_event, "heads")[1]["moment"]
+
+
+def test_no_change_is_lost_between_two_events(served: ServedExplorer, filled: Ledger) -> None:
+    """A writer appends as fast as it can. In the end, the changes that were told add up to what is there."""
+    known = {chain["name"]: chain["count"] for chain in served.get("chains?limit=500")["chains"]}
+    with served.live(served.get("chains")["moment"]) as next_event:
+        for number in range(30):
+            filled.append(f"demo.{number % 3}", draft())
+        expected = {head.chain: head.count for head in filled.heads()}
+        while known != expected:
+            _, data = read_until(next_event, "heads")
+            known |= {chain["name"]: chain["count"] for chain in data["changed"]}

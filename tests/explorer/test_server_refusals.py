@@ -164,15 +164,22 @@ def test_flood_without_a_token_does_not_touch_a_page_with_one(served: ServedExpl
         assert refused.document["code"] == "TOO_MANY"
 
 
-def test_too_many_connections_are_refused(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_that_wait_make_room_for_others(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CONNECTIONS_MAX", 5)
-    idle = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(5)]
-    try:
+    idle = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(50)]
+    idle[-1].sendall(b"GET / HT")
+    assert [served.ask(f"{API}about").status for _ in range(10)] == [200] * 10
+    assert idle[0].recv(10) == b""  # The one that has waited longest was ended.
+    for each in idle:
+        each.close()
+
+
+def test_too_many_connections_at_work_are_refused(served: ServedExplorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 2)
+    with served.live() as first, served.live() as second:
+        first(), second()
         answer = served.ask(f"{API}about")
         assert (answer.status, answer.document["code"]) == (429, "TOO_MANY")
-    finally:
-        for each in idle:
-            each.close()
     wait_for_status(served, 200)
 
 

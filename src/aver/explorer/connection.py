@@ -3,7 +3,8 @@
 uvicorn waits for ever for a request that never arrives, and for a client that never reads. Each such connection would
 keep a descriptor, and each answer its memory. So a connection ends
 
-* at once, with 429, when `CONNECTIONS_MAX` others are open;
+* when `CONNECTIONS_MAX` are open and another client comes: the one that has waited longest without a request. If all
+  have one, the new connection gets 429;
 * when its first request, or the rest of one, does not arrive within `REQUEST_SECONDS`;
 * when its client takes nothing of an answer for `STALL_SECONDS`.
 
@@ -40,21 +41,23 @@ class ExplorerConnection(H11Protocol):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._is_refused = False
+        self._is_ended = False
+        self._since = self.loop.time()
         self._arrival: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        others = len(self.connections)
+        others = [each for each in self.connections if isinstance(each, ExplorerConnection) and not each._is_ended]
         super().connection_made(transport)
         # Above 0 bytes in our memory, `pause_writing` is called: so the clock runs also for the end of an answer.
         transport.set_write_buffer_limits(high=0)
-        self._is_refused = others >= CONNECTIONS_MAX
+        self._is_refused = len(others) >= CONNECTIONS_MAX and not _make_room(others)
         if self._is_refused:
-            debug("explorer", "refused a connection: %d are open", others)
+            debug("explorer", "refused a connection: %d are at work", len(others))
             transport.write(raw_problem(429, "Too Many Requests", "too many connections are open"))
             # A socket that is closed with unread bytes makes the client lose the answer. So wait for it a moment, but
             # not for a flood.
-            linger = LINGER_SECONDS if others < 2 * CONNECTIONS_MAX else 0.0
+            linger = LINGER_SECONDS if len(others) < 2 * CONNECTIONS_MAX else 0.0
             self._arrival = self.loop.call_later(linger, self._end, "was one too many")
         else:
             self._arrival = self.loop.call_later(REQUEST_SECONDS, self._end, "sent no whole request")
@@ -66,6 +69,7 @@ class ExplorerConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
             return
+        self._since = self.loop.time()
         super().data_received(data)
         # Asked of the parser: a connection that is kept open may send the next request as slowly as the first.
         is_arriving = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
@@ -91,8 +95,14 @@ class ExplorerConnection(H11Protocol):
         self.transport.write(raw_problem(400, "Bad Request", "this is not an HTTP request"))
         self.transport.close()
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no request of it is being carried out."""
+        return self.cycle is None or self.cycle.response_complete
+
     def _end(self, why: str) -> None:
         debug("explorer", "ended a connection: its client %s", why)
+        self._is_ended = True
         self._stop_clocks()
         self.transport.abort()  # Not `close`, which waits until the client has read everything.
 
@@ -101,3 +111,12 @@ class ExplorerConnection(H11Protocol):
             if clock is not None:
                 clock.cancel()
         self._arrival = self._stall = None
+
+
+def _make_room(others: list[ExplorerConnection]) -> bool:
+    """End the connection that has waited longest without a request. Returns False if there is none."""
+    waiting = [each for each in others if each.is_waiting and not each._is_refused]
+    if not waiting:
+        return False
+    min(waiting, key=lambda each: each._since)._end("waited longest, and another one came")
+    return True

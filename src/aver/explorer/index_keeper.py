@@ -9,6 +9,7 @@ again after `RETRY_SECONDS`. Everything but search, sessions and counts works wi
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 
@@ -25,6 +26,9 @@ STOP_SECONDS = 3.0
 
 PAUSE_SECONDS = 1.0
 """Shortest time between the ends of two runs and the next: a busy ledger has always something new."""
+
+
+_LOG = logging.getLogger("aver.explorer")
 
 
 class IndexKeeper:
@@ -73,6 +77,10 @@ class IndexKeeper:
         except AverError as error:
             debug("explorer", "the index cannot catch up: %s", error)
             self._state = {**self._state, "state": "failed", "problem": str(error)}
+            return False
+        except Exception as error:  # noqa: BLE001 - a defect in the index must not end its thread silently
+            _LOG.exception("the index failed")
+            self._state = {**self._state, "state": "failed", "problem": f"internal error: {type(error).__name__}"}
             return False
         self._state = {"state": "ready", **progress.to_dict(), "problem": ""}
         return progress.is_complete

@@ -23,6 +23,7 @@ open. It reads nothing else unless the answer has changed. A stream keeps no que
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -51,6 +52,8 @@ STREAMS_MAX = 16
 """Open streams. Each page has one."""
 
 COMMENT = b": still here\n\n"
+
+_LOG = logging.getLogger("aver.explorer")
 
 
 class LiveFeed:
@@ -99,6 +102,9 @@ class LiveFeed:
             except AverError as error:
                 debug("explorer", "the live stream cannot read the ledger: %s", error)
                 self._problem, self._mark = error, None
+            except Exception as error:  # noqa: BLE001 - without this, the streams would go on and tell nothing
+                _LOG.exception("the ledger cannot be watched")
+                self._problem, self._mark = Unavailable(f"internal error: {type(error).__name__}"), None
             if before != (self._moment, self._approvals, self._index, self._problem):
                 async with self._changed:
                     self._changed.notify_all()
@@ -129,9 +135,10 @@ class LiveFeed:
         try:
             async with self._changed:
                 self._changed.notify_all()
-            seen, approvals, index = self._moments.find(last_id), b"", b""
-            yield self._dump_heads(seen)
-            seen = self._moment
+            # What was told is noted before it is sent: while a client receives it, more may happen.
+            event = self._dump_heads(self._moments.find(last_id))
+            seen, approvals, index = self._moment, b"", b""
+            yield event
             while not self._is_stopping and self._problem is None:
                 if self._moment != seen:
                     event = self._dump_heads(seen)
