@@ -14,6 +14,7 @@ import pytest
 from aver import Capsule, Ledger, open_ledger
 from aver.explorer.server import ExplorerServer, listen_locally
 from aver.gate.approvals import deny, endorse_passkey, enrol_approver, read_enrolment_code
+from aver.ledger.bundle import export_bundle
 from support.agents import sample_session as sample
 from support.approvals import opened, somebody
 from support.browser_pages import AXE, AXE_RULES, go, wait_for_verdict
@@ -153,6 +154,21 @@ def test_sessions_and_search_come_from_the_index(page: Any, ledger: Ledger, tmp_
         page.locator(".hits li").first.wait_for()
         page.locator(".hits a").first.click()
         page.get_by_text("computed here").first.wait_for()
+
+
+def test_file_is_judged_beside_the_ledger(page: Any, filled: Ledger, tmp_path: Path) -> None:
+    export_bundle(filled, tmp_path / "bundle")
+    filled.append("codex.two", draft())
+    with serve(filled) as running:
+        page.goto(running.server.link)
+        page.locator(".band.verified").wait_for()
+        go(page, "#/open")
+        page.get_by_test_id("folder").set_input_files(tmp_path / "bundle")
+        page.locator(".band.qualified").wait_for()  # The pins of the ledger are not those of a file.
+        assert page.locator(".live").count() == 0
+        page.get_by_role("button", name="Back to").click()
+        page.locator(".band.verified").wait_for()
+        page.locator(".live.on").wait_for()
 
 
 def test_request_is_followed_until_it_is_answered(page: Any, filled: Ledger) -> None:

@@ -134,6 +134,47 @@ def test_keyboard_alone(page: Any, bundle: Path) -> None:
     page.get_by_role("dialog").wait_for(state="hidden")
 
 
+def test_letters_lead_to_every_view(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    for letter, title in (("s", "Sessions"), ("a", "Approvals"), ("c", "Chains"), ("k", "Keys"), ("m", "Meta")):
+        page.keyboard.press("g")
+        page.keyboard.press(letter)
+        page.get_by_role("heading", name=title, level=1).wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("gs?")  # Letters in a field are letters.
+    assert page.locator("#search").input_value() == "gs?"
+    assert page.locator("dialog[open]").count() == 0
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.locator("dialog[open]").wait_for()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "main"  # The focus is where it was.
+
+
+def test_focus_returns_to_the_link_that_was_followed(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    go(page, "#/chains")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    address = page.evaluate("document.activeElement.getAttribute('href')")
+    page.keyboard.press("Enter")
+    page.locator(".chain-view").wait_for()
+    page.go_back()
+    page.locator(f'.chain-row[href="{address}"]').wait_for()
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.activeElement.getAttribute('href')") == address
+
+
+def test_nothing_jumps_when_the_verdict_comes(page: Any, bundle: Path) -> None:
+    page.add_init_script(
+        "window.jumps = 0; new PerformanceObserver((list) => { for (const entry of list.getEntries())"
+        " if (!entry.hadRecentInput) window.jumps += entry.value; }).observe({type: 'layout-shift', buffered: true});"
+    )
+    open_folder(page, bundle)
+    page.wait_for_timeout(1000)
+    assert page.evaluate("window.jumps") < 0.1  # By the measure of browsers, less than this is good.
+
+
 def test_loose_capsules_and_what_is_no_record(page: Any, bundle: Path, tmp_path: Path) -> None:
     page.goto(PAGE.as_uri())
     chain = json.loads((bundle / "codex.two.json").read_text())

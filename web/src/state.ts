@@ -42,8 +42,12 @@ let copyHeads: RememberedHeads = [];
 export const spoken = signal("");
 /** How many approvals wait for an answer. */
 export const waiting = signal(0);
-/** The server of the open ledger, and what it says about itself; null behind the other doors. */
-export const server = signal<{ api: Api; about: About } | null>(null);
+/** The server that this page came from, and what it says about itself; null behind the other doors. */
+export const doorServer = signal<{ api: Api; about: About } | null>(null);
+/** The server of what is open; null where that is no live ledger, such as a file that was dropped. */
+export const server = computed(() => (thing.value?.live ? doorServer.value : null));
+/** What this page came with: a ledger or a site. The reader may open files meanwhile, and go back. */
+export const home = signal<OpenedThing | null>(null);
 /** Whether the server tells of news, since when not, and why not. */
 export const liveState = signal<{ isLive: boolean; since: string; words: string }>({ isLive: false, since: "", words: "" });
 /** Counts the news of the server, by their sorts. A view that shows one reads again when its number changes. */

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
 import { pins } from "../source/pins.ts";
 import { type Judgement, VERIFIED_AT_ONCE, contents, judgement, link, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
-import { type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
+import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
 import { Command, Copy, Text, Time, count, plural } from "./text.tsx";
 
 type MarkName = "verified" | "qualified" | "failed" | "empty" | "not judged" | "working";
@@ -128,6 +128,7 @@ export function Band({ now, again = verifyThing, total = totalRecords.value }: {
         <p class="figure">{of ? `${count(records)}${of}` : plural(records, "record")} judged so far, {share} % of the bytes.</p>
         <progress max={100} value={share} aria-label="Verification" />
         <p><button type="button" onClick={() => stopVerifying()}>Stop</button></p>
+        <table class="checks pending" aria-hidden="true"><tbody>{CHECKS.filter((name) => !["columns", "store"].includes(name)).map((name) => <tr key={name}><th>{name.replace("_", " ")}</th><td>…</td></tr>)}</tbody></table>
       </section>
     );
   }

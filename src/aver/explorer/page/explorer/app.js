@@ -5018,7 +5018,9 @@ var changed = y$1("");
 var copyHeads = [];
 var spoken = y$1("");
 var waiting = y$1(0);
-var server = y$1(null);
+var doorServer = y$1(null);
+var server = O(() => thing.value?.live ? doorServer.value : null);
+var home$1 = y$1(null);
 var liveState = y$1({
 	isLive: false,
 	since: "",
@@ -5643,7 +5645,12 @@ function Band({ now, again = verifyThing, total = totalRecords.value }) {
 					type: "button",
 					onClick: () => stopVerifying(),
 					children: "Stop"
-				}) })
+				}) }),
+				a("table", {
+					class: "checks pending",
+					"aria-hidden": "true",
+					children: a("tbody", { children: CHECKS.filter((name) => !["columns", "store"].includes(name)).map((name) => a("tr", { children: [a("th", { children: name.replace("_", " ") }), a("td", { children: "…" })] }, name)) })
+				})
 			]
 		});
 	}
@@ -14719,6 +14726,53 @@ function keeping() {
 	if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
 	return "Pins are kept in this browser, for this address.";
 }
+var RECORDS_MAX = 200;
+function KeyRecords() {
+	const isThere = contents.value?.chains.some((chain) => chain.id === "keys") ?? false;
+	const answer = useAnswer(() => isThere ? connection.ask({
+		type: "rows",
+		chain: "keys",
+		start: 0,
+		stop: RECORDS_MAX
+	}) : Promise.resolve(null), [contents.value]);
+	if (!isThere) return null;
+	return a("section", { children: [
+		a("h2", { children: "Recorded in the keys chain" }),
+		answer.state === "failed" ? a(Problem, {
+			words: answer.words,
+			retry: answer.retry
+		}) : null,
+		answer.state === "loading" ? a(Loading, {
+			rows: 2,
+			words: "Reading the keys chain"
+		}) : null,
+		answer.value ? a("div", {
+			class: "scroll",
+			tabIndex: 0,
+			role: "region",
+			"aria-label": "Records of the keys chain",
+			children: a("table", {
+				class: "plain",
+				children: a("tbody", { children: answer.value.rows.map((row) => a("tr", { children: [
+					a("td", { children: a(Time, { children: row.at }) }),
+					a("td", { children: row.kind }),
+					a("td", { children: a("a", {
+						href: recordLink("keys", row),
+						children: a(Text, { children: row.problem || row.summary })
+					}) })
+				] }, row.place)) })
+			})
+		}) : null,
+		answer.value && answer.value.total > RECORDS_MAX ? a("p", { children: a("a", {
+			href: link("chain", "keys"),
+			children: [
+				"All ",
+				answer.value.total,
+				" records"
+			]
+		}) }) : null
+	] });
+}
 function KeysView(_) {
 	const [given, setGiven] = d$2("");
 	const [words, setWords] = d$2("");
@@ -14844,6 +14898,7 @@ function KeysView(_) {
 				children: keeping()
 			})
 		] }),
+		a(KeyRecords, {}),
 		a("section", { children: [a("h2", { children: source }), came.length ? a("div", {
 			class: "scroll",
 			tabIndex: 0,
@@ -15991,6 +16046,7 @@ function OverviewView(_) {
 		class: "strip",
 		children: "Nothing is open."
 	});
+	if (cases.value === null && !casesProblem.value) return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })] });
 	const rows = latestSessions();
 	return a($, { children: [
 		a("h1", { children: a(Text, { children: whole.name }) }),
@@ -17895,6 +17951,22 @@ function Strips() {
 			role: "status",
 			children: [a(Text, { children: opening.value }), " …"]
 		}) : null,
+		home$1.value !== null && !changed.value && thing.value !== home$1.value ? a("p", {
+			class: "strip",
+			role: "status",
+			children: [
+				"You look at ",
+				a(Text, { children: thing.value?.name ?? "nothing" }),
+				", which you opened here.",
+				" ",
+				a("button", {
+					type: "button",
+					class: "small",
+					onClick: () => void openThing(home$1.value),
+					children: ["Back to ", a(Text, { children: home$1.value.name })]
+				})
+			]
+		}) : null,
 		thing.value?.live && !state.isLive ? a("p", {
 			class: "strip stale",
 			role: "status",
@@ -18056,9 +18128,10 @@ async function openDoor() {
 	try {
 		if (door === "site") {
 			opening.value = "Reading this site";
-			await openThing(await openSite((done, total) => {
+			home$1.value = await openSite((done, total) => {
 				opening.value = `Reading this site: ${done} of ${total} files`;
-			}));
+			});
+			await openThing(home$1.value);
 		} else if (door === "live" || secrets.token) {
 			opening.value = "Asking the server";
 			await openLive();
@@ -18076,7 +18149,7 @@ async function openLive() {
 	};
 	const api = new Api(access);
 	const about = await api.json("about");
-	server.value = {
+	doorServer.value = {
 		api,
 		about
 	};
@@ -18085,12 +18158,13 @@ async function openLive() {
 		since: new Date().toISOString(),
 		words: ""
 	};
-	const opened = openThing({
+	home$1.value = {
 		name: `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`,
 		files: [],
 		isFolder: true,
 		live: access
-	}, "", () => pinByLink(api));
+	};
+	const opened = openThing(home$1.value, "", () => pinByLink(api));
 	const stream = new LiveStream(api, {
 		onNews: (sort) => catchUp(sort),
 		onState: noteState
