@@ -28,12 +28,24 @@ const QUIET_LIBRARIES: Plugin = {
   transform: (code, id) => (id.includes("node_modules") ? { code: code.replace(/\/\*\*[^]*?\*\//g, ""), map: null } : null),
 };
 
+/** Members of the shared tables that the page does not read: the names of test cases, and which side of an act refuses. */
+const UNREAD = new Set(["about", "name", "side"]);
+const LEAN_TABLES: Plugin = {
+  name: "lean-tables",
+  enforce: "pre",
+  transform: (code, id) => {
+    if (!SHARED.some((name) => id.endsWith(name))) return null;
+    return { code: JSON.stringify(JSON.parse(code), (key, value: unknown) => (UNREAD.has(key) ? undefined : value)), map: null };
+  },
+};
+
 async function bundle(entry: string, comments: boolean, external: RegExp[] = []): Promise<string> {
   const result = (await build({
     root: here,
     configFile: false,
     logLevel: "warn",
-    plugins: [QUIET_LIBRARIES],
+    plugins: [QUIET_LIBRARIES, LEAN_TABLES],
+    json: { namedExports: false },
     oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
     build: {
       write: false,

@@ -226,3 +226,11 @@ def test_times_are_read_as_python_reads_them(tmp_path: Path) -> None:
     )
     done = subprocess.run([find_node(), str(script)], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [to_utc(text) for text in times]
+
+
+@pytest.mark.more
+def test_pure_parts_of_the_views() -> None:
+    """Diffs, terminal output, rows of the timeline, risk, acts and evidence, by their sources in Node."""
+    command = [find_node(), "--test", str(WEB / "tests" / "sessions.test.mjs")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]

@@ -7,6 +7,8 @@ import { openSite } from "./source/site.ts";
 import {
   VERIFIED_AT_ONCE,
   contents,
+  doorServer,
+  home,
   judgement,
   liveState,
   news,
@@ -14,7 +16,6 @@ import {
   opening,
   problem,
   refreshContents,
-  server,
   setReconnect,
   thing,
   totalRecords,
@@ -37,7 +38,8 @@ export async function openDoor(): Promise<void> {
   try {
     if (door === "site") {
       opening.value = "Reading this site";
-      await openThing(await openSite((done, total) => { opening.value = `Reading this site: ${done} of ${total} files`; }));
+      home.value = await openSite((done, total) => { opening.value = `Reading this site: ${done} of ${total} files`; });
+      await openThing(home.value);
     } else if (door === "live" || secrets.token) {
       opening.value = "Asking the server";
       await openLive();
@@ -55,10 +57,11 @@ async function openLive(): Promise<void> {
   const access: LiveAccess = { origin: location.origin, token: secrets.token };
   const api = new Api(access);
   const about = await api.json<About>("about");
-  server.value = { api, about };
+  doorServer.value = { api, about };
   liveState.value = { isLive: true, since: new Date().toISOString(), words: "" };
   const name = `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`;
-  const opened = openThing({ name, files: [], isFolder: true, live: access }, "", () => pinByLink(api));
+  home.value = { name, files: [], isFolder: true, live: access };
+  const opened = openThing(home.value, "", () => pinByLink(api));
   const stream = new LiveStream(api, { onNews: (sort) => catchUp(sort), onState: noteState });
   setReconnect(() => void stream.follow());
   void stream.follow();
@@ -102,8 +105,8 @@ function catchUp(sort: News): void {
 }
 
 async function takeNews(sorts: News[]): Promise<void> {
-  const hasGrown = sorts.includes("heads") && contents.value !== null && thing.value?.live !== undefined;
-  if (hasGrown) await refreshContents();
+  const isOpen = contents.value !== null && thing.value?.live !== undefined;
+  const hasGrown = sorts.includes("heads") && isOpen && (await refreshContents());
   const next = { ...news.value };
   for (const sort of sorts) next[sort]++;
   news.value = next;

@@ -16,20 +16,30 @@ function readRoute(): string[] {
 /** The parts of the address. */
 export const route = signal<string[]>(readRoute());
 
-/** By address, the link that had the focus when the reader left it. */
+/** By address, the link that had the focus when the reader left it, and how far the page was scrolled. */
 const left = new Map<string, string>();
+const scrolled = new Map<string, number>();
 let here = location.hash;
+/** Whether the reader followed a link. By the way back, a page is where it was; by a link, it begins at its top. */
+let isFollowed = false;
+
+addEventListener("click", (event) => {
+  isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
+}, { capture: true });
 
 addEventListener("hashchange", () => {
   const active = document.activeElement;
   const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
   if (target !== null) left.set(here, target);
+  scrolled.set(here, scrollY);
   here = location.hash;
   route.value = readRoute();
 });
 
-/** Put the focus where it was when the reader left this address, or else on the content. */
+/** Put focus and window where they were when the reader left this address, or else to the top of the content. */
 export function returnFocus(main: HTMLElement): void {
+  scrollTo(0, isFollowed ? 0 : (scrolled.get(location.hash) ?? 0));
+  isFollowed = false;
   const target = left.get(location.hash);
   const found = [...main.querySelectorAll<HTMLElement>("a[href]")].find((one) => target !== undefined && one.getAttribute("href") === target);
   if (main.contains(document.activeElement) && document.activeElement !== main) return;

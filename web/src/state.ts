@@ -42,8 +42,12 @@ let copyHeads: RememberedHeads = [];
 export const spoken = signal("");
 /** How many approvals wait for an answer. */
 export const waiting = signal(0);
-/** The server of the open ledger, and what it says about itself; null behind the other doors. */
-export const server = signal<{ api: Api; about: About } | null>(null);
+/** The server that this page came from, and what it says about itself; null behind the other doors. */
+export const doorServer = signal<{ api: Api; about: About } | null>(null);
+/** The server of what is open; null where that is no live ledger, such as a file that was dropped. */
+export const server = computed(() => (thing.value?.live ? doorServer.value : null));
+/** What this page came with: a ledger or a site. The reader may open files meanwhile, and go back. */
+export const home = signal<OpenedThing | null>(null);
 /** Whether the server tells of news, since when not, and why not. */
 export const liveState = signal<{ isLive: boolean; since: string; words: string }>({ isLive: false, since: "", words: "" });
 /** Counts the news of the server, by their sorts. A view that shows one reads again when its number changes. */
@@ -157,12 +161,16 @@ export function stopVerifying(): void {
   judges.stop("you stopped it");
 }
 
-/** Look again at a ledger that has grown. */
-export async function refreshContents(): Promise<void> {
-  const before = totalRecords.value;
+/** Look again at a ledger. Returns whether it has changed; if not, everything stays as it is. */
+export async function refreshContents(): Promise<boolean> {
+  const before = contents.value;
   const listed = await connection.ask({ type: "refresh" });
+  const heads = ({ chains }: Contents) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
+  if (before === null || heads(before) === heads(listed)) return false;
+  const records = totalRecords.value;
   contents.value = listed;
-  unjudged.value += Math.max(0, totalRecords.value - before);
+  unjudged.value += Math.max(0, totalRecords.value - records);
+  return true;
 }
 
 /** Open a copy of the open thing with one record changed, to see where it breaks. */
@@ -172,6 +180,7 @@ export async function tryChange(chain: string, place: number, change: Change, wo
   const { files } = await connection.ask({ type: "change", chain, place, change });
   const replaced = new Map(files);
   original ??= found;
+  location.hash = "#/";
   await openThing({ ...found, files: found.files.flatMap(([path, blob]): [string, Blob][] => {
     const other = replaced.has(path) ? replaced.get(path) : blob;
     return other ? [[path, other]] : [];

@@ -36,7 +36,7 @@ const TICKS = [0, 0.25, 0.5, 0.75, 1];
 /** Points with their intervals, over time. `ends` name the two ends of the time axis. */
 export function PointChart({ points, lines, ends, label }: { points: ChartPoint[]; lines: ChartLine[]; ends: [string, string]; label: string }): JSX.Element {
   return (
-    <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+    <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={label}>
       <Axes ends={ends} />
       {lines.map(({ y, words }) => (
         <g key={words} class="threshold">
@@ -45,7 +45,7 @@ export function PointChart({ points, lines, ends, label }: { points: ChartPoint[
         </g>
       ))}
       {points.map(({ x, y, low, high, sort, words, href }, at) => (
-        <a key={at} href={href} tabIndex={-1}>
+        <a key={at} href={href} tabIndex={-1} aria-label={words}>
           <g class={`point ${sort}`}>
             <title>{words}</title>
             {low === null || high === null ? null : <line x1={toX(x)} x2={toX(x)} y1={toY(low)} y2={toY(high)} />}

@@ -44,7 +44,7 @@ export function TryToChange({ chain, place, sequence, title = "Try to change it"
           <div key={change}>
             <button type="button" onClick={() => {
               setWords("");
-              tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).then(() => { location.hash = "#/"; }, (error: Error) => setWords(error.message));
+              tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error: Error) => setWords(error.message));
             }}>{label}</button>
             <span class="beside">{hope}</span>
           </div>

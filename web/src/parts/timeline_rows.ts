@@ -16,7 +16,7 @@ export const ROW_HEIGHT = 36;
 export const PHONE_ROW_HEIGHT = 56;
 const BREAK_HEIGHT = 116;
 const LINE_HEIGHT = 22;
-/** Lines of a prompt that are shown at once. A longer one scrolls in its band. */
+/** Lines of a prompt that its band shows. The detail has the whole of a longer one. */
 const PROMPT_LINES_MAX = 14;
 /** Pixels of a character of the text font, somewhat more than the mean, so that a band is rather too tall than too short. */
 const CHARACTER_WIDTH = 8.4;
@@ -136,7 +136,8 @@ function stepSort({ step }: StoryEntry): RowSort {
 export function rowHeight(row: TimelineRow, width: number, isPhone: boolean, write: (text: string) => string = (text) => text): number {
   if (row.sort === "break") return BREAK_HEIGHT;
   if (row.sort !== "prompt") return isPhone ? PHONE_ROW_HEIGHT : ROW_HEIGHT;
-  const perLine = Math.max(16, Math.floor(width / CHARACTER_WIDTH));
+  // Lines break at words, so that not every line is full.
+  const perLine = Math.max(16, Math.floor((0.85 * width) / CHARACTER_WIDTH));
   const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
   return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
 }

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
 import { pins } from "../source/pins.ts";
 import { type Judgement, VERIFIED_AT_ONCE, contents, judgement, link, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
-import { type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
+import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
 import { Command, Copy, Text, Time, count, plural } from "./text.tsx";
 
 type MarkName = "verified" | "qualified" | "failed" | "empty" | "not judged" | "working";
@@ -117,17 +117,18 @@ export function VerdictBand(): JSX.Element | null {
 }
 
 /** A judgement: at work, given up, or a verdict. */
-export function Band({ now, again = verifyThing }: { now: Exclude<Judgement, { state: "none" }>; again?: () => unknown }): JSX.Element {
+export function Band({ now, again = verifyThing, total = totalRecords.value }: { now: Exclude<Judgement, { state: "none" }>; again?: () => unknown; total?: number }): JSX.Element {
   if (now.state === "working") {
     const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
     const share = totalBytes ? Math.floor((100 * bytes) / totalBytes) : 0;
-    const of = totalRecords.value >= records && totalRecords.value > 0 ? ` of ${plural(totalRecords.value, "record")}` : "";
+    const of = total >= records && total > 0 ? ` of ${plural(total, "record")}` : "";
     return (
       <section class="band working">
         <h2><Mark name="working" share={share} /> Verifying</h2>
         <p class="figure">{of ? `${count(records)}${of}` : plural(records, "record")} judged so far, {share} % of the bytes.</p>
         <progress max={100} value={share} aria-label="Verification" />
         <p><button type="button" onClick={() => stopVerifying()}>Stop</button></p>
+        <table class="checks pending" aria-hidden="true"><tbody>{CHECKS.filter((name) => !["columns", "store"].includes(name)).map((name) => <tr key={name}><th>{name.replace("_", " ")}</th><td>…</td></tr>)}</tbody></table>
       </section>
     );
   }

@@ -776,13 +776,6 @@ function aarray$1(item, title, inner = () => {}) {
 }
 var abytes = (value, length, title) => abytes$1(value, length, title);
 var anumber = anumber$1;
-function astring(value, title = "") {
-	if (typeof value !== "string") {
-		const prefix = title && `"${title}" `;
-		throw new TypeError(prefix + "expected string, got type=" + typeof value);
-	}
-	return value;
-}
 function aobject$1(value, title = "object") {
 	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
 	return value;
@@ -796,7 +789,7 @@ var concatBytes = (...arrays) => concatBytes$1(...arrays);
 var hexToBytes = (hex) => hexToBytes$1(hex);
 var isBytes = isBytes$1;
 var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
-var _0n$6 = /* @__PURE__ */ BigInt(0);
+var _0n$5 = /* @__PURE__ */ BigInt(0);
 var _1n$6 = /* @__PURE__ */ BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
 function abool(value, title = "") {
@@ -819,13 +812,9 @@ function asafenumber(value, title = "") {
 		throw new RangeError(prefix + "expected safe integer, got " + value);
 	}
 }
-function numberToHexUnpadded(num) {
-	const hex = abignumber(num).toString(16);
-	return hex.length & 1 ? "0" + hex : hex;
-}
 function hexToNumber(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-	return hex === "" ? _0n$6 : BigInt("0x" + hex);
+	return hex === "" ? _0n$5 : BigInt("0x" + hex);
 }
 function bytesToNumberBE(bytes) {
 	return hexToNumber(bytesToHex$1(bytes));
@@ -849,7 +838,7 @@ function copyBytes(bytes) {
 	return Uint8Array.from(abytes(bytes));
 }
 function isPosBig(n) {
-	return typeof n === "bigint" && _0n$6 <= n;
+	return typeof n === "bigint" && _0n$5 <= n;
 }
 function inRange(n, min, max) {
 	return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
@@ -858,60 +847,13 @@ function aInRange(title, n, min, max) {
 	if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
 }
 function bitLen(n) {
-	if (n < _0n$6) throw new Error("expected non-negative bigint, got " + n);
-	return n === _0n$6 ? 0 : n.toString(2).length;
+	if (n < _0n$5) throw new Error("expected non-negative bigint, got " + n);
+	return n === _0n$5 ? 0 : n.toString(2).length;
 }
 var bitMask = (n) => {
 	asafenumber(n, "n");
 	return (_1n$6 << BigInt(n)) - _1n$6;
 };
-function createHmacDrbg(hashLen, qByteLen, hmacFn) {
-	anumber$1(hashLen, "hashLen");
-	anumber$1(qByteLen, "qByteLen");
-	if (typeof hmacFn !== "function") throw new TypeError("hmacFn must be a function");
-	const u8n = (len) => new Uint8Array(len);
-	const NULL = Uint8Array.of();
-	const byte0 = Uint8Array.of(0);
-	const byte1 = Uint8Array.of(1);
-	const _maxDrbgIters = 1e3;
-	let v = u8n(hashLen);
-	let k = u8n(hashLen);
-	let i = 0;
-	const reset = () => {
-		v.fill(1);
-		k.fill(0);
-		i = 0;
-	};
-	const h = (...msgs) => hmacFn(k, concatBytes(v, ...msgs));
-	const reseed = (seed = NULL) => {
-		k = h(byte0, seed);
-		v = h();
-		if (seed.length === 0) return;
-		k = h(byte1, seed);
-		v = h();
-	};
-	const gen = () => {
-		if (i++ >= _maxDrbgIters) throw new Error("drbg: tried max amount of iterations");
-		let len = 0;
-		const out = [];
-		while (len < qByteLen) {
-			v = h();
-			const sl = v.slice();
-			out.push(sl);
-			len += v.length;
-		}
-		return concatBytes(...out);
-	};
-	const genUntil = (seed, pred) => {
-		reset();
-		reseed(seed);
-		let res = void 0;
-		while ((res = pred(gen())) === void 0) reseed();
-		reset();
-		return res;
-	};
-	return genUntil;
-}
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	aobject$1(object, title);
 	aobject$1(fields, "fields");
@@ -979,7 +921,7 @@ var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
 // node_modules/@noble/hashes/sha3.js
-var _0n$5 = BigInt(0);
+var _0n$4 = BigInt(0);
 var _1n$5 = BigInt(1);
 var _2n$4 = BigInt(2);
 var _7n$1 = BigInt(7);
@@ -992,7 +934,7 @@ for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
 	[x, y] = [y, (2 * x + 3 * y) % 5];
 	SHA3_PI.push(2 * (5 * y + x));
 	SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-	let t = _0n$5;
+	let t = _0n$4;
 	for (let j = 0; j < 7; j++) {
 		R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
 		if (R & _2n$4) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
@@ -1193,7 +1135,7 @@ var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11)
 var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));
 // node_modules/@noble/curves/abstract/modular.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$4 = /* @__PURE__ */ BigInt(0);
+var _0n$3 = /* @__PURE__ */ BigInt(0);
 var _1n$4 = /* @__PURE__ */ BigInt(1);
 var _2n$3 = /* @__PURE__ */ BigInt(2);
 var _3n$1 = /* @__PURE__ */ BigInt(3);
@@ -1206,21 +1148,21 @@ var _15n = /* @__PURE__ */ BigInt(15);
 var _16n = /* @__PURE__ */ BigInt(16);
 var POW_WINDOWED_MIN = /* @__PURE__ */ BigInt("0x10000000000000000");
 function mod(a, b) {
-	if (b <= _0n$4) throw new Error("mod: expected positive modulus, got " + b);
+	if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
-	return result >= _0n$4 ? result : b + result;
+	return result >= _0n$3 ? result : b + result;
 }
 function pow(num, power, modulo) {
 	if (modulo <= _1n$4) throw new Error("pow: expected modulus > 1, got " + modulo);
 	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-	if (power < _0n$4) throw new Error("invalid exponent, negatives unsupported");
-	if (power === _0n$4) return _1n$4;
+	if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
+	if (power === _0n$3) return _1n$4;
 	if (power === _1n$4) return num;
 	let d = num % modulo;
-	if (d < _0n$4) d += modulo;
+	if (d < _0n$3) d += modulo;
 	if (power < POW_WINDOWED_MIN) {
 		let p = _1n$4;
-		while (power > _0n$4) {
+		while (power > _0n$3) {
 			if (power & _1n$4) p = p * d % modulo;
 			d = d * d % modulo;
 			power >>= _1n$4;
@@ -1228,7 +1170,7 @@ function pow(num, power, modulo) {
 		return p;
 	}
 	const digits = [];
-	while (power > _0n$4) {
+	while (power > _0n$3) {
 		digits.push(Number(power & _15n));
 		power >>= _4n$3;
 	}
@@ -1249,21 +1191,21 @@ function pow(num, power, modulo) {
 }
 function pow2(x, power, modulo) {
 	if (modulo <= _1n$4) throw new Error("pow2: expected modulus > 1, got " + modulo);
-	if (power < _0n$4) throw new Error("pow2: expected non-negative exponent, got " + power);
+	if (power < _0n$3) throw new Error("pow2: expected non-negative exponent, got " + power);
 	let res = x;
-	while (power-- > _0n$4) {
+	while (power-- > _0n$3) {
 		res *= res;
 		res %= modulo;
 	}
 	return res;
 }
 function invert(number, modulo) {
-	if (number === _0n$4) throw new Error("invert: expected non-zero number");
+	if (number === _0n$3) throw new Error("invert: expected non-zero number");
 	if (modulo <= _1n$4) throw new Error("invert: expected modulus > 1, got " + modulo);
 	let a = mod(number, modulo);
 	let b = modulo;
-	let x = _0n$4, u = _1n$4;
-	while (a !== _0n$4) {
+	let x = _0n$3, u = _1n$4;
+	while (a !== _0n$3) {
 		const q = b / a;
 		const r = b - a * q;
 		const m = x - u * q;
@@ -1272,20 +1214,12 @@ function invert(number, modulo) {
 	if (b !== _1n$4) throw new Error("invert: does not exist");
 	return mod(x, modulo);
 }
-function invertCt(a, prime) {
-	if (prime <= _1n$4) throw new Error("invertCt: expected prime modulus > 1, got " + prime);
-	const an = mod(a, prime);
-	if (an === _0n$4) throw new Error("invertCt: expected non-zero number");
-	const inverse = pow(an, prime - _2n$3, prime);
-	if (mod(an * inverse, prime) !== _1n$4) throw new Error("invertCt: does not exist");
-	return inverse;
-}
 function assertIsSquare(Fp, root, n) {
 	const F = Fp;
 	if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-	if ((order & _1n$4) === _0n$4) throw new Error(fnName + ": expected odd modulus, got " + order);
+	if ((order & _1n$4) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 	const F = Fp;
@@ -1333,7 +1267,7 @@ function tonelliShanks(P) {
 	aoddModulus(P, "tonelliShanks");
 	let Q = P - _1n$4;
 	let S = 0;
-	while (Q % _2n$3 === _0n$4) {
+	while (Q % _2n$3 === _0n$3) {
 		Q /= _2n$3;
 		S++;
 	}
@@ -1440,7 +1374,7 @@ function FpLegendre(Fp, n) {
 }
 function nLength(n, nBitLength) {
 	if (nBitLength !== void 0) anumber(nBitLength);
-	if (n <= _0n$4) throw new Error("invalid n length: expected positive n, got " + n);
+	if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
 	if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
 	const bits = bitLen(n);
 	if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
@@ -1456,7 +1390,7 @@ var _Field = class {
 	BITS;
 	BYTES;
 	isLE;
-	ZERO = _0n$4;
+	ZERO = _0n$3;
 	ONE = _1n$4;
 	_lengths;
 	_mod;
@@ -1486,10 +1420,10 @@ var _Field = class {
 	}
 	isValid(num) {
 		if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-		return _0n$4 <= num && num < this.ORDER;
+		return _0n$3 <= num && num < this.ORDER;
 	}
 	is0(num) {
-		return num === _0n$4;
+		return num === _0n$3;
 	}
 	isValidNot0(num) {
 		return !this.is0(num) && this.isValid(num);
@@ -1572,25 +1506,6 @@ var _Field = class {
 function Field(ORDER, opts = {}) {
 	Object.freeze(_Field.prototype);
 	return new _Field(ORDER, opts);
-}
-function getFieldBytesLength(fieldOrder) {
-	if (typeof fieldOrder !== "bigint") throw new Error("field order must be bigint");
-	if (fieldOrder <= _1n$4) throw new Error("field order must be greater than 1");
-	const bitLength = bitLen(fieldOrder - _1n$4);
-	return Math.ceil(bitLength / 8);
-}
-function getMinHashLength(fieldOrder) {
-	const length = getFieldBytesLength(fieldOrder);
-	return length + Math.ceil(length / 2);
-}
-function mapHashToField(key, fieldOrder, isLE = false) {
-	abytes(key);
-	const len = key.length;
-	const fieldLen = getFieldBytesLength(fieldOrder);
-	const minLen = Math.max(getMinHashLength(fieldOrder), 16);
-	if (len < minLen || len > 1024) throw new Error("expected " + minLen + "-1024 bytes of input, got " + len);
-	const reduced = mod(isLE ? bytesToNumberLE(key) : bytesToNumberBE(key), fieldOrder - _1n$4) + _1n$4;
-	return isLE ? numberToBytesLE(reduced, fieldLen) : numberToBytesBE(reduced, fieldLen);
 }
 // node_modules/@noble/curves/abstract/fft.js
 function checkU32(n, title = "n") {
@@ -1723,7 +1638,7 @@ function validateVerOpts(opts, allowed = VER_OPT_KEYS) {
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
 	return normalized;
 }
-function validateSigOpts$1(opts, allowed = SIG_OPT_KEYS) {
+function validateSigOpts(opts, allowed = SIG_OPT_KEYS) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
 	if (normalized.extraEntropy !== false && normalized.extraEntropy !== void 0) abytes$1(normalized.extraEntropy, void 0, "opts.extraEntropy");
@@ -2312,7 +2227,7 @@ function getDilithium(opts_) {
 			return publicCoder.encode([rho, t1]);
 		},
 		sign: (msg, secretKey, opts = {}) => {
-			opts = validateSigOpts$1(opts, INTERNAL_SIG_OPT_KEYS);
+			opts = validateSigOpts(opts, INTERNAL_SIG_OPT_KEYS);
 			opts = validateInternalOpts(opts, INTERNAL_SIG_OPT_KEYS);
 			const { extraEntropy: random, externalMu = false } = opts;
 			if (externalMu) abytesDoc(msg, CRH_BYTES, "mu");
@@ -2440,7 +2355,7 @@ function getDilithium(opts_) {
 		lengths: internal.lengths,
 		getPublicKey: internal.getPublicKey,
 		sign: (msg, secretKey, opts = {}) => {
-			opts = validateSigOpts$1(opts);
+			opts = validateSigOpts(opts);
 			const M = getMessage(msg, opts.context);
 			const res = internal.sign(M, secretKey, {
 				extraEntropy: opts.extraEntropy,
@@ -2464,7 +2379,7 @@ function getDilithium(opts_) {
 				keygen: internal.keygen,
 				getPublicKey: internal.getPublicKey,
 				sign: (msg, secretKey, opts = {}) => {
-					opts = validateSigOpts$1(opts);
+					opts = validateSigOpts(opts);
 					const M = getMessagePrehash(rawHash, msg, opts.context);
 					const res = internal.sign(M, secretKey, {
 						extraEntropy: opts.extraEntropy,
@@ -3817,333 +3732,8 @@ function verdictDocument(verdict) {
 		findings: verdict.findings
 	};
 }
-var ed25519_default = {
-	about: "Ed25519 by one rule: S < L, neither A nor R of small order, A canonically encoded, R = encode([S]B - [k]A) byte for byte.",
-	cases: [
-		{
-			"name": "a plain signature",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": true
-		},
-		{
-			"name": "S + L",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412",
-			"valid": false
-		},
-		{
-			"name": "another S",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "S of all ones",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"valid": false
-		},
-		{
-			"name": "upper case",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402",
-			"valid": false
-		},
-		{
-			"name": "a digit short",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840",
-			"valid": false
-		},
-		{
-			"name": "no signature",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "",
-			"valid": false
-		},
-		{
-			"name": "a key in upper case",
-			"public": "17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "R with the other sign",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "A with the other sign",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "A of mixed order",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08",
-			"valid": false
-		},
-		{
-			"name": "R of mixed order",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01",
-			"valid": false
-		},
-		{
-			"name": "A and R of mixed order",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202",
-			"valid": false
-		},
-		{
-			"name": "A of mixed order, and the exact equation holds",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b",
-			"valid": true
-		},
-		{
-			"name": "A and R of mixed order, and the exact equation holds",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04",
-			"valid": true
-		},
-		{
-			"name": "A of small order 0100..0000, and the equation holds",
-			"public": "0100000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0100..0000",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02",
-			"valid": false
-		},
-		{
-			"name": "A of small order c717..037a, and the equation holds",
-			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order c717..037a",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0000..0080, and the equation holds",
-			"public": "0000000000000000000000000000000000000000000000000000000000000080",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0000..0080",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602",
-			"valid": false
-		},
-		{
-			"name": "A of small order 26e8..fc05, and the equation holds",
-			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 26e8..fc05",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105",
-			"valid": false
-		},
-		{
-			"name": "A of small order ecff..ff7f, and the equation holds",
-			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order ecff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408",
-			"valid": false
-		},
-		{
-			"name": "A of small order 26e8..fc85, and the equation holds",
-			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 26e8..fc85",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0000..0000, and the equation holds",
-			"public": "0000000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0000..0000",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00",
-			"valid": false
-		},
-		{
-			"name": "A of small order c717..03fa, and the equation holds",
-			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order c717..03fa",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708",
-			"valid": false
-		},
-		{
-			"name": "A of small order edff..ff7f, and the equation holds",
-			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order edff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307",
-			"valid": false
-		},
-		{
-			"name": "A of small order eeff..ff7f, and the equation holds",
-			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order eeff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205",
-			"valid": false
-		},
-		{
-			"name": "A of small order edff..ffff, and the equation holds",
-			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order edff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d",
-			"valid": false
-		},
-		{
-			"name": "A of small order eeff..ffff, and the equation holds",
-			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order eeff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0100..0080, and the equation holds",
-			"public": "0100000000000000000000000000000000000000000000000000000000000080",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0100..0080",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03",
-			"valid": false
-		},
-		{
-			"name": "A of small order ecff..ffff, and the equation holds",
-			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order ecff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805",
-			"valid": false
-		},
-		{
-			"name": "A beyond the field",
-			"public": "efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "A that is no point",
-			"public": "0200000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R that is no point",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		}
-	]
-};
+// ../tests/conformance/corpus/ed25519.json
+var ed25519_default = /*#__PURE__*/ JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
 // src/verify/block.ts
 /** Aver's block in a record, the kinds of records, and the names of chains. The twin of `aver.capsule.aver_block`. */
 var RESERVED_CHAINS = /* @__PURE__ */ new Set(["meta", "keys"]);
@@ -4188,7 +3778,7 @@ function chainName(domain, identifier) {
 }
 // node_modules/@noble/curves/abstract/curve.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$3 = /* @__PURE__ */ BigInt(0);
+var _0n$2 = /* @__PURE__ */ BigInt(0);
 var _1n$3 = /* @__PURE__ */ BigInt(1);
 var _4n$2 = /* @__PURE__ */ BigInt(4);
 var BLIND_BYTES = 16;
@@ -4257,7 +3847,7 @@ function wnafDigits(n, W) {
 	const half = size / 2;
 	const mask = BigInt(size - 1);
 	const d = [];
-	while (n > _0n$3) {
+	while (n > _0n$2) {
 		let w = 0;
 		if (n & _1n$3) {
 			w = Number(n & mask);
@@ -4284,7 +3874,7 @@ function signedWindowDigits(n, W, windows) {
 		}
 		d.push(v);
 	}
-	if (n !== _0n$3) throw new Error("invalid wnaf");
+	if (n !== _0n$2) throw new Error("invalid wnaf");
 	return d;
 }
 function wnafWalk(zero, tables, digits) {
@@ -4481,7 +4071,7 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		"h"
 	]) {
 		const val = CURVE[p];
-		if (!(isPosBig(val) && val !== _0n$3)) throw new Error(`CURVE.${p} must be positive bigint`);
+		if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
 	}
 	const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
 	const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
@@ -4510,7 +4100,7 @@ function createKeygen(randomSecretKey, getPublicKey) {
 }
 // node_modules/@noble/curves/abstract/edwards.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$2 = /* @__PURE__ */ BigInt(0);
+var _0n$1 = /* @__PURE__ */ BigInt(0);
 var _1n$2 = /* @__PURE__ */ BigInt(1);
 var _2n$2 = /* @__PURE__ */ BigInt(2);
 var _4n$1 = /* @__PURE__ */ BigInt(4);
@@ -4550,14 +4140,14 @@ function edwards(params, extraOpts = {}) {
 		} catch (e) {
 			return {
 				isValid: false,
-				value: _0n$2
+				value: _0n$1
 			};
 		}
 	} : opts.uvRatio;
 	if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 	const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
 	function acoord(title, n, banZero = false) {
-		const min = banZero ? _1n$2 : _0n$2;
+		const min = banZero ? _1n$2 : _0n$1;
 		aInRange("coordinate " + title, n, min, MASK);
 		return n;
 	}
@@ -4599,7 +4189,7 @@ function edwards(params, extraOpts = {}) {
 			const lastByte = bytes[len - 1];
 			normed[len - 1] = lastByte & -129;
 			const y = bytesToNumberLE(normed);
-			aInRange("point.y", y, _0n$2, zip215 ? MASK : Fp.ORDER);
+			aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
 			const y2 = Fp.sqr(y);
 			const u = Fp.sub(y2, Fp.ONE);
 			const v = Fp.sub(Fp.mulN(d, y2), a);
@@ -4708,7 +4298,7 @@ function edwards(params, extraOpts = {}) {
 		}
 		multiplyUnsafe(scalar) {
 			if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-			if (scalar === _0n$2) return Point.ZERO;
+			if (scalar === _0n$1) return Point.ZERO;
 			if (this.is0() || scalar === _1n$2) return this;
 			return wnaf.mulUnsafe(this, scalar, normalize);
 		}
@@ -6014,24 +5604,25 @@ function readChainIdentity(record) {
 	}
 	return isObject(named) && named.size ? named : null;
 }
+// src/verify/approvals/descriptive.json
 var descriptive_default = {
-	Agent: ["description"],
-	Bash: ["description"],
-	Task: ["description"],
-	codebase_search: ["explanation"],
-	delete_file: ["explanation"],
-	exec_command: ["justification"],
-	execute_command: ["task_progress"],
-	file_search: ["explanation"],
-	grep_search: ["explanation"],
-	list_dir: ["explanation"],
-	local_shell: ["justification"],
-	read_file: ["explanation", "task_progress"],
-	run_terminal_cmd: ["explanation"],
-	shell: ["justification"],
-	shell_command: ["justification"],
-	web_search: ["explanation"],
-	write_to_file: ["task_progress"]
+	"Agent": ["description"],
+	"Bash": ["description"],
+	"Task": ["description"],
+	"codebase_search": ["explanation"],
+	"delete_file": ["explanation"],
+	"exec_command": ["justification"],
+	"execute_command": ["task_progress"],
+	"file_search": ["explanation"],
+	"grep_search": ["explanation"],
+	"list_dir": ["explanation"],
+	"local_shell": ["justification"],
+	"read_file": ["explanation", "task_progress"],
+	"run_terminal_cmd": ["explanation"],
+	"shell": ["justification"],
+	"shell_command": ["justification"],
+	"web_search": ["explanation"],
+	"write_to_file": ["task_progress"]
 };
 // src/verify/blobs.ts
 /** References to large values that are stored beside a record. The twin of `aver.capsule.blobs`. */
@@ -6787,182 +6378,6 @@ function voteContent(request, word, approver, shown, { scope = request.scope, us
 		["uses", new JsonNumber(String(uses))]
 	]);
 }
-// node_modules/@noble/hashes/hmac.js
-var _HMAC = class {
-	oHash;
-	iHash;
-	blockLen;
-	outputLen;
-	canXOF = false;
-	finished = false;
-	destroyed = false;
-	constructor(hash, key) {
-		ahash(hash);
-		abytes$1(key, void 0, "key");
-		this.iHash = hash.create();
-		if (typeof this.iHash.update !== "function") throw new Error("expected Hash instance");
-		this.blockLen = this.iHash.blockLen;
-		this.outputLen = this.iHash.outputLen;
-		const blockLen = this.blockLen;
-		const pad = new Uint8Array(blockLen);
-		pad.set(key.length > blockLen ? hash.create().update(key).digest() : key);
-		for (let i = 0; i < pad.length; i++) pad[i] ^= 54;
-		this.iHash.update(pad);
-		this.oHash = hash.create();
-		for (let i = 0; i < pad.length; i++) pad[i] ^= 106;
-		this.oHash.update(pad);
-		clean(pad);
-	}
-	update(buf) {
-		aexists(this);
-		this.iHash.update(buf);
-		return this;
-	}
-	digestInto(out) {
-		aexists(this);
-		aoutput(out, this);
-		this.finished = true;
-		const buf = out.subarray(0, this.outputLen);
-		this.iHash.digestInto(buf);
-		this.oHash.update(buf);
-		this.oHash.digestInto(buf);
-		this.destroy();
-	}
-	digest() {
-		const out = new Uint8Array(this.oHash.outputLen);
-		this.digestInto(out);
-		return out;
-	}
-	_cloneInto(to) {
-		to ||= Object.create(Object.getPrototypeOf(this), {});
-		const { oHash, iHash, finished, destroyed, blockLen, outputLen, canXOF } = this;
-		to = to;
-		to.finished = finished;
-		to.destroyed = destroyed;
-		to.blockLen = blockLen;
-		to.outputLen = outputLen;
-		to.canXOF = canXOF;
-		to.oHash = oHash._cloneInto(to.oHash);
-		to.iHash = iHash._cloneInto(to.iHash);
-		return to;
-	}
-	clone() {
-		return this._cloneInto();
-	}
-	destroy() {
-		this.destroyed = true;
-		this.oHash.destroy();
-		this.iHash.destroy();
-	}
-};
-var hmac = /* @__PURE__ */ (() => {
-	const hmac_ = ((hash, key, message) => new _HMAC(hash, key).update(message).digest());
-	hmac_.create = (hash, key) => new _HMAC(hash, key);
-	return hmac_;
-})();
-// node_modules/@noble/curves/abstract/der.js
-/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$1 = /* @__PURE__ */ BigInt(0);
-var DERErr = class extends Error {
-	constructor(m = "") {
-		super(m);
-	}
-};
-var _DER = {
-	Err: DERErr,
-	_tlv: {
-		encode: (tag, data) => {
-			const { Err: E } = _DER;
-			asafenumber(tag, "tag");
-			if (tag < 0 || tag > 255) throw new E("tlv.encode: wrong tag");
-			astring(data, "data");
-			if (data.length & 1) throw new E("tlv.encode: unpadded data");
-			const dataLen = data.length / 2;
-			const len = numberToHexUnpadded(dataLen);
-			if (len.length / 2 & 128) throw new E("tlv.encode: long form length too big");
-			const lenLen = dataLen > 127 ? numberToHexUnpadded(len.length / 2 | 128) : "";
-			return numberToHexUnpadded(tag) + lenLen + len + data;
-		},
-		decode(tag, data) {
-			const { Err: E } = _DER;
-			data = abytes(data, void 0, "DER data");
-			let pos = 0;
-			if (tag < 0 || tag > 255) throw new E("tlv.decode: wrong tag");
-			if (data.length < 2 || data[pos++] !== tag) throw new E("tlv.decode: wrong tlv");
-			const first = data[pos++];
-			const isLong = !!(first & 128);
-			let length = 0;
-			if (!isLong) length = first;
-			else {
-				const lenLen = first & 127;
-				if (!lenLen) throw new E("tlv.decode(long): indefinite length not supported");
-				if (lenLen > 4) throw new E("tlv.decode(long): byte length is too big");
-				const lengthBytes = data.subarray(pos, pos + lenLen);
-				if (lengthBytes.length !== lenLen) throw new E("tlv.decode: length bytes not complete");
-				if (lengthBytes[0] === 0) throw new E("tlv.decode(long): zero leftmost byte");
-				for (const b of lengthBytes) length = length << 8 | b;
-				pos += lenLen;
-				if (length < 128) throw new E("tlv.decode(long): not minimal encoding");
-			}
-			const v = data.subarray(pos, pos + length);
-			if (v.length !== length) throw new E("tlv.decode: wrong value length");
-			return {
-				v,
-				l: data.subarray(pos + length)
-			};
-		}
-	},
-	_int: {
-		encode(num) {
-			const { Err: E } = _DER;
-			abignumber(num);
-			if (num < _0n$1) throw new E("integer: negative integers are not allowed");
-			let hex = numberToHexUnpadded(num);
-			if (Number.parseInt(hex[0], 16) & 8) hex = "00" + hex;
-			if (hex.length & 1) throw new E("unexpected DER parsing assertion: unpadded hex");
-			return hex;
-		},
-		decode(data) {
-			const { Err: E } = _DER;
-			if (data.length < 1) throw new E("invalid signature integer: empty");
-			if (data[0] & 128) throw new E("invalid signature integer: negative");
-			if (data.length > 1 && data[0] === 0 && !(data[1] & 128)) throw new E("invalid signature integer: unnecessary leading zero");
-			return bytesToNumberBE(data);
-		}
-	},
-	toSig(bytes, maxScalarBytes) {
-		const { Err: E, _int: int, _tlv: tlv } = _DER;
-		if (maxScalarBytes !== void 0) {
-			asafenumber(maxScalarBytes, "maxScalarBytes");
-			if (maxScalarBytes < 1) throw new E("invalid signature: maxScalarBytes must be positive");
-		}
-		const data = abytes(bytes, void 0, "signature");
-		const { v: seqBytes, l: seqLeftBytes } = tlv.decode(48, data);
-		if (seqLeftBytes.length) throw new E("invalid signature: left bytes after parsing");
-		const { v: rBytes, l: rLeftBytes } = tlv.decode(2, seqBytes);
-		const { v: sBytes, l: sLeftBytes } = tlv.decode(2, rLeftBytes);
-		if (sLeftBytes.length) throw new E("invalid signature: left bytes after parsing");
-		if (maxScalarBytes !== void 0 && (rBytes.length > maxScalarBytes || sBytes.length > maxScalarBytes)) throw new E("invalid signature: integer too large");
-		return {
-			r: int.decode(rBytes),
-			s: int.decode(sBytes)
-		};
-	},
-	hexFromSig(sig) {
-		const { _tlv: tlv, _int: int } = _DER;
-		validateObject(sig, {
-			r: "bigint",
-			s: "bigint"
-		}, {}, "sig");
-		const seq = tlv.encode(2, int.encode(sig.r)) + tlv.encode(2, int.encode(sig.s));
-		return tlv.encode(48, seq);
-	}
-};
-var DER = /* @__PURE__ */ (() => {
-	Object.freeze(_DER._tlv);
-	Object.freeze(_DER._int);
-	return Object.freeze(_DER);
-})();
 // node_modules/@noble/curves/abstract/weierstrass.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
@@ -6985,23 +6400,6 @@ function _splitEndoScalar(k, basis, n) {
 		k2neg,
 		k2
 	};
-}
-function validateSigFormat(format) {
-	if (![
-		"compact",
-		"recovered",
-		"der"
-	].includes(format)) throw new Error("Signature format must be \"compact\", \"recovered\", or \"der\"");
-	return format;
-}
-function validateSigOpts(opts, def) {
-	validateObject(opts);
-	const optsn = {};
-	for (let optName of Object.keys(def)) optsn[optName] = opts[optName] === void 0 ? def[optName] : opts[optName];
-	abool(optsn.lowS, "lowS");
-	abool(optsn.prehash, "prehash");
-	if (optsn.format !== void 0) validateSigFormat(optsn.format);
-	return optsn;
 }
 var _0n = /* @__PURE__ */ BigInt(0);
 var _1n = /* @__PURE__ */ BigInt(1);
@@ -7386,319 +6784,6 @@ function getWLengths(Fp, Fn) {
 		signature: 2 * Fn.BYTES
 	};
 }
-function ecdh(Point, ecdhOpts = {}) {
-	validatePointCons(Point);
-	const { Fn } = Point;
-	const randomBytes_ = ecdhOpts.randomBytes === void 0 ? randomBytes$1 : ecdhOpts.randomBytes;
-	const lengths = Object.assign(getWLengths(Point.Fp, Fn), { seed: Math.max(getMinHashLength(Fn.ORDER), 16) });
-	function isValidSecretKey(secretKey) {
-		try {
-			const num = Fn.fromBytes(secretKey);
-			return Fn.isValidNot0(num);
-		} catch (error) {
-			return false;
-		}
-	}
-	function isValidPublicKey(publicKey, isCompressed) {
-		const { publicKey: comp, publicKeyUncompressed } = lengths;
-		try {
-			const l = publicKey.length;
-			if (isCompressed === true && l !== comp) return false;
-			if (isCompressed === false && l !== publicKeyUncompressed) return false;
-			return !Point.fromBytes(publicKey).is0();
-		} catch (error) {
-			return false;
-		}
-	}
-	function randomSecretKey(seed) {
-		seed = seed === void 0 ? randomBytes_(lengths.seed) : seed;
-		return mapHashToField(abytes(seed, lengths.seed, "seed"), Fn.ORDER);
-	}
-	function getPublicKey(secretKey, isCompressed = true) {
-		return Point.BASE.multiply(Fn.fromBytes(secretKey)).toBytes(isCompressed);
-	}
-	function isProbPub(item) {
-		const { secretKey, publicKey, publicKeyUncompressed } = lengths;
-		const allowedLengths = Fn._lengths;
-		if (!isBytes(item)) return void 0;
-		const l = abytes(item, void 0, "key").length;
-		const isPub = l === publicKey || l === publicKeyUncompressed;
-		const isSec = l === secretKey || !!allowedLengths?.includes(l);
-		if (isPub && isSec) return void 0;
-		return isPub;
-	}
-	function getSharedSecret(secretKeyA, publicKeyB, isCompressed = true) {
-		if (isProbPub(secretKeyA) === true) throw new Error("first arg must be private key");
-		if (isProbPub(publicKeyB) === false) throw new Error("second arg must be public key");
-		const s = Fn.fromBytes(secretKeyA);
-		const b = Point.fromBytes(publicKeyB);
-		if (b.is0()) throw new Error("invalid public key: point at infinity");
-		return b.multiply(s).toBytes(isCompressed);
-	}
-	const utils = {
-		isValidSecretKey,
-		isValidPublicKey,
-		randomSecretKey
-	};
-	const keygen = createKeygen(randomSecretKey, getPublicKey);
-	Object.freeze(utils);
-	Object.freeze(lengths);
-	return Object.freeze({
-		getPublicKey,
-		getSharedSecret,
-		keygen,
-		Point,
-		utils,
-		lengths
-	});
-}
-function ecdsa(Point, hash, ecdsaOpts = {}) {
-	validatePointCons(Point);
-	const hash_ = hash;
-	ahash(hash_);
-	validateObject(ecdsaOpts, {}, {
-		hmac: "function",
-		lowS: "boolean",
-		randomBytes: "function",
-		bits2int: "function",
-		bits2int_modN: "function"
-	});
-	const opts = Object.assign({}, ecdsaOpts);
-	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-	const hmac$1 = opts.hmac === void 0 ? (key, msg) => hmac(hash_, key, msg) : opts.hmac;
-	const { Fp, Fn } = Point;
-	const { ORDER: CURVE_ORDER, BITS: fnBits } = Fn;
-	const blindLength = getMinHashLength(CURVE_ORDER);
-	const csprng = probeRandomBytes(randomBytes, blindLength);
-	const { keygen, getPublicKey, getSharedSecret, utils, lengths } = ecdh(Point, opts);
-	const defaultSigOpts = {
-		prehash: true,
-		lowS: typeof opts.lowS === "boolean" ? opts.lowS : true,
-		format: "compact",
-		extraEntropy: false
-	};
-	const hasLargeRecoveryLifts = CURVE_ORDER * _2n + _1n < Fp.ORDER;
-	function isBiggerThanHalfOrder(number) {
-		return number > CURVE_ORDER >> _1n;
-	}
-	function validateRS(title, num) {
-		if (!Fn.isValidNot0(num)) throw new Error(`invalid signature ${title}: out of range 1..Point.Fn.ORDER`);
-		return num;
-	}
-	function assertFieldSignIsSupported() {
-		if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
-	}
-	function getRecoveryBit(x, y, r) {
-		assertFieldSignIsSupported();
-		return (x === r ? 0 : 2) | Number(Fp.isOdd(y));
-	}
-	function assertRecoverableCurve() {
-		if (hasLargeRecoveryLifts) throw new Error("\"recovered\" sig type is not supported for cofactor >2 curves");
-	}
-	function validateSigLength(bytes, format) {
-		validateSigFormat(format);
-		const size = lengths.signature;
-		return abytes(bytes, format === "compact" ? size : format === "recovered" ? size + 1 : void 0);
-	}
-	class Signature {
-		r;
-		s;
-		recovery;
-		constructor(r, s, recovery) {
-			this.r = validateRS("r", r);
-			this.s = validateRS("s", s);
-			if (recovery != null) {
-				assertRecoverableCurve();
-				if (![
-					0,
-					1,
-					2,
-					3
-				].includes(recovery)) throw new Error("invalid recovery id");
-				this.recovery = recovery;
-			}
-			Object.freeze(this);
-		}
-		static fromBytes(bytes, format = defaultSigOpts.format) {
-			validateSigLength(bytes, format);
-			let recid;
-			if (format === "der") {
-				if (bytes.length > 2 * Fn.BYTES + 16) throw new DER.Err("invalid signature: DER signature too long");
-				const { r, s } = DER.toSig(abytes(bytes), Fn.BYTES + 1);
-				return new Signature(r, s);
-			}
-			if (format === "recovered") {
-				recid = bytes[0];
-				format = "compact";
-				bytes = bytes.subarray(1);
-			}
-			const L = lengths.signature / 2;
-			const r = bytes.subarray(0, L);
-			const s = bytes.subarray(L, L * 2);
-			return new Signature(Fn.fromBytes(r), Fn.fromBytes(s), recid);
-		}
-		static fromHex(hex, format) {
-			return this.fromBytes(hexToBytes(hex), format);
-		}
-		assertRecovery() {
-			const { recovery } = this;
-			if (recovery == null) throw new Error("invalid recovery id: must be present");
-			return recovery;
-		}
-		addRecoveryBit(recovery) {
-			return new Signature(this.r, this.s, recovery);
-		}
-		recoverPublicKey(messageHash) {
-			const { r, s } = this;
-			const recovery = this.assertRecovery();
-			const radj = recovery === 2 || recovery === 3 ? r + CURVE_ORDER : r;
-			if (!Fp.isValid(radj)) throw new Error("invalid recovery id: sig.r+curve.n != R.x");
-			const x = Fp.toBytes(radj);
-			const R = Point.fromBytes(concatBytes(pprefix((recovery & 1) === 0), x));
-			const ir = Fn.inv(radj);
-			const h = bits2int_modN(abytes(messageHash, void 0, "msgHash"));
-			const u1 = Fn.create(-h * ir);
-			const u2 = Fn.create(s * ir);
-			const Q = Point.BASE.mulAddUnsafe(u1, R, u2);
-			if (Q.is0()) throw new Error("invalid recovery: point at infinify");
-			Q.assertValidity();
-			return Q;
-		}
-		hasHighS() {
-			return isBiggerThanHalfOrder(this.s);
-		}
-		toBytes(format = defaultSigOpts.format) {
-			validateSigFormat(format);
-			if (format === "der") return hexToBytes(DER.hexFromSig(this));
-			const { r, s } = this;
-			const rb = Fn.toBytes(r);
-			const sb = Fn.toBytes(s);
-			if (format === "recovered") {
-				assertRecoverableCurve();
-				return concatBytes(Uint8Array.of(this.assertRecovery()), rb, sb);
-			}
-			return concatBytes(rb, sb);
-		}
-		toHex(format) {
-			return bytesToHex(this.toBytes(format));
-		}
-	}
-	Object.freeze(Signature.prototype);
-	Object.freeze(Signature);
-	const bits2int = opts.bits2int === void 0 ? function bits2int_def(bytes) {
-		if (bytes.length > 8192) throw new Error("input is too large");
-		const num = bytesToNumberBE(bytes);
-		const delta = bytes.length * 8 - fnBits;
-		return delta > 0 ? num >> BigInt(delta) : num;
-	} : opts.bits2int;
-	const bits2int_modN = opts.bits2int_modN === void 0 ? function bits2int_modN_def(bytes) {
-		return Fn.create(bits2int(bytes));
-	} : opts.bits2int_modN;
-	const ORDER_MASK = bitMask(fnBits);
-	function int2octets(num) {
-		aInRange("num < 2^" + fnBits, num, _0n, ORDER_MASK);
-		return Fn.toBytes(num);
-	}
-	function validateMsgAndHash(message, prehash) {
-		abytes(message, void 0, "message");
-		return prehash ? abytes(hash_(message), void 0, "prehashed message") : message;
-	}
-	function prepSig(message, secretKey, opts) {
-		const { lowS, prehash, extraEntropy } = validateSigOpts(opts, defaultSigOpts);
-		message = validateMsgAndHash(message, prehash);
-		const h1int = bits2int_modN(message);
-		const d = Fn.fromBytes(secretKey);
-		if (!Fn.isValidNot0(d)) throw new Error("invalid private key");
-		const seedArgs = [int2octets(d), int2octets(h1int)];
-		if (extraEntropy != null && extraEntropy !== false) {
-			const e = extraEntropy === true ? randomBytes(lengths.secretKey) : extraEntropy;
-			seedArgs.push(abytes(e, void 0, "extraEntropy"));
-		}
-		const seed = concatBytes(...seedArgs);
-		const m = h1int;
-		function k2sig(kBytes) {
-			const k = bits2int(kBytes);
-			if (!Fn.isValidNot0(k)) return;
-			const q = Point.BASE.multiply(k).toAffine();
-			const r = Fn.create(q.x);
-			if (r === _0n) return;
-			let s;
-			if (csprng !== void 0) {
-				const b = bytesToNumberBE(mapHashToField(csprng(blindLength), CURVE_ORDER));
-				const ibk = Fn.inv(Fn.mul(b, k));
-				const bm = Fn.mul(b, m);
-				const bd = Fn.mul(b, d);
-				s = Fn.create(ibk * Fn.create(bm + bd * r));
-			} else {
-				const ik = invertCt(k, CURVE_ORDER);
-				s = Fn.create(ik * Fn.create(m + r * d));
-			}
-			if (s === _0n) return;
-			let recovery = getRecoveryBit(q.x, q.y, r);
-			let normS = s;
-			if (lowS && isBiggerThanHalfOrder(s)) {
-				normS = Fn.neg(s);
-				recovery ^= 1;
-			}
-			return new Signature(r, normS, hasLargeRecoveryLifts ? void 0 : recovery);
-		}
-		return {
-			seed,
-			k2sig
-		};
-	}
-	function sign(message, secretKey, opts = {}) {
-		const { seed, k2sig } = prepSig(message, secretKey, opts);
-		return createHmacDrbg(hash_.outputLen, Fn.BYTES, hmac$1)(seed, k2sig).toBytes(opts.format);
-	}
-	function verify(signature, message, publicKey, opts = {}) {
-		const { lowS, prehash, format } = validateSigOpts(opts, defaultSigOpts);
-		publicKey = abytes(publicKey, void 0, "publicKey");
-		message = validateMsgAndHash(message, prehash);
-		if (!isBytes(signature)) {
-			const end = signature instanceof Signature ? ", use sig.toBytes()" : "";
-			throw new Error("verify expects Uint8Array signature" + end);
-		}
-		validateSigLength(signature, format);
-		try {
-			const sig = Signature.fromBytes(signature, format);
-			const P = Point.fromBytes(publicKey);
-			if (P.is0()) return false;
-			if (lowS && sig.hasHighS()) return false;
-			const { r, s } = sig;
-			const h = bits2int_modN(message);
-			const is = Fn.inv(s);
-			const u1 = Fn.create(h * is);
-			const u2 = Fn.create(r * is);
-			const R = Point.BASE.mulAddUnsafe(u1, P, u2);
-			if (R.is0()) return false;
-			const q = R.toAffine();
-			if (Fn.create(q.x) !== r) return false;
-			if (format === "recovered" && sig.recovery !== getRecoveryBit(q.x, q.y, r)) return false;
-			return true;
-		} catch (e) {
-			return false;
-		}
-	}
-	function recoverPublicKey(signature, message, opts = {}) {
-		const { prehash } = validateSigOpts(opts, defaultSigOpts);
-		message = validateMsgAndHash(message, prehash);
-		return Signature.fromBytes(signature, "recovered").recoverPublicKey(message).toBytes();
-	}
-	return Object.freeze({
-		keygen,
-		getPublicKey,
-		getSharedSecret,
-		utils,
-		lengths,
-		Point,
-		sign,
-		verify,
-		recoverPublicKey,
-		Signature,
-		hash: hash_
-	});
-}
 // src/verify/passkey_signature.ts
 /**
 * Verifies the signatures of passkeys. The twin of `aver.keys.passkey`, which lists the rules in order.
@@ -7709,8 +6794,11 @@ var USER_PRESENT = 1;
 var USER_VERIFIED = 4;
 var PORT_MAX = 65535;
 var ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
-/** P-256 from its parameters: noble's ready-made module brings two more curves and protocols that nobody needs here. */
-var p256 = ecdsa(weierstrass({
+/**
+* The points of P-256, from its parameters. noble's ready-made module brings two more curves and protocols, and its ECDSA
+* brings signing: more than the page has room for.
+*/
+var P256 = weierstrass({
 	p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n,
 	n: P256_ORDER,
 	h: 1n,
@@ -7718,11 +6806,11 @@ var p256 = ecdsa(weierstrass({
 	b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n,
 	Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n,
 	Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
-}), sha256);
+});
 /** Whether the bytes of a P-256 key are a point of the curve. */
 function isP256Point(publicKey) {
 	try {
-		p256.Point.fromHex(publicKey).assertValidity();
+		P256.fromHex(publicKey).assertValidity();
 		return true;
 	} catch {
 		return false;
@@ -7775,13 +6863,15 @@ function es256Problem(publicKey, message, signature) {
 	if (read === null) return "its signature is not in DER";
 	const { r, s } = read;
 	if (s > 115792089210356248762697446949407573529996955224135760342422259061068512044369n / 2n) return "its signature has a high S: write n - S instead";
-	const compact = fromHex(r.toString(16).padStart(64, "0") + s.toString(16).padStart(64, "0"));
+	if (r < 1n || r >= 115792089210356248762697446949407573529996955224135760342422259061068512044369n || s < 1n) return "its signature is not that of the key";
 	try {
-		return p256.verify(compact, message, fromHex(publicKey), {
-			prehash: true,
-			lowS: true,
-			format: "compact"
-		}) ? null : "its signature is not that of the key";
+		const inverse = P256.Fn.inv(s);
+		const digest = BigInt(`0x${toHex(sha256Bytes(message))}`) % P256_ORDER;
+		const key = P256.fromHex(publicKey);
+		key.assertValidity();
+		const times = (point, scalar) => scalar === 0n ? P256.ZERO : point.multiplyUnsafe(scalar);
+		const sum = times(P256.BASE, P256.Fn.mul(digest, inverse)).add(times(key, P256.Fn.mul(r, inverse)));
+		return !sum.equals(P256.ZERO) && sum.toAffine().x % 115792089210356248762697446949407573529996955224135760342422259061068512044369n === r ? null : "its signature is not that of the key";
 	} catch {
 		return "its signature is not that of the key";
 	}

@@ -20,7 +20,7 @@ import { type Entry, type Extra, arrange, entryAt, findExtra, indexOfPlace, rowC
 
 const ROW_HEIGHT = 36;
 const PHONE_ROW_HEIGHT = 56;
-const CARD_HEIGHT = 132;
+const CARD_HEIGHT = 112;
 /** Rows that stand for those that are not here yet. */
 const PLACEHOLDERS = 12;
 /** Rows that are asked for at once. */
@@ -29,6 +29,9 @@ const PAGE = 200;
 const FILE_ROWS = 50_000;
 
 const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
+
+/** By chain, the row that was selected when the reader left it. */
+const lastSelected = new Map<string, number>();
 
 function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: RecordRow | undefined; chain: string; isAfterBreak: boolean; isBroken: boolean; isSelected: boolean; place: number }): JSX.Element {
   const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
@@ -77,7 +80,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const [total, setTotal] = useState<number | null>(isLive ? (listed?.length ?? 0) : null);
   const [isCut, setCut] = useState(false);
   const [words, setWords] = useState("");
-  const [selected, setSelected] = useState(-1);
+  const [selected, setSelected] = useState(wanted ? -1 : (lastSelected.get(chain) ?? -1));
   const list = useRef<VirtualHandle>(null);
   const asked = useRef(new Set<number>());
   const [isPhone] = useState(() => matchMedia("(max-width: 720px)").matches);
@@ -117,7 +120,9 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
 
   const now = judgementOf(chain);
   const findings = findingsOf(chain);
-  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive)), [rows, total, now]);
+  // Not with each report of progress: a long chain takes a while to arrange.
+  const judged = now.state === "done" ? now.verdict : null;
+  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive)), [rows, total, judged]);
   const length = rowCount(total ?? 0, extras);
   const entry = (index: number): Entry => entryAt(index, extras);
   const heights = useMemo(() => {
@@ -127,8 +132,12 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   }, [extras, length, total === null]);
   const select = (index: number) => {
     setSelected(index);
+    lastSelected.set(chain, index);
     list.current?.scrollTo(index);
   };
+  useEffect(() => {
+    if (!wanted && selected >= 0 && length) list.current?.scrollTo(selected);
+  }, [total === null]);
   useEffect(() => {
     if (!wanted.startsWith("at-") || !length) return;
     const place = Number(wanted.slice(3));
@@ -168,7 +177,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
           {extras.some((extra) => extra.sort !== "end") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}{" "}
           <a href={link("s", chain)}>as a session</a>
         </p>
-        {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} /> : null}
+        {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} {...(judgement.value.state === "working" ? {} : { total: total ?? 0 })} /> : null}
         <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
       </header>
       {words ? <Problem words={words} retry={() => { asked.current.clear(); fetchRows(0, isLive ? PAGE : FILE_ROWS); }} /> : null}

@@ -13,9 +13,9 @@ import { ChainMark } from "./mark.tsx";
 
 const ROW_HEIGHT = 40;
 
-function ChainRow({ chain }: { chain: ListedChain }): JSX.Element {
+function ChainRow({ chain, isLive }: { chain: ListedChain; isLive: boolean }): JSX.Element {
   return (
-    <a class="chain-row" href={link("chain", chain.id)} data-row tabIndex={-1}>
+    <a class={`chain-row${isLive ? " of-ledger" : ""}`} href={link("chain", chain.id)} data-row tabIndex={-1}>
       <span class="state"><ChainMark chain={chain.id} /></span>
       <span class="what"><strong><Text>{chain.title}</Text></strong>{chain.title === chain.id ? null : <code><Text>{chain.id}</Text></code>}</span>
       <span class="number">{chain.length === null ? "" : count(chain.length)}</span>
@@ -44,9 +44,9 @@ export function ChainsView(_: { parts: string[] }): JSX.Element {
       {all.length && !found.length ? <Empty>No chain fits this filter.</Empty> : null}
       {found.length ? (
         <>
-          <div class="chain-row heads" aria-hidden="true"><span>State</span><span>Chain</span><span class="number">Records</span><span class="when">{isLive ? "" : "Last"}</span><span class="by">{isLive ? "Head" : "Signed by"}</span></div>
+          <div class={`chain-row heads${isLive ? " of-ledger" : ""}`} aria-hidden="true"><span>State</span><span>Chain</span><span class="number">Records</span><span class="when">{isLive ? "" : "Last"}</span><span class="by">{isLive ? "Head" : "Signed by"}</span></div>
           <div ref={box} class="grow">
-            <VirtualRows heights={heights} label="Chains; j and k move, Enter opens one" row={(at) => <ChainRow chain={found[at] as ListedChain} />} />
+            <VirtualRows heights={heights} label="Chains; j and k move, Enter opens one" row={(at) => <ChainRow chain={found[at] as ListedChain} isLive={isLive} />} />
           </div>
         </>
       ) : null}

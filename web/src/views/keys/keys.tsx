@@ -2,10 +2,10 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Empty, Problem } from "../../parts/states.tsx";
+import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Copy, Text, Time, plural, visible } from "../../parts/text.tsx";
 import { pinKey, pins, readKeys, unpinKey } from "../../source/pins.ts";
-import { contents, thing, verifyThing } from "../../state.ts";
+import { connection, contents, link, recordLink, thing, verifyThing } from "../../state.ts";
 import { PublicKey } from "../../verify/ring.ts";
 
 function Whole({ value }: { value: string }): JSX.Element {
@@ -17,6 +17,33 @@ function keeping(): string {
   if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
   if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
   return "Pins are kept in this browser, for this address.";
+}
+
+/** Records of the `keys` chain that are listed, the first. */
+const RECORDS_MAX = 200;
+
+/** What the ledger recorded about its keys: when each was made, rotated and retired. */
+function KeyRecords(): JSX.Element | null {
+  const isThere = contents.value?.chains.some((chain) => chain.id === "keys") ?? false;
+  const answer = useAnswer(() => (isThere ? connection.ask({ type: "rows", chain: "keys", start: 0, stop: RECORDS_MAX }) : Promise.resolve(null)), [contents.value]);
+  if (!isThere) return null;
+  return (
+    <section>
+      <h2>Recorded in the keys chain</h2>
+      {answer.state === "failed" ? <Problem words={answer.words} retry={answer.retry} /> : null}
+      {answer.state === "loading" ? <Loading rows={2} words="Reading the keys chain" /> : null}
+      {answer.value ? (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Records of the keys chain"><table class="plain">
+          <tbody>
+            {answer.value.rows.map((row) => (
+              <tr key={row.place}><td><Time>{row.at}</Time></td><td>{row.kind}</td><td><a href={recordLink("keys", row)}><Text>{row.problem || row.summary}</Text></a></td></tr>
+            ))}
+          </tbody>
+        </table></div>
+      ) : null}
+      {answer.value && answer.value.total > RECORDS_MAX ? <p><a href={link("chain", "keys")}>All {answer.value.total} records</a></p> : null}
+    </section>
+  );
 }
 
 export function KeysView(_: { parts: string[] }): JSX.Element {
@@ -81,6 +108,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
         <p class="good" role="status">{done}</p>
         <p class="beside">{keeping()}</p>
       </section>
+      <KeyRecords />
       <section>
         <h2>{source}</h2>
         {came.length ? (

@@ -10,7 +10,7 @@ import { formatMoney } from "../../sessions/labels.ts";
 import { changed, connection, contents, news, server, totalRecords } from "../../state.ts";
 import type { DayActivity, RecordRow } from "../../worker/protocol.ts";
 import { CaseLine } from "../approvals/approvals.tsx";
-import { cases, stateOf } from "../approvals/cases.ts";
+import { cases, casesProblem, stateOf } from "../approvals/cases.ts";
 import { readRow } from "../search/find.ts";
 import { SessionTable } from "../sessions/sessions.tsx";
 import { type SessionRow, sessionRows, useSessions } from "../sessions/session_rows.ts";
@@ -127,6 +127,8 @@ export function OverviewView(_: { parts: string[] }): JSX.Element {
   const isSmall = totalRecords.value <= COUNTED_MAX;
   const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
   if (whole === null) return <p class="strip">Nothing is open.</p>;
+  // What waits stands first. Until it is known, nothing is drawn that it would push down.
+  if (cases.value === null && !casesProblem.value) return <><h1><Text>{whole.name}</Text></h1><div class="band placeholder tall" /></>;
   const rows = latestSessions();
   return (
     <>

@@ -1198,192 +1198,193 @@ function Command({ children }) {
 		]
 	});
 }
+// ../src/aver/verdict/codes.json
 var codes_default$1 = {
-	HASH_MISMATCH: {
+	"HASH_MISMATCH": {
 		"meaning": "The content does not have the stored hash: it was changed after sealing, or the hash was.",
 		"advice": "Restore this record from a copy you trust; treat its content as unproven."
 	},
-	SIG_INVALID: {
+	"SIG_INVALID": {
 		"meaning": "The signature was not made over this hash by the key it names.",
 		"advice": "Check that you verify with the signer's key; if you do, the seal was forged or damaged."
 	},
-	SIG_MISSING: {
+	"SIG_MISSING": {
 		"meaning": "The record carries no signature where one is required.",
 		"advice": "Ask the sender for the signed record."
 	},
-	UNKNOWN_SIGNER: {
+	"UNKNOWN_SIGNER": {
 		"meaning": "The signer's key is not known here, so the signature was not checked.",
 		"advice": "Get the public key from a source you trust, then: aver keys import FILE --trust KEY (all 64 digits), or verify with --key."
 	},
-	KEY_RETIRED: {
+	"KEY_RETIRED": {
 		"meaning": "The record was signed by a key after that key was retired.",
 		"advice": "Treat it as forged by someone who holds the old key, unless its maker can explain it."
 	},
-	KEY_MISMATCH: {
+	"KEY_MISMATCH": {
 		"meaning": "A key was used for something else than its purpose, or a private key file does not hold the key that the ring says.",
 		"advice": "Treat a record that such a key sealed as forged by the key's holder. Of a private file, restore the key files and the ring from the same backup."
 	},
-	KEY_UNRECORDED: {
+	"KEY_UNRECORDED": {
 		"meaning": "A signer's key is not in an intact keys chain, or was recorded only after it had sealed. A ledger records every key before that key seals.",
 		"advice": "The keys chain may have been cut or left out to hide that a key was retired. Ask for the whole ledger or bundle, and verify it with the keys that its owner exports."
 	},
-	SEAL_MISMATCH: {
+	"SEAL_MISMATCH": {
 		"meaning": "signed_at or signed_by differ from what was sealed inside the record.",
 		"advice": "Trust the values inside the record; find out who rewrote the seal."
 	},
-	CHAIN_BREAK: {
+	"CHAIN_BREAK": {
 		"meaning": "The record does not point at the hash of the one before it.",
 		"advice": "Records were replaced, reordered or removed here; compare with a copy or a checkpoint."
 	},
-	CHAIN_IDENTITY: {
+	"CHAIN_IDENTITY": {
 		"meaning": "The chain's first record names another chain, ledger or tenant.",
 		"advice": "It was renamed or copied from elsewhere; look for the original."
 	},
-	SEQUENCE_GAP: {
+	"SEQUENCE_GAP": {
 		"meaning": "A sequence number is missing, repeated or out of order.",
 		"advice": "Records were removed or inserted here; compare with a copy or a checkpoint."
 	},
-	GENESIS_INVALID: {
+	"GENESIS_INVALID": {
 		"meaning": "The first record points at a predecessor, or a later one claims to be the first.",
 		"advice": "The beginning of the chain was cut off; look for the records before it."
 	},
-	NOT_CANONICAL: {
+	"NOT_CANONICAL": {
 		"meaning": "The signed bytes are not in canonical form, though they are intact.",
 		"advice": "You need not do anything: the record is intact. The software that made it does not follow the specification exactly."
 	},
-	NOT_VALID_CPS: {
+	"NOT_VALID_CPS": {
 		"meaning": "The record is intact, but a key or a value is not one that the Capsule Protocol allows.",
 		"advice": "The software that made the record does not follow the specification. Read the named field with care."
 	},
-	SCHEMA_INVALID: {
+	"SCHEMA_INVALID": {
 		"meaning": "The bytes are not a capsule: not JSON, or required keys are missing or of the wrong type.",
 		"advice": "Restore this record from a copy you trust."
 	},
-	NOT_READ: {
+	"NOT_READ": {
 		"meaning": "So much cannot be read, or a limit is exceeded so far, that the verifier stopped; the rest was not read.",
 		"advice": "The verdict says nothing about the rest. Restore the whole from a copy you trust."
 	},
-	UNLISTED_FILE: {
+	"UNLISTED_FILE": {
 		"meaning": "A file lies in the bundle or in the directory of the run that is no part of it, or a blob to which no record refers.",
 		"advice": "It was not verified: do not take it for evidence. Move it elsewhere."
 	},
-	DUPLICATE_RECORD: {
+	"DUPLICATE_RECORD": {
 		"meaning": "The same record id or idempotency key occurs twice.",
 		"advice": "One of the two was inserted; compare with a copy."
 	},
-	DUPLICATE_KEY: {
+	"DUPLICATE_KEY": {
 		"meaning": "One JSON object has the same key twice, so that the record reads differently in different programs.",
 		"advice": "Treat the record as forged: no honest writer makes such bytes."
 	},
-	COLUMN_MISMATCH: {
+	"COLUMN_MISMATCH": {
 		"meaning": "A column that the store searches by differs from the signed content.",
 		"advice": "Searches may hide or invent this record; the signed content is what counts. Rebuild the ledger from an export."
 	},
-	STORE_DAMAGED: {
+	"STORE_DAMAGED": {
 		"meaning": "The tables or indexes of the ledger's file are not as Aver makes them, or contradict each other.",
 		"advice": "A reader of the file may see other records than were verified. Restore it from a copy, or export and import its chains."
 	},
-	TRUNCATED: {
+	"TRUNCATED": {
 		"meaning": "The chain is shorter than it once was.",
 		"advice": "Records were removed from its end; restore them from a copy."
 	},
-	ROLLBACK: {
+	"ROLLBACK": {
 		"meaning": "This is an older or another copy of a ledger that this machine has seen before.",
 		"advice": "Both heads are given as proof; find out who put the old copy back."
 	},
-	CHAIN_MISSING: {
+	"CHAIN_MISSING": {
 		"meaning": "A chain that was recorded as sealed is not here.",
 		"advice": "It was deleted; restore it from a copy."
 	},
-	HEAD_MISMATCH: {
+	"HEAD_MISMATCH": {
 		"meaning": "A chain, or records at its end, are in the bundle and not in its signed head.json.",
 		"advice": "They were added after the export; ask the exporter for a new bundle, and treat what was added as unproven."
 	},
-	INDEX_MISMATCH: {
+	"INDEX_MISMATCH": {
 		"meaning": "The index of a bundle claims something about its records or keys that they do not bear out.",
 		"advice": "Trust the records and not the index; find out who rewrote it."
 	},
-	RECEIPT_MISMATCH: {
+	"RECEIPT_MISMATCH": {
 		"meaning": "An action's receipt does not match the action.",
 		"advice": "The action or its receipt was changed; treat it as unproven."
 	},
-	PROOF_INVALID: {
+	"PROOF_INVALID": {
 		"meaning": "A proof does not prove what it states.",
 		"advice": "Ask for the proof again, or verify the whole run."
 	},
-	NOT_SEALED: {
+	"NOT_SEALED": {
 		"meaning": "A transcript or git contains something that no sealed record contains.",
 		"advice": "If it is new, seal it: aver ingest. Otherwise a record was suppressed, or something was added to the transcript."
 	},
-	ARTIFACT_MISSING: {
+	"ARTIFACT_MISSING": {
 		"meaning": "The record refers to a large value that is not here.",
 		"advice": "Ask the sender of the data for its blobs."
 	},
-	ARTIFACT_HASH_MISMATCH: {
+	"ARTIFACT_HASH_MISMATCH": {
 		"meaning": "A large value does not have the digest by which the record refers to it.",
 		"advice": "It was changed; restore it from a copy."
 	},
-	CLAIM_UNPROVEN: {
+	"CLAIM_UNPROVEN": {
 		"meaning": "A claim has no evidence behind it.",
 		"advice": "Do not rely on the claim."
 	},
-	ROLE_POLICY_VIOLATION: {
+	"ROLE_POLICY_VIOLATION": {
 		"meaning": "A participant did something that its role does not allow.",
 		"advice": "Treat what follows from it as unproven."
 	},
-	STATE_VIOLATION: {
+	"STATE_VIOLATION": {
 		"meaning": "An event came in a state that does not admit it.",
 		"advice": "Treat what follows from it as unproven."
 	},
-	REPLAY: {
+	"REPLAY": {
 		"meaning": "Something that may be used only once was used again.",
 		"advice": "Only the first use counts."
 	},
-	EVIDENCE_INVALID: {
+	"EVIDENCE_INVALID": {
 		"meaning": "Signed evidence does not hold: that of a policy server, of a participant, or of an auditor.",
 		"advice": "Treat what rests on it as not decided and not proven."
 	},
-	CLAIM_DISPUTED: {
+	"CLAIM_DISPUTED": {
 		"meaning": "A critic disputes a claim, and nobody has settled that; or a person has upheld the challenge.",
 		"advice": "Do not rely on the claim until the challenge is withdrawn or ruled on."
 	},
-	NOT_REPRODUCED: {
+	"NOT_REPRODUCED": {
 		"meaning": "An execution that was said to be repeatable gave another result when the auditor repeated it.",
 		"advice": "Find out on what else its result depends; rely on it only for the recorded run."
 	},
-	NOT_INDEPENDENT: {
+	"NOT_INDEPENDENT": {
 		"meaning": "A key that approves or judges lies within reach of what it approved or judged: in a plain file, in the same home, or as a passkey that no other key vouched for.",
 		"advice": "Treat it as the agent's own word, unless its maker can explain it; keep approvers' keys under a passphrase, and critics' and auditors' keys elsewhere."
 	},
-	UNBOUND_STATEMENT: {
+	"UNBOUND_STATEMENT": {
 		"meaning": "An approval was signed for an earlier version of Aver, whose statement names no ledger, tenant or request.",
 		"advice": "Nothing shows that it was given for this request: it may have been copied. Ask the approver, or approve again."
 	},
-	GATE_LOOSENED: {
+	"GATE_LOOSENED": {
 		"meaning": "Rules or settings let harmful actions pass that did not pass before.",
 		"advice": "Find out who changed them, and when: aver doctor names the change. Check the rules: aver policy check."
 	},
-	INSECURE_MODE: {
+	"INSECURE_MODE": {
 		"meaning": "The gateway ran in insecure mode, in which its executor acts without evidence.",
 		"advice": "Treat the act as ungated. Unset EXECUTOR_INSECURE_ALLOW."
 	},
-	UNCONFIRMED: {
+	"UNCONFIRMED": {
 		"meaning": "An act that a person had to confirm was carried out on the word of its caller.",
 		"advice": "Treat it as the agent's own decision. Set gateway.confirm to approval."
 	},
-	OUTCOME_UNKNOWN: {
+	"OUTCOME_UNKNOWN": {
 		"meaning": "An act was begun, and no record says how it ended.",
 		"advice": "Look whether its effect is there. Aver does not try it again."
 	},
-	ERASED: {
+	"ERASED": {
 		"meaning": "Reserved: the content was erased on purpose; hash and signature remain.",
 		"advice": "See the record that explains the erasure."
 	},
-	PRUNED: {
+	"PRUNED": {
 		"meaning": "Reserved: older records were pruned on purpose.",
 		"advice": "Verify from the head at which the chain was pruned."
 	},
-	WITNESS_MISSING: {
+	"WITNESS_MISSING": {
 		"meaning": "Reserved: a required witness did not sign.",
 		"advice": "Ask the witness."
 	}
@@ -2067,13 +2068,6 @@ function aarray$1(item, title, inner = () => {}) {
 }
 var abytes = (value, length, title) => abytes$1(value, length, title);
 var anumber = anumber$1;
-function astring(value, title = "") {
-	if (typeof value !== "string") {
-		const prefix = title && `"${title}" `;
-		throw new TypeError(prefix + "expected string, got type=" + typeof value);
-	}
-	return value;
-}
 function aobject$1(value, title = "object") {
 	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
 	return value;
@@ -2087,7 +2081,7 @@ var concatBytes = (...arrays) => concatBytes$1(...arrays);
 var hexToBytes = (hex) => hexToBytes$1(hex);
 var isBytes = isBytes$1;
 var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
-var _0n$6 = BigInt(0);
+var _0n$5 = BigInt(0);
 var _1n$6 = BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
 function abool(value, title = "") {
@@ -2110,13 +2104,9 @@ function asafenumber(value, title = "") {
 		throw new RangeError(prefix + "expected safe integer, got " + value);
 	}
 }
-function numberToHexUnpadded(num) {
-	const hex = abignumber(num).toString(16);
-	return hex.length & 1 ? "0" + hex : hex;
-}
 function hexToNumber(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-	return hex === "" ? _0n$6 : BigInt("0x" + hex);
+	return hex === "" ? _0n$5 : BigInt("0x" + hex);
 }
 function bytesToNumberBE(bytes) {
 	return hexToNumber(bytesToHex$1(bytes));
@@ -2140,7 +2130,7 @@ function copyBytes(bytes) {
 	return Uint8Array.from(abytes(bytes));
 }
 function isPosBig(n) {
-	return typeof n === "bigint" && _0n$6 <= n;
+	return typeof n === "bigint" && _0n$5 <= n;
 }
 function inRange(n, min, max) {
 	return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
@@ -2149,60 +2139,13 @@ function aInRange(title, n, min, max) {
 	if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
 }
 function bitLen(n) {
-	if (n < _0n$6) throw new Error("expected non-negative bigint, got " + n);
-	return n === _0n$6 ? 0 : n.toString(2).length;
+	if (n < _0n$5) throw new Error("expected non-negative bigint, got " + n);
+	return n === _0n$5 ? 0 : n.toString(2).length;
 }
 var bitMask = (n) => {
 	asafenumber(n, "n");
 	return (_1n$6 << BigInt(n)) - _1n$6;
 };
-function createHmacDrbg(hashLen, qByteLen, hmacFn) {
-	anumber$1(hashLen, "hashLen");
-	anumber$1(qByteLen, "qByteLen");
-	if (typeof hmacFn !== "function") throw new TypeError("hmacFn must be a function");
-	const u8n = (len) => new Uint8Array(len);
-	const NULL = Uint8Array.of();
-	const byte0 = Uint8Array.of(0);
-	const byte1 = Uint8Array.of(1);
-	const _maxDrbgIters = 1e3;
-	let v = u8n(hashLen);
-	let k = u8n(hashLen);
-	let i = 0;
-	const reset = () => {
-		v.fill(1);
-		k.fill(0);
-		i = 0;
-	};
-	const h = (...msgs) => hmacFn(k, concatBytes(v, ...msgs));
-	const reseed = (seed = NULL) => {
-		k = h(byte0, seed);
-		v = h();
-		if (seed.length === 0) return;
-		k = h(byte1, seed);
-		v = h();
-	};
-	const gen = () => {
-		if (i++ >= _maxDrbgIters) throw new Error("drbg: tried max amount of iterations");
-		let len = 0;
-		const out = [];
-		while (len < qByteLen) {
-			v = h();
-			const sl = v.slice();
-			out.push(sl);
-			len += v.length;
-		}
-		return concatBytes(...out);
-	};
-	const genUntil = (seed, pred) => {
-		reset();
-		reseed(seed);
-		let res = void 0;
-		while ((res = pred(gen())) === void 0) reseed();
-		reset();
-		return res;
-	};
-	return genUntil;
-}
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	aobject$1(object, title);
 	aobject$1(fields, "fields");
@@ -2270,7 +2213,7 @@ var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
 // node_modules/@noble/hashes/sha3.js
-var _0n$5 = BigInt(0);
+var _0n$4 = BigInt(0);
 var _1n$5 = BigInt(1);
 var _2n$4 = BigInt(2);
 var _7n$1 = BigInt(7);
@@ -2283,7 +2226,7 @@ for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
 	[x, y] = [y, (2 * x + 3 * y) % 5];
 	SHA3_PI.push(2 * (5 * y + x));
 	SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-	let t = _0n$5;
+	let t = _0n$4;
 	for (let j = 0; j < 7; j++) {
 		R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
 		if (R & _2n$4) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
@@ -2483,7 +2426,7 @@ var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = 
 var shake128 = genShake(31, 168, 16, oidNist(11));
 var shake256 = genShake(31, 136, 32, oidNist(12));
 // node_modules/@noble/curves/abstract/modular.js
-var _0n$4 = BigInt(0);
+var _0n$3 = BigInt(0);
 var _1n$4 = BigInt(1);
 var _2n$3 = BigInt(2);
 var _3n$1 = BigInt(3);
@@ -2496,21 +2439,21 @@ var _15n = BigInt(15);
 var _16n = BigInt(16);
 var POW_WINDOWED_MIN = BigInt("0x10000000000000000");
 function mod(a, b) {
-	if (b <= _0n$4) throw new Error("mod: expected positive modulus, got " + b);
+	if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
-	return result >= _0n$4 ? result : b + result;
+	return result >= _0n$3 ? result : b + result;
 }
 function pow(num, power, modulo) {
 	if (modulo <= _1n$4) throw new Error("pow: expected modulus > 1, got " + modulo);
 	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-	if (power < _0n$4) throw new Error("invalid exponent, negatives unsupported");
-	if (power === _0n$4) return _1n$4;
+	if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
+	if (power === _0n$3) return _1n$4;
 	if (power === _1n$4) return num;
 	let d = num % modulo;
-	if (d < _0n$4) d += modulo;
+	if (d < _0n$3) d += modulo;
 	if (power < POW_WINDOWED_MIN) {
 		let p = _1n$4;
-		while (power > _0n$4) {
+		while (power > _0n$3) {
 			if (power & _1n$4) p = p * d % modulo;
 			d = d * d % modulo;
 			power >>= _1n$4;
@@ -2518,7 +2461,7 @@ function pow(num, power, modulo) {
 		return p;
 	}
 	const digits = [];
-	while (power > _0n$4) {
+	while (power > _0n$3) {
 		digits.push(Number(power & _15n));
 		power >>= _4n$3;
 	}
@@ -2539,21 +2482,21 @@ function pow(num, power, modulo) {
 }
 function pow2(x, power, modulo) {
 	if (modulo <= _1n$4) throw new Error("pow2: expected modulus > 1, got " + modulo);
-	if (power < _0n$4) throw new Error("pow2: expected non-negative exponent, got " + power);
+	if (power < _0n$3) throw new Error("pow2: expected non-negative exponent, got " + power);
 	let res = x;
-	while (power-- > _0n$4) {
+	while (power-- > _0n$3) {
 		res *= res;
 		res %= modulo;
 	}
 	return res;
 }
 function invert(number, modulo) {
-	if (number === _0n$4) throw new Error("invert: expected non-zero number");
+	if (number === _0n$3) throw new Error("invert: expected non-zero number");
 	if (modulo <= _1n$4) throw new Error("invert: expected modulus > 1, got " + modulo);
 	let a = mod(number, modulo);
 	let b = modulo;
-	let x = _0n$4, u = _1n$4;
-	while (a !== _0n$4) {
+	let x = _0n$3, u = _1n$4;
+	while (a !== _0n$3) {
 		const q = b / a;
 		const r = b - a * q;
 		const m = x - u * q;
@@ -2562,20 +2505,12 @@ function invert(number, modulo) {
 	if (b !== _1n$4) throw new Error("invert: does not exist");
 	return mod(x, modulo);
 }
-function invertCt(a, prime) {
-	if (prime <= _1n$4) throw new Error("invertCt: expected prime modulus > 1, got " + prime);
-	const an = mod(a, prime);
-	if (an === _0n$4) throw new Error("invertCt: expected non-zero number");
-	const inverse = pow(an, prime - _2n$3, prime);
-	if (mod(an * inverse, prime) !== _1n$4) throw new Error("invertCt: does not exist");
-	return inverse;
-}
 function assertIsSquare(Fp, root, n) {
 	const F = Fp;
 	if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-	if ((order & _1n$4) === _0n$4) throw new Error(fnName + ": expected odd modulus, got " + order);
+	if ((order & _1n$4) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 	const F = Fp;
@@ -2623,7 +2558,7 @@ function tonelliShanks(P) {
 	aoddModulus(P, "tonelliShanks");
 	let Q = P - _1n$4;
 	let S = 0;
-	while (Q % _2n$3 === _0n$4) {
+	while (Q % _2n$3 === _0n$3) {
 		Q /= _2n$3;
 		S++;
 	}
@@ -2730,7 +2665,7 @@ function FpLegendre(Fp, n) {
 }
 function nLength(n, nBitLength) {
 	if (nBitLength !== void 0) anumber(nBitLength);
-	if (n <= _0n$4) throw new Error("invalid n length: expected positive n, got " + n);
+	if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
 	if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
 	const bits = bitLen(n);
 	if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
@@ -2746,7 +2681,7 @@ var _Field = class {
 	BITS;
 	BYTES;
 	isLE;
-	ZERO = _0n$4;
+	ZERO = _0n$3;
 	ONE = _1n$4;
 	_lengths;
 	_mod;
@@ -2776,10 +2711,10 @@ var _Field = class {
 	}
 	isValid(num) {
 		if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-		return _0n$4 <= num && num < this.ORDER;
+		return _0n$3 <= num && num < this.ORDER;
 	}
 	is0(num) {
-		return num === _0n$4;
+		return num === _0n$3;
 	}
 	isValidNot0(num) {
 		return !this.is0(num) && this.isValid(num);
@@ -2862,25 +2797,6 @@ var _Field = class {
 function Field(ORDER, opts = {}) {
 	Object.freeze(_Field.prototype);
 	return new _Field(ORDER, opts);
-}
-function getFieldBytesLength(fieldOrder) {
-	if (typeof fieldOrder !== "bigint") throw new Error("field order must be bigint");
-	if (fieldOrder <= _1n$4) throw new Error("field order must be greater than 1");
-	const bitLength = bitLen(fieldOrder - _1n$4);
-	return Math.ceil(bitLength / 8);
-}
-function getMinHashLength(fieldOrder) {
-	const length = getFieldBytesLength(fieldOrder);
-	return length + Math.ceil(length / 2);
-}
-function mapHashToField(key, fieldOrder, isLE = false) {
-	abytes(key);
-	const len = key.length;
-	const fieldLen = getFieldBytesLength(fieldOrder);
-	const minLen = Math.max(getMinHashLength(fieldOrder), 16);
-	if (len < minLen || len > 1024) throw new Error("expected " + minLen + "-1024 bytes of input, got " + len);
-	const reduced = mod(isLE ? bytesToNumberLE(key) : bytesToNumberBE(key), fieldOrder - _1n$4) + _1n$4;
-	return isLE ? numberToBytesLE(reduced, fieldLen) : numberToBytesBE(reduced, fieldLen);
 }
 // node_modules/@noble/curves/abstract/fft.js
 function checkU32(n, title = "n") {
@@ -3012,7 +2928,7 @@ function validateVerOpts(opts, allowed = VER_OPT_KEYS) {
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
 	return normalized;
 }
-function validateSigOpts$1(opts, allowed = SIG_OPT_KEYS) {
+function validateSigOpts(opts, allowed = SIG_OPT_KEYS) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
 	if (normalized.extraEntropy !== false && normalized.extraEntropy !== void 0) abytes$1(normalized.extraEntropy, void 0, "opts.extraEntropy");
@@ -3599,7 +3515,7 @@ function getDilithium(opts_) {
 			return publicCoder.encode([rho, t1]);
 		},
 		sign: (msg, secretKey, opts = {}) => {
-			opts = validateSigOpts$1(opts, INTERNAL_SIG_OPT_KEYS);
+			opts = validateSigOpts(opts, INTERNAL_SIG_OPT_KEYS);
 			opts = validateInternalOpts(opts, INTERNAL_SIG_OPT_KEYS);
 			const { extraEntropy: random, externalMu = false } = opts;
 			if (externalMu) abytesDoc(msg, CRH_BYTES, "mu");
@@ -3727,7 +3643,7 @@ function getDilithium(opts_) {
 		lengths: internal.lengths,
 		getPublicKey: internal.getPublicKey,
 		sign: (msg, secretKey, opts = {}) => {
-			opts = validateSigOpts$1(opts);
+			opts = validateSigOpts(opts);
 			const M = getMessage(msg, opts.context);
 			const res = internal.sign(M, secretKey, {
 				extraEntropy: opts.extraEntropy,
@@ -3751,7 +3667,7 @@ function getDilithium(opts_) {
 				keygen: internal.keygen,
 				getPublicKey: internal.getPublicKey,
 				sign: (msg, secretKey, opts = {}) => {
-					opts = validateSigOpts$1(opts);
+					opts = validateSigOpts(opts);
 					const M = getMessagePrehash(rawHash, msg, opts.context);
 					const res = internal.sign(M, secretKey, {
 						extraEntropy: opts.extraEntropy,
@@ -5062,15 +4978,23 @@ function readRoute() {
 }
 var route = y$1(readRoute());
 var left$1 = new Map();
+var scrolled = new Map();
 var here = location.hash;
+var isFollowed = false;
+addEventListener("click", (event) => {
+	isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
+}, { capture: true });
 addEventListener("hashchange", () => {
 	const active = document.activeElement;
 	const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
 	if (target !== null) left$1.set(here, target);
+	scrolled.set(here, scrollY);
 	here = location.hash;
 	route.value = readRoute();
 });
 function returnFocus(main) {
+	scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
+	isFollowed = false;
 	const target = left$1.get(location.hash);
 	const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
 	if (main.contains(document.activeElement) && document.activeElement !== main) return;
@@ -5094,7 +5018,9 @@ var changed = y$1("");
 var copyHeads = [];
 var spoken = y$1("");
 var waiting = y$1(0);
-var server = y$1(null);
+var doorServer = y$1(null);
+var server = O(() => thing.value?.live ? doorServer.value : null);
+var home$1 = y$1(null);
 var liveState = y$1({
 	isLive: false,
 	since: "",
@@ -5226,9 +5152,14 @@ function stopVerifying() {
 	judges.stop("you stopped it");
 }
 async function refreshContents() {
-	const before = totalRecords.value;
-	contents.value = await connection.ask({ type: "refresh" });
-	unjudged.value += Math.max(0, totalRecords.value - before);
+	const before = contents.value;
+	const listed = await connection.ask({ type: "refresh" });
+	const heads = ({ chains }) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
+	if (before === null || heads(before) === heads(listed)) return false;
+	const records = totalRecords.value;
+	contents.value = listed;
+	unjudged.value += Math.max(0, totalRecords.value - records);
+	return true;
 }
 async function tryChange(chain, place, change, words) {
 	const found = thing.value;
@@ -5241,6 +5172,7 @@ async function tryChange(chain, place, change, words) {
 	});
 	const replaced = new Map(files);
 	original ??= found;
+	location.hash = "#/";
 	await openThing({
 		...found,
 		files: found.files.flatMap(([path, blob]) => {
@@ -5683,11 +5615,11 @@ function VerdictBand() {
 	}
 	return a(Band, { now });
 }
-function Band({ now, again = verifyThing }) {
+function Band({ now, again = verifyThing, total = totalRecords.value }) {
 	if (now.state === "working") {
 		const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
 		const share = totalBytes ? Math.floor(100 * bytes / totalBytes) : 0;
-		const of = totalRecords.value >= records && totalRecords.value > 0 ? ` of ${plural$1(totalRecords.value, "record")}` : "";
+		const of = total >= records && total > 0 ? ` of ${plural$1(total, "record")}` : "";
 		return a("section", {
 			class: "band working",
 			children: [
@@ -5713,7 +5645,12 @@ function Band({ now, again = verifyThing }) {
 					type: "button",
 					onClick: () => stopVerifying(),
 					children: "Stop"
-				}) })
+				}) }),
+				a("table", {
+					class: "checks pending",
+					"aria-hidden": "true",
+					children: a("tbody", { children: CHECKS.filter((name) => !["columns", "store"].includes(name)).map((name) => a("tr", { children: [a("th", { children: name.replace("_", " ") }), a("td", { children: "…" })] }, name)) })
+				})
 			]
 		});
 	}
@@ -5739,7 +5676,7 @@ function origin() {
 	const door = document.documentElement.dataset["door"];
 	return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it";
 }
-function command$1() {
+function command() {
 	if (thing.value?.live) return "aver verify";
 	return `aver verify ${contents.value?.name ?? "FILE"}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
 }
@@ -5834,7 +5771,7 @@ function Judged({ verdict, usesPlatform, at }) {
 					usesPlatform ? "the browser, after checks of our own" : "JavaScript",
 					". Without this page:",
 					" ",
-					a(Command, { children: command$1() }),
+					a(Command, { children: command() }),
 					" ",
 					a(Copy, {
 						text: JSON.stringify(verdictDocument(verdict), (_, value) => typeof value === "bigint" ? String(value) : value, 2),
@@ -5863,317 +5800,8 @@ function VerdictChip() {
 		]
 	});
 }
-var codes_default = {
-	codes: {
-		"ALLOW": {
-			"side": "both",
-			"meaning": "Every check passed, and what was asked for was done.",
-			"advice": "Nothing is left to do."
-		},
-		"ALLOW_INSECURE": {
-			"side": "executor",
-			"meaning": "The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.",
-			"advice": "Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee."
-		},
-		"REQUIRE_CONFIRM": {
-			"side": "both",
-			"meaning": "The policy wants a person to approve this request, and no approval of it was found.",
-			"advice": "Have the request approved (aver approvals), then send the same act again."
-		},
-		"POLICY_DENY": {
-			"side": "both",
-			"meaning": "The policy does not allow this request, or wants a change of it that cannot be made.",
-			"advice": "Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided."
-		},
-		"RECIPIENT_NOT_ALLOWED": {
-			"side": "gateway",
-			"meaning": "A rule of the policy refuses this recipient.",
-			"advice": "Use a recipient that the rules allow, or have the recipient added to them."
-		},
-		"DOMAIN_NOT_ALLOWED": {
-			"side": "gateway",
-			"meaning": "A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.",
-			"advice": "Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts."
-		},
-		"IOC_BLOCKED": {
-			"side": "gateway",
-			"meaning": "The skill names a host that is listed as an indicator of compromise.",
-			"advice": "Do not install this skill. Report where it came from."
-		},
-		"BAD_REQUEST": {
-			"side": "both",
-			"meaning": "The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.",
-			"advice": "Correct the place that the summary names, then send the request again."
-		},
-		"UNKNOWN_INTENT": {
-			"side": "gateway",
-			"meaning": "No intent has this name.",
-			"advice": "Use a name from the table of intents in docs/gateway/evidence.md."
-		},
-		"ARTIFACTS_NOT_ALLOWED": {
-			"side": "both",
-			"meaning": "The inputs have artifacts, which an act never forwards.",
-			"advice": "Leave artifacts out, or send an empty list."
-		},
-		"CAPABILITY_DENY": {
-			"side": "gateway",
-			"meaning": "The capabilities of this caller do not have this intent.",
-			"advice": "Ask the operator to add the intent to [gateway.capabilities.callers]."
-		},
-		"PRINCIPAL_CAPABILITY_DENY": {
-			"side": "gateway",
-			"meaning": "The capabilities of the external principal do not have this intent.",
-			"advice": "Ask the operator to add the intent to [gateway.capabilities.principals]."
-		},
-		"WORKLOAD_TOKEN_INVALID": {
-			"side": "gateway",
-			"meaning": "The workload token is malformed, expired, for another session, or not signed by this ledger's key.",
-			"advice": "Install the skill again to get a new token."
-		},
-		"EXTERNAL_PRINCIPAL_MISMATCH": {
-			"side": "gateway",
-			"meaning": "The external principal of the request is not the one for whom the delegation token was issued.",
-			"advice": "Send the principal that the first token of the chain names as iss, or leave it out."
-		},
-		"DELEGATION_REQUIRED": {
-			"side": "gateway",
-			"meaning": "The request names an external principal and carries no delegation token.",
-			"advice": "Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token."
-		},
-		"DELEGATION_TOKEN_MALFORMED": {
-			"side": "gateway",
-			"meaning": "The delegation token cannot be read, or its chain of parents is broken.",
-			"advice": "Send the token exactly as it was issued."
-		},
-		"DELEGATION_TOKEN_BAD_SIGNATURE": {
-			"side": "gateway",
-			"meaning": "A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].",
-			"advice": "Have the token issued again, and check the issuer's key in the settings."
-		},
-		"DELEGATION_SESSION_MISMATCH": {
-			"side": "gateway",
-			"meaning": "The delegation token was issued for another session.",
-			"advice": "Ask for a token for this session."
-		},
-		"DELEGATION_SUBJECT_MISMATCH": {
-			"side": "gateway",
-			"meaning": "The delegation token was issued to another caller.",
-			"advice": "Ask for a token for this caller."
-		},
-		"DELEGATION_SCOPE_DENY": {
-			"side": "gateway",
-			"meaning": "The scope of the delegation token does not contain this intent.",
-			"advice": "Ask for a token whose scope contains the intent."
-		},
-		"DELEGATION_TOKEN_EXPIRED": {
-			"side": "gateway",
-			"meaning": "The delegation token, or a parent of it, is past its time.",
-			"advice": "Ask for a new token."
-		},
-		"DELEGATION_REVOKED": {
-			"side": "gateway",
-			"meaning": "The delegation token, or a parent of it, was revoked.",
-			"advice": "Ask the issuer. A revoked token never becomes good again."
-		},
-		"INGRESS_SIGNATURE_REQUIRED": {
-			"side": "gateway",
-			"meaning": "The call names a principal in its headers and lacks a header that the signature needs.",
-			"advice": "Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature."
-		},
-		"INGRESS_SIGNATURE_INVALID": {
-			"side": "gateway",
-			"meaning": "A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.",
-			"advice": "Sign the exact bytes of the body, and check the principal's key in the settings."
-		},
-		"INGRESS_EXPIRED": {
-			"side": "gateway",
-			"meaning": "The time in the headers is more than 60 seconds from the gateway's clock.",
-			"advice": "Set the clock of the machine that signs, then sign the call again."
-		},
-		"INGRESS_REPLAY": {
-			"side": "gateway",
-			"meaning": "The principal has used this nonce before.",
-			"advice": "Use a new nonce for each call."
-		},
-		"INGRESS_CONFLICT": {
-			"side": "gateway",
-			"meaning": "The door does not let this client name that session or caller, or the body names another principal or delegation token than the headers.",
-			"advice": "Use a session and a caller that [gateway.clients] allows. Leave principal and token out of the body of a signed call."
-		},
-		"HANDLE_INVALID": {
-			"side": "gateway",
-			"meaning": "The handle does not exist, has expired, or belongs to another session or caller.",
-			"advice": "Read the value again to get a new handle."
-		},
-		"HIGH_HANDLE_BLOCKED": {
-			"side": "gateway",
-			"meaning": "The request would send a value of high sensitivity out.",
-			"advice": "Leave the handle out, or have the value declassified first."
-		},
-		"DECLASSIFY_BLOCKED": {
-			"side": "gateway",
-			"meaning": "The value behind this handle must not be declassified.",
-			"advice": "Ask the person who keeps the rules."
-		},
-		"TX_INVALID": {
-			"side": "gateway",
-			"meaning": "No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.",
-			"advice": "Send the act again without tx_id."
-		},
-		"TX_SESSION_MISMATCH": {
-			"side": "gateway",
-			"meaning": "The PREVIEW was made in another session.",
-			"advice": "COMMIT in the session of the PREVIEW."
-		},
-		"TX_CALLER_MISMATCH": {
-			"side": "gateway",
-			"meaning": "The PREVIEW was made by another caller.",
-			"advice": "COMMIT as the caller of the PREVIEW."
-		},
-		"TX_AUTH_CONTEXT_MISMATCH": {
-			"side": "gateway",
-			"meaning": "The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.",
-			"advice": "COMMIT with the same principal and token as the PREVIEW."
-		},
-		"POLICY_UNAVAILABLE": {
-			"side": "gateway",
-			"meaning": "A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.",
-			"advice": "Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again."
-		},
-		"EXECUTOR_UNAVAILABLE": {
-			"side": "gateway",
-			"meaning": "The executor did not answer, or has no effect for this intent.",
-			"advice": "Look at aver gateway status. If the COMMIT had begun, aver show says what became of it."
-		},
-		"BAD_COMMIT_PROOF": {
-			"side": "executor",
-			"meaning": "The evidence of the two policy servers does not hold. The detail says where.",
-			"advice": "Make a new PREVIEW. If it happens again, look up the detail."
-		},
-		"MISSING_EVIDENCE": {
-			"side": "executor",
-			"meaning": "The COMMIT carries no evidence at all.",
-			"advice": "Make a PREVIEW, and COMMIT through the gateway."
-		},
-		"REPLAY_DENY": {
-			"side": "executor",
-			"meaning": "The executor has begun an act with this action_id before.",
-			"advice": "Look at the outcome of the first one. To do it again, make a new PREVIEW."
-		},
-		"WORKSPACE_PATH_BLOCKED": {
-			"side": "both",
-			"meaning": "The path leads out of the workspace.",
-			"advice": "Use a path relative to the workspace, without .. and without links that leave it."
-		},
-		"WORKSPACE_CHANGED": {
-			"side": "executor",
-			"meaning": "The file is not what it was when the change was shown.",
-			"advice": "Read the file and make a new PREVIEW."
-		},
-		"EFFECT_FAILED": {
-			"side": "executor",
-			"meaning": "The act was allowed and begun, and its effect failed.",
-			"advice": "The outcome's record says how. To try again, make a new PREVIEW."
-		},
-		"OUTCOME_UNKNOWN": {
-			"side": "executor",
-			"meaning": "The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.",
-			"advice": "Look whether it did. The act is not tried again; to do it again, make a new PREVIEW."
-		},
-		"TOOL_CHANGED": {
-			"side": "gateway",
-			"meaning": "The definition of the tool differs from the one that was first seen.",
-			"advice": "Compare both definitions, then accept the new one."
-		},
-		"CAPSULE_REQUIRED": {
-			"side": "gateway",
-			"meaning": "The settings want the agent to run in a verified capsule, and it does not.",
-			"advice": "Start the agent with aver gateway run."
-		}
-	},
-	details: {
-		"missing_commit": {
-			"meaning": "The share of a policy server is missing.",
-			"advice": "Send both shares, as policy0 and policy1."
-		},
-		"bad_proof": {
-			"meaning": "A share is not an object with exactly the required fields.",
-			"advice": "Send the share as the policy server made it."
-		},
-		"bad_proof_version": {
-			"meaning": "A share has another major version than 1.",
-			"advice": "Run parts of the same major version."
-		},
-		"bad_proof_kind": {
-			"meaning": "A share is not of the kind commit.",
-			"advice": "Send the shares of a PREVIEW."
-		},
-		"bad_server_id": {
-			"meaning": "A share's server_id is neither 0 nor 1.",
-			"advice": "Send the share as the policy server made it."
-		},
-		"server_id_mismatch": {
-			"meaning": "A share stands in the other server's place, or both are by one server.",
-			"advice": "Put the share of server 0 into policy0, and that of server 1 into policy1."
-		},
-		"unknown_kid": {
-			"meaning": "The executor has no MAC key with the share's kid, or the kid is malformed.",
-			"advice": "Give the executor the server's new MAC key."
-		},
-		"bad_mac": {
-			"meaning": "A share's MAC is malformed, or was not made over this share by the server's key.",
-			"advice": "Treat the share as changed on its way, or compare the MAC keys of both parts."
-		},
-		"bad_ts": {
-			"meaning": "A share's ts is not a whole number of seconds.",
-			"advice": "Send the share as the policy server made it."
-		},
-		"expired_proof": {
-			"meaning": "A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.",
-			"advice": "COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks."
-		},
-		"bad_action_id": {
-			"meaning": "A share is about another action_id.",
-			"advice": "Send the shares of this PREVIEW."
-		},
-		"bad_program_id": {
-			"meaning": "A share was made by another policy program.",
-			"advice": "Compare the rules of the parts: aver gateway pin shows the changes."
-		},
-		"bad_commit_tag_b64": {
-			"meaning": "A share's commit tag is not canonical base64.",
-			"advice": "Send the share as the policy server made it."
-		},
-		"bad_commit_tag_len": {
-			"meaning": "A share's commit tag does not have the required length.",
-			"advice": "Send the share as the policy server made it."
-		},
-		"bad_outputs": {
-			"meaning": "A share's outputs are not an object of bits, or the two shares have different names.",
-			"advice": "Send the share as the policy server made it."
-		},
-		"missing_output_key": {
-			"meaning": "A required output is missing in at least one of the shares.",
-			"advice": "Run parts of the same major version."
-		},
-		"bad_request_sha256": {
-			"meaning": "A share is about another request: inputs, caller, session or context differ.",
-			"advice": "COMMIT exactly what was previewed, or make a new PREVIEW."
-		},
-		"bad_attestation": {
-			"meaning": "An attestation is missing, malformed, about other evidence, or not signed by that server's own key.",
-			"advice": "Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged."
-		},
-		"servers_disagree": {
-			"meaning": "A server attests another decision than the two shares give together.",
-			"advice": "At least one server is faulty or dishonest: compare the records of both."
-		},
-		"facts_differ": {
-			"meaning": "The servers attest different facts.",
-			"advice": "They were not asked the same question: look at the gateway between them."
-		}
-	}
-};
+// ../src/aver/gateway/codes.json
+var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check passed, and what was asked for was done.\",\"advice\":\"Nothing is left to do.\"},\"ALLOW_INSECURE\":{\"meaning\":\"The executor runs with EXECUTOR_INSECURE_ALLOW=1 and did the act without checking its evidence.\",\"advice\":\"Unset EXECUTOR_INSECURE_ALLOW and start the executor again. This mode is outside of every guarantee.\"},\"REQUIRE_CONFIRM\":{\"meaning\":\"The policy wants a person to approve this request, and no approval of it was found.\",\"advice\":\"Have the request approved (aver approvals), then send the same act again.\"},\"POLICY_DENY\":{\"meaning\":\"The policy does not allow this request, or wants a change of it that cannot be made.\",\"advice\":\"Change the request, or ask the person who keeps the rules. aver policy explain shows which rule decided.\"},\"RECIPIENT_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this recipient.\",\"advice\":\"Use a recipient that the rules allow, or have the recipient added to them.\"},\"DOMAIN_NOT_ALLOWED\":{\"meaning\":\"A rule of the policy refuses this domain, or the domain leads to a private network or redirects to another one.\",\"advice\":\"Use a domain that the rules allow, or have the domain added to them. A host of a private network must be in [gateway] private_hosts.\"},\"IOC_BLOCKED\":{\"meaning\":\"The skill names a host that is listed as an indicator of compromise.\",\"advice\":\"Do not install this skill. Report where it came from.\"},\"BAD_REQUEST\":{\"meaning\":\"The request does not have the required form: a field is missing, unknown, of another type, too long, given twice, or has no canonical form.\",\"advice\":\"Correct the place that the summary names, then send the request again.\"},\"UNKNOWN_INTENT\":{\"meaning\":\"No intent has this name.\",\"advice\":\"Use a name from the table of intents in docs/gateway/evidence.md.\"},\"ARTIFACTS_NOT_ALLOWED\":{\"meaning\":\"The inputs have artifacts, which an act never forwards.\",\"advice\":\"Leave artifacts out, or send an empty list.\"},\"CAPABILITY_DENY\":{\"meaning\":\"The capabilities of this caller do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.callers].\"},\"PRINCIPAL_CAPABILITY_DENY\":{\"meaning\":\"The capabilities of the external principal do not have this intent.\",\"advice\":\"Ask the operator to add the intent to [gateway.capabilities.principals].\"},\"WORKLOAD_TOKEN_INVALID\":{\"meaning\":\"The workload token is malformed, expired, for another session, or not signed by this ledger's key.\",\"advice\":\"Install the skill again to get a new token.\"},\"EXTERNAL_PRINCIPAL_MISMATCH\":{\"meaning\":\"The external principal of the request is not the one for whom the delegation token was issued.\",\"advice\":\"Send the principal that the first token of the chain names as iss, or leave it out.\"},\"DELEGATION_REQUIRED\":{\"meaning\":\"The request names an external principal and carries no delegation token.\",\"advice\":\"Ask the principal for a token (aver gateway delegate) and send it in constraints.delegation_token.\"},\"DELEGATION_TOKEN_MALFORMED\":{\"meaning\":\"The delegation token cannot be read, or its chain of parents is broken.\",\"advice\":\"Send the token exactly as it was issued.\"},\"DELEGATION_TOKEN_BAD_SIGNATURE\":{\"meaning\":\"A token of the chain is not signed by the key of its issuer, or the issuer has no key under [gateway.principals].\",\"advice\":\"Have the token issued again, and check the issuer's key in the settings.\"},\"DELEGATION_SESSION_MISMATCH\":{\"meaning\":\"The delegation token was issued for another session.\",\"advice\":\"Ask for a token for this session.\"},\"DELEGATION_SUBJECT_MISMATCH\":{\"meaning\":\"The delegation token was issued to another caller.\",\"advice\":\"Ask for a token for this caller.\"},\"DELEGATION_SCOPE_DENY\":{\"meaning\":\"The scope of the delegation token does not contain this intent.\",\"advice\":\"Ask for a token whose scope contains the intent.\"},\"DELEGATION_TOKEN_EXPIRED\":{\"meaning\":\"The delegation token, or a parent of it, is past its time.\",\"advice\":\"Ask for a new token.\"},\"DELEGATION_REVOKED\":{\"meaning\":\"The delegation token, or a parent of it, was revoked.\",\"advice\":\"Ask the issuer. A revoked token never becomes good again.\"},\"INGRESS_SIGNATURE_REQUIRED\":{\"meaning\":\"The call names a principal in its headers and lacks a header that the signature needs.\",\"advice\":\"Send all of Aver-Principal, Aver-Session, Aver-Time, Aver-Nonce and Aver-Signature.\"},\"INGRESS_SIGNATURE_INVALID\":{\"meaning\":\"A header is malformed, or the signature is not by the principal's key over this method, path, session, time, nonce and body.\",\"advice\":\"Sign the exact bytes of the body, and check the principal's key in the settings.\"},\"INGRESS_EXPIRED\":{\"meaning\":\"The time in the headers is more than 60 seconds from the gateway's clock.\",\"advice\":\"Set the clock of the machine that signs, then sign the call again.\"},\"INGRESS_REPLAY\":{\"meaning\":\"The principal has used this nonce before.\",\"advice\":\"Use a new nonce for each call.\"},\"INGRESS_CONFLICT\":{\"meaning\":\"The door does not let this client name that session or caller, or the body names another principal or delegation token than the headers.\",\"advice\":\"Use a session and a caller that [gateway.clients] allows. Leave principal and token out of the body of a signed call.\"},\"HANDLE_INVALID\":{\"meaning\":\"The handle does not exist, has expired, or belongs to another session or caller.\",\"advice\":\"Read the value again to get a new handle.\"},\"HIGH_HANDLE_BLOCKED\":{\"meaning\":\"The request would send a value of high sensitivity out.\",\"advice\":\"Leave the handle out, or have the value declassified first.\"},\"DECLASSIFY_BLOCKED\":{\"meaning\":\"The value behind this handle must not be declassified.\",\"advice\":\"Ask the person who keeps the rules.\"},\"TX_INVALID\":{\"meaning\":\"No PREVIEW has this tx_id, or it is past its time, was refused, or is for another intent. A clock that was set back ends a PREVIEW, too.\",\"advice\":\"Send the act again without tx_id.\"},\"TX_SESSION_MISMATCH\":{\"meaning\":\"The PREVIEW was made in another session.\",\"advice\":\"COMMIT in the session of the PREVIEW.\"},\"TX_CALLER_MISMATCH\":{\"meaning\":\"The PREVIEW was made by another caller.\",\"advice\":\"COMMIT as the caller of the PREVIEW.\"},\"TX_AUTH_CONTEXT_MISMATCH\":{\"meaning\":\"The external principal or the delegation differs from that of the PREVIEW. Unset differs from set.\",\"advice\":\"COMMIT with the same principal and token as the PREVIEW.\"},\"POLICY_UNAVAILABLE\":{\"meaning\":\"A policy server did not answer in time, answered garbage, runs another program, or disagrees with the other one.\",\"advice\":\"Look at aver gateway status, and at the detail. Nothing was done; the act can be sent again.\"},\"EXECUTOR_UNAVAILABLE\":{\"meaning\":\"The executor did not answer, or has no effect for this intent.\",\"advice\":\"Look at aver gateway status. If the COMMIT had begun, aver show says what became of it.\"},\"BAD_COMMIT_PROOF\":{\"meaning\":\"The evidence of the two policy servers does not hold. The detail says where.\",\"advice\":\"Make a new PREVIEW. If it happens again, look up the detail.\"},\"MISSING_EVIDENCE\":{\"meaning\":\"The COMMIT carries no evidence at all.\",\"advice\":\"Make a PREVIEW, and COMMIT through the gateway.\"},\"REPLAY_DENY\":{\"meaning\":\"The executor has begun an act with this action_id before.\",\"advice\":\"Look at the outcome of the first one. To do it again, make a new PREVIEW.\"},\"WORKSPACE_PATH_BLOCKED\":{\"meaning\":\"The path leads out of the workspace.\",\"advice\":\"Use a path relative to the workspace, without .. and without links that leave it.\"},\"WORKSPACE_CHANGED\":{\"meaning\":\"The file is not what it was when the change was shown.\",\"advice\":\"Read the file and make a new PREVIEW.\"},\"EFFECT_FAILED\":{\"meaning\":\"The act was allowed and begun, and its effect failed.\",\"advice\":\"The outcome's record says how. To try again, make a new PREVIEW.\"},\"OUTCOME_UNKNOWN\":{\"meaning\":\"The executor ended between the mark of the act and its outcome, or sent something and got no answer. Nobody knows whether the effect happened.\",\"advice\":\"Look whether it did. The act is not tried again; to do it again, make a new PREVIEW.\"},\"TOOL_CHANGED\":{\"meaning\":\"The definition of the tool differs from the one that was first seen.\",\"advice\":\"Compare both definitions, then accept the new one.\"},\"CAPSULE_REQUIRED\":{\"meaning\":\"The settings want the agent to run in a verified capsule, and it does not.\",\"advice\":\"Start the agent with aver gateway run.\"}},\"details\":{\"missing_commit\":{\"meaning\":\"The share of a policy server is missing.\",\"advice\":\"Send both shares, as policy0 and policy1.\"},\"bad_proof\":{\"meaning\":\"A share is not an object with exactly the required fields.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_proof_version\":{\"meaning\":\"A share has another major version than 1.\",\"advice\":\"Run parts of the same major version.\"},\"bad_proof_kind\":{\"meaning\":\"A share is not of the kind commit.\",\"advice\":\"Send the shares of a PREVIEW.\"},\"bad_server_id\":{\"meaning\":\"A share's server_id is neither 0 nor 1.\",\"advice\":\"Send the share as the policy server made it.\"},\"server_id_mismatch\":{\"meaning\":\"A share stands in the other server's place, or both are by one server.\",\"advice\":\"Put the share of server 0 into policy0, and that of server 1 into policy1.\"},\"unknown_kid\":{\"meaning\":\"The executor has no MAC key with the share's kid, or the kid is malformed.\",\"advice\":\"Give the executor the server's new MAC key.\"},\"bad_mac\":{\"meaning\":\"A share's MAC is malformed, or was not made over this share by the server's key.\",\"advice\":\"Treat the share as changed on its way, or compare the MAC keys of both parts.\"},\"bad_ts\":{\"meaning\":\"A share's ts is not a whole number of seconds.\",\"advice\":\"Send the share as the policy server made it.\"},\"expired_proof\":{\"meaning\":\"A share is older than POLICY_MAC_TTL_S seconds, or as far in the future.\",\"advice\":\"COMMIT again: the gateway gets fresh shares. If it happens again, compare the clocks.\"},\"bad_action_id\":{\"meaning\":\"A share is about another action_id.\",\"advice\":\"Send the shares of this PREVIEW.\"},\"bad_program_id\":{\"meaning\":\"A share was made by another policy program.\",\"advice\":\"Compare the rules of the parts: aver gateway pin shows the changes.\"},\"bad_commit_tag_b64\":{\"meaning\":\"A share's commit tag is not canonical base64.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_commit_tag_len\":{\"meaning\":\"A share's commit tag does not have the required length.\",\"advice\":\"Send the share as the policy server made it.\"},\"bad_outputs\":{\"meaning\":\"A share's outputs are not an object of bits, or the two shares have different names.\",\"advice\":\"Send the share as the policy server made it.\"},\"missing_output_key\":{\"meaning\":\"A required output is missing in at least one of the shares.\",\"advice\":\"Run parts of the same major version.\"},\"bad_request_sha256\":{\"meaning\":\"A share is about another request: inputs, caller, session or context differ.\",\"advice\":\"COMMIT exactly what was previewed, or make a new PREVIEW.\"},\"bad_attestation\":{\"meaning\":\"An attestation is missing, malformed, about other evidence, or not signed by that server's own key.\",\"advice\":\"Compare the keys of policy:0 and policy:1. If they are right, treat the evidence as forged.\"},\"servers_disagree\":{\"meaning\":\"A server attests another decision than the two shares give together.\",\"advice\":\"At least one server is faulty or dishonest: compare the records of both.\"},\"facts_differ\":{\"meaning\":\"The servers attest different facts.\",\"advice\":\"They were not asked the same question: look at the gateway between them.\"}}}");
 // src/parts/json.tsx
 var ITEMS_MAX = 200;
 var TEXT_MAX$1 = 2e4;
@@ -6427,7 +6055,7 @@ function* blobReferences(value) {
 	}
 }
 // node_modules/@noble/curves/abstract/curve.js
-var _0n$3 = BigInt(0);
+var _0n$2 = BigInt(0);
 var _1n$3 = BigInt(1);
 var _4n$2 = BigInt(4);
 var BLIND_BYTES = 16;
@@ -6496,7 +6124,7 @@ function wnafDigits(n, W) {
 	const half = size / 2;
 	const mask = BigInt(size - 1);
 	const d = [];
-	while (n > _0n$3) {
+	while (n > _0n$2) {
 		let w = 0;
 		if (n & _1n$3) {
 			w = Number(n & mask);
@@ -6523,7 +6151,7 @@ function signedWindowDigits(n, W, windows) {
 		}
 		d.push(v);
 	}
-	if (n !== _0n$3) throw new Error("invalid wnaf");
+	if (n !== _0n$2) throw new Error("invalid wnaf");
 	return d;
 }
 function wnafWalk(zero, tables, digits) {
@@ -6720,7 +6348,7 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		"h"
 	]) {
 		const val = CURVE[p];
-		if (!(isPosBig(val) && val !== _0n$3)) throw new Error(`CURVE.${p} must be positive bigint`);
+		if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
 	}
 	const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
 	const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
@@ -6748,7 +6376,7 @@ function createKeygen(randomSecretKey, getPublicKey) {
 	};
 }
 // node_modules/@noble/curves/abstract/edwards.js
-var _0n$2 = BigInt(0);
+var _0n$1 = BigInt(0);
 var _1n$2 = BigInt(1);
 var _2n$2 = BigInt(2);
 var _4n$1 = BigInt(4);
@@ -6788,14 +6416,14 @@ function edwards(params, extraOpts = {}) {
 		} catch (e) {
 			return {
 				isValid: false,
-				value: _0n$2
+				value: _0n$1
 			};
 		}
 	} : opts.uvRatio;
 	if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 	const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
 	function acoord(title, n, banZero = false) {
-		const min = banZero ? _1n$2 : _0n$2;
+		const min = banZero ? _1n$2 : _0n$1;
 		aInRange("coordinate " + title, n, min, MASK);
 		return n;
 	}
@@ -6837,7 +6465,7 @@ function edwards(params, extraOpts = {}) {
 			const lastByte = bytes[len - 1];
 			normed[len - 1] = lastByte & -129;
 			const y = bytesToNumberLE(normed);
-			aInRange("point.y", y, _0n$2, zip215 ? MASK : Fp.ORDER);
+			aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
 			const y2 = Fp.sqr(y);
 			const u = Fp.sub(y2, Fp.ONE);
 			const v = Fp.sub(Fp.mulN(d, y2), a);
@@ -6946,7 +6574,7 @@ function edwards(params, extraOpts = {}) {
 		}
 		multiplyUnsafe(scalar) {
 			if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-			if (scalar === _0n$2) return Point.ZERO;
+			if (scalar === _0n$1) return Point.ZERO;
 			if (this.is0() || scalar === _1n$2) return this;
 			return wnaf.mulUnsafe(this, scalar, normalize);
 		}
@@ -8570,8 +8198,9 @@ function readDiff$1(diff) {
 function isDiff(text) {
 	return (text.startsWith("--- ") || text.startsWith("@@ ") || text.startsWith("diff ")) && text.includes("@@ ");
 }
+// src/sessions/known_tools.json
 var known_tools_default = {
-	command: [
+	"command": [
 		"bash",
 		"bashtool",
 		"containerexec",
@@ -8591,7 +8220,7 @@ var known_tools_default = {
 		"terminal",
 		"unifiedexec"
 	],
-	patch: ["applypatch"]
+	"patch": ["applypatch"]
 };
 // src/sessions/known_tools.ts
 var COMMANDS = new Set(known_tools_default.command);
@@ -10059,7 +9688,7 @@ function query(values) {
 	return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
 }
 // src/views/approvals/cases.ts
-var cases$1 = y$1(null);
+var cases = y$1(null);
 var casesProblem = y$1("");
 var now = y$1(new Date());
 function stateOf(one) {
@@ -10074,7 +9703,7 @@ function readCases() {
 		now: new Date().toISOString().replace("Z", "+00:00")
 	}).then((found) => {
 		if (mine !== asked) return;
-		cases$1.value = found.cases;
+		cases.value = found.cases;
 		casesProblem.value = "";
 	}, (error) => {
 		if (mine === asked) casesProblem.value = error.message;
@@ -10083,11 +9712,11 @@ function readCases() {
 function watchApprovals() {
 	x(() => {
 		contents.value, pins.value, news.value.approvals;
-		if (contents.value === null) cases$1.value = null;
+		if (contents.value === null) cases.value = null;
 		else readCases();
 	});
 	x(() => {
-		waiting.value = (cases$1.value ?? []).filter((one) => stateOf(one) === "pending").length;
+		waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
 	});
 	setInterval(() => {
 		if (waiting.value > 0) now.value = new Date();
@@ -10559,7 +10188,7 @@ function Case({ one }) {
 	});
 }
 function ApprovalsView({ parts: [id] }) {
-	const all = cases$1.value;
+	const all = cases.value;
 	if (id) {
 		const one = all?.find((found) => found.id === id);
 		if (one) return a(Case, { one });
@@ -10741,9 +10370,7 @@ function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
 					type: "button",
 					onClick: () => {
 						setWords("");
-						tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).then(() => {
-							location.hash = "#/";
-						}, (error) => setWords(error.message));
+						tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error) => setWords(error.message));
 					},
 					children: label
 				}), a("span", {
@@ -12920,7 +12547,7 @@ function findExtra(extras, sequence) {
 // src/views/chains/chain.tsx
 var ROW_HEIGHT$3 = 36;
 var PHONE_ROW_HEIGHT$1 = 56;
-var CARD_HEIGHT = 132;
+var CARD_HEIGHT = 112;
 var PLACEHOLDERS = 12;
 var PAGE$1 = 200;
 var FILE_ROWS = 5e4;
@@ -12934,6 +12561,7 @@ var SORTS = {
 	vault: "▣",
 	kill: "■"
 };
+var lastSelected = new Map();
 function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 	const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
 	if (row === void 0) return a("div", {
@@ -13030,7 +12658,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const [total, setTotal] = d$2(isLive ? listed?.length ?? 0 : null);
 	const [isCut, setCut] = d$2(false);
 	const [words, setWords] = d$2("");
-	const [selected, setSelected] = d$2(-1);
+	const [selected, setSelected] = d$2(wanted ? -1 : lastSelected.get(chain) ?? -1);
 	const list = T(null);
 	const asked = T(new Set());
 	const [isPhone] = d$2(() => matchMedia("(max-width: 720px)").matches);
@@ -13074,7 +12702,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive), [
 		rows,
 		total,
-		now
+		now.state === "done" ? now.verdict : null
 	]);
 	const length = rowCount(total ?? 0, extras);
 	const entry = (index) => entryAt(index, extras);
@@ -13089,8 +12717,12 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	]);
 	const select = (index) => {
 		setSelected(index);
+		lastSelected.set(chain, index);
 		list.current?.scrollTo(index);
 	};
+	A$1(() => {
+		if (!wanted && selected >= 0 && length) list.current?.scrollTo(selected);
+	}, [total === null]);
 	A$1(() => {
 		if (!wanted.startsWith("at-") || !length) return;
 		const place = Number(wanted.slice(3));
@@ -13168,7 +12800,8 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 				}),
 				now.state === "working" || now.state === "not judged" ? a(Band, {
 					now,
-					again: () => verifyChain(chain)
+					again: () => verifyChain(chain),
+					...judgement.value.state === "working" ? {} : { total: total ?? 0 }
 				}) : null,
 				a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })
 			] }),
@@ -13284,9 +12917,9 @@ function ChainMark({ chain }) {
 }
 // src/views/chains/chains.tsx
 var ROW_HEIGHT$2 = 40;
-function ChainRow({ chain }) {
+function ChainRow({ chain, isLive }) {
 	return a("a", {
-		class: "chain-row",
+		class: `chain-row${isLive ? " of-ledger" : ""}`,
 		href: link("chain", chain.id),
 		"data-row": true,
 		tabIndex: -1,
@@ -13353,7 +12986,7 @@ function ChainsView(_) {
 			}),
 			all.length && !found.length ? a(Empty, { children: "No chain fits this filter." }) : null,
 			found.length ? a($, { children: [a("div", {
-				class: "chain-row heads",
+				class: `chain-row heads${isLive ? " of-ledger" : ""}`,
 				"aria-hidden": "true",
 				children: [
 					a("span", { children: "State" }),
@@ -13377,7 +13010,10 @@ function ChainsView(_) {
 				children: a(VirtualRows, {
 					heights,
 					label: "Chains; j and k move, Enter opens one",
-					row: (at) => a(ChainRow, { chain: found[at] })
+					row: (at) => a(ChainRow, {
+						chain: found[at],
+						isLive
+					})
 				})
 			})] }) : null,
 			a("p", {
@@ -13610,7 +13246,7 @@ function stepSort({ step }) {
 function rowHeight(row, width, isPhone, write = (text) => text) {
 	if (row.sort === "break") return BREAK_HEIGHT;
 	if (row.sort !== "prompt") return isPhone ? 56 : 36;
-	const perLine = Math.max(16, Math.floor(width / CHARACTER_WIDTH));
+	const perLine = Math.max(16, Math.floor(.85 * width / CHARACTER_WIDTH));
 	const lines = write(row.entry?.step?.asked ?? "").split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / perLine)), 0);
 	return 16 + LINE_HEIGHT * Math.min(PROMPT_LINES_MAX, Math.max(1, lines));
 }
@@ -15090,6 +14726,53 @@ function keeping() {
 	if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
 	return "Pins are kept in this browser, for this address.";
 }
+var RECORDS_MAX = 200;
+function KeyRecords() {
+	const isThere = contents.value?.chains.some((chain) => chain.id === "keys") ?? false;
+	const answer = useAnswer(() => isThere ? connection.ask({
+		type: "rows",
+		chain: "keys",
+		start: 0,
+		stop: RECORDS_MAX
+	}) : Promise.resolve(null), [contents.value]);
+	if (!isThere) return null;
+	return a("section", { children: [
+		a("h2", { children: "Recorded in the keys chain" }),
+		answer.state === "failed" ? a(Problem, {
+			words: answer.words,
+			retry: answer.retry
+		}) : null,
+		answer.state === "loading" ? a(Loading, {
+			rows: 2,
+			words: "Reading the keys chain"
+		}) : null,
+		answer.value ? a("div", {
+			class: "scroll",
+			tabIndex: 0,
+			role: "region",
+			"aria-label": "Records of the keys chain",
+			children: a("table", {
+				class: "plain",
+				children: a("tbody", { children: answer.value.rows.map((row) => a("tr", { children: [
+					a("td", { children: a(Time, { children: row.at }) }),
+					a("td", { children: row.kind }),
+					a("td", { children: a("a", {
+						href: recordLink("keys", row),
+						children: a(Text, { children: row.problem || row.summary })
+					}) })
+				] }, row.place)) })
+			})
+		}) : null,
+		answer.value && answer.value.total > RECORDS_MAX ? a("p", { children: a("a", {
+			href: link("chain", "keys"),
+			children: [
+				"All ",
+				answer.value.total,
+				" records"
+			]
+		}) }) : null
+	] });
+}
 function KeysView(_) {
 	const [given, setGiven] = d$2("");
 	const [words, setWords] = d$2("");
@@ -15215,6 +14898,7 @@ function KeysView(_) {
 				children: keeping()
 			})
 		] }),
+		a(KeyRecords, {}),
 		a("section", { children: [a("h2", { children: source }), came.length ? a("div", {
 			class: "scroll",
 			tabIndex: 0,
@@ -16176,7 +15860,7 @@ var DENIALS = 8;
 var COUNTED_SESSIONS = 200;
 var COUNTED_MAX$1 = 5e4;
 function Waiting() {
-	const open = (cases$1.value ?? []).filter((one) => stateOf(one) === "pending");
+	const open = (cases.value ?? []).filter((one) => stateOf(one) === "pending");
 	if (!open.length) return null;
 	return a("section", {
 		class: "waiting",
@@ -16362,6 +16046,7 @@ function OverviewView(_) {
 		class: "strip",
 		children: "Nothing is open."
 	});
+	if (cases.value === null && !casesProblem.value) return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })] });
 	const rows = latestSessions();
 	return a($, { children: [
 		a("h1", { children: a(Text, { children: whole.name }) }),
@@ -17050,7 +16735,7 @@ function PointChart({ points, lines, ends, label }) {
 	return a("svg", {
 		class: "plot",
 		viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-		role: "img",
+		role: "group",
 		"aria-label": label,
 		children: [
 			a(Axes, { ends }),
@@ -17070,6 +16755,7 @@ function PointChart({ points, lines, ends, label }) {
 			points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
 				href,
 				tabIndex: -1,
+				"aria-label": words,
 				children: a("g", {
 					class: `point ${sort}`,
 					children: [
@@ -18255,10 +17941,31 @@ function Strips() {
 	const state = liveState.value;
 	return a($, { children: [
 		a(CopyStrip, {}),
+		problem.value && contents.value !== null ? a("div", {
+			class: "finding failed",
+			role: "alert",
+			children: a("p", { children: a(Text, { children: problem.value }) })
+		}) : null,
 		opening.value && contents.value !== null ? a("p", {
 			class: "strip",
 			role: "status",
 			children: [a(Text, { children: opening.value }), " …"]
+		}) : null,
+		home$1.value !== null && !changed.value && thing.value !== home$1.value ? a("p", {
+			class: "strip",
+			role: "status",
+			children: [
+				"You look at ",
+				a(Text, { children: thing.value?.name ?? "nothing" }),
+				", which you opened here.",
+				" ",
+				a("button", {
+					type: "button",
+					class: "small",
+					onClick: () => void openThing(home$1.value),
+					children: ["Back to ", a(Text, { children: home$1.value.name })]
+				})
+			]
 		}) : null,
 		thing.value?.live && !state.isLive ? a("p", {
 			class: "strip stale",
@@ -18421,9 +18128,10 @@ async function openDoor() {
 	try {
 		if (door === "site") {
 			opening.value = "Reading this site";
-			await openThing(await openSite((done, total) => {
+			home$1.value = await openSite((done, total) => {
 				opening.value = `Reading this site: ${done} of ${total} files`;
-			}));
+			});
+			await openThing(home$1.value);
 		} else if (door === "live" || secrets.token) {
 			opening.value = "Asking the server";
 			await openLive();
@@ -18441,7 +18149,7 @@ async function openLive() {
 	};
 	const api = new Api(access);
 	const about = await api.json("about");
-	server.value = {
+	doorServer.value = {
 		api,
 		about
 	};
@@ -18450,12 +18158,13 @@ async function openLive() {
 		since: new Date().toISOString(),
 		words: ""
 	};
-	const opened = openThing({
+	home$1.value = {
 		name: `ledger ${about.ledger.slice(0, 8)}${about.tenant === "default" ? "" : ` · ${about.tenant}`}`,
 		files: [],
 		isFolder: true,
 		live: access
-	}, "", () => pinByLink(api));
+	};
+	const opened = openThing(home$1.value, "", () => pinByLink(api));
 	const stream = new LiveStream(api, {
 		onNews: (sort) => catchUp(sort),
 		onState: noteState
@@ -18500,8 +18209,8 @@ function catchUp(sort) {
 	}, NEWS_PAUSE);
 }
 async function takeNews(sorts) {
-	const hasGrown = sorts.includes("heads") && contents.value !== null && thing.value?.live !== void 0;
-	if (hasGrown) await refreshContents();
+	const isOpen = contents.value !== null && thing.value?.live !== void 0;
+	const hasGrown = sorts.includes("heads") && isOpen && await refreshContents();
 	const next = { ...news.value };
 	for (const sort of sorts) next[sort]++;
 	news.value = next;
@@ -18624,333 +18333,8 @@ var ProgressMeter = class {
 		});
 	}
 };
-var ed25519_default = {
-	about: "Ed25519 by one rule: S < L, neither A nor R of small order, A canonically encoded, R = encode([S]B - [k]A) byte for byte.",
-	cases: [
-		{
-			"name": "a plain signature",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": true
-		},
-		{
-			"name": "S + L",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412",
-			"valid": false
-		},
-		{
-			"name": "another S",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "S of all ones",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"valid": false
-		},
-		{
-			"name": "upper case",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402",
-			"valid": false
-		},
-		{
-			"name": "a digit short",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840",
-			"valid": false
-		},
-		{
-			"name": "no signature",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "",
-			"valid": false
-		},
-		{
-			"name": "a key in upper case",
-			"public": "17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "R with the other sign",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "A with the other sign",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "A of mixed order",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08",
-			"valid": false
-		},
-		{
-			"name": "R of mixed order",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01",
-			"valid": false
-		},
-		{
-			"name": "A and R of mixed order",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202",
-			"valid": false
-		},
-		{
-			"name": "A of mixed order, and the exact equation holds",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b",
-			"valid": true
-		},
-		{
-			"name": "A and R of mixed order, and the exact equation holds",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04",
-			"valid": true
-		},
-		{
-			"name": "A of small order 0100..0000, and the equation holds",
-			"public": "0100000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0100..0000",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02",
-			"valid": false
-		},
-		{
-			"name": "A of small order c717..037a, and the equation holds",
-			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order c717..037a",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0000..0080, and the equation holds",
-			"public": "0000000000000000000000000000000000000000000000000000000000000080",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0000..0080",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602",
-			"valid": false
-		},
-		{
-			"name": "A of small order 26e8..fc05, and the equation holds",
-			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 26e8..fc05",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105",
-			"valid": false
-		},
-		{
-			"name": "A of small order ecff..ff7f, and the equation holds",
-			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order ecff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408",
-			"valid": false
-		},
-		{
-			"name": "A of small order 26e8..fc85, and the equation holds",
-			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 26e8..fc85",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0000..0000, and the equation holds",
-			"public": "0000000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0000..0000",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00",
-			"valid": false
-		},
-		{
-			"name": "A of small order c717..03fa, and the equation holds",
-			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order c717..03fa",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708",
-			"valid": false
-		},
-		{
-			"name": "A of small order edff..ff7f, and the equation holds",
-			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order edff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307",
-			"valid": false
-		},
-		{
-			"name": "A of small order eeff..ff7f, and the equation holds",
-			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order eeff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205",
-			"valid": false
-		},
-		{
-			"name": "A of small order edff..ffff, and the equation holds",
-			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order edff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d",
-			"valid": false
-		},
-		{
-			"name": "A of small order eeff..ffff, and the equation holds",
-			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order eeff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0100..0080, and the equation holds",
-			"public": "0100000000000000000000000000000000000000000000000000000000000080",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0100..0080",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03",
-			"valid": false
-		},
-		{
-			"name": "A of small order ecff..ffff, and the equation holds",
-			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order ecff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805",
-			"valid": false
-		},
-		{
-			"name": "A beyond the field",
-			"public": "efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "A that is no point",
-			"public": "0200000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R that is no point",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		}
-	]
-};
+// ../tests/conformance/corpus/ed25519.json
+var ed25519_default = JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
 // src/verify/examiner.ts
 var EXAMINED_DOMAINS = new Map([
 	["gate", ["decisions"]],
@@ -19054,24 +18438,25 @@ function readChainIdentity(record) {
 	}
 	return isObject(named) && named.size ? named : null;
 }
+// src/verify/approvals/descriptive.json
 var descriptive_default = {
-	Agent: ["description"],
-	Bash: ["description"],
-	Task: ["description"],
-	codebase_search: ["explanation"],
-	delete_file: ["explanation"],
-	exec_command: ["justification"],
-	execute_command: ["task_progress"],
-	file_search: ["explanation"],
-	grep_search: ["explanation"],
-	list_dir: ["explanation"],
-	local_shell: ["justification"],
-	read_file: ["explanation", "task_progress"],
-	run_terminal_cmd: ["explanation"],
-	shell: ["justification"],
-	shell_command: ["justification"],
-	web_search: ["explanation"],
-	write_to_file: ["task_progress"]
+	"Agent": ["description"],
+	"Bash": ["description"],
+	"Task": ["description"],
+	"codebase_search": ["explanation"],
+	"delete_file": ["explanation"],
+	"exec_command": ["justification"],
+	"execute_command": ["task_progress"],
+	"file_search": ["explanation"],
+	"grep_search": ["explanation"],
+	"list_dir": ["explanation"],
+	"local_shell": ["justification"],
+	"read_file": ["explanation", "task_progress"],
+	"run_terminal_cmd": ["explanation"],
+	"shell": ["justification"],
+	"shell_command": ["justification"],
+	"web_search": ["explanation"],
+	"write_to_file": ["task_progress"]
 };
 // src/verify/run/action.ts
 var ACTION_TYPES = [...[
@@ -19679,181 +19064,6 @@ function compareWithDecision(action, mark, decided) {
 		isConclusive: hasHash || areDiffsKnown || areFilesKnown
 	};
 }
-// node_modules/@noble/hashes/hmac.js
-var _HMAC = class {
-	oHash;
-	iHash;
-	blockLen;
-	outputLen;
-	canXOF = false;
-	finished = false;
-	destroyed = false;
-	constructor(hash, key) {
-		ahash(hash);
-		abytes$1(key, void 0, "key");
-		this.iHash = hash.create();
-		if (typeof this.iHash.update !== "function") throw new Error("expected Hash instance");
-		this.blockLen = this.iHash.blockLen;
-		this.outputLen = this.iHash.outputLen;
-		const blockLen = this.blockLen;
-		const pad = new Uint8Array(blockLen);
-		pad.set(key.length > blockLen ? hash.create().update(key).digest() : key);
-		for (let i = 0; i < pad.length; i++) pad[i] ^= 54;
-		this.iHash.update(pad);
-		this.oHash = hash.create();
-		for (let i = 0; i < pad.length; i++) pad[i] ^= 106;
-		this.oHash.update(pad);
-		clean(pad);
-	}
-	update(buf) {
-		aexists(this);
-		this.iHash.update(buf);
-		return this;
-	}
-	digestInto(out) {
-		aexists(this);
-		aoutput(out, this);
-		this.finished = true;
-		const buf = out.subarray(0, this.outputLen);
-		this.iHash.digestInto(buf);
-		this.oHash.update(buf);
-		this.oHash.digestInto(buf);
-		this.destroy();
-	}
-	digest() {
-		const out = new Uint8Array(this.oHash.outputLen);
-		this.digestInto(out);
-		return out;
-	}
-	_cloneInto(to) {
-		to ||= Object.create(Object.getPrototypeOf(this), {});
-		const { oHash, iHash, finished, destroyed, blockLen, outputLen, canXOF } = this;
-		to = to;
-		to.finished = finished;
-		to.destroyed = destroyed;
-		to.blockLen = blockLen;
-		to.outputLen = outputLen;
-		to.canXOF = canXOF;
-		to.oHash = oHash._cloneInto(to.oHash);
-		to.iHash = iHash._cloneInto(to.iHash);
-		return to;
-	}
-	clone() {
-		return this._cloneInto();
-	}
-	destroy() {
-		this.destroyed = true;
-		this.oHash.destroy();
-		this.iHash.destroy();
-	}
-};
-var hmac = (() => {
-	const hmac_ = ((hash, key, message) => new _HMAC(hash, key).update(message).digest());
-	hmac_.create = (hash, key) => new _HMAC(hash, key);
-	return hmac_;
-})();
-// node_modules/@noble/curves/abstract/der.js
-var _0n$1 = BigInt(0);
-var DERErr = class extends Error {
-	constructor(m = "") {
-		super(m);
-	}
-};
-var _DER = {
-	Err: DERErr,
-	_tlv: {
-		encode: (tag, data) => {
-			const { Err: E } = _DER;
-			asafenumber(tag, "tag");
-			if (tag < 0 || tag > 255) throw new E("tlv.encode: wrong tag");
-			astring(data, "data");
-			if (data.length & 1) throw new E("tlv.encode: unpadded data");
-			const dataLen = data.length / 2;
-			const len = numberToHexUnpadded(dataLen);
-			if (len.length / 2 & 128) throw new E("tlv.encode: long form length too big");
-			const lenLen = dataLen > 127 ? numberToHexUnpadded(len.length / 2 | 128) : "";
-			return numberToHexUnpadded(tag) + lenLen + len + data;
-		},
-		decode(tag, data) {
-			const { Err: E } = _DER;
-			data = abytes(data, void 0, "DER data");
-			let pos = 0;
-			if (tag < 0 || tag > 255) throw new E("tlv.decode: wrong tag");
-			if (data.length < 2 || data[pos++] !== tag) throw new E("tlv.decode: wrong tlv");
-			const first = data[pos++];
-			const isLong = !!(first & 128);
-			let length = 0;
-			if (!isLong) length = first;
-			else {
-				const lenLen = first & 127;
-				if (!lenLen) throw new E("tlv.decode(long): indefinite length not supported");
-				if (lenLen > 4) throw new E("tlv.decode(long): byte length is too big");
-				const lengthBytes = data.subarray(pos, pos + lenLen);
-				if (lengthBytes.length !== lenLen) throw new E("tlv.decode: length bytes not complete");
-				if (lengthBytes[0] === 0) throw new E("tlv.decode(long): zero leftmost byte");
-				for (const b of lengthBytes) length = length << 8 | b;
-				pos += lenLen;
-				if (length < 128) throw new E("tlv.decode(long): not minimal encoding");
-			}
-			const v = data.subarray(pos, pos + length);
-			if (v.length !== length) throw new E("tlv.decode: wrong value length");
-			return {
-				v,
-				l: data.subarray(pos + length)
-			};
-		}
-	},
-	_int: {
-		encode(num) {
-			const { Err: E } = _DER;
-			abignumber(num);
-			if (num < _0n$1) throw new E("integer: negative integers are not allowed");
-			let hex = numberToHexUnpadded(num);
-			if (Number.parseInt(hex[0], 16) & 8) hex = "00" + hex;
-			if (hex.length & 1) throw new E("unexpected DER parsing assertion: unpadded hex");
-			return hex;
-		},
-		decode(data) {
-			const { Err: E } = _DER;
-			if (data.length < 1) throw new E("invalid signature integer: empty");
-			if (data[0] & 128) throw new E("invalid signature integer: negative");
-			if (data.length > 1 && data[0] === 0 && !(data[1] & 128)) throw new E("invalid signature integer: unnecessary leading zero");
-			return bytesToNumberBE(data);
-		}
-	},
-	toSig(bytes, maxScalarBytes) {
-		const { Err: E, _int: int, _tlv: tlv } = _DER;
-		if (maxScalarBytes !== void 0) {
-			asafenumber(maxScalarBytes, "maxScalarBytes");
-			if (maxScalarBytes < 1) throw new E("invalid signature: maxScalarBytes must be positive");
-		}
-		const data = abytes(bytes, void 0, "signature");
-		const { v: seqBytes, l: seqLeftBytes } = tlv.decode(48, data);
-		if (seqLeftBytes.length) throw new E("invalid signature: left bytes after parsing");
-		const { v: rBytes, l: rLeftBytes } = tlv.decode(2, seqBytes);
-		const { v: sBytes, l: sLeftBytes } = tlv.decode(2, rLeftBytes);
-		if (sLeftBytes.length) throw new E("invalid signature: left bytes after parsing");
-		if (maxScalarBytes !== void 0 && (rBytes.length > maxScalarBytes || sBytes.length > maxScalarBytes)) throw new E("invalid signature: integer too large");
-		return {
-			r: int.decode(rBytes),
-			s: int.decode(sBytes)
-		};
-	},
-	hexFromSig(sig) {
-		const { _tlv: tlv, _int: int } = _DER;
-		validateObject(sig, {
-			r: "bigint",
-			s: "bigint"
-		}, {}, "sig");
-		const seq = tlv.encode(2, int.encode(sig.r)) + tlv.encode(2, int.encode(sig.s));
-		return tlv.encode(48, seq);
-	}
-};
-var DER = (() => {
-	Object.freeze(_DER._tlv);
-	Object.freeze(_DER._int);
-	return Object.freeze(_DER);
-})();
 // node_modules/@noble/curves/abstract/weierstrass.js
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
 function _splitEndoScalar(k, basis, n) {
@@ -19875,23 +19085,6 @@ function _splitEndoScalar(k, basis, n) {
 		k2neg,
 		k2
 	};
-}
-function validateSigFormat(format) {
-	if (![
-		"compact",
-		"recovered",
-		"der"
-	].includes(format)) throw new Error("Signature format must be \"compact\", \"recovered\", or \"der\"");
-	return format;
-}
-function validateSigOpts(opts, def) {
-	validateObject(opts);
-	const optsn = {};
-	for (let optName of Object.keys(def)) optsn[optName] = opts[optName] === void 0 ? def[optName] : opts[optName];
-	abool(optsn.lowS, "lowS");
-	abool(optsn.prehash, "prehash");
-	if (optsn.format !== void 0) validateSigFormat(optsn.format);
-	return optsn;
 }
 var _0n = BigInt(0);
 var _1n = BigInt(1);
@@ -20276,319 +19469,6 @@ function getWLengths(Fp, Fn) {
 		signature: 2 * Fn.BYTES
 	};
 }
-function ecdh(Point, ecdhOpts = {}) {
-	validatePointCons(Point);
-	const { Fn } = Point;
-	const randomBytes_ = ecdhOpts.randomBytes === void 0 ? randomBytes$1 : ecdhOpts.randomBytes;
-	const lengths = Object.assign(getWLengths(Point.Fp, Fn), { seed: Math.max(getMinHashLength(Fn.ORDER), 16) });
-	function isValidSecretKey(secretKey) {
-		try {
-			const num = Fn.fromBytes(secretKey);
-			return Fn.isValidNot0(num);
-		} catch (error) {
-			return false;
-		}
-	}
-	function isValidPublicKey(publicKey, isCompressed) {
-		const { publicKey: comp, publicKeyUncompressed } = lengths;
-		try {
-			const l = publicKey.length;
-			if (isCompressed === true && l !== comp) return false;
-			if (isCompressed === false && l !== publicKeyUncompressed) return false;
-			return !Point.fromBytes(publicKey).is0();
-		} catch (error) {
-			return false;
-		}
-	}
-	function randomSecretKey(seed) {
-		seed = seed === void 0 ? randomBytes_(lengths.seed) : seed;
-		return mapHashToField(abytes(seed, lengths.seed, "seed"), Fn.ORDER);
-	}
-	function getPublicKey(secretKey, isCompressed = true) {
-		return Point.BASE.multiply(Fn.fromBytes(secretKey)).toBytes(isCompressed);
-	}
-	function isProbPub(item) {
-		const { secretKey, publicKey, publicKeyUncompressed } = lengths;
-		const allowedLengths = Fn._lengths;
-		if (!isBytes(item)) return void 0;
-		const l = abytes(item, void 0, "key").length;
-		const isPub = l === publicKey || l === publicKeyUncompressed;
-		const isSec = l === secretKey || !!allowedLengths?.includes(l);
-		if (isPub && isSec) return void 0;
-		return isPub;
-	}
-	function getSharedSecret(secretKeyA, publicKeyB, isCompressed = true) {
-		if (isProbPub(secretKeyA) === true) throw new Error("first arg must be private key");
-		if (isProbPub(publicKeyB) === false) throw new Error("second arg must be public key");
-		const s = Fn.fromBytes(secretKeyA);
-		const b = Point.fromBytes(publicKeyB);
-		if (b.is0()) throw new Error("invalid public key: point at infinity");
-		return b.multiply(s).toBytes(isCompressed);
-	}
-	const utils = {
-		isValidSecretKey,
-		isValidPublicKey,
-		randomSecretKey
-	};
-	const keygen = createKeygen(randomSecretKey, getPublicKey);
-	Object.freeze(utils);
-	Object.freeze(lengths);
-	return Object.freeze({
-		getPublicKey,
-		getSharedSecret,
-		keygen,
-		Point,
-		utils,
-		lengths
-	});
-}
-function ecdsa(Point, hash, ecdsaOpts = {}) {
-	validatePointCons(Point);
-	const hash_ = hash;
-	ahash(hash_);
-	validateObject(ecdsaOpts, {}, {
-		hmac: "function",
-		lowS: "boolean",
-		randomBytes: "function",
-		bits2int: "function",
-		bits2int_modN: "function"
-	});
-	const opts = Object.assign({}, ecdsaOpts);
-	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-	const hmac$1 = opts.hmac === void 0 ? (key, msg) => hmac(hash_, key, msg) : opts.hmac;
-	const { Fp, Fn } = Point;
-	const { ORDER: CURVE_ORDER, BITS: fnBits } = Fn;
-	const blindLength = getMinHashLength(CURVE_ORDER);
-	const csprng = probeRandomBytes(randomBytes, blindLength);
-	const { keygen, getPublicKey, getSharedSecret, utils, lengths } = ecdh(Point, opts);
-	const defaultSigOpts = {
-		prehash: true,
-		lowS: typeof opts.lowS === "boolean" ? opts.lowS : true,
-		format: "compact",
-		extraEntropy: false
-	};
-	const hasLargeRecoveryLifts = CURVE_ORDER * _2n + _1n < Fp.ORDER;
-	function isBiggerThanHalfOrder(number) {
-		return number > CURVE_ORDER >> _1n;
-	}
-	function validateRS(title, num) {
-		if (!Fn.isValidNot0(num)) throw new Error(`invalid signature ${title}: out of range 1..Point.Fn.ORDER`);
-		return num;
-	}
-	function assertFieldSignIsSupported() {
-		if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
-	}
-	function getRecoveryBit(x, y, r) {
-		assertFieldSignIsSupported();
-		return (x === r ? 0 : 2) | Number(Fp.isOdd(y));
-	}
-	function assertRecoverableCurve() {
-		if (hasLargeRecoveryLifts) throw new Error("\"recovered\" sig type is not supported for cofactor >2 curves");
-	}
-	function validateSigLength(bytes, format) {
-		validateSigFormat(format);
-		const size = lengths.signature;
-		return abytes(bytes, format === "compact" ? size : format === "recovered" ? size + 1 : void 0);
-	}
-	class Signature {
-		r;
-		s;
-		recovery;
-		constructor(r, s, recovery) {
-			this.r = validateRS("r", r);
-			this.s = validateRS("s", s);
-			if (recovery != null) {
-				assertRecoverableCurve();
-				if (![
-					0,
-					1,
-					2,
-					3
-				].includes(recovery)) throw new Error("invalid recovery id");
-				this.recovery = recovery;
-			}
-			Object.freeze(this);
-		}
-		static fromBytes(bytes, format = defaultSigOpts.format) {
-			validateSigLength(bytes, format);
-			let recid;
-			if (format === "der") {
-				if (bytes.length > 2 * Fn.BYTES + 16) throw new DER.Err("invalid signature: DER signature too long");
-				const { r, s } = DER.toSig(abytes(bytes), Fn.BYTES + 1);
-				return new Signature(r, s);
-			}
-			if (format === "recovered") {
-				recid = bytes[0];
-				format = "compact";
-				bytes = bytes.subarray(1);
-			}
-			const L = lengths.signature / 2;
-			const r = bytes.subarray(0, L);
-			const s = bytes.subarray(L, L * 2);
-			return new Signature(Fn.fromBytes(r), Fn.fromBytes(s), recid);
-		}
-		static fromHex(hex, format) {
-			return this.fromBytes(hexToBytes(hex), format);
-		}
-		assertRecovery() {
-			const { recovery } = this;
-			if (recovery == null) throw new Error("invalid recovery id: must be present");
-			return recovery;
-		}
-		addRecoveryBit(recovery) {
-			return new Signature(this.r, this.s, recovery);
-		}
-		recoverPublicKey(messageHash) {
-			const { r, s } = this;
-			const recovery = this.assertRecovery();
-			const radj = recovery === 2 || recovery === 3 ? r + CURVE_ORDER : r;
-			if (!Fp.isValid(radj)) throw new Error("invalid recovery id: sig.r+curve.n != R.x");
-			const x = Fp.toBytes(radj);
-			const R = Point.fromBytes(concatBytes(pprefix((recovery & 1) === 0), x));
-			const ir = Fn.inv(radj);
-			const h = bits2int_modN(abytes(messageHash, void 0, "msgHash"));
-			const u1 = Fn.create(-h * ir);
-			const u2 = Fn.create(s * ir);
-			const Q = Point.BASE.mulAddUnsafe(u1, R, u2);
-			if (Q.is0()) throw new Error("invalid recovery: point at infinify");
-			Q.assertValidity();
-			return Q;
-		}
-		hasHighS() {
-			return isBiggerThanHalfOrder(this.s);
-		}
-		toBytes(format = defaultSigOpts.format) {
-			validateSigFormat(format);
-			if (format === "der") return hexToBytes(DER.hexFromSig(this));
-			const { r, s } = this;
-			const rb = Fn.toBytes(r);
-			const sb = Fn.toBytes(s);
-			if (format === "recovered") {
-				assertRecoverableCurve();
-				return concatBytes(Uint8Array.of(this.assertRecovery()), rb, sb);
-			}
-			return concatBytes(rb, sb);
-		}
-		toHex(format) {
-			return bytesToHex(this.toBytes(format));
-		}
-	}
-	Object.freeze(Signature.prototype);
-	Object.freeze(Signature);
-	const bits2int = opts.bits2int === void 0 ? function bits2int_def(bytes) {
-		if (bytes.length > 8192) throw new Error("input is too large");
-		const num = bytesToNumberBE(bytes);
-		const delta = bytes.length * 8 - fnBits;
-		return delta > 0 ? num >> BigInt(delta) : num;
-	} : opts.bits2int;
-	const bits2int_modN = opts.bits2int_modN === void 0 ? function bits2int_modN_def(bytes) {
-		return Fn.create(bits2int(bytes));
-	} : opts.bits2int_modN;
-	const ORDER_MASK = bitMask(fnBits);
-	function int2octets(num) {
-		aInRange("num < 2^" + fnBits, num, _0n, ORDER_MASK);
-		return Fn.toBytes(num);
-	}
-	function validateMsgAndHash(message, prehash) {
-		abytes(message, void 0, "message");
-		return prehash ? abytes(hash_(message), void 0, "prehashed message") : message;
-	}
-	function prepSig(message, secretKey, opts) {
-		const { lowS, prehash, extraEntropy } = validateSigOpts(opts, defaultSigOpts);
-		message = validateMsgAndHash(message, prehash);
-		const h1int = bits2int_modN(message);
-		const d = Fn.fromBytes(secretKey);
-		if (!Fn.isValidNot0(d)) throw new Error("invalid private key");
-		const seedArgs = [int2octets(d), int2octets(h1int)];
-		if (extraEntropy != null && extraEntropy !== false) {
-			const e = extraEntropy === true ? randomBytes(lengths.secretKey) : extraEntropy;
-			seedArgs.push(abytes(e, void 0, "extraEntropy"));
-		}
-		const seed = concatBytes(...seedArgs);
-		const m = h1int;
-		function k2sig(kBytes) {
-			const k = bits2int(kBytes);
-			if (!Fn.isValidNot0(k)) return;
-			const q = Point.BASE.multiply(k).toAffine();
-			const r = Fn.create(q.x);
-			if (r === _0n) return;
-			let s;
-			if (csprng !== void 0) {
-				const b = bytesToNumberBE(mapHashToField(csprng(blindLength), CURVE_ORDER));
-				const ibk = Fn.inv(Fn.mul(b, k));
-				const bm = Fn.mul(b, m);
-				const bd = Fn.mul(b, d);
-				s = Fn.create(ibk * Fn.create(bm + bd * r));
-			} else {
-				const ik = invertCt(k, CURVE_ORDER);
-				s = Fn.create(ik * Fn.create(m + r * d));
-			}
-			if (s === _0n) return;
-			let recovery = getRecoveryBit(q.x, q.y, r);
-			let normS = s;
-			if (lowS && isBiggerThanHalfOrder(s)) {
-				normS = Fn.neg(s);
-				recovery ^= 1;
-			}
-			return new Signature(r, normS, hasLargeRecoveryLifts ? void 0 : recovery);
-		}
-		return {
-			seed,
-			k2sig
-		};
-	}
-	function sign(message, secretKey, opts = {}) {
-		const { seed, k2sig } = prepSig(message, secretKey, opts);
-		return createHmacDrbg(hash_.outputLen, Fn.BYTES, hmac$1)(seed, k2sig).toBytes(opts.format);
-	}
-	function verify(signature, message, publicKey, opts = {}) {
-		const { lowS, prehash, format } = validateSigOpts(opts, defaultSigOpts);
-		publicKey = abytes(publicKey, void 0, "publicKey");
-		message = validateMsgAndHash(message, prehash);
-		if (!isBytes(signature)) {
-			const end = signature instanceof Signature ? ", use sig.toBytes()" : "";
-			throw new Error("verify expects Uint8Array signature" + end);
-		}
-		validateSigLength(signature, format);
-		try {
-			const sig = Signature.fromBytes(signature, format);
-			const P = Point.fromBytes(publicKey);
-			if (P.is0()) return false;
-			if (lowS && sig.hasHighS()) return false;
-			const { r, s } = sig;
-			const h = bits2int_modN(message);
-			const is = Fn.inv(s);
-			const u1 = Fn.create(h * is);
-			const u2 = Fn.create(r * is);
-			const R = Point.BASE.mulAddUnsafe(u1, P, u2);
-			if (R.is0()) return false;
-			const q = R.toAffine();
-			if (Fn.create(q.x) !== r) return false;
-			if (format === "recovered" && sig.recovery !== getRecoveryBit(q.x, q.y, r)) return false;
-			return true;
-		} catch (e) {
-			return false;
-		}
-	}
-	function recoverPublicKey(signature, message, opts = {}) {
-		const { prehash } = validateSigOpts(opts, defaultSigOpts);
-		message = validateMsgAndHash(message, prehash);
-		return Signature.fromBytes(signature, "recovered").recoverPublicKey(message).toBytes();
-	}
-	return Object.freeze({
-		keygen,
-		getPublicKey,
-		getSharedSecret,
-		utils,
-		lengths,
-		Point,
-		sign,
-		verify,
-		recoverPublicKey,
-		Signature,
-		hash: hash_
-	});
-}
 // src/verify/passkey_signature.ts
 var AUTHENTICATOR_DATA_MIN = 37;
 var FLAGS_AT = 32;
@@ -20596,7 +19476,7 @@ var USER_PRESENT = 1;
 var USER_VERIFIED = 4;
 var PORT_MAX = 65535;
 var ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
-var p256 = ecdsa(weierstrass({
+var P256 = weierstrass({
 	p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n,
 	n: P256_ORDER,
 	h: 1n,
@@ -20604,10 +19484,10 @@ var p256 = ecdsa(weierstrass({
 	b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n,
 	Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n,
 	Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
-}), sha256);
+});
 function isP256Point(publicKey) {
 	try {
-		p256.Point.fromHex(publicKey).assertValidity();
+		P256.fromHex(publicKey).assertValidity();
 		return true;
 	} catch {
 		return false;
@@ -20658,13 +19538,15 @@ function es256Problem(publicKey, message, signature) {
 	if (read === null) return "its signature is not in DER";
 	const { r, s } = read;
 	if (s > 115792089210356248762697446949407573529996955224135760342422259061068512044369n / 2n) return "its signature has a high S: write n - S instead";
-	const compact = fromHex(r.toString(16).padStart(64, "0") + s.toString(16).padStart(64, "0"));
+	if (r < 1n || r >= 115792089210356248762697446949407573529996955224135760342422259061068512044369n || s < 1n) return "its signature is not that of the key";
 	try {
-		return p256.verify(compact, message, fromHex(publicKey), {
-			prehash: true,
-			lowS: true,
-			format: "compact"
-		}) ? null : "its signature is not that of the key";
+		const inverse = P256.Fn.inv(s);
+		const digest = BigInt(`0x${toHex$1(sha256Bytes(message))}`) % P256_ORDER;
+		const key = P256.fromHex(publicKey);
+		key.assertValidity();
+		const times = (point, scalar) => scalar === 0n ? P256.ZERO : point.multiplyUnsafe(scalar);
+		const sum = times(P256.BASE, P256.Fn.mul(digest, inverse)).add(times(key, P256.Fn.mul(r, inverse)));
+		return !sum.equals(P256.ZERO) && sum.toAffine().x % 115792089210356248762697446949407573529996955224135760342422259061068512044369n === r ? null : "its signature is not that of the key";
 	} catch {
 		return "its signature is not that of the key";
 	}
