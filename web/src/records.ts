@@ -18,6 +18,9 @@ const SLICE_RECORDS = 25;
 /** Milliseconds that the page's thread works before it pauses. A longer task would be felt. */
 const WORK_MS = 20;
 
+/** The reader has left the view, so that what it reads is of no use any more. */
+export class Left extends Error {}
+
 let since = performance.now();
 
 /** Let the browser do other work, if the thread has worked long enough. */
