@@ -8674,7 +8674,8 @@ function checkSealFields(sealed) {
 	return sealed;
 }
 // src/records.ts
-var REQUEST_RECORDS = 1e3;
+var LIVE_RECORDS = 1e3;
+var FILE_RECORDS = 4e3;
 var SLICE_RECORDS = 25;
 var WORK_MS = 20;
 var Left = class extends Error {};
@@ -8696,18 +8697,19 @@ function toSealed(chain, text) {
 	}, chain);
 }
 async function* readRecords(chain) {
-	for (let start = 0;; start += REQUEST_RECORDS) {
+	const step = contents.value?.format === "ledger" ? LIVE_RECORDS : FILE_RECORDS;
+	for (let start = 0;; start += step) {
 		const found = await connection.ask({
 			type: "records",
 			chain,
 			start,
-			stop: start + REQUEST_RECORDS
+			stop: start + step
 		});
 		for (let at = 0; at < found.length; at += SLICE_RECORDS) {
 			yield found.slice(at, at + SLICE_RECORDS).map((text) => toSealed(chain, text));
 			await pause$1();
 		}
-		if (found.length < REQUEST_RECORDS) return;
+		if (found.length < step) return;
 	}
 }
 async function readRecordAt(chain, place) {
@@ -13059,19 +13061,30 @@ function Minimap({ marks, share: [from, to], go, words }) {
 		onPointerMove: (event) => {
 			if (event.buttons & 1) point(event);
 		},
-		children: [a("svg", {
-			viewBox: "0 0 16 1000",
-			preserveAspectRatio: "none",
-			width: "16",
-			height: "100%",
-			children: [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-1500).map(({ sort, at }, index) => a("rect", {
-				class: sort,
-				x: sort === "prompt" ? 0 : sort === "edit" ? 3 : sort === "hit" ? 6 : 8,
-				y: Math.round(at * 994),
-				width: sort === "prompt" ? 16 : 5,
-				height: "6"
-			}, index))
-		}), a("div", { class: "view" })]
+		children: [w$2(() => a(Marks, { marks }), [marks]), a("div", { class: "view" })]
+	});
+}
+var COLUMNS$1 = {
+	prompt: [0, 16],
+	edit: [3, 5],
+	hit: [6, 5],
+	failure: [8, 5],
+	denial: [8, 5],
+	break: [8, 5]
+};
+function Marks({ marks }) {
+	return a("svg", {
+		viewBox: "0 0 16 1000",
+		preserveAspectRatio: "none",
+		width: "16",
+		height: "100%",
+		children: [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-1500).map(({ sort, at }, index) => a("rect", {
+			class: sort,
+			x: COLUMNS$1[sort][0],
+			y: Math.round(at * 994),
+			width: COLUMNS$1[sort][1],
+			height: "6"
+		}, index))
 	});
 }
 // src/parts/timeline_icon.tsx
