@@ -13,19 +13,21 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from aver.errors import Refused
 from aver.gate.ask import load_gate
+from aver.gateway.executor.answer_effect import release_answer
 from aver.gateway.executor.executor import ActEffect, Executor
-from aver.gateway.executor.tool_effects import ToolEffects
+from aver.gateway.executor.tool_effects import ToolEffects, Upstream
 from aver.gateway.executor.workspace_effects import WorkspaceEffects
 from aver.gateway.gateway import Gateway
 from aver.gateway.policy_server import PolicyServer, name_program
 from aver.gateway.proof.attestation import PolicyKeys
 from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.proof.predicate import EvidenceTrust
+from aver.gateway.request import BoundRequest
 from aver.gateway.settings import GatewaySettings
-from aver.gateway.upstream import Upstream
 from aver.keys.mac_keys import SHARED, create_mac_keys, mac_key_path, shared_mac_source, verifier_mac_source
 from aver.ledger import Ledger
 
@@ -38,12 +40,15 @@ def open_embedded(
     session: str = "",
     effects: Mapping[str, ActEffect] | None = None,
     clock: Callable[[], float] = time.time,
+    annotate: Callable[[BoundRequest], Mapping[str, Any]] = lambda request: {},
+    define: Callable[[BoundRequest], Mapping[str, Any] | None] = lambda request: None,
     close: Callable[[], None],
 ) -> Gateway:
     """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end.
 
     `effects` are those that the executor can cause, by intent; without them, those on files of the workspace. Tools of
-    connected servers can always be called. `clock` is the time by which shares and PREVIEWs expire.
+    connected servers can always be called. `clock` is the time by which shares and PREVIEWs expire. `annotate` returns
+    the annotations of the tool that a request calls, and `define` its whole definition.
     """
     workspace = os.path.realpath(workspace)
     home = ledger.config.home
@@ -83,7 +88,7 @@ def open_embedded(
     own = WorkspaceEffects(workspace).by_intent if effects is None else effects
     executor = Executor(
         ledger,
-        {**ToolEffects(upstreams).by_intent, **own},
+        {**ToolEffects(upstreams).by_intent, "FinalizeOutput": release_answer, **own},
         trust=trust,
         # The gateway compares an older PREVIEW with the rules as they are now, and has the servers decide again.
         program_id=lambda: servers[0].program_id or name_program(load(workspace)),
@@ -105,5 +110,7 @@ def open_embedded(
         session=session,
         upstreams=upstreams,
         clock=clock,
+        annotate=annotate,
+        define=define,
         close=end,
     )

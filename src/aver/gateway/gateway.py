@@ -37,6 +37,7 @@ from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
 from aver.gate.decision_record import REFUSING_DECISIONS
 from aver.gate.effects.large_action import TEXT_MAX, bound_action
+from aver.gate.origins.judgement import ToolMeaning
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
@@ -55,9 +56,11 @@ from aver.gateway.act_records import (
     read_preview,
     revocation_key,
 )
+from aver.gateway.call_meaning import TOOL_INTENT, find_tool_meaning, judge_request, note_result
 from aver.gateway.codes import BAD_REQUEST, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
+from aver.gateway.executor.tool_effects import Upstream
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
 from aver.gateway.ingress import Ingress, bind_constraints
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
@@ -65,8 +68,8 @@ from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
 from aver.gateway.policy_server import Evaluator, name_program
 from aver.gateway.proof.patch import NOOP
 from aver.gateway.request import ActRequest, BoundRequest
+from aver.gateway.session_memory import SessionMemories, seal_turn
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
-from aver.gateway.upstream import Upstream
 from aver.keys.statement import Statement
 from aver.ledger import Entry, Ledger
 from aver.log import debug
@@ -136,8 +139,14 @@ class Gateway:
         session: str = "",
         upstreams: dict[str, Upstream] | None = None,
         clock: Callable[[], float] = time.time,
+        annotate: Callable[[BoundRequest], Mapping[str, Any]] = lambda request: {},
+        define: Callable[[BoundRequest], Mapping[str, Any] | None] = lambda request: None,
         close: Callable[[], None] = lambda: None,
     ) -> None:
+        """`annotate` returns the annotations of the MCP tool that a request calls, as its server gives them.
+
+        `define` returns its whole definition; None where there is none.
+        """
         self.ledger = ledger
         self.workspace = workspace
         self.settings = settings
@@ -146,6 +155,11 @@ class Gateway:
         self.deployment = deployment
         self._upstreams = {} if upstreams is None else upstreams
         self._clock = clock
+        self._annotate = annotate
+        self._define = define
+        self._definers: dict[str, Callable[[str], Mapping[str, Any] | None]] = {}
+        """Who defines the tools of a connected server, by its name."""
+        self._memories = SessionMemories(ledger)
         self._close = close
         self.door = Door(session=check_session(session or new_session()))
         """The door of this process itself: for callers of `act` that name no other."""
@@ -159,15 +173,30 @@ class Gateway:
     def close(self) -> None:
         self._close()
 
-    def connect(self, server: str, upstream: Upstream) -> None:
+    def connect(
+        self, server: str, upstream: Upstream, define: Callable[[str], Mapping[str, Any] | None] = lambda tool: None
+    ) -> None:
         """Let acts of the intent `CallTool` call the tools of a server, under this name.
 
-        Raises `Refused` where another server has the name, and where the executor is in another process.
+        `define` returns the definition of a tool, in the form of MCP. Raises `Refused` where another server has the
+        name, and where the executor is in another process.
         """
         if self.deployment != "embedded":
             raise Refused("EXECUTOR_UNAVAILABLE", "the executor runs apart, and cannot call tools of this process")
         if self._upstreams.setdefault(server, upstream) is not upstream:
             raise Refused(BAD_REQUEST, f"another server is called {server!r}", advice="choose another name")
+        self._definers[server] = define
+
+    def open_session(self, prompt: str, *, session: str = "", told_by: str = "embedded") -> Door:
+        """Seal what the user said, and return the door of that session. Without `session`, a new one begins.
+
+        Only a caller that is trusted to know the user's words may use this: acts are judged by them. Call it again with
+        the same session for the user's next words. Raises `BadInput`, and what `append` raises.
+        """
+        name = check_session(session or new_session())
+        record = seal_turn(self.ledger, name, prompt, told_by=told_by)
+        self._memories.of(name).add_turn(record, prompt)
+        return replace(self.door, session=name)
 
     def act(self, document: Any, *, door: Door | None = None) -> dict[str, Any]:
         """Answer an act: an object of four fields, or the bytes of one. Returns the envelope and raises nothing.
@@ -303,6 +332,8 @@ class Gateway:
         answer = ask(
             self.ledger,
             shown.action,
+            annotations=self._annotate(request),
+            meaning=self._judge(request),
             decide=panel.decide,
             beside=lambda decision, record_id: act.build_entries(panel.answer, decision, record_id),
             approvals="use" if uses_approval else "find",
@@ -383,7 +414,13 @@ class Gateway:
         if shown.base != preview.base:
             return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
         panel = PolicyPanel(self._servers, request, preview.action_id)
-        answer = ask(self.ledger, shown.action, decide=panel.decide)
+        answer = ask(
+            self.ledger,
+            shown.action,
+            annotations=self._annotate(request),
+            meaning=self._judge(request),
+            decide=panel.decide,
+        )
         evidence = _Evidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
         if evidence is None:
             code = panel.answer.reason_code
@@ -409,10 +446,27 @@ class Gateway:
             ingress=visit.surroundings.ingress,
         )
         try:
-            return self._executor.execute(order)
+            envelope = self._executor.execute(order)
+            note_result(request, self._find_tool(request), envelope, self._memories.of(request.session))
+            return envelope
         except Unavailable as error:
             # An executor raises this only where the order has not reached it: nothing can have happened.
             return self._refuse_commit(preview, visit, "EXECUTOR_UNAVAILABLE", str(error))
+
+    def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
+        """Return what the tool of a request does; None where it calls none."""
+        if request.intent_id != TOOL_INTENT:
+            return None
+        server, tool = request.inputs["server"], request.inputs["tool"]
+        definer = self._definers.get(server)
+        definition = self._define(request) if definer is None else definer(tool)
+        gate = load_gate(self.ledger.config, self.workspace, self.ledger)
+        return find_tool_meaning(request, definition or {}, gate, self.settings.tools)
+
+    def _judge(self, request: BoundRequest) -> dict[str, Any] | None:
+        """Judge what a request means; None for an intent that calls no tool and says nothing."""
+        memory = self._memories.of(request.session)
+        return judge_request(request, self._find_tool(request), memory, self.ledger)
 
     def _is_confirmed(self, visit: _Visit) -> bool:
         """Whether the caller's own word counts as a person's confirmation."""

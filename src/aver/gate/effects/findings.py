@@ -405,6 +405,7 @@ UNCLEAR = {
     "remote": "runs on another machine",
     "container": "runs inside a container",
     "shell": "changes how the shell reads what follows",
+    "changed-tool": "a tool of an MCP server whose definition is not the one that was first seen",
 }
 """The codes of unclear parts, with their meaning."""
 

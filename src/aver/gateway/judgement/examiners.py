@@ -320,7 +320,7 @@ class _ActExaminer:
         del self._commits[header.parent]
         self._previews.pop(commit.preview_id, None)
         if outcome.reason_code == OUTCOME_UNKNOWN:
-            words = "nobody knows whether it happened: its executor died at work"
+            words = "nobody knows whether it happened: its executor died at work, or got no answer"
             self._add(EFFECTS_CHECK, "warning", "OUTCOME_UNKNOWN", words, place)
         elif preview is not None and not preview.sent_sha256:
             self._counts["sent not computed"] += 1

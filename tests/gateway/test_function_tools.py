@@ -11,7 +11,7 @@ import pytest
 
 from aver.config import home_dir
 from aver.errors import Refused
-from aver.gateway.upstream import FunctionTools, ToolDefinition, UpstreamCall
+from aver.gateway.function_tools import FunctionTools
 from support.acts import Office, open_office
 
 
@@ -46,7 +46,7 @@ def test_a_call_reaches_the_tool_once_and_its_result_is_answered_and_recorded(of
     assert answer["data"]["result"]["structuredContent"] == {"result": [{"id": 1, "text": "milk"}]}
     assert office.kinds() == ["act.preview", "act.commit", "act.outcome"]
     kept = list(office.ledger.read("gateway.s1"))[-1].to_dict()["outcome"]["result"]["result"]
-    assert json.loads(kept["result"])["structuredContent"] == {"result": [{"id": 1, "text": "milk"}]}
+    assert json.loads(kept["json"])["structuredContent"] == {"result": [{"id": 1, "text": "milk"}]}
     assert office.ledger.verify().status == "verified"
 
 
@@ -68,8 +68,8 @@ def test_an_approved_call_reaches_the_tool_once(office: Office) -> None:
     assert len(tool.calls) == 1
 
 
-def test_a_server_that_is_not_connected_is_an_effect_that_failed(office: Office) -> None:
-    assert office.act("CallTool", _inputs())["reason_code"] == "EFFECT_FAILED"
+def test_a_server_that_is_not_connected_cannot_be_called(office: Office) -> None:
+    assert office.act("CallTool", _inputs())["reason_code"] == "EXECUTOR_UNAVAILABLE"
 
 
 def test_a_name_is_taken_once(office: Office) -> None:
@@ -87,17 +87,11 @@ def test_a_function_that_raises_is_recorded_as_failed(office: Office) -> None:
     assert (answer["reason_code"], "no milk" in answer["summary"]) == ("EFFECT_FAILED", True)
 
 
-def test_a_definition_that_changes_has_another_digest() -> None:
-    first = ToolDefinition({"name": "a", "description": "reads"})
-    assert first.sha256 != ToolDefinition({"name": "a", "description": "writes"}).sha256
-    assert first.sha256 == ToolDefinition({"description": "reads", "name": "a"}).sha256
-
-
 def test_functions_have_definitions_and_no_others_are_called() -> None:
     tools = FunctionTools({"peek": Counter()}, {"peek": {"annotations": {"readOnlyHint": True}}})
-    found = tools.find_tool("peek")
+    found = tools.find_definition("peek")
     assert found is not None
-    assert (found.name, dict(found.annotations)) == ("peek", {"readOnlyHint": True})
-    assert tools.find_tool("poke") is None
+    assert (found["name"], found["annotations"]) == ("peek", {"readOnlyHint": True})
+    assert tools.find_definition("poke") is None
     with pytest.raises(Refused, match="no tool"):
-        tools.call(UpstreamCall("poke", {}, {}, "a_1"))
+        tools.request("tools/call", {"name": "poke", "arguments": {}})
