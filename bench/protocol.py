@@ -1,4 +1,4 @@
-"""The protocol's rows of `make bench`: verifying a long trace, saying an event, resuming.
+"""The protocol's rows of `make bench`: verifying a long trace, saying an event, resuming, listing many traces.
 
     python bench/protocol.py             these rows alone
     python bench/protocol.py --quick     a trace of a tenth of the length
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import resource
 import sqlite3
 import statistics
 import subprocess
@@ -188,6 +190,33 @@ def measure_events(session: ProtocolSession, times: int) -> Callable[[], float]:
     return say
 
 
+TRACES = 500
+
+
+def measure_list(directory: Path, rounds: int) -> list[float]:
+    """CPU seconds of bare Python, and of listing `TRACES` traces."""
+    home = directory / "protocol-list"
+    with aver.open_ledger(home / "ledger.db", home=home) as ledger:
+        for number in range(TRACES):
+            with ProtocolSession(f"task {number}", ledger=ledger, workspace=directory) as session:
+                session.planner.propose("count")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["AVER_HOME"] = str(home)
+
+    def start(*command: str) -> Callable[[], float]:
+        def run() -> float:
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, *command], env=environment, check=True, capture_output=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+        return run
+
+    bare, ours = start("-c", "pass"), start("-m", "aver", "protocol", "list")
+    bare(), ours()  # Writes the bytecode, as an installation does.
+    return in_turns(rounds, bare, ours)
+
+
 def bench_protocol(directory: Path, rounds: int, *, share: float = 1.0) -> list[Line]:
     provide_known_agents()
     home, workspace, path = directory / "protocol-home", directory / "protocol-work", directory / "protocol.db"
@@ -210,6 +239,7 @@ def bench_protocol(directory: Path, rounds: int, *, share: float = 1.0) -> list[
         for which, runs in measured.items():
             runs.append(measure(which, path, home, trace, events))
     floor, verify, resume = (statistics.median(cpu for _, cpu in runs) for runs in measured.values())
+    bare_python, listed = measure_list(directory, 2 * rounds + 1)
     count = f"{events:,} events, {int(EXECUTIONS * share):,} gated executions"
     return [
         Line(
@@ -226,6 +256,14 @@ def bench_protocol(directory: Path, rounds: int, *, share: float = 1.0) -> list[
         ),
         Line(
             "resume that trace: CPU", f"{verify:.2f} s", f"{resume:.2f} s", "–", f"{resume / verify:.2f} x", "≤ 1.2 x"
+        ),
+        Line(
+            f"`aver protocol list` of {TRACES} traces: CPU",
+            f"{bare_python * 1e3:.0f} ms (bare Python)",
+            f"{listed * 1e3:.0f} ms",
+            "–",
+            f"{listed / bare_python:.1f} x",
+            "≤ 12 x",
         ),
     ]
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
 from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 import aver
 from aver import KeyStore, PublicKey, Sealed, SeedSigner
@@ -15,6 +21,8 @@ from aver.config import load_config
 from aver.diffs import count_changed_lines
 from aver.events.event import read_event
 from aver.gate.action import Action, Facts
+from aver.gate.approvals.passkey_enrolment import read_enrolment_code
+from aver.gate.approvals.roster import approver_from_dict
 from aver.gate.approvals.rules import read_approval_rules, read_system_file
 from aver.gate.decide import Gate, decide
 from aver.gate.policy.bundle import build_policy_bundle, load_policy_bundle, read_starter_files
@@ -24,8 +32,17 @@ from aver.gate.settings import read_gate_settings
 from aver.hooks.run import read_hook_settings
 from aver.ingest.patches import diff_from_blocks, patch_from_changes, read_patch
 from aver.install import edit
-from aver.keys import Statement, check_statement, load_seed_signer, read_public_keys, sign_statement
+from aver.keys import Statement, check_statement, load_seed_signer, read_public_keys, sign_statement, statement_bytes
+from aver.keys.algorithms import ed25519_from_seed, sign_ed25519
 from aver.keys.exchange import build_key_export
+from aver.keys.passkey import (
+    P256_ORDER,
+    Passkey,
+    PasskeySignature,
+    encode_base64url,
+    passkey_problem,
+    statement_challenge,
+)
 from aver.ledger.head import Head
 from aver.verdict import ChainJudge, Rules, conclude
 from aver.verdict.record import read_record
@@ -306,6 +323,58 @@ class StatementTarget(Target):
             raise Defect(f"valid with other content: {statement.content!r}")
 
 
+class PasskeyTarget(Target):
+    """Passkeys and their signatures, as an enrolment or a request and a statement hold them; codes of enrolments."""
+
+    name = "passkey"
+    share = 6
+
+    def prepare(self) -> None:
+        self._message = statement_bytes("approval", {"v": 2, "decision": "approve"})
+        said = {
+            "type": "webauthn.get",
+            "challenge": statement_challenge(self._message),
+            "origin": "http://localhost:4840",
+        }
+        client_data = json.dumps({**said, "crossOrigin": False}).encode()
+        data = hashlib.sha256(b"localhost").digest() + b"\x05\0\0\0\0"
+        covered = data + hashlib.sha256(client_data).digest()
+        public, secret = ed25519_from_seed(bytes(32))
+        private = ec.derive_private_key(7, ec.SECP256R1())
+        point = private.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        r, s = decode_dss_signature(private.sign(covered, ec.ECDSA(SHA256(), deterministic_signing=True)))
+        signatures = {
+            "EdDSA": (public, bytes.fromhex(sign_ed25519(secret, covered))),
+            "ES256": (point, encode_dss_signature(r, min(s, P256_ORDER - s))),
+        }
+        self._honest: dict[str, dict[str, Any]] = {}
+        for alg, (key, signature) in signatures.items():
+            parts = {"authenticator_data": data, "client_data": client_data, "signature": signature}
+            self._honest[alg] = {
+                "passkey": Passkey(alg, key.hex(), "localhost", "AAAA").to_dict(),
+                "signature": {name: encode_base64url(raw) for name, raw in parts.items()},
+            }
+
+    def seeds(self) -> list[bytes]:
+        return [json.dumps(value).encode() for value in self._honest.values()]
+
+    def run(self, data: bytes) -> None:
+        call_parser(lambda: read_enrolment_code(text_of(data)))
+        call_parser(lambda: approver_from_dict("person:x", read_json(data), "fuzz"))
+        value: Any = call_parser(lambda: read_json(data))
+        if not isinstance(value, dict) or value.keys() != {"passkey", "signature"}:
+            return
+        passkey = call_parser(lambda: Passkey.read(value["passkey"], "fuzz"))
+        signed = call_parser(lambda: PasskeySignature.from_dict(value["signature"], "fuzz"))
+        if passkey is None or signed is None:
+            return
+        call_parser(passkey.check_usable)
+        problem = call_parser(lambda: passkey_problem(passkey, self._message, signed))
+        # A signature has one form, so every other one is forged.
+        if problem is None and signed.to_dict() != self._honest[passkey.alg]["signature"]:
+            raise Defect(f"a signature that nobody made holds: {signed}")
+
+
 class HomeFiles(RecipeTarget):
     """What a machine remembers about a ledger: seen heads and verified heads. The ledger itself is honest."""
 
@@ -332,5 +401,5 @@ class HomeFiles(RecipeTarget):
 
 TARGETS: tuple[type[Target], ...] = (
     *(JsonReader, Uri, KeyFiles, KeyExport, Settings, ClientSettings, CedarRules, ShellCommand, Diff, StatementTarget),
-    HomeFiles,
+    *(PasskeyTarget, HomeFiles),
 )

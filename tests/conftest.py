@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +27,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 QUICK_ON_POSTGRES = frozenset({"test_append", "test_append_together", "test_tenants"})
 """Modules of tests for both stores that `make test`, too, runs on both."""
+
+MORE_ON_POSTGRES = frozenset({"test_api", "test_live"})
+"""Modules of which `make test-more` does."""
 
 for name, examples in (("quick", 20), ("full", 100)):
     settings.register_profile(
@@ -91,7 +94,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker
     if marked("both_stores") and not marked("sqlite"):
         # A database for each test takes its time: `make test` does that for some, `make test-all` for all.
-        marks = () if metafunc.module.__name__.rpartition(".")[2] in QUICK_ON_POSTGRES else pytest.mark.long
+        module = metafunc.module.__name__.rpartition(".")[2]
+        marks: Any = pytest.mark.more if module in MORE_ON_POSTGRES else pytest.mark.long
+        marks = () if module in QUICK_ON_POSTGRES else marks
         metafunc.parametrize("kind_of_store", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
 
 

@@ -4,9 +4,9 @@
  *     node build.ts [DIRECTORY]
  *
  * 1. `verify.mjs`: the verifier as a command for Node.
- * 2. The worker, as text. Chromium refuses worker files on file://, so the page makes its worker from this text.
- * 3. `explorer/app.js`: the page as one classic script, with the worker's text in it.
- * 4. `sources.json`: the digests of the sources. A test finds a stale build by them.
+ * 2. `explorer/app.js`: page and worker as one classic script, in one function. Chromium refuses worker files on file://, so
+ *    the page makes its worker from the text of this function.
+ * 3. `sources.json`: the digests of the sources. A test finds a stale build by them.
  */
 
 import { createHash } from "node:crypto";
@@ -20,46 +20,50 @@ const root = dirname(here);
 const out = process.argv[2] ?? join(root, "src", "aver", "explorer", "page");
 
 /** Files outside `web/src` that the page is made of. */
-const SHARED = ["tests/conformance/corpus/ed25519.json", "src/aver/verdict/codes.json"];
+const SHARED = ["tests/conformance/corpus/ed25519.json", "src/aver/gateway/codes.json", "src/aver/verdict/codes.json"];
 
-async function bundle(entry: string, format: "es" | "iife", plugins: Plugin[] = [], external: RegExp[] = []): Promise<string> {
+/** Leave out the long comments of the libraries: their own pages have them, and a reader of the page must fetch them. */
+const QUIET_LIBRARIES: Plugin = {
+  name: "quiet-libraries",
+  transform: (code, id) => (id.includes("node_modules") ? { code: code.replace(/\/\*\*[^]*?\*\//g, ""), map: null } : null),
+};
+
+/** Members of the shared tables that the page does not read: the names of test cases, and which side of an act refuses. */
+const UNREAD = new Set(["about", "name", "side"]);
+const LEAN_TABLES: Plugin = {
+  name: "lean-tables",
+  enforce: "pre",
+  transform: (code, id) => {
+    if (!SHARED.some((name) => id.endsWith(name))) return null;
+    return { code: JSON.stringify(JSON.parse(code), (key, value: unknown) => (UNREAD.has(key) ? undefined : value)), map: null };
+  },
+};
+
+async function bundle(entry: string, comments: boolean, external: RegExp[] = []): Promise<string> {
   const result = (await build({
     root: here,
     configFile: false,
     logLevel: "warn",
-    plugins,
-   
+    plugins: [QUIET_LIBRARIES, LEAN_TABLES],
+    json: { namedExports: false },
     oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
     build: {
       write: false,
       minify: false,
       target: "es2022",
-      modulePreload: false,
+      // As a library: Vite puts no code of its own around dynamic imports, which here only choose between two threads.
+      lib: { entry: join(here, entry), formats: ["es"] },
       rolldownOptions: {
-        input: join(here, entry),
         external,
         // Tests import the functions of the command.
         preserveEntrySignatures: "strict",
-        output: { format, codeSplitting: false },
+        output: { format: "es", codeSplitting: false, comments },
       },
     },
   } as Parameters<typeof build>[0])) as Rolldown.RolldownOutput | Rolldown.RolldownOutput[];
   const { output } = (Array.isArray(result) ? result[0] : result) as Rolldown.RolldownOutput;
   if (output.length !== 1 || output[0]?.type !== "chunk") throw new Error(`${entry} became ${output.length} files`);
   return output[0].code;
-}
-
-/** A module that exports a text, written line by line so that it can be read. */
-function textModule(name: string, text: string): Plugin {
-  return {
-    name,
-    resolveId: (id) => (id === name ? `\0${name}` : null),
-    load: (id) => (id === `\0${name}` ? `export default [\n${lines(text)}\n].join("\\n");` : null),
-  };
-}
-
-function lines(text: string): string {
-  return text.split("\n").map((line) => `  ${JSON.stringify(line)},`).join("\n");
 }
 
 function listFiles(directory: string): string[] {
@@ -80,14 +84,17 @@ function licences(names: string[]): string {
 }
 
 const CRYPTOGRAPHY = ["@noble/curves", "@noble/hashes", "@noble/post-quantum"];
-const verifier = await bundle("src/node/main.ts", "es", [], [/^node:/]);
-const worker = await bundle("src/worker/main.ts", "iife");
-const app = await bundle("src/app.tsx", "iife", [textModule("virtual:worker", worker)]);
+const verifier = await bundle("src/node/main.ts", true, [/^node:/]);
+// Without comments: those of the verifier are in verify.mjs, the others in the sources, and a reader must fetch the page.
+const script = (await bundle("src/entry.ts", false)).replaceAll("/* @__PURE__ */ ", "");
+const app = `function averExplorer() {\n"use strict";\n${script}}\naverExplorer();\n`;
 
 mkdirSync(join(out, "explorer"), { recursive: true });
 writeFileSync(join(out, "verify.mjs"), verifier + licences(CRYPTOGRAPHY));
-writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core"]));
-copyFileSync(join(here, "src", "style.css"), join(out, "explorer", "style.css"));
+writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core", "diff"]));
+// Each view may have styles of its own beside it. They come after the page's.
+const styles = [join(here, "src", "style.css"), ...listFiles(join(here, "src")).filter((path) => /\.css$/.test(path) && !path.endsWith("src/style.css"))];
+writeFileSync(join(out, "explorer", "style.css"), styles.map((path) => readFileSync(path, "utf8")).join("\n"));
 copyFileSync(join(here, "src", "index.html"), join(out, "index.html"));
 
 const sources = [...listFiles(join(here, "src")), join(here, "build.ts"), join(here, "package-lock.json")]

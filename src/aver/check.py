@@ -43,13 +43,14 @@ from aver.verdict import (
     Examination,
     Examiner,
     Level,
+    Rules,
     Subject,
     Tally,
     Verdict,
     VerifyOptions,
     merge_verdicts,
 )
-from aver.verdict.examiner import ACT_CHECKS, RUN_CHECKS, TRACE_CHECKS
+from aver.verdict.examiner import ACT_CHECKS, RUN_CHECKS, TRACE_CHECKS, ChainFollower
 
 if TYPE_CHECKING:
     from aver.actions.runtime import AgentRuntime as AgentRuntime
@@ -157,6 +158,11 @@ def _examine_later(function: str, examination: Examination) -> Tally:
     return tally
 
 
+def _follow_later(function: str, rules: Rules, ledger: str, tenant: str, chain: str) -> ChainFollower:
+    follower: ChainFollower = _load(function)(rules, ledger, tenant, chain)
+    return follower
+
+
 def _examine_decisions(examination: Examination) -> Tally:
     """Make decisions again by the names of agents' tools and files that this Aver knows."""
     known = _load("agents.registry:load_known_agents")()
@@ -172,7 +178,12 @@ EXAMINERS = (
     Examiner(
         ("gateway", "delegations"), ACT_CHECKS, partial(_examine_later, "gateway.judgement.examiners:examine_acts")
     ),
-    Examiner(("protocol",), TRACE_CHECKS, partial(_examine_later, "protocol.judgement.examiners:examine_traces")),
+    Examiner(
+        ("protocol",),
+        TRACE_CHECKS,
+        partial(_examine_later, "protocol.judgement.examiners:examine_traces"),
+        partial(_follow_later, "protocol.judgement.trace_follower:TraceFollower"),
+    ),
 )
 """Every room's examiner of its own records: see `aver.verdict.examiner`."""
 

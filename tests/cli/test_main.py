@@ -13,6 +13,7 @@ import pytest
 from aver import __version__
 from aver.cli.main import VERBS
 from aver.cli.options import Parser
+from aver.cli.subcommands import SubcommandParser
 from support.aver_command import Aver
 
 COMMANDS = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
@@ -33,7 +34,8 @@ def parsers() -> dict[str, Parser]:
         found[verb] = parser
         for action in parser._actions:
             if isinstance(action.choices, dict):
-                found.update({f"{verb} {name}": inner for name, inner in action.choices.items()})
+                for name, inner in action.choices.items():
+                    found[f"{verb} {name}"] = inner.build() if isinstance(inner, SubcommandParser) else inner
     return found
 
 
@@ -102,6 +104,20 @@ def test_a_verb_loads_no_other_verb(verb: str, aver: Aver) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     others = {module for module, _ in VERBS.values()} - {VERBS[verb][0]}
     assert others.isdisjoint(done.stderr.split())
+
+
+@pytest.mark.parametrize(("verb", "subcommand"), [("protocol", "list"), ("gateway", "status")])
+def test_a_subcommand_loads_no_other_subcommand(verb: str, subcommand: str) -> None:
+    program = f"""if True:
+        import sys
+        from aver.cli.main import main
+        main([{verb!r}, {subcommand!r}, "--help"])
+        print(*sorted(sys.modules), sep=chr(10), file=sys.stderr)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    modules = {name: module for name, (module, _) in import_module(VERBS[verb][0]).SUBCOMMANDS.items()}
+    loaded = set(done.stderr.split())
+    assert [name for name, module in modules.items() if module in loaded] == [subcommand]
 
 
 @pytest.mark.more

@@ -14,7 +14,11 @@ from support.page_verdicts import ROOT, VERIFIER, find_node
 
 PAGE = VERIFIER.parent
 WEB = ROOT / "web"
-SHARED = ("tests/conformance/corpus/ed25519.json", "src/aver/verdict/codes.json")
+SHARED = (
+    "tests/conformance/corpus/ed25519.json",
+    "src/aver/gateway/codes.json",
+    "src/aver/verdict/codes.json",
+)
 
 
 def test_build_is_not_stale() -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import http.server
 import json
-import re
 import shutil
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,56 +14,21 @@ import pytest
 
 from aver import Capsule, Ledger
 from aver.ledger.bundle import export_bundle
+from support.agents import sample_session as sample
+from support.browser_pages import AXE, AXE_RULES, JUDGED, PAGE, go, key_of, open_folder, pin
 from support.bundles import change_chain
-from support.page_verdicts import ROOT, VERIFIER
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
-PAGE = VERIFIER.parent / "index.html"
-AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
-SWITCHES = [
-    *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-]
-"""Chromium in a container, which asks nobody for anything."""
-
 HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> \u202etxt.exe \u200b {{7*7}} \x1b[31mred"
-JUDGED = ".band.verified, .band.qualified, .band.failed, .band.empty, .band.not-judged"
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.fail("there is no Chromium; get one, such as by: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        pytest.fail("Playwright is not installed; run: make test-browser")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=SWITCHES)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(chromium: Any) -> Iterator[Any]:
-    """A page that fails the test if it reports an error, opens a dialog, or asks another host for anything."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 860})
-    opened = context.new_page()
-    problems: list[str] = []
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    opened.on("dialog", lambda dialog: (problems.append("a dialog"), dialog.dismiss()))
-    opened.on("request", lambda request: problems.append(request.url) if is_foreign(request.url) else None)
-    yield opened
-    context.close()
-    # Every browser asks for it by itself.
-    assert [problem for problem in problems if "404" not in problem] == []
-
-
-def is_foreign(url: str) -> bool:
-    return not re.match(r"(file:|blob:|data:|http://(127\.0\.0\.1|localhost):)", url)
+VIEWS = (
+    *("#/", "#/sessions", "#/approvals", "#/chains", "#/keys", "#/meta", "#/try", "#/open", "#/more", "#/search/alert"),
+    *("#/risk", "#/acts", "#/protocol", "#/s/claude-code.hostile"),
+    *("#/chain/claude-code.hostile", "#/c/claude-code.hostile/3"),
+)
+"""Every view, on the records of the fixture `bundle`."""
 
 
 @pytest.fixture
@@ -83,32 +46,11 @@ def bundle(filled: Ledger, tmp_path: Path) -> Path:
     return tmp_path / "bundle"
 
 
-def key_of(ledger: Ledger) -> str:
-    active = ledger.keys.ring().active("ledger")
-    assert active is not None
-    return active.key.ed25519
-
-
-def open_folder(page: Any, folder: Path) -> str:
-    """Choose a folder, and return the word of the verdict."""
-    page.goto(PAGE.as_uri())
-    page.get_by_test_id("folder").set_input_files(folder)
-    page.locator(JUDGED).wait_for(timeout=60_000)
-    return str(page.locator(".band h2").inner_text()).strip()
-
-
-def pin(page: Any, key: str) -> None:
-    page.evaluate("location.hash = '#/keys'")
-    page.get_by_test_id("key").fill(key)
-    page.get_by_test_id("pin").click()
-    page.evaluate("location.hash = '#/'")
-
-
 def test_unknown_key_qualifies_and_pinned_key_verifies(page: Any, bundle: Path, ledger: Ledger) -> None:
     assert open_folder(page, bundle) == "Qualified"
-    assert "is not known here" in page.locator(".columns").inner_text()
+    assert "is not known here" in page.locator(".band .columns").inner_text()
     pin(page, key_of(ledger))
-    page.locator(".band.verified").wait_for(timeout=60_000)
+    page.locator(".band.verified").wait_for(timeout=90_000)
     assert f"signed by {key_of(ledger)[:16]}, which you pinned on" in page.locator(".sentence").inner_text()
 
 
@@ -136,7 +78,7 @@ def test_break_is_shown_at_its_place(page: Any, bundle: Path) -> None:
 def test_missing_records_are_one_row(page: Any, bundle: Path) -> None:
     change_chain(lambda records: records.__delitem__(slice(100, 105)), "claude-code.hostile")(bundle)
     assert open_folder(page, bundle) == "Failed"
-    page.evaluate("location.hash = '#/s/claude-code.hostile/at-105'")
+    page.evaluate("location.hash = '#/chain/claude-code.hostile/at-105'")
     page.locator(".missing").wait_for()
     assert page.locator(".missing").inner_text() == "records 100 to 104 are missing"
     assert page.locator(".break").count() == 1
@@ -154,7 +96,7 @@ def test_address_names_a_record_by_its_number(page: Any, bundle: Path) -> None:
 
 def test_hostile_texts_stay_text(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
-    page.evaluate("location.hash = '#/s/claude-code.hostile'")
+    page.evaluate("location.hash = '#/chain/claude-code.hostile'")
     page.locator(".row:not(.loading)").first.wait_for()
     assert "<script>alert(1)</script>" in page.locator(".row .summary").first.inner_text()
     page.evaluate("location.hash = '#/c/claude-code.hostile/7'")
@@ -168,28 +110,69 @@ def test_hostile_texts_stay_text(page: Any, bundle: Path) -> None:
 
 def test_long_chain_keeps_few_rows(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
-    page.evaluate("location.hash = '#/s/claude-code.hostile'")
+    page.evaluate("location.hash = '#/chain/claude-code.hostile'")
     page.locator(".row:not(.loading)").first.wait_for()
-    page.locator(".timeline").evaluate("element => { element.scrollTop = 6000; }")
-    page.get_by_text("170", exact=True).wait_for()
+    page.locator(".virtual").evaluate("element => { element.scrollTop = 6000; }")
+    page.get_by_text("170", exact=True).first.wait_for()
     assert page.locator(".row").count() <= 120
 
 
 def test_keyboard_alone(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
-    page.evaluate("location.hash = '#/s/claude-code.hostile'")
+    page.evaluate("location.hash = '#/chain/claude-code.hostile'")
     page.locator(".row:not(.loading)").first.wait_for()
-    page.locator(".timeline").focus()
+    page.locator(".virtual").focus()
     for key in ("j", "j", "Enter"):
         page.keyboard.press(key)
     page.locator(".record").wait_for()
     assert page.evaluate("location.hash") == "#/c/claude-code.hostile/1"
     page.keyboard.press("Escape")
-    page.locator(".timeline").wait_for()
+    page.locator(".virtual").wait_for()
     page.keyboard.press("?")
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="hidden")
+
+
+def test_letters_lead_to_every_view(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    for letter, title in (("s", "Sessions"), ("a", "Approvals"), ("c", "Chains"), ("k", "Keys"), ("m", "Meta")):
+        page.keyboard.press("g")
+        page.keyboard.press(letter)
+        page.get_by_role("heading", name=title, level=1).wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("gs?")  # Letters in a field are letters.
+    assert page.locator("#search").input_value() == "gs?"
+    assert page.locator("dialog[open]").count() == 0
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.locator("dialog[open]").wait_for()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "main"  # The focus is where it was.
+
+
+def test_focus_returns_to_the_link_that_was_followed(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    go(page, "#/chains")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    address = page.evaluate("document.activeElement.getAttribute('href')")
+    page.keyboard.press("Enter")
+    page.locator(".chain-view").wait_for()
+    page.go_back()
+    page.locator(f'.chain-row[href="{address}"]').wait_for()
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.activeElement.getAttribute('href')") == address
+
+
+def test_nothing_jumps_when_the_verdict_comes(page: Any, bundle: Path) -> None:
+    page.add_init_script(
+        "window.jumps = 0; new PerformanceObserver((list) => { for (const entry of list.getEntries())"
+        " if (!entry.hadRecentInput) window.jumps += entry.value; }).observe({type: 'layout-shift', buffered: true});"
+    )
+    open_folder(page, bundle)
+    page.wait_for_timeout(1000)
+    assert page.evaluate("window.jumps") < 0.1  # By the measure of browsers, less than this is good.
 
 
 def test_loose_capsules_and_what_is_no_record(page: Any, bundle: Path, tmp_path: Path) -> None:
@@ -199,7 +182,7 @@ def test_loose_capsules_and_what_is_no_record(page: Any, bundle: Path, tmp_path:
     records = [{**json.loads(one.pop("canonical")), **one} for one in chain["capsules"]]
     lines.write_text("\n".join(map(json.dumps, records)))
     page.get_by_test_id("files").set_input_files(lines)
-    page.locator(JUDGED).wait_for(timeout=60_000)
+    page.locator(JUDGED).wait_for(timeout=90_000)
     assert page.locator(".band h2").inner_text().strip() == "Qualified"
     other = tmp_path / "notes.txt"
     other.write_text("hello")
@@ -208,13 +191,76 @@ def test_loose_capsules_and_what_is_no_record(page: Any, bundle: Path, tmp_path:
     assert "is nothing that Aver can verify" in page.get_by_role("alert").inner_text()
 
 
-def test_figures_of_sessions_are_counted_from_the_records(page: Any, bundle: Path) -> None:
-    open_folder(page, bundle)
-    page.evaluate("location.hash = '#/sessions'")
-    row = page.locator("table.sessions tbody tr").filter(has_text="claude-code").filter(has_text="300")
-    row.wait_for()
+def test_figures_of_sessions_are_counted_from_the_records(page: Any, ledger: Ledger, tmp_path: Path) -> None:
+    sample.rich(ledger, tmp_path)
+    sample.seal(ledger, tmp_path / "codex", [sample.prompt("Tidy up"), sample.command("c1", "ls")], tool="codex")
+    export_bundle(ledger, tmp_path / "bundle")
+    open_folder(page, tmp_path / "bundle")
+    go(page, "#/sessions")
+    row = page.locator("table.sessions tbody tr").filter(has_text="Round half up")
+    row.filter(has_text="$").wait_for()
+    assert page.locator("table.sessions tbody tr").count() == 2
+    page.get_by_role("button", name="Title").click()
     page.get_by_label("Tool").select_option("codex")
     assert page.locator("table.sessions tbody tr").count() == 1
+    page.get_by_label("From").fill("2030-01-01")
+    page.get_by_text("No session fits this filter").wait_for()
+
+
+def test_search_reads_every_record(page: Any, bundle: Path) -> None:
+    open_folder(page, bundle)
+    page.keyboard.press("/")
+    page.keyboard.type('"alert(1)" kind:call')
+    page.keyboard.press("Enter")
+    page.get_by_text("This page read every record").wait_for()
+    assert page.locator(".hits li").count() == 100
+    page.locator(".hits a").first.focus()
+    page.keyboard.press("n")
+    page.keyboard.press("Enter")
+    page.get_by_text("capsule://claude-code.hostile/1", exact=True).wait_for()
+    go(page, "#/search/nowherewordinhere")
+    page.get_by_text("Nothing has these words").wait_for()
+
+
+def test_meta_shows_what_is_not_here(page: Any, bundle: Path, ledger: Ledger) -> None:
+    ledger.close_chain("codex.two")
+    export_bundle(ledger, bundle, force=True)
+    (bundle / "codex.two.json").unlink()
+    index = json.loads((bundle / "index.json").read_text())
+    index["chains"] = [chain for chain in index["chains"] if chain["id"] != "codex.two"]
+    (bundle / "index.json").write_text(json.dumps(index))
+    assert open_folder(page, bundle) == "Failed"
+    go(page, "#/meta")
+    page.locator(".meta-row").filter(has_text="codex.two").get_by_text("not here").wait_for()
+
+
+def test_lost_worker_is_no_verdict(free_page: Any, filled: Ledger, tmp_path: Path) -> None:
+    filled.append_many(
+        "ci.long", [Capsule(type="tool", trigger={"source": "test", "request": "x"}) for _ in range(8000)]
+    )
+    export_bundle(filled, tmp_path / "bundle")
+    free_page.goto(PAGE.as_uri())
+    free_page.get_by_test_id("folder").set_input_files(tmp_path / "bundle")
+    free_page.locator(".band.working").wait_for()
+    free_page.workers[-1].evaluate("setTimeout(() => { throw new Error('killed by a test'); })")
+    free_page.locator(".band.not-judged").wait_for()
+    assert "a worker was lost" in free_page.locator(".band").inner_text()
+    free_page.get_by_role("button", name="Try again").click()
+    free_page.locator(".band.qualified").wait_for()
+
+
+def test_verification_can_be_stopped(page: Any, filled: Ledger, tmp_path: Path) -> None:
+    filled.append_many(
+        "ci.long", [Capsule(type="tool", trigger={"source": "test", "request": "x"}) for _ in range(8000)]
+    )
+    export_bundle(filled, tmp_path / "bundle")
+    page.goto(PAGE.as_uri())
+    page.get_by_test_id("folder").set_input_files(tmp_path / "bundle")
+    page.get_by_role("button", name="Stop").click()
+    page.locator(".band.not-judged").wait_for()
+    assert "you stopped it" in page.locator(".band").inner_text()
+    go(page, "#/chain/ci.long")
+    page.locator(".row:not(.loading)").first.wait_for()
 
 
 @pytest.mark.parametrize(
@@ -223,10 +269,12 @@ def test_figures_of_sessions_are_counted_from_the_records(page: Any, bundle: Pat
         ("Flip a character", "HASH_MISMATCH"),
         ("Edit its summary", "HASH_MISMATCH"),
         ("Edit it, and give it the right hash", "SIG_INVALID"),
+        ("Edit it, and sign it with another key", "CHAIN_BREAK"),
         ("Drop it", "SEQUENCE_GAP"),
         ("Insert it twice", "SEQUENCE_GAP"),
         ("Swap it with the next", "SEQUENCE_GAP"),
         ("Cut the chain here", "TRUNCATED"),
+        ("Roll everything back to here", "ROLLBACK"),
     ],
 )
 def test_changed_copy_breaks_and_the_records_do_not(
@@ -234,14 +282,14 @@ def test_changed_copy_breaks_and_the_records_do_not(
 ) -> None:
     open_folder(page, bundle)
     pin(page, key_of(ledger))
-    page.locator(".band.verified").wait_for(timeout=60_000)
+    page.locator(".band.verified").wait_for(timeout=90_000)
     page.evaluate("location.hash = '#/c/codex.two/1'")
     page.get_by_role("button", name=label, exact=True).click()
-    page.locator(".band.failed").wait_for(timeout=60_000)
+    page.locator(".band.failed").wait_for(timeout=90_000)
     assert code in page.locator(".band .finding").first.inner_text()
     assert "copy" in page.locator("main.is-copy .copy").inner_text().lower()
     page.get_by_role("button", name="Back to the records").click()
-    page.locator(".band.verified").wait_for(timeout=60_000)
+    page.locator(".band.verified").wait_for(timeout=90_000)
     assert page.locator("main.is-copy").count() == 0
 
 
@@ -255,13 +303,13 @@ def test_site_that_was_rolled_back_is_noticed(page: Any, site: Path, ledger: Led
     ) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page.goto(f"http://localhost:{server.server_port}/")
-        page.locator(JUDGED).wait_for(timeout=60_000)
+        page.locator(JUDGED).wait_for(timeout=90_000)
         pin(page, key_of(ledger))
-        page.locator(".band.verified").wait_for(timeout=60_000)
+        page.locator(".band.verified").wait_for(timeout=90_000)
         shutil.rmtree(site)
         shutil.copytree(tmp_path / "earlier", site)
         page.reload()
-        page.locator(".band.failed").wait_for(timeout=60_000)
+        page.locator(".band.failed").wait_for(timeout=90_000)
         assert "ROLLBACK" in page.locator(".band .finding").first.inner_text()
         server.shutdown()
 
@@ -272,15 +320,7 @@ def test_no_view_is_wider_than_the_window(page: Any, bundle: Path, width: int, s
     page.set_viewport_size({"width": width, "height": 700})
     page.emulate_media(color_scheme=scheme)
     open_folder(page, bundle)
-    for view in (
-        "#/",
-        "#/sessions",
-        "#/chains",
-        "#/keys",
-        "#/s/claude-code.hostile",
-        "#/c/claude-code.hostile/3",
-        "#/open",
-    ):
+    for view in VIEWS:
         page.evaluate("view => { location.hash = view; }", view)
         page.wait_for_timeout(150)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
@@ -296,10 +336,10 @@ def test_every_view_is_accessible(chromium: Any, bundle: Path, scheme: str) -> N
     page = context.new_page()
     open_folder(page, bundle)
     page.evaluate(AXE.read_text())
-    for view in ("#/", "#/sessions", "#/chains", "#/keys", "#/s/claude-code.hostile", "#/c/codex.two/1", "#/open"):
+    for view in VIEWS:
         page.evaluate("view => { location.hash = view; }", view)
         page.wait_for_timeout(400)
-        found = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})")
+        found = page.evaluate(AXE_RULES)
         assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]] == [], view
     context.close()
 
@@ -312,7 +352,7 @@ def site(filled: Ledger, tmp_path: Path) -> Path:
 
 def test_site_by_double_click(page: Any, site: Path) -> None:
     page.goto((site / "index.html").as_uri())
-    page.locator(JUDGED).wait_for(timeout=60_000)
+    page.locator(JUDGED).wait_for(timeout=90_000)
     assert page.locator(".band h2").inner_text().strip() == "Qualified"
     assert "came with these records" in page.locator(".band").inner_text()
 
@@ -322,11 +362,11 @@ def test_site_on_a_web_server(page: Any, site: Path, ledger: Ledger) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page.goto(f"http://localhost:{server.server_port}/")
-        page.locator(JUDGED).wait_for(timeout=60_000)
+        page.locator(JUDGED).wait_for(timeout=90_000)
         pin(page, key_of(ledger))
-        page.locator(".band.verified").wait_for(timeout=60_000)
+        page.locator(".band.verified").wait_for(timeout=90_000)
         page.reload()
-        page.locator(".band.verified").wait_for(timeout=60_000)  # The pin was kept.
+        page.locator(".band.verified").wait_for(timeout=90_000)  # The pin was kept.
         server.shutdown()
 
 

@@ -17,13 +17,16 @@ from typing import Any
 import pytest
 from tests.gateway.test_http_door import ACME, BOT, BOT_CLIENT, OTHER, OWNER, Caller, delegate
 
+from aver.errors import Unavailable
 from aver.gateway.act_records import revocation_key
 from aver.gateway.codes import load_reason_codes
 from aver.gateway.delegation_records import build_revocation_draft, delegations_chain
+from aver.gateway.effect_settings import EffectSettings, SkillSettings
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.gateway import Door
 from aver.gateway.parts.http_door import HttpDoor
 from aver.gateway.parts.remote_parts import RemoteExecutor
+from aver.gateway.skills.skill_store import SkillStore
 from aver.serving.part_client import PartUnavailable
 from aver.serving.sockets import bind_unix
 from support.act_ledgers import add_rules
@@ -32,8 +35,7 @@ from support.apart import write
 from support.parts import short_directory
 
 LATER = {
-    *("WORKLOAD_TOKEN_INVALID", "HIGH_HANDLE_BLOCKED", "IOC_BLOCKED", "HANDLE_INVALID", "DECLASSIFY_BLOCKED"),
-    *("TOOL_CHANGED", "CAPSULE_REQUIRED"),
+    *("HIGH_HANDLE_BLOCKED", "HANDLE_INVALID", "DECLASSIFY_BLOCKED", "TOOL_CHANGED", "CAPSULE_REQUIRED"),
 }
 
 RULES = """
@@ -143,6 +145,21 @@ def lose_policy_server(place: Place) -> dict[str, Any]:
         gateway._servers = servers
 
 
+def miss_executor(place: Place) -> dict[str, Any]:
+    """No executor answers, and the order has reached none."""
+
+    class Nobody:
+        def execute(self, order: CommitOrder) -> dict[str, Any]:
+            raise Unavailable("nobody listens")
+
+    gateway = place.office.gateway
+    executor, gateway._executor = gateway._executor, Nobody()
+    try:
+        return place.act()
+    finally:
+        gateway._executor = executor
+
+
 def lose_executor(place: Place) -> dict[str, Any]:
     """The executor dies in the effect, another one closes the act, and the gateway finds the outcome."""
     office, gateway = place.office, place.office.gateway
@@ -180,6 +197,17 @@ def sign_twice_with_one_nonce(place: Place) -> dict[str, Any]:
     return place.call(nonce="n" * 20)
 
 
+def install_bad_skill(place: Place) -> dict[str, Any]:
+    """The package names a host that the operator has listed."""
+    settings = EffectSettings(skills=SkillSettings(ioc_domains=frozenset({"evil.example"})))
+    source = place.tmp_path / "skill"
+    source.mkdir()
+    (source / "SKILL.md").write_text("see https://evil.example\n")
+    digest = SkillStore(place.office.ledger.config.home, settings.skills).add(source).digest
+    with place.settings(effects=settings):
+        return place.act("CommitSkillInstall", {"skill_id": "bad", "skill_digest": digest})
+
+
 def act_insecurely(place: Place) -> dict[str, Any]:
     with place.settings(is_insecure=True):
         return place.act()
@@ -204,6 +232,8 @@ SCENARIOS: dict[str, Scenario] = {
     "DOMAIN_NOT_ALLOWED": lambda place: send(place, "FetchResource", domain="evil.example"),
     "REQUIRE_CONFIRM": lambda place: place.act("DeleteWorkspaceFile", {"relpath": leave(place).name}),
     "BAD_REQUEST": lambda place: place.office.gateway.act({"intent_id": "SendMessage"}),
+    "WORKLOAD_TOKEN_INVALID": lambda place: place.act(workload_token="e30"),
+    "IOC_BLOCKED": install_bad_skill,
     "UNKNOWN_INTENT": lambda place: place.act("Nothing"),
     "ARTIFACTS_NOT_ALLOWED": lambda place: place.act(inputs={"relpath": "a", "content": "", "artifacts": [1]}),
     "CAPABILITY_DENY": lambda place: act_as(place, callers={"agent:other": frozenset({"*"})}),
@@ -229,7 +259,7 @@ SCENARIOS: dict[str, Scenario] = {
     "TX_CALLER_MISMATCH": lambda place: place.commit(place.preview(), caller="agent:other"),
     "TX_AUTH_CONTEXT_MISMATCH": lambda place: place.commit(place.preview(**place.token())),
     "POLICY_UNAVAILABLE": lose_policy_server,
-    "EXECUTOR_UNAVAILABLE": lambda place: place.act("RunCommand", {"argv": ["ls"]}),
+    "EXECUTOR_UNAVAILABLE": miss_executor,
     "BAD_COMMIT_PROOF": commit_other_inputs,
     "MISSING_EVIDENCE": commit_without_evidence,
     "REPLAY_DENY": replay,

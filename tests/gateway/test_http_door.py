@@ -12,14 +12,17 @@ from typing import Any
 
 import pytest
 
+import aver
 from aver.gateway.act_records import revocation_key
 from aver.gateway.delegation import sign_delegation
 from aver.gateway.ingress import sign_ingress
 from aver.gateway.parts.http_door import HttpDoor
 from aver.gateway.settings import GatewayClient
 from aver.keys import SeedSigner
+from aver.ledger.bundle import export_bundle
 from aver.serving.sockets import PartAddress, bind_loopback, bind_unix
 from aver.serving.tokens import digest_token
+from support.act_ledgers import Change, reseal
 from support.acts import Office, open_office
 from support.apart import preview, write
 from support.parts import exchange, head_of, read_all, short_directory, status_of
@@ -291,3 +294,79 @@ def test_health_is_told_to_known_clients_alone(door: Caller) -> None:
     for claimed in ("Aver_Principal", "Aver_Signature", "Aver_Nonce"):
         head = head_of(door.address, "GET", "/health", Authorization="", **{claimed: "ext:acme"})
         assert status_of(exchange(door.address, head)) == 401
+
+
+class TestVerdictOnSignedCalls:
+    """`aver verify` judges each `act.ingress`: the ledger's own key alone cannot invent a principal's call."""
+
+    @pytest.fixture
+    def called(self, door: Caller) -> Caller:
+        assert door.act(write(), **door.sign(write()))["reason_code"] == "ALLOW"
+        assert door.office.ledger.verify().status == "verified"
+        return door
+
+    @staticmethod
+    def forge(door: Caller, change: Change, *, key: str | None = "ingress:ext:acme:nonce-forged-00001") -> list[str]:
+        """Seal a changed copy of the signed call, and return the findings at its place."""
+        [call] = door.office.ledger.find(kind="act.ingress")
+        forged = reseal(door.office.ledger, call, change, key=key)
+        verdict = door.office.ledger.verify()
+        found = [each for each in verdict.findings if each.check == "delegation"]
+        assert all(each.place is not None and each.place.sequence == forged.sequence for each in found)
+        assert verdict.status == ("failed" if found else "verified")
+        return [each.words.partition(":")[0] for each in found]
+
+    def test_the_check_says_how_many_calls_were_signed(self, called: Caller) -> None:
+        [check] = [each for each in called.office.ledger.verify().checks if each.name == "delegation"]
+        assert "signed calls among them: 1;" in check.reason
+
+    def test_a_call_that_nobody_signed(self, called: Caller) -> None:
+        def unsign(content: dict[str, Any]) -> None:
+            content["authority"]["chain"] = []
+
+        assert self.forge(called, unsign) == ["INGRESS_SIGNATURE_REQUIRED"]
+
+    @pytest.mark.parametrize(("name", "value"), [("time", 1), ("nonce", "n" * 16), ("body_sha256", "0" * 64)])
+    def test_a_call_other_than_the_signed_one(self, called: Caller, name: str, value: Any) -> None:
+        def change(content: dict[str, Any]) -> None:
+            content["outcome"]["result"][name] = value
+
+        assert "INGRESS_SIGNATURE_INVALID" in self.forge(called, change)
+
+    def test_a_statement_that_was_changed_with_the_record(self, called: Caller) -> None:
+        def change(content: dict[str, Any]) -> None:
+            for place in (content["outcome"]["result"], content["authority"]["chain"][0]["content"]):
+                place["nonce"] = "nonce-forged-00001"
+
+        assert self.forge(called, change) == ["INGRESS_SIGNATURE_INVALID"]
+
+    def test_a_call_that_does_not_use_its_nonce_up(self, called: Caller) -> None:
+        assert self.forge(called, lambda content: None, key=None) == ["INGRESS_REPLAY"]
+
+    def test_a_call_of_another_session(self, called: Caller) -> None:
+        def change(content: dict[str, Any]) -> None:
+            content["context"]["session_id"] = "s2"
+
+        assert "INGRESS_CONFLICT" in self.forge(called, change)
+
+    def test_more_acts_than_signed_calls(self, called: Caller) -> None:
+        ledger = called.office.ledger
+        [preview_record] = ledger.find(kind="act.preview")
+        forged = reseal(ledger, preview_record, lambda content: None)
+        found = [each for each in ledger.verify().findings if each.check == "delegation"]
+        assert [(each.place.sequence, each.words.partition(":")[0]) for each in found if each.place] == [
+            (forged.sequence, "INGRESS_SIGNATURE_REQUIRED")
+        ]
+
+    def test_later_verification_knows_the_earlier_calls(self, called: Caller) -> None:
+        for number in range(3):
+            act = write(f"later{number}.txt")
+            assert called.act(act, **called.sign(act))["reason_code"] == "ALLOW"
+            assert called.office.ledger.verify().status == "verified"
+
+    def test_a_verifier_without_the_principal_s_key_says_so(self, called: Caller, tmp_path: Path) -> None:
+        export_bundle(called.office.ledger, tmp_path / "bundle")
+        ring = [each for each in called.office.ledger.keys.ring().entries if each.identity != "ext:acme"]
+        verdict = aver.verify(tmp_path / "bundle", keys=ring)
+        assert verdict.status == "qualified"
+        assert [each.code for each in verdict.findings if each.check == "delegation"].count("UNKNOWN_SIGNER") >= 1

@@ -63,7 +63,7 @@ class ActMachine(RuleBasedStateMachine):
         keys: dict[str, PublicKey] = {name: signer.public for name, signer in self.signers.items()}
         ledger = self.stack.enter_context(open_ledger())
         self.office = self.stack.enter_context(
-            open_office(self.directory / "work", ledger, effects={"WriteWorkspaceFile": self.effect}, keys=keys)
+            open_office(self.directory / "work", ledger, causes={"WriteWorkspaceFile": self.effect}, keys=keys)
         )
         # Whatever the gateway hands over is kept, for a hostile caller of the executor.
         executor = self.office.gateway._executor

@@ -9,7 +9,8 @@ import pytest
 
 from aver import open_ledger
 from aver.gate.approvals import load_request_state, recent_requests
-from aver.gate.decision_record import ASKED_AND_DONE, OUTCOME_KIND
+from aver.gate.call_decisions import ASKED_AND_DONE
+from aver.gate.decision_record import OUTCOME_KIND
 from support.agent_session import AgentSession
 from support.approvals import enrolled, somebody
 from support.hook_calls import fire, sealed

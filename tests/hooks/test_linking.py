@@ -12,7 +12,8 @@ from aver import Action, Ledger, open_ledger
 from aver.agents.registry import load_adapter
 from aver.capsule.aver_block import read_block
 from aver.gate.approvals import approve, recent_requests
-from aver.gate.decision_record import CANDIDATES_MAX, RecordedDecision, find_decisions, gate_id_for
+from aver.gate.call_decisions import CANDIDATES_MAX, find_decisions, gate_id_for
+from aver.gate.decision_record import RecordedDecision
 from aver.ingest.contract import SAID_BY_WORDS, AgentCall, AgentEvent, Permission
 from aver.ingest.seal import seal_event
 from support.approvals import enrolled, somebody

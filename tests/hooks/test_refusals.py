@@ -13,7 +13,8 @@ import pytest
 from aver import open_ledger
 from aver.agents.claude_code.refusals import REFUSING_KINDS, find_refused_calls
 from aver.check import verify
-from aver.gate.decision_record import ASKED_AND_REFUSED, OUTCOME_KIND, find_decisions
+from aver.gate.call_decisions import ASKED_AND_REFUSED, find_decisions
+from aver.gate.decision_record import OUTCOME_KIND
 from aver.gate.facts.session_state import ASKED_MAX, state_after_refusal
 from aver.gate.outcomes.clicks import build_outcome_draft
 from aver.gate.outcomes.refusals import record_refusals

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +32,7 @@ from aver.capsule.blobs import INLINE_MAX
 from aver.capsule.draft import prepare_draft
 from aver.clock import new_id
 from aver.ledger.stores.group_commit import GroupCommit, WriteRequest
+from aver.ledger.stores.urls import is_on_server, path_from_url
 from support.strategies import capsules
 from support.tamper import first_bad
 from support.threads import at_once
@@ -440,8 +443,8 @@ def test_a_changed_blob_is_not_given_out(ledger: Ledger) -> None:
     assert first_bad(ledger.verify()) == ("ARTIFACT_HASH_MISMATCH", CHAIN, 0)
 
 
-def test_a_blob_that_lost_its_bytes_is_named_when_it_is_written_again(ledger: Ledger) -> None:
-    """The store keeps a blob as it is. So a record that brings the right bytes would refer to the wrong ones."""
+def test_a_blob_that_lost_its_bytes_is_restored_or_named_when_it_is_written_again(ledger: Ledger) -> None:
+    """PostgreSQL keeps a blob as it is. So a record that brings the right bytes would refer to the wrong ones."""
     from support.tamper import unguarded
 
     blob, other = Blob(b"original"), Blob(b"another")
@@ -449,13 +452,36 @@ def test_a_blob_that_lost_its_bytes_is_named_when_it_is_written_again(ledger: Le
     ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])
     unguarded(ledger).execute("UPDATE blobs SET data = ?", (b"0riginal",))
     with open_ledger() as again:
-        with pytest.raises(IntegrityError) as caught:
+        if is_on_server(again.store.url):
+            with pytest.raises(IntegrityError) as caught:
+                again.append(CHAIN, draft(result=blob.reference), blobs=[blob, other])
+            assert caught.value.code == "ARTIFACT_HASH_MISMATCH"
+            assert blob.digest in caught.value.message
+            assert again.head(CHAIN).count == 2
+        else:
             again.append(CHAIN, draft(result=blob.reference), blobs=[blob, other])
-        assert caught.value.code == "ARTIFACT_HASH_MISMATCH"
-        assert blob.digest in caught.value.message
-        assert again.head(CHAIN).count == 2
+            assert again.blob(blob.digest) == b"original"
+            assert again.head(CHAIN).count == 3
         for _ in range(2):
             again.append(CHAIN, draft(result=other.reference), blobs=[other])
+
+
+@pytest.mark.sqlite
+def test_restoring_a_blob_leaves_the_guard_in_place(ledger: Ledger) -> None:
+    blob = Blob(b"original")
+    ledger.append(CHAIN, draft(result=blob.reference), blobs=[blob])
+    path = path_from_url(ledger.store.url)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'blobs_stay_as_they_are'")
+        connection.execute("DROP TRIGGER blobs_stay_as_they_are")
+        connection.execute("UPDATE blobs SET data = x'00'")
+        connection.execute(sql)
+    assert first_bad(ledger.verify()) == ("ARTIFACT_HASH_MISMATCH", CHAIN, 0)
+    with open_ledger() as again:
+        again.append(CHAIN, draft(result=blob.reference), blobs=[blob])
+        assert again.verify().status == "verified"
+    with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.IntegrityError, match="never changed"):
+        connection.execute("UPDATE blobs SET data = x'00'")
 
 
 # --- names and lookups

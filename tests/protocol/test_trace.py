@@ -13,7 +13,7 @@ from aver.keys import SeedSigner
 from aver.keys.ring import RingEntry, sign_rotation
 from aver.protocol.bounds import Bounds
 from aver.protocol.events import FINAL_STATES, FORMS, OPERATOR, ROLES, STATES, Event, read_event
-from aver.protocol.statements import SeenHead, SignedReport, sign_report
+from aver.protocol.statements import SeenHead, SignedReport, digest_json, sign_report
 from aver.protocol.trace import ADMITS, EventRefused, fold
 from support.protocol_traces import AGENTS, TraceInMemory, signer_of
 
@@ -540,6 +540,21 @@ def test_an_intent_names_the_digest_of_its_own_input_and_a_risky_one_is_not_repe
     risky = {**payload, "repeatable": True, "risk": {"declared": None, "derived": "high"}}
     event = trace.draft("agent:executor", "tool_intent_signed", risky, {"proposal": proposal})
     assert refusal_of(lambda: trace.fold.next_state(event)).place == "repeatable"
+
+
+def test_a_call_is_of_a_tool_that_its_proposal_names() -> None:
+    trace = TraceInMemory()
+    trace.begin()
+    payload = {"objective": "run", "assumptions": [], "required_tools": ["make", "pytest"], "expected_evidence": []}
+    proposal = trace.say("agent:planner", "proposal_created", payload)
+    trace.review(proposal.id)
+    trace.intend(proposal.id)
+    other = {"tool": "rm", "arguments": {}}
+    intent = {**trace.events[-1].payload, **other, "input_sha256": digest_json(other)}
+    draft = trace.draft("agent:executor", "tool_intent_signed", intent, {"proposal": proposal.id})
+    error = refusal_of(lambda: trace.fold.next_state(draft))
+    assert (error.code, error.place) == ("ROLE_POLICY_VIOLATION", "tool")
+    assert "make, pytest" in error.message
 
 
 def test_an_execution_follows_its_intent_once_and_ends_once() -> None:

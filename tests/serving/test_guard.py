@@ -85,6 +85,17 @@ def test_headers_alone_can_be_checked() -> None:
     assert check_headers([HOST, (b"origin", b"x")], [b"127.0.0.1:1"])[0] == 403
 
 
+def test_server_with_a_page_knows_its_own_origin() -> None:
+    hosts, own = [b"127.0.0.1:1"], [b"http://127.0.0.1:1"]
+    origin = (b"origin", own[0])
+    assert check_headers([HOST, origin], hosts, own) is None
+    assert check_headers([HOST, origin, origin], hosts, own)[0] == 403
+    assert check_headers([HOST, (b"origin", b"http://127.0.0.1:2")], hosts, own)[0] == 403
+    for site, is_refused in ((b"same-origin", False), (b"none", False), (b"same-site", True), (b"cross-site", True)):
+        found = check_headers([HOST, (b"sec-fetch-site", site)], hosts, own)
+        assert (found is not None) == is_refused
+
+
 async def echo(request: Request) -> PlainTextResponse:
     return PlainTextResponse(await request.body())
 

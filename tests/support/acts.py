@@ -89,7 +89,7 @@ class Office:
 
 @contextmanager
 def open_office(
-    workspace: Path, ledger: Ledger | None = None, *, session: str = "s1", effects: Any = None, **changes: Any
+    workspace: Path, ledger: Ledger | None = None, *, session: str = "s1", causes: Any = None, **changes: Any
 ) -> Iterator[Office]:
     """Open an embedded gateway. `changes` are settings that differ from those in the home."""
     workspace.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def open_office(
     with (
         patch("aver.ledger.append.now", clock.write),
         open_embedded(
-            own, settings, workspace=str(workspace), session=session, effects=effects, clock=clock, close=close
+            own, settings, workspace=str(workspace), session=session, effects=causes, clock=clock, close=close
         ) as gateway,
     ):
         yield Office(gateway, clock)

@@ -1,125 +1,90 @@
-/** The page: a bar, a rail, and one view. */
+/** The page: a bar, a rail, and one view. It opens the door that it came through. */
 
 import { effect } from "@preact/signals";
 import { type JSX, render } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { CopyStrip } from "./parts/tamper.tsx";
-import { VerdictChip } from "./parts/verdict.tsx";
-import { Text } from "./parts/text.tsx";
-import { loadPins } from "./source/pins.ts";
-import { openSite } from "./source/site.ts";
-import { changed, contents, link, openThing, opening, problem, route, usesUtc, verifyThing } from "./state.ts";
-import { ChainView } from "./views/chain.tsx";
-import { ChainsView } from "./views/chains.tsx";
-import { KeysView } from "./views/keys.tsx";
-import { OpenView } from "./views/open.tsx";
-import { OverviewView } from "./views/overview.tsx";
-import { RecordView } from "./views/record.tsx";
-import { SessionsView } from "./views/sessions.tsx";
-
-const KEYS: [string, string][] = [
-  ["g o", "overview"],
-  ["g s", "sessions"],
-  ["g c", "chains"],
-  ["g k", "keys"],
-  ["g f", "verify a file"],
-  ["j k", "next and previous row or record"],
-  ["b", "next break of a chain"],
-  ["Enter", "open a record"],
-  ["Esc", "back"],
-  ["v", "verify again"],
-  ["?", "this help"],
-];
+import { useEffect, useRef } from "preact/hooks";
+import { Bar } from "./frame/bar.tsx";
+import { Help, isHelpOpen } from "./frame/help.tsx";
+import { BottomBar, Rail } from "./frame/rail.tsx";
+import { Strips } from "./frame/strips.tsx";
+import { listenToKeys, useKeys } from "./parts/keyboard.ts";
+import { applyPreferences } from "./preferences.ts";
+import { link, returnFocus, route } from "./route.ts";
+import { openDoor } from "./door.ts";
+import { changed, contents, opening, spoken, verifyThing } from "./state.ts";
+import { watchApprovals } from "./views/approvals/cases.ts";
+import { OpenView } from "./views/open/open.tsx";
+import { VIEWS, findView } from "./views/registry.ts";
 
 function CurrentView(): JSX.Element {
-  const [view = "", chain = "", place] = route.value;
-  if (contents.value === null || view === "open") return <OpenView />;
-  if (view === "chains") return <ChainsView />;
-  if (view === "sessions") return <SessionsView />;
-  if (view === "keys") return <KeysView />;
-  if (view === "s") return <ChainView key={chain} chain={chain} wanted={place} />;
-  if (view === "c" && /^p?\d{1,19}$/.test(place ?? "")) return <RecordView chain={chain} address={place ?? ""} />;
-  return <OverviewView />;
+  const [name = "", ...parts] = route.value;
+  const view = findView(name);
+  if (view.needs === "records" && contents.value === null) return opening.value ? <Opening /> : <OpenView parts={[]} />;
+  const { Module } = view;
+  return <Module key={[name, parts[0]].join("/")} parts={parts} />;
+}
+
+/** The first screen while the records are being opened, with the heights of what will be there. */
+function Opening(): JSX.Element {
+  return (
+    <div aria-busy="true">
+      <h1>{opening.value}</h1>
+      <div class="band placeholder tall" />
+      <div class="band placeholder" />
+    </div>
+  );
 }
 
 function App(): JSX.Element {
-  const [help, setHelp] = useState(false);
-  const [theme, setTheme] = useState("");
+  const main = useRef<HTMLElement>(null);
+  const address = route.value.slice(0, 2).join("/");
+  const isFirst = useRef(true);
   useEffect(() => {
-    let isGoing = false;
-    const onKey = (event: KeyboardEvent) => {
-      const isTyping = event.target instanceof HTMLElement && event.target.matches("input, textarea, select");
-      if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-      const views: Record<string, string> = { o: link(""), s: link("sessions"), c: link("chains"), k: link("keys"), f: link("open") };
-      if (isGoing && views[event.key]) location.hash = views[event.key] as string;
-      else if (event.key === "?") setHelp(true);
-      else if (event.key === "Escape") setHelp(false);
-      else if (event.key === "v") void verifyThing();
-      isGoing = event.key === "g";
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
-  useEffect(() => {
-    if (theme) document.documentElement.dataset["theme"] = theme;
-    else delete document.documentElement.dataset["theme"];
-  }, [theme]);
-  const [view = ""] = route.value;
-  const isOpen = contents.value !== null;
-  const entry = (to: string, name: string, isHere: boolean) => (
-    <a href={to} aria-current={isHere ? "page" : undefined}>{name}</a>
-  );
+    if (!isFirst.current && main.current) returnFocus(main.current);
+    isFirst.current = false;
+  }, [address]);
+  useKeys({
+    "?": () => { isHelpOpen.value = true; },
+    v: () => void verifyThing(),
+    "/": () => document.getElementById("search")?.focus(),
+    Escape: () => {
+      if (document.activeElement instanceof HTMLElement && document.activeElement.id === "search") main.current?.focus();
+      else if (route.value[0]) history.back();
+    },
+  });
   return (
     <>
-      <a class="skip" href="#main">Skip to the content</a>
-      <header class="bar">
-        <a class="name" href={link("")}>Aver</a>
-        <span class="open-name"><Text>{contents.value?.name ?? ""}</Text></span>
-        <VerdictChip />
-        <button type="button" class="small" onClick={() => { usesUtc.value = !usesUtc.value; }}>{usesUtc.value ? "UTC" : "local"}</button>
-        <button type="button" class="small" onClick={() => setTheme(theme === "" ? "dark" : theme === "dark" ? "light" : "")}>{theme || "auto"}</button>
-        <button type="button" class="small" onClick={() => setHelp(true)} aria-label="Keys of the keyboard">?</button>
-      </header>
-      <nav class="rail" aria-label="Views">
-        {isOpen ? entry(link(""), "Overview", view === "") : null}
-        {isOpen ? entry(link("sessions"), "Sessions", view === "sessions") : null}
-        {isOpen ? entry(link("chains"), "Chains", view === "chains" || view === "s" || view === "c") : null}
-        {entry(link("keys"), "Keys", view === "keys")}
-        {entry(link("open"), "Verify a file", view === "open" || !isOpen)}
-      </nav>
-      <main id="main" tabIndex={-1} class={changed.value ? "is-copy" : ""}>
-        <CopyStrip />
-        {opening.value && isOpen ? <p class="strip" role="status">{opening.value} …</p> : null}
-        {view === "keys" && !isOpen ? <KeysView /> : <CurrentView />}
+      <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
+      <Bar />
+      <Rail />
+      <main id="main" ref={main} tabIndex={-1} class={changed.value ? "is-copy" : ""}>
+        <Strips />
+        <CurrentView />
       </main>
-      {help ? (
-        <div class="overlay" role="dialog" aria-modal="true" aria-label="Keys of the keyboard">
-          <div>
-            <h2>Keys</h2>
-            <table class="plain"><tbody>{KEYS.map(([key, words]) => <tr key={key}><th scope="row"><kbd>{key}</kbd></th><td>{words}</td></tr>)}</tbody></table>
-            <p><button type="button" ref={(element) => element?.focus()} onClick={() => setHelp(false)}>Close</button></p>
-          </div>
-        </div>
-      ) : null}
+      <BottomBar />
+      <Help />
+      <p class="hidden" role="status" aria-live="polite">{spoken.value}</p>
     </>
   );
 }
 
-effect(() => {
-  document.title = contents.value === null ? "Aver Explorer" : `${contents.value.name} · Aver Explorer`;
-});
+/** Start the page in this window. */
+export function startPage(): void {
+  applyPreferences();
+  watchApprovals();
+  effect(() => {
+    const view = findView(route.value[0] ?? "");
+    document.title = contents.value === null ? "Aver Explorer" : `${view.title} · ${contents.value.name} · Aver Explorer`;
+  });
 
-// A file that is dropped beside the field must not replace the page.
-for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
+  // A file that is dropped beside the field must not replace the page.
+  for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
 
-render(<App />, document.getElementById("app") as HTMLElement);
-void loadPins().then(async () => {
-  if (document.documentElement.dataset["door"] !== "site") return;
-  try {
-    opening.value = "Reading this site";
-    await openThing(await openSite((done, total) => { opening.value = `Reading this site: ${done} of ${total} files`; }));
-  } catch (error) {
-    opening.value = "";
-    problem.value = (error as Error).message;
-  }
-});
+  listenToKeys((letter) => {
+    const view = VIEWS.find((one) => one.letter === letter);
+    if (view !== undefined) location.hash = link(...(view.route ? [view.route] : []));
+    return view !== undefined;
+  });
+  render(<App />, document.getElementById("app") as HTMLElement);
+  void openDoor();
+}

@@ -1,11 +1,16 @@
-/** What the page knows and shows: the open thing, the verdict on it, and where the reader is. */
+/** What the page knows and shows: the open thing, the verdicts on it, and whether it is live. */
 
 import { computed, signal } from "@preact/signals";
-import { Connection, NotJudgedHere } from "./source/connection.ts";
-import { pins, recallHead, rememberHead } from "./source/pins.ts";
+import { Connection, NotJudgedHere, crewSize } from "./source/connection.ts";
+import { FILES_SCOPE, enterScope, pins, recallHeads, rememberHeads } from "./source/pins.ts";
 import type { Progress } from "./verify/options.ts";
 import type { Finding, Verdict } from "./verify/verdict.ts";
-import type { Change, Contents, OpenedThing, PinnedKey } from "./worker/protocol.ts";
+import type { Api } from "./worker/api.ts";
+import type { About } from "./worker/live.ts";
+import type { Change, Contents, OpenedThing, PinnedKey, RememberedHeads } from "./worker/protocol.ts";
+
+export { usesUtc } from "./preferences.ts";
+export { link, recordLink, route } from "./route.ts";
 
 export type Judgement =
   | { state: "none" }
@@ -13,73 +18,93 @@ export type Judgement =
   | { state: "done"; verdict: Verdict; usesPlatform: boolean; at: Date }
   | { state: "not judged"; words: string };
 
+/** Records up to which everything is verified when it is opened. More are verified when the reader asks for it. */
+export const VERIFIED_AT_ONCE = 20_000;
+
+/** Reads records for the views. */
 export const connection = new Connection();
+/** Judges, beside the one that reads, with as many workers as there are cores. */
+const judges = new Connection(crewSize());
+
 export const thing = signal<OpenedThing | null>(null);
 export const contents = signal<Contents | null>(null);
+/** The verdict on everything that is open. */
 export const judgement = signal<Judgement>({ state: "none" });
+/** The verdicts on single chains of a ledger that is too large to be verified at once. */
+export const chainJudgements = signal<ReadonlyMap<string, Judgement>>(new Map());
 export const opening = signal<string>("");
 export const problem = signal<string>("");
-export const route = signal<string[]>(readRoute());
-export const usesUtc = signal(true);
 /** What was changed in the copy that is open; empty for the thing itself. */
 export const changed = signal("");
+/** Heads that the reader's copy was at, which a copy that was rolled back is compared with. */
+let copyHeads: RememberedHeads = [];
+/** What a screen reader is told: verdicts, and how long work is. */
+export const spoken = signal("");
+/** How many approvals wait for an answer. */
+export const waiting = signal(0);
+/** The server that this page came from, and what it says about itself; null behind the other doors. */
+export const doorServer = signal<{ api: Api; about: About } | null>(null);
+/** The server of what is open; null where that is no live ledger, such as a file that was dropped. */
+export const server = computed(() => (thing.value?.live ? doorServer.value : null));
+/** What this page came with: a ledger or a site. The reader may open files meanwhile, and go back. */
+export const home = signal<OpenedThing | null>(null);
+/** Whether the server tells of news, since when not, and why not. */
+export const liveState = signal<{ isLive: boolean; since: string; words: string }>({ isLive: false, since: "", words: "" });
+/** Counts the news of the server, by their sorts. A view that shows one reads again when its number changes. */
+export const news = signal({ heads: 0, approvals: 0, index: 0 });
+/** Records that came after the verdict on everything. */
+export const unjudged = signal(0);
 let original: OpenedThing | null = null;
+let retryLive: () => void = () => {};
 
 /** The verdict, if there is one. */
 export const verdict = computed(() => (judgement.value.state === "done" ? judgement.value.verdict : null));
+export const totalRecords = computed(() => (contents.value?.chains ?? []).reduce((sum, chain) => sum + (chain.length ?? 0), 0));
 
-/** The findings about a chain, by sequence number. */
+/** The verdict that says most about a chain: the one on it alone, or the one on everything. */
+export function judgementOf(chain: string): Judgement {
+  const own = chainJudgements.value.get(chain);
+  return own !== undefined && judgement.value.state !== "done" ? own : judgement.value;
+}
+
+/** The findings about a chain. */
 export function findingsOf(chain: string): Finding[] {
-  const whole = verdict.value;
-  if (whole === null) return [];
+  const found = judgementOf(chain);
+  if (found.state !== "done") return [];
   // A single file has no chain to name: its findings have the file as their source.
-  const isAlone = contents.value?.format !== "bundle";
-  return whole.findings.filter((finding) => finding.place.chain === chain || (isAlone && finding.place.chain === null));
+  const isAlone = !["bundle", "ledger"].includes(contents.value?.format ?? "");
+  return found.verdict.findings.filter((finding) => finding.place.chain === chain || (isAlone && finding.place.chain === null));
 }
 
 export function pinnedKeys(): PinnedKey[] {
   return pins.value.map(({ publicKey, publicKeyPq }) => ({ publicKey, publicKeyPq }));
 }
 
-function readRoute(): string[] {
-  return location.hash.replace(/^#\/?/, "").split("/").map((part) => {
-    try {
-      return decodeURIComponent(part);
-    } catch {
-      return part;
-    }
-  });
-}
-
-addEventListener("hashchange", () => {
-  route.value = readRoute();
-});
-
-/** The address of a view. */
-export function link(...parts: (string | number)[]): string {
-  return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
-}
-
-/** The address of a record: by its sequence number, or by its place where that is another. */
-export function recordLink(chain: string, row: { place: number; sequence: string }): string {
-  return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
+/** The name under which pins and heads of the open thing are kept. */
+function scopeOf(found: OpenedThing, { ledger, tenant }: Contents): string {
+  const isFromDisk = !found.live && document.documentElement.dataset["door"] !== "site";
+  return ledger === null || isFromDisk ? FILES_SCOPE : `${ledger}/${tenant}`;
 }
 
 /** Open a thing, show what it holds, and verify it. */
-export async function openThing(found: OpenedThing, change = ""): Promise<void> {
+export async function openThing(found: OpenedThing, change = "", beforeJudging: () => Promise<void> = async () => {}): Promise<void> {
   connection.stop("another thing was opened");
+  judges.stop("another thing was opened");
   changed.value = change;
   thing.value = found;
   contents.value = null;
   judgement.value = { state: "none" };
+  chainJudgements.value = new Map();
+  unjudged.value = 0;
   problem.value = "";
   opening.value = `Reading ${found.name}`;
   try {
-    contents.value = await connection.ask({ type: "open", thing: found });
+    const listed = await connection.ask({ type: "open", thing: found });
+    if (!change) await enterScope(scopeOf(found, listed));
+    contents.value = listed;
     opening.value = "";
-    const [view = ""] = route.value;
-    if (!["c", "s"].includes(view)) location.hash = "#/";
-    await verifyThing();
+    await beforeJudging();
+    if (totalRecords.value <= VERIFIED_AT_ONCE || !found.live) await verifyThing();
   } catch (error) {
     opening.value = "";
     thing.value = null;
@@ -87,41 +112,79 @@ export async function openThing(found: OpenedThing, change = ""): Promise<void> 
   }
 }
 
-/** Verify the open thing with the pinned keys. */
+/** Verify everything that is open with the pinned keys. */
 export async function verifyThing(): Promise<void> {
-  if (contents.value === null || judgement.value.state === "working") return;
+  const [found, listed] = [thing.value, contents.value];
+  if (found === null || listed === null || judgement.value.state === "working") return;
   judgement.value = { state: "working", progress: null };
-  const { ledger, tenant } = contents.value;
-  const name = `${ledger}/${tenant}`;
+  spoken.value = "Verifying";
+  const done = await judge(found, listed, null, (next) => { judgement.value = next; });
+  if (thing.value !== found) return;
+  judgement.value = done;
+  unjudged.value = 0;
+  spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged";
+}
+
+/** Verify one chain, where not everything was verified. */
+export async function verifyChain(chain: string): Promise<void> {
+  const [found, listed] = [thing.value, contents.value];
+  if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return;
+  if (chainJudgements.value.get(chain)?.state === "working") return;
+  const set = (next: Judgement) => { chainJudgements.value = new Map(chainJudgements.value).set(chain, next); };
+  set({ state: "working", progress: null });
+  const done = await judge(found, listed, [chain], set);
+  if (thing.value !== found) return;
+  set(done);
+  spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
+}
+
+async function judge(found: OpenedThing, listed: Contents, chains: string[] | null, report: (now: Judgement) => void): Promise<Judgement> {
+  const scope = scopeOf(found, listed);
   try {
-    const remembered = ledger === null || changed.value ? null : await recallHead(name);
-    const { head, ...result } = await connection.ask({ type: "verify", keys: pinnedKeys(), remembered }, (progress) => {
-      if (judgement.value.state === "working") judgement.value = { state: "working", progress };
+    const remembered = changed.value ? copyHeads : scope === FILES_SCOPE ? [] : await recallHeads(scope);
+    await judges.ask({ type: "open", thing: found });
+    const { heads, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
+      if (thing.value === found) report({ state: "working", progress });
     });
-    judgement.value = { state: "done", ...result, at: new Date() };
     // Only what a pinned key signed is worth remembering: else anyone could fill the memory.
-    if (ledger !== null && head !== null && !changed.value && result.verdict.status === "verified") await rememberHead(name, head);
+    if (scope !== FILES_SCOPE && !changed.value && result.verdict.status === "verified") await rememberHeads(scope, heads);
+    if (!changed.value) copyHeads = heads;
+    return { state: "done", ...result, at: new Date() };
   } catch (error) {
     const words = error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${(error as Error).message}`;
-    judgement.value = { state: "not judged", words };
+    return { state: "not judged", words };
   }
 }
 
-/** Stop the verification. The worker is ended, and the thing is opened anew in another one. */
-export async function stopVerifying(): Promise<void> {
-  const found = thing.value;
-  connection.stop("you stopped it");
-  judgement.value = { state: "not judged", words: "you stopped it" };
-  if (found !== null) await connection.ask({ type: "open", thing: found });
+/** Stop the verification. The workers that judge are ended; views go on. */
+export function stopVerifying(): void {
+  judges.stop("you stopped it");
+}
+
+/** Look again at a ledger. Returns whether it has changed; if not, everything stays as it is. */
+export async function refreshContents(): Promise<boolean> {
+  const before = contents.value;
+  const listed = await connection.ask({ type: "refresh" });
+  const heads = ({ chains }: Contents) => chains.map(({ id, length, head }) => `${id} ${length} ${head}`).join("\n");
+  if (before === null || heads(before) === heads(listed)) return false;
+  const records = totalRecords.value;
+  contents.value = listed;
+  unjudged.value += Math.max(0, totalRecords.value - records);
+  return true;
 }
 
 /** Open a copy of the open thing with one record changed, to see where it breaks. */
 export async function tryChange(chain: string, place: number, change: Change, words: string): Promise<void> {
   const found = thing.value;
   if (found === null) return;
-  const { name, file } = await connection.ask({ type: "change", chain, place, change });
+  const { files } = await connection.ask({ type: "change", chain, place, change });
+  const replaced = new Map(files);
   original ??= found;
-  await openThing({ ...found, files: found.files.map(([path, blob]) => [path, path === name ? file : blob]) }, words);
+  location.hash = "#/";
+  await openThing({ ...found, files: found.files.flatMap(([path, blob]): [string, Blob][] => {
+    const other = replaced.has(path) ? replaced.get(path) : blob;
+    return other ? [[path, other]] : [];
+  }) }, words);
 }
 
 /** Go back from a changed copy to the thing itself. */
@@ -129,4 +192,13 @@ export async function undoChange(): Promise<void> {
   const found = original;
   original = null;
   if (found !== null) await openThing(found);
+}
+
+/** Say how to connect again; the live door calls this once. */
+export function setReconnect(retry: () => void): void {
+  retryLive = retry;
+}
+
+export function reconnect(): void {
+  retryLive();
 }

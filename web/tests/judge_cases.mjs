@@ -2,17 +2,24 @@
 //
 //     node judge_cases.mjs VERIFY_MJS DIRECTORY
 //
+// Each case is judged by one thread, and once more with a crew that hashes and checks signatures. Both verdicts must be the
+// same to the byte.
+//
 // Each folder of DIRECTORY has `case.json` and the thing itself: see tests/support/recorded_cases.py.
 
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { WorkerCrew, assist } from "../src/worker/crew.ts";
 
 const [verifier, directory] = process.argv.slice(2);
 const { PublicKey, Ring, dumpVerdict, openEd25519, readJson, readRingEntry, verifyPath } = await import(
   pathToFileURL(verifier).href
 );
 const ed25519 = await openEd25519();
+const channels = [new MessageChannel(), new MessageChannel()];
+for (const { port2 } of channels) assist(port2, await openEd25519());
+const crew = new WorkerCrew(channels.map(({ port1 }) => port1));
 for (const name of readdirSync(directory).sort()) {
   let text;
   try {
@@ -28,7 +35,10 @@ for (const name of readdirSync(directory).sort()) {
   const options = { ring: new Ring(keys, { isClosed: ring.get("closed") }), requirePq: wanted.get("require_pq"), ed25519 };
   let answer;
   try {
-    const verdict = await verifyPath(join(directory, name, "thing", wanted.get("thing")), options);
+    const path = join(directory, name, "thing", wanted.get("thing"));
+    const verdict = await verifyPath(path, options);
+    const shared = await verifyPath(path, { ...options, ed25519: await openEd25519(), crew });
+    if (dumpVerdict(shared) !== dumpVerdict(verdict)) throw new Error(`another verdict with a crew: ${dumpVerdict(shared)}`);
     const matters = JSON.stringify(verdict.checks.filter((check) => check.matters).map((check) => check.name));
     answer = `{"case":${JSON.stringify(name)},"matters":${matters},"verdict":${dumpVerdict(verdict).replaceAll("\n", " ")}}`;
   } catch (error) {
@@ -36,3 +46,4 @@ for (const name of readdirSync(directory).sort()) {
   }
   process.stdout.write(`${answer}\n`);
 }
+for (const { port1, port2 } of channels) for (const port of [port1, port2]) port.close();

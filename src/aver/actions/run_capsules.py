@@ -38,7 +38,8 @@ from aver.capsule.masking.mask import NOTE_KEY, masking_note
 from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, ToolCall, Trigger
 from aver.clock import now
 from aver.errors import BadInput
-from aver.gate.decision_record import RecordedDecision, authorize_call
+from aver.gate.call_decisions import authorize_call
+from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Head
 
 PROTOCOL_VERSION = "0.4.0"

@@ -120,6 +120,8 @@ def client_names() -> tuple[str, ...]:
 
 def load_client(name: str) -> Client:
     """Load the description of a client's settings. Raises `NotFound` where there is no such client."""
-    from aver.install.client import VSCODE
+    if name == "vscode":
+        from aver.agents.vscode.install import CLIENT
 
-    return VSCODE if name == VSCODE.name else load_agent(name).load_client()
+        return CLIENT
+    return load_agent(name).load_client()

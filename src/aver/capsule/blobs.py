@@ -39,7 +39,7 @@ TEXT_MEDIA = "text/plain; charset=utf-8"
 _DIGEST = re.compile(r"[0-9a-f]{64}").fullmatch
 _BLOB_MARK = b'"blob":{'
 _REFERENCE = lazy_pattern(
-    rb'\{"blob":\{"alg":"sha256","digest":"([0-9a-f]{64})","media":"[^"\\]*","size":(?:0|[1-9][0-9]*)\}\}'
+    rb'\{"blob":\{"alg":"sha256","digest":"([0-9a-f]{64})","media":"[^"\\]*","size":(0|[1-9][0-9]*)\}\}'
 )
 """A reference in canonical text. Within a string of JSON a quote is escaped, so this matches no part of a string."""
 _FREE_FORM_KEYS = frozenset(
@@ -109,14 +109,26 @@ def referenced_digests(content: Any, written: Iterable[bytes]) -> frozenset[str]
     A search of the bytes is much faster than a walk through the content. It is enough where every key `blob` that has
     an object belongs to a reference as Aver writes it: then both find the same.
     """
-    marks, found = 0, list[bytes]()
+    marks, found = 0, list[tuple[bytes, bytes]]()
     for part in written:
         if _BLOB_MARK in part:
             marks += part.count(_BLOB_MARK)
             found += _REFERENCE.findall(part)
     if len(found) < marks:
         return frozenset(digest for digest, _ in blob_references(content))
-    return frozenset(digest.decode("ascii") for digest in found)
+    return frozenset(digest.decode("ascii") for digest, _ in found)
+
+
+def record_references(content: Any, text: bytes) -> list[tuple[str, int]]:
+    """Digest and size of every blob that a record refers to. `text` is its JSON, of which `content` was parsed.
+
+    The text is searched where that finds the same as a walk through the content: every string `blob` in it is then the
+    key of a reference as Aver writes it, and none is hidden behind an escape.
+    """
+    found = _REFERENCE.findall(text)
+    if len(found) == text.count(b'"blob"') and b"\\u006" not in text:
+        return [(digest.decode("ascii"), int(size)) for digest, size in found]
+    return list(blob_references(content))
 
 
 def move_large_texts(content: dict[str, Any]) -> tuple[dict[str, Any], list[Blob]]:

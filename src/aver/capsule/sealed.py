@@ -205,6 +205,10 @@ class Sealed:
         value = self._parse_once().get("previous_hash")
         return None if value is None else str(value)
 
+    def keep_content(self, content: dict[str, Any]) -> None:
+        """Keep content that the caller has parsed from these very bytes. `content` then does not parse them again."""
+        self._content = content
+
     def _parse_once(self) -> dict[str, Any]:
         if self._content is None:
             self._content = self.to_dict()

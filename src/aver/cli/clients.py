@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from aver.files.user_dirs import UserEnvironment
     from aver.install.client import InstallOutcome
 
-PARTS = ("mcp", "hooks")
-"""The parts that Aver puts into a client: the MCP server, and the hooks."""
+PARTS = ("mcp", "hooks", "proxy")
+"""The parts that Aver puts into a client: the MCP server, the hooks, and the proxy before the client's own servers."""
 
 _MARKS = {
     **dict.fromkeys(("installed", "updated", "removed"), "ok"),
@@ -32,7 +32,7 @@ def add_client_options(parser: argparse.ArgumentParser) -> None:
     names = client_names()
     parser.add_argument("clients", nargs="+", choices=names, metavar="CLIENT", help=", ".join(names))
     add_project(parser)
-    parser.add_argument("--only", choices=PARTS, help="only the MCP server, or only the hooks (default: both)")
+    parser.add_argument("--only", choices=PARTS, help="only this part (default: the MCP server and the hooks)")
     parser.add_argument("--dry-run", action="store_true", help="change nothing, only say what would be done")
     add_json(parser)
 

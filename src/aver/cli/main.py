@@ -34,6 +34,8 @@ VERBS = {
     "protocol": ("aver.cli.verbs.protocol.command", "run planner, executor, critic and auditor on a task"),
     "confine": ("aver.cli.verbs.confine", "run a command without network, with writes in its workspace only"),
     "mcp": ("aver.cli.verbs.mcp", "run the MCP server, with which agents gate and record their actions"),
+    "proxy": ("aver.cli.verbs.proxy", "stand before an MCP server, and make every call of its tools an act"),
+    "serve": ("aver.cli.verbs.serve", "open the Explorer on a ledger, in a browser"),
     "events": ("aver.cli.verbs.events", "show the live events of a workspace"),
     "hook": ("aver.cli.verbs.hook", "(internal) called by coding agents' hooks"),
     "install": ("aver.cli.verbs.install", "add hooks and MCP server to coding agents, or the MCP server to VS Code"),

@@ -129,6 +129,13 @@ class WorkspaceFiles:
             os.fsync(parent)
 
     @contextmanager
+    def open_directory(self, relpath: str) -> Iterator[int]:
+        """Open a directory; `.` is the workspace itself. Raises `Refused` where there is none."""
+        names = () if relpath == "." else split_relpath(relpath)
+        with _system_errors(relpath), self._open_parent((*names, "")) as directory:
+            yield directory
+
+    @contextmanager
     def _open_parent(self, names: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
         """Open the directory that holds the last name, step by step, without following a link."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -207,5 +207,7 @@ class Facts:
     """The calls that the client asks its person about, while their end is open: see `gate.facts.session_state`."""
     git: Mapping[str, Any] = field(default_factory=dict)
     """What git keeps of the session, and whether it fetched: see `gate.facts.session_state`."""
+    meaning: Mapping[str, Any] = field(default_factory=dict)
+    """What the call of a tool, or an answer, means: `CallOrigins.to_dict` of `gate.origins`. Empty for all else."""
     code: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The code that the action would run, as far as it was looked into: see `effects.workspace_code`."""

@@ -33,17 +33,11 @@ from aver.config import Config
 from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
+from aver.gate.call_decisions import gate_id_for, next_gate_id
 from aver.gate.changes import seal_change
 from aver.gate.decide import Decider, Gate, build_refusal, decide
 from aver.gate.decision import Decision
-from aver.gate.decision_record import (
-    CallerAnswer,
-    decision_chain,
-    decision_key,
-    gate_id_for,
-    next_gate_id,
-    seal_decision,
-)
+from aver.gate.decision_record import CallerAnswer, decision_chain, decision_key, seal_decision
 from aver.gate.effects.large_action import bound_action
 from aver.gate.facts.surroundings import gather_facts
 from aver.gate.own_tools import add_code_declaration
@@ -123,6 +117,7 @@ def ask(
     decide: Decider = decide,
     beside: Beside | None = None,
     approvals: ApprovalUse = "use",
+    meaning: Mapping[str, Any] | None = None,
 ) -> Answer:
     """Decide whether an action may happen, and seal the decision before this returns.
 
@@ -133,7 +128,8 @@ def ask(
     the record. `decide` is who decides: it gets what `aver.gate.decide.decide` gets. `beside` gets a decision and the
     id of its record, and returns the records that are sealed in the same commit; both may be called several times,
     because another decision of the session may come first. With `approvals` as `find`, an approval is looked for, or
-    asked for, and not used: for a caller that acts later, if at all. Raises where the decision cannot be sealed:
+    asked for, and not used: for a caller that acts later, if at all. `meaning` is what a call means, as the caller has
+    found it by `aver.gate.origins`. Raises where the decision cannot be sealed:
     `Unavailable`, `IntegrityError` or another `AverError`. The action must not happen then.
     """
     action = bound_action(action if action.call_id else replace(action, call_id=clock.new_id()))
@@ -145,7 +141,9 @@ def ask(
             seal_change(ledger, gate)
     if declared is not None:
         gate = replace(gate, tools=add_code_declaration(gate.tools, action.tool, declared))
-    options = _AskOptions(annotations or {}, mode, answer_with or (lambda decision: None), decide, beside, approvals)
+    options = _AskOptions(
+        annotations or {}, mode, answer_with or (lambda decision: None), decide, beside, approvals, meaning
+    )
     answer, known = _decide_and_seal(ledger, action, gate, options)
     if answer.decision.decision != "human_review" or mode == "observe":
         return answer
@@ -165,6 +163,7 @@ class _AskOptions(NamedTuple):
     decide: Decider
     beside: Beside | None
     approvals: ApprovalUse
+    meaning: Mapping[str, Any] | None
 
 
 class _KnownRequest(NamedTuple):
@@ -189,7 +188,9 @@ def _decide_and_seal(
         # 2. Gather the facts. A past that is damaged refuses the action, as a gate without rules does.
         try:
             with log.log_time("gate", "facts gathered"):
-                facts, effects = gather_facts(ledger, action, gate, options.annotations, head=head)
+                facts, effects = gather_facts(
+                    ledger, action, gate, options.annotations, head=head, meaning=options.meaning
+                )
             if approval is not None:
                 facts = replace(facts, approved=True, approved_by=approval.to_dict()["authority"]["approver"] or "")
         except AverError as error:

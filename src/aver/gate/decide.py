@@ -109,6 +109,8 @@ def decide(
         word: DecisionWord = "pass"
         unclear = effects.unclear[0].why[:UNCLEAR_WORDS_MAX] if effects.unclear else UNCLEAR_REASON
         reasons = [unclear if reason == UNCLEAR_REASON else reason for reason in (*answer.reasons, *answer.errors)]
+        if answer.outcome != "allow" and facts.meaning:
+            reasons += [str(why) for why in facts.meaning["why"]]
         if answer.outcome != "allow" and "unknown" in effects.classes:
             hint = explain_unknown_tool(action, facts.environment.get("AVER_HOME", ""), facts.annotations)
             reasons = [hint, *(reason for reason in reasons if reason != NO_PERMIT)]
@@ -187,6 +189,7 @@ def build_policy_question(
         targets=tuple(targets) or (Target("Tool", action.tool, text=effects.server),),
         effects=effects.classes,
         labels=facts.labels,
+        meaning=facts.meaning,
         unclear=bool(effects.unclear),
         arguments=flatten_arguments(action.arguments),
         risk=risk,

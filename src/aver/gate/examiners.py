@@ -31,10 +31,9 @@ from aver.gate.approvals.request import REQUEST_KIND, UNBOUND_VERSION, ApprovalR
 from aver.gate.approvals.request_records import approvals_chain
 from aver.gate.approvals.verify import APPROVALS_CHECK, check_approvals, find_foreign_seal
 from aver.gate.approvals.vote import Vote, read_vote
+from aver.gate.call_decisions import ASKED_AND_DONE, ASKED_AND_REFUSED
 from aver.gate.changes import CHANGE_KIND, read_change
 from aver.gate.decision_record import (
-    ASKED_AND_DONE,
-    ASKED_AND_REFUSED,
     DECISION_KIND,
     DOMAIN,
     OBSERVE,

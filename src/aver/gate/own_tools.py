@@ -99,7 +99,7 @@ def check_effects(effects: object, where: str) -> tuple[str, ...]:
     from aver.gate.effects.findings import EFFECTS  # Not above: the decorator is to cost little.
     from aver.gate.effects.routine_commands import ROUTINE_EFFECTS
 
-    known = {*EFFECTS, *ROUTINE_EFFECTS} - {"unknown"}
+    known = {*EFFECTS, *ROUTINE_EFFECTS} - {"unknown", "call", "call-read"}
     if isinstance(effects, str) or not isinstance(effects, Iterable):
         raise BadInput(f"{where} must be a list of effects", advice='such as ["read"]; [] if it touches nothing')
     named = list(effects)

@@ -188,22 +188,27 @@ def read_delegation(text: Any) -> tuple[DelegationToken, ...]:
     return tuple(chain)
 
 
-def _read_token(text: Any) -> DelegationToken:
+def read_token_text(text: Any, purpose: str) -> Statement:
+    """Read a token of a purpose: base64url of a statement with one signature. Checks no signature; `BadInput`."""
     if type(text) is not str or len(text) > TOKEN_MAX or _BASE64URL.fullmatch(text) is None:
         raise BadInput(f"it must be base64url of at most {TOKEN_MAX} characters, without padding")
     try:
         written = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:
         raise BadInput("it is not base64url") from None
-    document = read_json(written)
-    statement = Statement.from_dict(document, "token")
-    if statement.purpose != DELEGATION_PURPOSE:
+    statement = Statement.from_dict(read_json(written), "token")
+    if statement.purpose != purpose:
         raise BadInput(f"its purpose is {statement.purpose!r}")
     if len(statement.signatures) != 1:
         raise BadInput("it must have one signature")
     # One token has one text: no other base64, no white space, no other order of keys.
     if encode_token(statement) != text:
         raise BadInput("it is not in its canonical form")
+    return statement
+
+
+def _read_token(text: Any) -> DelegationToken:
+    statement = read_token_text(text, DELEGATION_PURPOSE)
     content = check_object(statement.content, "token.content", _FIELDS)
     check_version(content["v"], "token.content")
     scope = content["scope"]

@@ -16,14 +16,17 @@ from functools import partial
 
 from aver.errors import Refused
 from aver.gate.ask import load_gate
+from aver.gateway.executor.answer_effect import release_answer
+from aver.gateway.executor.effects import build_effects
 from aver.gateway.executor.executor import ActEffect, Executor
-from aver.gateway.executor.workspace_effects import WorkspaceEffects
+from aver.gateway.executor.tool_effects import ToolEffects
 from aver.gateway.gateway import Gateway
 from aver.gateway.policy_server import PolicyServer, name_program
 from aver.gateway.proof.attestation import PolicyKeys
 from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.proof.predicate import EvidenceTrust
 from aver.gateway.settings import GatewaySettings
+from aver.gateway.upstream import Upstream
 from aver.keys.mac_keys import SHARED, create_mac_keys, mac_key_path, shared_mac_source, verifier_mac_source
 from aver.ledger import Ledger
 
@@ -40,8 +43,8 @@ def open_embedded(
 ) -> Gateway:
     """Open a gateway whose parts are all in this process. Missing keys are made. `close` is called at its end.
 
-    `effects` are those that the executor can cause, by intent; without them, those on files of the workspace. `clock`
-    is the time by which shares and PREVIEWs expire.
+    `effects` are those that the executor can cause, by intent; without them, all of `build_effects`. Tools of connected
+    servers can always be called. `clock` is the time by which shares and PREVIEWs expire.
     """
     workspace = os.path.realpath(workspace)
     home = ledger.config.home
@@ -77,9 +80,11 @@ def open_embedded(
             mac_ttl=settings.mac_ttl,
         )
 
+    upstreams: dict[str, Upstream] = {}
+    own = build_effects(ledger, workspace, settings.effects) if effects is None else effects
     executor = Executor(
         ledger,
-        WorkspaceEffects(workspace).by_intent if effects is None else effects,
+        {**ToolEffects(upstreams).by_intent, "FinalizeOutput": release_answer, **own},
         trust=trust,
         # The gateway compares an older PREVIEW with the rules as they are now, and has the servers decide again.
         program_id=lambda: servers[0].program_id or name_program(load(workspace)),
@@ -99,6 +104,7 @@ def open_embedded(
         workspace=workspace,
         settings=settings,
         session=session,
+        upstreams=upstreams,
         clock=clock,
         close=end,
     )

@@ -36,7 +36,9 @@ from aver.gate.action import Action
 from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
 from aver.gate.decision_record import REFUSING_DECISIONS
+from aver.gate.effects.effects import CHANGED_TOOL_HINT
 from aver.gate.effects.large_action import TEXT_MAX, bound_action
+from aver.gate.origins.judgement import ToolMeaning
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
@@ -55,6 +57,7 @@ from aver.gateway.act_records import (
     read_preview,
     revocation_key,
 )
+from aver.gateway.call_meaning import TOOL_INTENT, find_tool_meaning, judge_request, note_result
 from aver.gateway.codes import BAD_REQUEST, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
@@ -64,8 +67,10 @@ from aver.gateway.intents import ActInputs, IntentCall, read_inputs
 from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
 from aver.gateway.policy_server import Evaluator, name_program
 from aver.gateway.proof.patch import NOOP
-from aver.gateway.request import ActRequest, BoundRequest
+from aver.gateway.request import SKILL_CALLER, ActRequest, BoundRequest
+from aver.gateway.session_memory import SessionMemories, seal_turn
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
+from aver.gateway.upstream import ToolDefinition, Upstream
 from aver.keys.statement import Statement
 from aver.ledger import Entry, Ledger
 from aver.log import debug
@@ -133,6 +138,7 @@ class Gateway:
         settings: GatewaySettings,
         deployment: Deployment = "embedded",
         session: str = "",
+        upstreams: dict[str, Upstream] | None = None,
         clock: Callable[[], float] = time.time,
         close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -142,7 +148,9 @@ class Gateway:
         self._servers = servers
         self._executor = executor
         self.deployment = deployment
+        self._upstreams = {} if upstreams is None else upstreams
         self._clock = clock
+        self._memories = SessionMemories(ledger)
         self._close = close
         self.door = Door(session=check_session(session or new_session()))
         """The door of this process itself: for callers of `act` that name no other."""
@@ -155,6 +163,27 @@ class Gateway:
 
     def close(self) -> None:
         self._close()
+
+    def connect(self, server: str, upstream: Upstream) -> None:
+        """Let acts of the intent `CallTool` call the tools of a server, under this name.
+
+        Raises `Refused` where another server has the name, and where the executor is in another process.
+        """
+        if self.deployment != "embedded":
+            raise Refused("EXECUTOR_UNAVAILABLE", "the executor runs apart, and cannot call tools of this process")
+        if self._upstreams.setdefault(server, upstream) is not upstream:
+            raise Refused(BAD_REQUEST, f"another server is called {server!r}", advice="choose another name")
+
+    def open_session(self, prompt: str, *, session: str = "", told_by: str = "embedded") -> Door:
+        """Seal what the user said, and return the door of that session. Without `session`, a new one begins.
+
+        Only a caller that is trusted to know the user's words may use this: acts are judged by them. Call it again with
+        the same session for the user's next words. Raises `BadInput`, and what `append` raises.
+        """
+        name = check_session(session or new_session())
+        record = seal_turn(self.ledger, name, prompt, told_by=told_by)
+        self._memories.of(name).add_turn(record, prompt)
+        return replace(self.door, session=name)
 
     def act(self, document: Any, *, door: Door | None = None) -> dict[str, Any]:
         """Answer an act: an object of four fields, or the bytes of one. Returns the envelope and raises nothing.
@@ -182,7 +211,7 @@ class Gateway:
                 return self._commit(call, given, visit)
             request = BoundRequest.bind(
                 call.intent.name,
-                caller=act.caller,
+                caller=visit.caller,
                 session=door.session,
                 inputs=given.bound or {},
                 external_principal=visit.principal,
@@ -210,15 +239,22 @@ class Gateway:
         constraints, name = act.constraints, call.intent.name
         if door.federated is not None:
             constraints = bind_constraints(door.federated, constraints)
+        caller = act.caller
         if constraints.workload_token is not None:
-            raise Refused("WORKLOAD_TOKEN_INVALID", "no skill is installed here, so there are no workload tokens")
-        allowed = find_capabilities(self.settings.callers, act.caller)
+            from aver.gateway.skills.workload_token import check_workload_token  # Few callers are skills.
+
+            caller = check_workload_token(
+                constraints.workload_token, ring=self.ledger.keys.ring(), session=door.session, now=self._clock()
+            )
+        elif caller.startswith(SKILL_CALLER):
+            raise Refused("WORKLOAD_TOKEN_INVALID", f"only a workload token makes a caller {SKILL_CALLER}<digest>")
+        allowed = find_capabilities(self.settings.callers, caller)
         if allowed is not None and not may_name(allowed, name):
-            raise Refused("CAPABILITY_DENY", f"{act.caller} may not use {name}")
+            raise Refused("CAPABILITY_DENY", f"{caller} may not use {name}")
         delegation = check_delegation(
             constraints.delegation_token,
             intent_id=name,
-            caller=act.caller,
+            caller=caller,
             session=door.session,
             external_principal=constraints.external_principal,
             keys=self.settings.keys,
@@ -230,7 +266,7 @@ class Gateway:
             if allowed is not None and not may_name(allowed, name):
                 raise Refused("PRINCIPAL_CAPABILITY_DENY", f"{delegation.principal} may not use {name}")
         surroundings = Surroundings(door.ingress, self.deployment, self.settings.is_insecure)
-        return _Visit(door, act.caller, delegation, surroundings, bool(constraints.user_confirm))
+        return _Visit(door, caller, delegation, surroundings, bool(constraints.user_confirm))
 
     def _refuse(self, refusal: Refused, intent_id: str, caller: str, door: Door) -> dict[str, Any]:
         """Record a refusal that came before any decision, and answer with it."""
@@ -251,9 +287,25 @@ class Gateway:
 
     # --- PREVIEW
 
+    def _annotate(self, request: BoundRequest) -> Mapping[str, Any]:
+        """Return the annotations of the tool that a request calls, and whether the tool is not as first seen."""
+        definition = self._find_definition(request)
+        if definition is None:
+            return {}
+        known = {name: value for name, value in definition.annotations.items() if isinstance(value, bool)}
+        return {**known, CHANGED_TOOL_HINT: True} if definition.is_changed else known
+
     def _show(self, request: BoundRequest, action_id: str) -> _ShownAct:
         """Return the action that is judged, and the file that it changes as it is now. Raises `Refused`."""
         base, diff = None, None
+        if request.intent_id == "CommitSkillInstall":
+            from aver.gateway.skills.admission import admit_package  # Skills are installed seldom.
+            from aver.gateway.skills.skill_store import SkillStore
+
+            skills = self.settings.effects.skills
+            admit_package(
+                SkillStore(self.ledger.config.home, skills), request.inputs["skill_digest"], skills.ioc_domains
+            )
         if request.intent_id in CHANGING_INTENTS:
             look = WorkspaceFiles(self.workspace).look(request.inputs["relpath"])
             base, diff = {"sha256": look.base.sha256}, build_change(request, self.workspace, look)
@@ -290,6 +342,8 @@ class Gateway:
         answer = ask(
             self.ledger,
             shown.action,
+            annotations=self._annotate(request),
+            meaning=self._judge(request),
             decide=panel.decide,
             beside=lambda decision, record_id: act.build_entries(panel.answer, decision, record_id),
             approvals="use" if uses_approval else "find",
@@ -370,7 +424,13 @@ class Gateway:
         if shown.base != preview.base:
             return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
         panel = PolicyPanel(self._servers, request, preview.action_id)
-        answer = ask(self.ledger, shown.action, decide=panel.decide)
+        answer = ask(
+            self.ledger,
+            shown.action,
+            annotations=self._annotate(request),
+            meaning=self._judge(request),
+            decide=panel.decide,
+        )
         evidence = _Evidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
         if evidence is None:
             code = panel.answer.reason_code
@@ -396,10 +456,30 @@ class Gateway:
             ingress=visit.surroundings.ingress,
         )
         try:
-            return self._executor.execute(order)
+            envelope = self._executor.execute(order)
+            note_result(request, self._find_tool(request), envelope, self._memories.of(request.session))
+            return envelope
         except Unavailable as error:
             # An executor raises this only where the order has not reached it: nothing can have happened.
             return self._refuse_commit(preview, visit, "EXECUTOR_UNAVAILABLE", str(error))
+
+    def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
+        """Return what the tool of a request does; None where it calls none."""
+        if request.intent_id != TOOL_INTENT:
+            return None
+        definition = self._find_definition(request)
+        gate = load_gate(self.ledger.config, self.workspace, self.ledger)
+        return find_tool_meaning(request, {} if definition is None else definition.document, gate, self.settings.tools)
+
+    def _find_definition(self, request: BoundRequest) -> ToolDefinition | None:
+        """Return the definition of the tool that a request calls, as its server gives it."""
+        upstream = self._upstreams.get(request.inputs["server"]) if request.intent_id == TOOL_INTENT else None
+        return None if upstream is None else upstream.find_tool(request.inputs["tool"])
+
+    def _judge(self, request: BoundRequest) -> dict[str, Any] | None:
+        """Judge what a request means; None for an intent that calls no tool and says nothing."""
+        memory = self._memories.of(request.session)
+        return judge_request(request, self._find_tool(request), memory, self.ledger)
 
     def _is_confirmed(self, visit: _Visit) -> bool:
         """Whether the caller's own word counts as a person's confirmation."""

@@ -43,6 +43,9 @@ from aver.log import debug
 REQUEST_MAX = 6 * 1024 * 1024
 """Largest act as JSON, in bytes: the largest inputs, a delegation token, and room for another way of writing them."""
 
+SKILL_CALLER = "skill:"
+"""The beginning of the caller of an installed skill. Its digest follows (`aver.gateway.skills.workload_token`)."""
+
 CALLER_MAX = 256
 """Characters of a caller, a principal or a session."""
 

@@ -42,6 +42,7 @@ from aver.config import ensure_home, home_dir, load_config
 from aver.errors import AverError, BadInput, Unavailable
 from aver.files.locks import lock
 from aver.files.regular import open_descriptor
+from aver.hooks.client_process import ClientProcess, find_client, is_behind_proxy, note_session
 from aver.hooks.contract import Hook, HookChoice, HookDecision, HookReply, ParsedPayload, get_text
 from aver.hooks.selftest import CANARY_FIELD, open_throwaway_ledger, success_message
 from aver.hooks.settings import ChosenAnswer, HookSettings, choose_call, read_hook_settings
@@ -120,10 +121,17 @@ class _HookRun:
         if parsed.asks is None and not parsed.events:
             return hook.done(event)
 
-        from aver.ledger import open_configured_ledger
-
         # A test by `aver doctor` must leave no trace: it gets a temporary ledger.
         canary = get_text(content, CANARY_FIELD)
+        client = None if canary else find_client(f"hook {hook.tool} {event}", event)
+        if client is not None:
+            _note_session(config.home, client, hook.tool, parsed.session)
+            if parsed.asks is not None and not parsed.events and is_behind_proxy(config.home, client, parsed.asks.tool):
+                log.debug("hooks", "%s: left to the proxy of this client: %s", event, parsed.asks.tool)
+                return hook.reply(event, HookDecision("leave", "the proxy before the server judges this call"))
+
+        from aver.ledger import open_configured_ledger
+
         opened: AbstractContextManager[Ledger] = open_throwaway_ledger() if canary else open_configured_ledger(config)
         trouble = ""
         with opened as ledger:
@@ -230,6 +238,17 @@ class _HookRun:
         if not asks and self.on_failure() == "closed" and not observes:
             return hook.stop(event, f"Aver cannot record this: {why}")._replace(err=words)
         return hook.failed(event, words)._replace(err=words)
+
+
+def _note_session(home: Path, client: ClientProcess, agent: str, session: str) -> None:
+    """Note the session of the client for its proxies. Without the note, a proxy has a session of its own."""
+    if not session:
+        return
+    try:
+        ensure_home(home)
+        note_session(home, client, agent, session)
+    except (AverError, OSError) as error:
+        log.debug("hooks", "the session of the client was not noted: %s", error)
 
 
 class _PayloadError(BadInput):

@@ -18,7 +18,7 @@ id. The hook after it, and the follower of the transcript, find the decision und
 
     trigger.correlation_id    the call's id, which the decision has, too
     refs.decision             the id of the decision's record, and `refs.approval` if a person's approval was used
-    authority                 that of the decision: see `aver.gate.decision_record.authorize_call`
+    authority                 that of the decision: see `aver.gate.call_decisions.authorize_call`
 
 A call without a decision keeps the authority that its client reports.
 
@@ -46,7 +46,8 @@ from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, 
 from aver.clock import now
 from aver.diffs import count_changed_lines
 from aver.errors import AverError
-from aver.gate.decision_record import DoneAction, RecordedDecision, authorize_call, bind, find_decisions
+from aver.gate.call_decisions import DoneAction, authorize_call, bind, find_decisions
+from aver.gate.decision_record import RecordedDecision
 from aver.ingest.contract import SAID_BY_WORDS, AgentEvent
 from aver.ingest.foreign_json import to_utc
 from aver.lazy_pattern import lazy_pattern

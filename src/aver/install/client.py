@@ -1,13 +1,14 @@
 """A client: one program into whose settings Aver can be put, and the places there.
 
 A `Client` is all that the engine in this folder must know of a program. Each coding agent describes itself as one in
-`agents/<name>/install.py`. VS Code is no agent, but starts MCP servers for the agents that run in it; its `VSCODE`
-stands here. The engine has no table of clients: the caller passes the `Client`.
+`agents/<name>/install.py`. VS Code is no agent, but starts MCP servers for the agents that run in it. The engine has no
+table of clients: the caller passes the `Client`.
 
-A client may have two parts of Aver:
+A client may have three parts of Aver:
 
-    mcp      the MCP server, as an entry among the client's own MCP servers     ServerPlace
+    mcp      the MCP server, as an entry among the client's own MCP servers      ServerPlace
     hooks    commands that the client runs before and after what its agent does  HookPlace
+    proxy    `aver proxy` before each of the client's own MCP servers            ServerPlace, ServerForm
 
 Hooks are for the user alone. In a project's settings they would run for everyone who opens the project.
 
@@ -24,14 +25,14 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
-from aver.files.user_dirs import UserEnvironment, user_data_dir
+from aver.files.user_dirs import UserEnvironment
 from aver.install.edit import SettingsFormat
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class InstallOutcome:
     path: Path
     done: EditResult
     part: str = "mcp"
-    """`mcp` or `hooks`."""
+    """`mcp`, `hooks` or `proxy`."""
     why: str = ""
 
 
@@ -79,6 +80,31 @@ class ServerPlace:
     """Whether the file belongs to a project, so that people on other machines get it too."""
     workspace: str = ""
     """The client's placeholder for the open folder; empty where the client starts servers in that folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerForm:
+    """How a client writes down one of its MCP servers, as far as clients differ.
+
+    All of them have `command`, `args` and `env` for a server that they start, and `url` for one elsewhere.
+    """
+
+    http_types: tuple[str, ...] = ("http", "streamable-http", "streamableHttp")
+    """Values of `type` for a server over streamable HTTP."""
+    sse_types: tuple[str, ...] = ("sse",)
+    """Values of `type` for the older transport."""
+    is_sse_default: bool = False
+    """Whether a server with a URL and no `type` speaks the older transport."""
+    headers: str = "headers"
+    """The setting with the headers of a server at a URL."""
+    indirect_headers: str = ""
+    """The setting with headers whose values are names of variables."""
+    bearer: str = ""
+    """The setting with the name of the variable that has the token."""
+    forwards: str = ""
+    """The setting with the names of variables that the client passes on to a server that it starts."""
+    limits: Mapping[str, str] = field(default_factory=dict)
+    """Settings that the proxy cannot carry over, and why."""
 
 
 class HookPlace(Protocol):
@@ -115,6 +141,10 @@ class Client:
     """The files for the user, or for `around.project`; empty where projects have no settings."""
     find_hooks: Callable[[UserEnvironment], Iterable[HookPlace]] = _find_no_hooks
     """The places of hooks for the user. Hooks go into the first; earlier versions of the client used the others."""
+    server_form: ServerForm = ServerForm()
+    """How the client writes its MCP servers."""
+    find_own_servers: Callable[[UserEnvironment], list[ServerPlace]] | None = None
+    """All places of the client's own MCP servers, where these are more than the files for Aver's server."""
     after_hooks: str = ""
     """The step that the user must still take before the client runs the hooks."""
 
@@ -130,15 +160,6 @@ def server_places(client: Client, around: UserEnvironment) -> list[ServerPlace]:
 def hook_places(client: Client, around: UserEnvironment) -> list[HookPlace]:
     """List the places of a client's hooks: none for a project."""
     return [] if around.project is not None else list(client.find_hooks(around))
-
-
-def _find_servers(around: UserEnvironment) -> list[ServerPlace]:
-    directory = user_data_dir(around, "Code") if around.project is None else around.project / ".vscode"
-    path = directory / "mcp.json"
-    return [ServerPlace("vscode", path, "jsonc", ("servers",), names_type=True, workspace="${workspaceFolder}")]
-
-
-VSCODE = Client(name="vscode", find_servers=_find_servers)
 
 
 def aver_command() -> list[str]:

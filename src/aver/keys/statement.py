@@ -14,12 +14,16 @@ no slash and no line feed, so a signature for one purpose is never valid for ano
 itself from the content: no caller can give it bytes or a digest to sign.
 
 A key with an ML-DSA-65 half signs with both halves, and both must be valid: a signature without one is `invalid`.
+
+People can also sign with a passkey (`aver.keys.passkey`), but only statements of `PASSKEY_PURPOSES`. Such a signature
+is `{"by", "passkey"}`. `check_statement` never calls it valid, because a ring has no passkeys: the room that knows the
+passkey verifies it by `passkey_problem`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from aver.capsule.blobs import CAPSULE_MAX
 from aver.capsule.canonical import canonical_json
@@ -29,6 +33,9 @@ from aver.fast_dataclass import dataclass
 from aver.keys import algorithms
 from aver.keys.public_key import FINGERPRINT_PATTERN, PublicKey
 from aver.lazy_pattern import lazy_pattern
+
+if TYPE_CHECKING:
+    from aver.keys.passkey import PasskeySignature
 
 SIGNATURES_MAX = 64
 """Most signatures on one statement. A quorum has a few; a post-quantum one takes 0.2 ms to verify."""
@@ -40,6 +47,9 @@ STATEMENT_MAX_BY_PURPOSE = {"checkpoint": 12 * 1024 * 1024, "report": 12 * 1024 
 """The same for purposes whose statements are not stored in a capsule. The limit allows a checkpoint of 100,000 chains,
 and fits into the largest JSON element that Aver reads."""
 
+PASSKEY_PURPOSES = frozenset({"approval", "enrolment", "withdrawal"})
+"""The purposes of statements that a passkey may sign: those by which people approve, and say who may."""
+
 PURPOSE_PATTERN = lazy_pattern(r"[a-z][a-z0-9-]{0,31}")
 _ED25519 = algorithms.hex_pattern(algorithms.ED25519_SIGNATURE_BYTES)
 _ML_DSA_65 = algorithms.hex_pattern(algorithms.ML_DSA_65_SIGNATURE_BYTES)
@@ -50,17 +60,27 @@ SignatureOutcome = Literal["valid", "invalid", "unknown", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class StatementSignature:
-    """The signer's fingerprint, and its signatures in lower-case hex."""
+    """The signer's fingerprint, and its signatures in lower-case hex; or the signature of a passkey alone."""
 
     by: str
-    ed25519: str
+    ed25519: str = ""
     ml_dsa_65: str = ""
+    passkey: PasskeySignature | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        if self.passkey is not None:
+            return {"by": self.by, "passkey": self.passkey.to_dict()}
         return {"by": self.by, "ed25519": self.ed25519, "ml_dsa_65": self.ml_dsa_65}
 
     @classmethod
-    def from_dict(cls, data: Any, where: str = "signature") -> StatementSignature:
+    def from_dict(cls, data: Any, where: str = "signature", purpose: str = "") -> StatementSignature:
+        """Read a signature. `purpose` is that of its statement: few may be signed by a passkey."""
+        if purpose in PASSKEY_PURPOSES and isinstance(data, dict) and "passkey" in data:
+            from aver.keys.passkey import PasskeySignature  # Here, because hooks read statements, and few have one.
+
+            data = check_object(data, where, frozenset({"by", "passkey"}))
+            by = text_field(data["by"], f"{where}.by", FINGERPRINT_PATTERN)
+            return cls(by, passkey=PasskeySignature.from_dict(data["passkey"], f"{where}.passkey"))
         data = check_object(data, where, frozenset({"by", "ed25519", "ml_dsa_65"}))
         ml_dsa_65 = data["ml_dsa_65"]
         return cls(
@@ -99,7 +119,7 @@ class Statement:
             purpose=purpose,
             content=data["content"],
             signatures=tuple(
-                StatementSignature.from_dict(item, f"{where}.signatures[{index}]")
+                StatementSignature.from_dict(item, f"{where}.signatures[{index}]", purpose)
                 for index, item in enumerate(signatures)
             ),
         )

@@ -343,8 +343,8 @@ class Appender(GroupCommit[list[Sealed]]):
     def _check_blobs(self, transaction: Transaction, drafts: Sequence[PreparedDraft]) -> dict[str, Blob]:
         """The blobs of all drafts. Raises `BadInput` if a draft refers to one that is neither there nor stored.
 
-        Raises `IntegrityError` if one of them is stored with other bytes. No store lets a blob be changed, so it could
-        not be restored, and the new record would refer to bytes that are not its own.
+        A blob that is stored with other bytes than those of its digest gets the right ones. Raises `IntegrityError`
+        where the store does not allow that: the new record would refer to bytes that are not its own.
         """
         blobs = {blob.digest: blob for draft in drafts for blob in draft.blobs}
         unknown = {digest: blob for digest, blob in blobs.items() if digest not in self._intact_blobs}
@@ -352,8 +352,10 @@ class Appender(GroupCommit[list[Sealed]]):
             for digest, is_intact in transaction.compare_blobs(self._tenant, unknown).items():
                 if not is_intact:
                     words = f"the blob {digest} is stored with other bytes than those of its digest"
-                    advice = "run: aver verify; restore the store from a backup"
-                    raise IntegrityError("ARTIFACT_HASH_MISMATCH", words, advice=advice)
+                    if not transaction.restore_blob(self._tenant, unknown[digest]):
+                        advice = "run: aver verify; restore the store from a backup"
+                        raise IntegrityError("ARTIFACT_HASH_MISMATCH", words, advice=advice)
+                    debug("ledger", "%s: it is restored", words)
                 if len(self._intact_blobs) >= INTACT_BLOBS_MAX:
                     self._intact_blobs.clear()
                 self._intact_blobs.add(digest)

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from aver.capsule.blobs import blob_references
+from aver.capsule.blobs import record_references
 from aver.errors import AverError, StoreDamaged, is_outage
 from aver.ledger.imports.source import OLD_IMPORT, read_digits
 from aver.ledger.key_history import KeyHistory
 from aver.ledger.stores.protocol import ChainRow
 from aver.verdict import ChainJudge, Finding, Place, Retirement, Rules, Tally
-from aver.verdict.examiner import guard, read_chain_identity
+from aver.verdict.examiner import ChainFollower, guard, read_chain_identity
 from aver.verdict.parallel import judge_pieces
 from aver.verdict.record import column_values, imported_column_values
 
@@ -67,15 +67,23 @@ def identify_source(stored: str, named: Mapping[str, Any]) -> tuple[str, str, st
 
 
 def judge_slices(
-    ledger: Ledger, rules: Rules, slices: Iterator[Slice], total: int, sources: KeyHistories
+    ledger: Ledger,
+    rules: Rules,
+    slices: Iterator[Slice],
+    total: int,
+    sources: KeyHistories,
+    follower: ChainFollower | None = None,
 ) -> Iterator[Tally]:
-    """The tally of every slice, in the order of the slices. `sources` are for imported chains."""
+    """The tally of every slice, in the order of the slices. `sources` are for imported chains.
+
+    `follower` takes the records of the one chain that is verified, if they are judged in this process.
+    """
 
     def judge_here(piece: Slice) -> Tally:
         return judge_slice(ledger, rules, *piece, sources)
 
     if total < PARALLEL_FROM:
-        return map(judge_here, slices)
+        return (judge_slice(ledger, rules, *piece, sources, follower) for piece in slices)
     # Each worker opens the ledger itself: only the bounds of a slice go to it, and only a tally comes back.
     open_judge = partial(_open_slice_judge, ledger.store.url, ledger.tenant, ledger.config.home, rules, sources)
     return judge_pieces(open_judge, judge_here, slices)
@@ -93,7 +101,13 @@ def _open_slice_judge(
 
 
 def judge_slice(
-    ledger: Ledger, rules: Rules, row: ChainRow, begin: int, end: int, sources: KeyHistories | None = None
+    ledger: Ledger,
+    rules: Rules,
+    row: ChainRow,
+    begin: int,
+    end: int,
+    sources: KeyHistories | None = None,
+    follower: ChainFollower | None = None,
 ) -> Tally:
     """Judge the records of a chain from `begin` up to `end`. Raises `Unavailable` if the store cannot be reached."""
     # Less is demanded of an imported chain. So the mark alone does not make a chain imported: an attacker could set it.
@@ -127,7 +141,10 @@ def judge_slice(
                 if type(sequence) is not int or sequence != expected or tenant != row.tenant:
                     _report_misplaced(row, sequence, tenant, expected, judge.tally)
                 if content is not None and sealed.canonical.find(b'"blob":{') >= 0:
-                    _check_blobs(ledger, content, Place(row.name, expected), judge.tally)
+                    _check_blobs(ledger, content, sealed.canonical, Place(row.name, expected), judge.tally)
+                if follower is not None and content is not None:
+                    sealed.keep_content(content)
+                    follower.take(sealed)
                 expected += 1
             if expected < end:
                 judge.missing(end - expected)
@@ -154,10 +171,10 @@ def _report_misplaced(row: ChainRow, sequence: Any, tenant: Any, expected: int, 
         tally.add(Finding("columns", "failed", "COLUMN_MISMATCH", words, place))
 
 
-def _check_blobs(ledger: Ledger, content: dict[str, Any], place: Place, tally: Tally) -> None:
+def _check_blobs(ledger: Ledger, content: dict[str, Any], text: bytes, place: Place, tally: Tally) -> None:
     """Check that the blobs of a record are here."""
     with guard(tally, "blobs", place):
-        for digest, size in blob_references(content):
+        for digest, size in record_references(content, text):
             tally.count_done("blobs")
             try:
                 actual = _blob_size(ledger, digest)

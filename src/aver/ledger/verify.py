@@ -59,7 +59,14 @@ from aver.verdict import (
     conclude,
 )
 from aver.verdict.chain import UNREADABLE_MAX
-from aver.verdict.examiner import EXAMINED_DOMAINS, ValidRecords, examine, read_chain_identity, skip_examiners
+from aver.verdict.examiner import (
+    EXAMINED_DOMAINS,
+    ChainFollower,
+    ValidRecords,
+    examine,
+    read_chain_identity,
+    skip_examiners,
+)
 
 if TYPE_CHECKING:
     from aver.ledger.ledger import Ledger
@@ -74,10 +81,12 @@ def build_examinations(
     *,
     histories: KeyHistories,
     is_single: bool,
+    follower: ChainFollower | None = None,
 ) -> list[Examination]:
     """The examinations of the chains in `rows`. `doubtful` are those with findings, by their stored names.
 
-    `histories` are those of the keys of imported ledgers. Our own keys chain says nothing about their keys.
+    `histories` are those of the keys of imported ledgers. Our own keys chain says nothing about their keys. `follower`
+    has taken the records of the one chain that is verified.
     """
     if not any(has_examined_domain(row.origin or row.name) for row in rows):
         return []
@@ -117,6 +126,7 @@ def build_examinations(
                     is_single=is_single,
                     is_own=source == own and is_ours,
                     home=str(ledger.config.home) if source == own and is_ours else "",
+                    follower=None if chosen & doubtful else follower,
                 )
             )
     return found
@@ -248,7 +258,8 @@ def examine_ledger(
     sources = _read_imported_histories(ledger, ring, rows)
     total = sum(row.count - starts.get(row.name, 0) for row in rows)
     done = failed = 0
-    for piece in judge_slices(ledger, rules, split_into_slices(ledger, rows, starts), total, sources):
+    follower = _start_follower(ledger, rules, rows, examiners) if chain is not None and not starts else None
+    for piece in judge_slices(ledger, rules, split_into_slices(ledger, rows, starts), total, sources, follower):
         tally.merge(piece)
         done += piece.records
         failed += any(finding.status == "failed" for finding in piece.findings)
@@ -279,7 +290,7 @@ def examine_ledger(
     # 4. Last, because examiners must not rely on a record of a chain with findings.
     doubtful = set(tally.doubtful)
     examinations = build_examinations(
-        ledger, rules, rows, starts, doubtful, histories=sources, is_single=chain is not None
+        ledger, rules, rows, starts, doubtful, histories=sources, is_single=chain is not None, follower=follower
     )
     examine(examiners, examinations, tally)
     report_unrecorded(tally)  # After the examiners: those of traces vouch for the keys that joined.
@@ -292,6 +303,21 @@ def examine_ledger(
         save_meta_head(ledger, rows, tally, verdict)
         save_verified(ledger, verified, history)
     return LedgerExamination(verdict, verified)
+
+
+def _start_follower(
+    ledger: Ledger, rules: Rules, rows: Sequence[ChainRow], examiners: Sequence[Examiner]
+) -> ChainFollower | None:
+    """A follower of the one chain in `rows`, from the examiner of its domain; None if there is none.
+
+    Imported chains have none: they are judged by other rules than these.
+    """
+    if len(rows) != 1 or rows[0].frozen or rules.level != "signature":
+        return None
+    name = rows[0].name
+    found = (each.follow for each in examiners if name.partition(".")[0] in each.domains)
+    follow = next((each for each in found if each is not None), None)
+    return None if follow is None else follow(rules, ledger.id, ledger.tenant, name)
 
 
 def _renew_ring(ledger: Ledger, ring: Ring) -> Ring:

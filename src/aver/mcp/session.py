@@ -33,7 +33,8 @@ from aver.errors import AverError, NotFound, Refused, Unavailable
 from aver.events.log import EventProjection
 from aver.gate.action import Action
 from aver.gate.ask import Answer, ask
-from aver.gate.decision_record import DECISION_KIND, DoneAction, RecordedDecision, bind, decision_chain
+from aver.gate.call_decisions import DoneAction, bind
+from aver.gate.decision_record import DECISION_KIND, RecordedDecision, decision_chain
 from aver.gate.settings import read_gate_mode
 from aver.ledger import Ledger
 from aver.mcp.tools import decision_label, to_action_type

@@ -32,7 +32,8 @@ from aver.capsule.masking.mask import mask
 from aver.capsule.model import Authority
 from aver.errors import AverError, BadInput, Refused
 from aver.gate.action import Action
-from aver.gate.decision_record import RecordedDecision, authorize_call
+from aver.gate.call_decisions import authorize_call
+from aver.gate.decision_record import RecordedDecision
 from aver.ledger import Ledger
 from aver.log import debug
 from aver.protocol.bounds import REPEATABLE_EFFECTS, derive_risk

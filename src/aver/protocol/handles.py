@@ -18,8 +18,10 @@ from aver.protocol.runner import ToolFailure, ToolResult, ToolRunner
 from aver.protocol.statements import SeenHead, SignedReport, sign_report
 
 if TYPE_CHECKING:
+    from aver.keys.statement import Statement
     from aver.protocol.runner import AuditEngine, AuditOutcome
     from aver.protocol.session import ProtocolSession
+    from aver.protocol.statements import ContributionFile
     from aver.protocol.under_proposal import UnderProposal
 
 
@@ -215,11 +217,43 @@ class AuditorHandle(RoleHandle):
         Returns what the audit found. The trace is `completed` or `failed` then.
         """
         session = self.session
-        engine = session.audit_engine or _load_audit_engine()
         start = self._say("verification_run_started", {"profile": session.fold.profile})
+        outcome, payload, report, statement = self._judge(SeenHead(start.sequence + 1, start.hash), rerun=rerun)
+        session.seal_event(
+            self.agent,
+            "verification_run_completed",
+            payload,
+            refs={"start": start.id},
+            artifacts=[report],
+            statements=(statement,),
+        )
+        session.close_chain()
+        return outcome
+
+    def contribute(self) -> ContributionFile:
+        """Sign the next event of an audit for the operator, who seals it elsewhere. Nothing is appended here.
+
+        The first time, that is the start of the run. On a later copy of the trace, which has the start, it is its end,
+        with the report. Raises `EventRefused` where no audit is due.
+        """
+        session = self.session
+        with session.hold_fold() as fold:
+            begun = [start for start, (_, auditor) in fold.runs.items() if auditor == self.agent]
+            if not begun:
+                return session.contribute(self.agent, "verification_run_started", {"profile": fold.profile})
+            head = fold.head
+            assert head is not None  # There is an event, the start.
+            _, payload, report, statement = self._judge(head, rerun=False)
+            refs = {"start": begun[-1]}
+            name = "verification_run_completed"
+            return session.contribute(self.agent, name, payload, refs=refs, artifacts=[report], more=(statement,))
+
+    def _judge(self, head: SeenHead, *, rerun: bool) -> tuple[AuditOutcome, dict[str, Any], Blob, Statement]:
+        """Judge the trace up to a head: what was found, the payload of the end, the report, and the signed word."""
+        session = self.session
+        engine = session.audit_engine or _load_audit_engine()
         outcome: AuditOutcome = engine(session, rerun=rerun)
         report = Blob(outcome.report, "application/json")
-        head = SeenHead(start.sequence + 1, start.hash)
         said = SignedReport(session.place, head, session.fold.profile, outcome.status, report.digest)
         payload: dict[str, Any] = {
             "status": outcome.status,
@@ -229,16 +263,7 @@ class AuditorHandle(RoleHandle):
         }
         if outcome.rerun is not None:
             payload["rerun"] = outcome.rerun
-        session.seal_event(
-            self.agent,
-            "verification_run_completed",
-            payload,
-            refs={"start": start.id},
-            artifacts=[report],
-            statements=(sign_report(session.find_statement_signer(self.agent), said),),
-        )
-        session.close_chain()
-        return outcome
+        return outcome, payload, report, sign_report(session.find_statement_signer(self.agent), said)
 
 
 def _load_audit_engine() -> AuditEngine:

@@ -10,10 +10,10 @@
 `say` is the one way to append an event, and does these steps:
 
     1. check the payload against its schema, and mask secrets in it
-    2. read the records that were appended since, and verify each
-    3. ask the fold whether the event may come now, and what state follows
-    4. seal it right after the head that was judged, by the key that its agent joined by. If another event came first,
-       go on with step 2: who loses a race is judged anew
+    2. ask the fold whether the event may come now, and what state follows
+    3. seal it right after the head that was judged, by the key that its agent joined by
+    4. if another event came first, or the fold refuses and there are newer records, read and verify these, and go on
+       with step 2: who loses a race is judged anew
 
 A session that is opened with the id of a trace goes on with it. It reads and verifies every stored record first. A call
 that was started and has no end becomes `OUTCOME_UNKNOWN`, once nobody can be running it any more: its executor's key is
@@ -36,15 +36,15 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from aver import clock
 from aver.capsule.blobs import Blob, restore_large_texts
 from aver.capsule.canonical import canonical_json
-from aver.capsule.masking.mask import mask
 from aver.capsule.model import Authority
 from aver.capsule.sealed import HoldableSigner, Signer
 from aver.errors import BadInput, Exists, HeadMoved, IntegrityError, NotFound, OutcomeUnknown, Refused, Unavailable
 from aver.keys.statement import Statement
 from aver.ledger import Ledger, open_ledger
 from aver.log import debug
-from aver.protocol.events import OPERATOR, Event, build_event_draft, check_trace_id, find_payload_problem
-from aver.protocol.records.draft import SEALED_AS_GIVEN, BoundSigner, prepare_payload, prepare_task
+from aver.protocol.contributions import accept_for_trace, sign_for_operator
+from aver.protocol.events import OPERATOR, Event, build_event_draft, check_trace_id
+from aver.protocol.records.draft import BoundSigner, prepare_payload, prepare_task
 from aver.protocol.records.membership import (
     admit_join,
     build_first_event,
@@ -59,15 +59,11 @@ from aver.protocol.records.trace_files import read_seen_head, save_seen_head
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.standings import IntentStanding, Participant
 from aver.protocol.statements import (
-    EVENT_PURPOSE,
-    JOIN_PURPOSE,
     ContributionFile,
     JoinFile,
     SeenHead,
     TracePlace,
     digest_json,
-    read_contribution,
-    sign_contribution,
 )
 from aver.protocol.trace import ProtocolTrace
 from aver.protocol.view import View, build_view
@@ -114,6 +110,8 @@ class ProtocolSession:
         """Judges the trace for `auditor.audit`; None stands for that of `aver.protocol.judgement.audit`."""
         self._lock = threading.RLock()
         self._signers: dict[str, Signer | HoldableSigner] = {}
+        self._own: set[str] = set()
+        """Agents whose key is in this home. A key that was here stays here, so it is looked for once."""
         self._arguments: dict[str, Mapping[str, Any]] = {}
         self._owns_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, examiners=self.examiners)
@@ -228,7 +226,8 @@ class ProtocolSession:
     def _find_own(self, role: str) -> str:
         """Return the first agent of a role whose key is in this home. Raises `NotFound`."""
         for agent, participant in self.fold.participants.items():
-            if participant.role == role and is_held_here(self, agent):
+            if participant.role == role and (agent in self._own or is_held_here(self, agent)):
+                self._own.add(agent)
                 return agent
         raise NotFound(f"this home holds the key of no {role} of the trace {self.trace}", advice="join it first")
 
@@ -293,15 +292,20 @@ class ProtocolSession:
         authority: Authority | None = None,
     ) -> Event:
         """Judge an event whose payload is prepared, and seal it, anew as often as another comes first: steps 2 to 4."""
+        fold, is_read_on = self.fold, False
         for _ in range(TRIES):
-            self._read_on()
-            fold = self.fold
             bound = BoundSigner(signer)
             event = replace(event, before=fold.state, after="", signer=bound.fingerprint, at=clock.now())
             try:
                 event = replace(event, after=fold.next_state(event))
                 key, basis = self._find_key(event)
             except EventRefused as error:
+                count = fold.count
+                if not is_read_on:
+                    is_read_on = True
+                    self._read_on()
+                if fold.count > count:
+                    continue  # The refusal may be out of date.
                 debug("protocol", "%s by %s refused in %s: %s", event.name, event.agent, fold.state, error)
                 raise
             draft = build_event_draft(event, authority=authority or basis)
@@ -310,7 +314,9 @@ class ProtocolSession:
                     self.chain, draft, signer=bound.for_append, key=key, after=self._recorded.head, blobs=blobs
                 )
             except HeadMoved:
-                continue  # Another event came first.
+                is_read_on = True
+                self._read_on()  # Another event came first.
+                continue
             except Exists as error:
                 raise self._explain_existing(event, error) from error
             except OutcomeUnknown:
@@ -407,67 +413,14 @@ class ProtocolSession:
         It names the head that this session has seen: the operator cannot seal it into another history. `more` are
         further statements that the event needs, such as the auditor's about its report.
         """
-        with self._lock:
-            self._read_on()
-            participant, head = self.find_participant(agent), self.fold.head
-            assert head is not None
-            said = Event(
-                trace=self.trace,
-                name=event,
-                role=participant.role,
-                agent=agent,
-                payload=prepare_payload(event, payload),
-                refs=dict(refs or {}),
-                statements=more,
-            )
-            self.fold.next_state(said)  # Refused here already, if it may not come.
-            signer: Any = self.find_signer(agent)
-            statement = sign_contribution(signer, self.place, said, head)
-        return ContributionFile(statement, said.payload, tuple(artifacts), more)
+        return sign_for_operator(self, agent, event, payload, refs or {}, tuple(artifacts), more)
 
     def accept(self, contribution: ContributionFile | JoinFile | Statement | Mapping[str, Any]) -> Event:
         """Seal a participant's contribution or join, as the operator. Returns the event.
 
         Each counts once, and only in the trace that it names. Raises `EventRefused` where it does not.
         """
-        if isinstance(contribution, Mapping):
-            contribution = _read_document(dict(contribution))
-        if isinstance(contribution, Statement):
-            if contribution.purpose != JOIN_PURPOSE:
-                words = f"a statement of the purpose {contribution.purpose} cannot be accepted by itself"
-                raise BadInput(words, advice="send the whole contribution, with its payload")
-            contribution = JoinFile(contribution)
-        if isinstance(contribution, JoinFile):
-            with self._lock:
-                return admit_join(self, contribution, "elsewhere")
-        if contribution.statement.purpose != EVENT_PURPOSE:
-            raise BadInput(f"a contribution has a statement of the purpose {EVENT_PURPOSE}")
-        said = read_contribution(contribution.statement)
-        if said.place != self.place:
-            raise EventRefused("REPLAY", "the contribution is for another ledger, tenant or trace", place="statement")
-        extra = {blob.digest for blob in contribution.artifacts} - set(said.artifacts)
-        if extra:
-            raise BadInput(f"the contribution brings an artifact that it does not name: {min(extra)}")
-        payload = contribution.payload
-        if mask(dict(payload)).count and said.event not in SEALED_AS_GIVEN:
-            words = "the contribution holds something that looks like a secret, and nobody but its signer may change it"
-            raise Refused("SECRET_FOUND", words, advice="mask it and sign again")
-        if problem := find_payload_problem(said.event, payload):
-            raise EventRefused("SCHEMA_INVALID", problem, place="payload")
-        with self._lock:
-            self._read_on()
-            renew_key(self, OPERATOR)
-            event = Event(
-                trace=self.trace,
-                name=said.event,
-                role=said.role,
-                agent=said.agent,
-                payload=payload,
-                refs=dict(said.refs),
-                statements=(contribution.statement, *contribution.more),
-                id=said.id,
-            )
-            return self.seal_judged(event, self.ledger.signer(), contribution.artifacts)
+        return accept_for_trace(self, contribution)
 
     # --- for the handles
 
@@ -548,10 +501,3 @@ class ProtocolSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _read_document(document: dict[str, Any]) -> ContributionFile | JoinFile | Statement:
-    """Read what a participant sent: a bare join, a join with rotations, or a contribution. Raises `BadInput`."""
-    if "purpose" in document:
-        return Statement.from_dict(document)
-    return JoinFile.from_dict(document) if "join" in document else ContributionFile.from_dict(document)

@@ -4,11 +4,13 @@ A web page can send requests to a server on the machine of its reader. So a serv
 else reads it, in these cases:
 
 1. The `Host` is not ours (421). A web page can use DNS to point its own name to our address.
-2. The request has an `Origin`, so it comes from a web page (403). These servers have no web pages of others.
+2. The request comes from a web page that is not the server's own (403): it has an `Origin` that is not ours, or a
+   `Sec-Fetch-Site` that is neither `same-origin` nor `none`. Most servers have no page, and so no `Origin` is theirs.
 3. The request does not have the token (401).
 4. The body is larger than the server takes (413). The guard counts the bytes that arrive: a request may declare less.
 
 `check_headers` has rules 1 and 2 as a function, for servers of any kind. `TokenGuard` has all of them, for ASGI.
+`BodyLimit` has rule 4 for an ASGI server with another guard.
 A header that decides must not come twice, because two readers could obey two different ones.
 """
 
@@ -41,15 +43,27 @@ NO_TOKEN = HttpRefusal(401, "a token is needed", ((b"www-authenticate", b"Bearer
 BODY_TOO_LARGE = HttpRefusal(413, "the body is too large")
 
 
-def check_headers(headers: Sequence[tuple[bytes, bytes]], hosts: Collection[bytes]) -> HttpRefusal | None:
-    """Apply rules 1 and 2 to headers whose names are in lower case. Returns None if the request may be read."""
+OWN_SITES = frozenset({b"same-origin", b"none"})
+"""The values of `Sec-Fetch-Site` in a request of our own page, and of an address that a person has typed."""
+
+
+def check_headers(
+    headers: Sequence[tuple[bytes, bytes]], hosts: Collection[bytes], origins: Collection[bytes] = ()
+) -> HttpRefusal | None:
+    """Apply rules 1 and 2 to headers whose names are in lower case. Returns None if the request may be read.
+
+    `origins` are those of the server's own page.
+    """
     # 1. Exactly one Host header, with one of our addresses.
     shown = [value for name, value in headers if name == b"host"]
     if len(shown) != 1 or shown[0] not in hosts:
         return HttpRefusal(421, "wrong Host")
-    # 2. No Origin header.
-    if any(name == b"origin" for name, _ in headers):
-        return HttpRefusal(403, "not for web pages")
+    # 2. No Origin header, or one of our own page. Browsers send `Sec-Fetch-Site` also where they send no Origin.
+    shown = [value for name, value in headers if name == b"origin"]
+    if len(shown) > 1 or not all(value in origins for value in shown):
+        return HttpRefusal(403, "not for other web pages" if origins else "not for web pages")
+    if any(value not in OWN_SITES for name, value in headers if name == b"sec-fetch-site"):
+        return HttpRefusal(403, "not for other web pages")
     return None
 
 
@@ -68,7 +82,7 @@ class TokenGuard:
             return
         refusal = self._find_refusal(scope["headers"])
         if refusal is None and scope["type"] == "http":
-            await _BodyLimit(self._app, self._body_max).run(scope, receive, send)
+            await BodyLimit(self._app, self._body_max, _send_refusal).run(scope, receive, send)
         elif refusal is None:
             await self._app(scope, receive, send)
         else:
@@ -89,16 +103,21 @@ class TokenGuard:
         return BODY_TOO_LARGE if any(not size.isdigit() or int(size) > self._body_max for size in sizes) else None
 
 
-class _BodyLimit:
+SendRefusal = Callable[[HttpRefusal, Send], Awaitable[None]]
+"""Sends a refusal as the whole answer to a request."""
+
+
+class BodyLimit:
     """One request whose body is counted while the application reads it.
 
     When the body becomes too large, the application is told that the client has gone, and nothing that it then sends
     reaches the client. The client gets the refusal.
     """
 
-    def __init__(self, app: Any, limit: int) -> None:
+    def __init__(self, app: Any, limit: int, send_refusal: SendRefusal) -> None:
         self._app = app
         self._left = limit
+        self._send_refusal = send_refusal
         self._exceeded = False
         self._started = False
 
@@ -127,7 +146,7 @@ class _BodyLimit:
             # An application may well raise when its client goes away.
             debug("serving", "the application raised after its client was cut off")
         if self._exceeded and not self._started:
-            await _send_refusal(BODY_TOO_LARGE, send)
+            await self._send_refusal(BODY_TOO_LARGE, send)
 
 
 async def _send_refusal(refusal: HttpRefusal, send: Send) -> None:

@@ -39,7 +39,16 @@ from aver.log import debug
 HOST = "127.0.0.1"
 """The only TCP address at which Aver listens, and the only one that its clients connect to."""
 
+HOST_6 = "::1"
+"""The other local address. A browser may take either of them for `localhost`."""
+
 PORT_MAX = 65535
+
+PAIR_ATTEMPTS = 20
+"""How often a free port is looked for that is free at both local addresses."""
+
+_NO_SUCH_ADDRESS = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+"""The errors of a machine without IPv6."""
 
 _LOOPBACK = lazy_pattern(r"http://(?:127\.0\.0\.1|localhost):([1-9][0-9]{0,4})/?", re.ASCII)
 
@@ -181,6 +190,31 @@ def bind_loopback(port: int) -> Listener:
         words = error.strerror if isinstance(error, OSError) else f"a port is at most {PORT_MAX}"
         raise Unavailable(f"cannot listen on {HOST}:{port}: {words}", advice="choose another --port") from error
     return Listener(listening, LoopbackAddress(listening.getsockname()[1]))
+
+
+def bind_loopback_pair(port: int) -> list[Listener]:
+    """Listen on both local addresses, 127.0.0.1 and ::1, at the same port, or on none. Port 0 selects a free port.
+
+    `localhost` can mean either address. A program that held the other one would get what a browser sends there, such
+    as a token. So this raises `Unavailable` if one is in use. A machine without IPv6 has only the first.
+    """
+    attempts = 1 if port else PAIR_ATTEMPTS
+    while True:
+        attempts -= 1
+        first = bind_loopback(port)
+        chosen = first.socket.getsockname()[1]
+        try:
+            second = socket.create_server((HOST_6, chosen), family=socket.AF_INET6, backlog=BACKLOG)
+        except OSError as error:
+            if error.errno in _NO_SUCH_ADDRESS:
+                debug("serving", "this machine has no address %s", HOST_6)
+                return [first]
+            first.close()
+            if attempts == 0:
+                words = f"cannot listen on [{HOST_6}]:{chosen}: {error.strerror}"
+                raise Unavailable(words, advice="choose another --port") from error
+        else:
+            return [first, Listener(second, first.address)]
 
 
 def bind_unix(path: Path, *, mode: int = 0o600) -> Listener:

@@ -19,7 +19,8 @@ from typing import Any
 
 from aver.capsule.blobs import blob_references, move_large_texts
 from aver.errors import AverError
-from aver.gate.decision_record import DECISION_KIND, DoneAction, RecordedDecision, bind
+from aver.gate.call_decisions import DoneAction, bind
+from aver.gate.decision_record import DECISION_KIND, RecordedDecision
 from aver.gate.effects.known_agents import default_known_agents
 from aver.ingest.command_line import command_line
 from aver.ledger import Ledger

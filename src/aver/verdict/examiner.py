@@ -9,6 +9,10 @@ An examiner reads ledgers, imported chains, bundles and `.cap` files through one
 imported chain names in its first record. Chains have the name of their first record (`origin`); findings have the name
 under which a chain is stored (`name`).
 
+An examiner that needs every record of a chain can *follow* it: it takes each record while the verifier judges the
+chain, so that the record is read and parsed once. The verifier offers this where only one chain is verified, and drops
+a follower of a chain in which it finds anything. Then, and everywhere else, the examiner reads the chain itself.
+
 An examiner sees only records whose content and signature hold. Where it would have seen another one, its checks say
 that they were not made on all records. An exception in an examiner becomes a finding.
 """
@@ -103,6 +107,12 @@ class ExaminedChain:
         return self.origin.partition(".")[0]
 
 
+class ChainFollower(Protocol):
+    """Takes the records of one chain, in order, while they are judged. It raises nothing, whatever they hold."""
+
+    def take(self, record: Sealed) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Examination:
     """The chains of one ledger and tenant that are to be examined, and how to read what they refer to."""
@@ -120,6 +130,8 @@ class Examination:
     """Whether the ring in `rules` is the one that seals in this ledger. Then records of other keys decide nothing."""
     home: str = ""
     """The directory of the home that the ring belongs to, where `is_own`: it has further keys and settings."""
+    follower: ChainFollower | None = None
+    """Has taken every record of the one chain, and each of them holds. None where the examiner reads it itself."""
 
     def select(self, *domains: str) -> list[ExaminedChain]:
         return [chain for chain in self.chains if chain.domain in domains]
@@ -132,6 +144,8 @@ class Examiner:
     domains: tuple[str, ...]
     checks: tuple[str, ...]
     examine: Callable[[Examination], Tally]
+    follow: Callable[[Rules, str, str, str], ChainFollower] | None = None
+    """Returns a follower of a chain, from the rules, the ledger, the tenant and the chain's name."""
 
 
 def examine(examiners: Sequence[Examiner], examinations: Iterable[Examination], tally: Tally) -> None:
@@ -219,6 +233,8 @@ class ValidRecords:
         """Whether the blobs of every record were compared with their digests, and those that differ are findings."""
         # Links, places and retired keys were judged with the chain; here only the record itself counts.
         self._rules = replace(rules, retired={})
+        self._judge: tuple[str | None, ChainJudge] | None = None
+        """The chain that was read last, and a judge that has found nothing in it yet. Making one takes long."""
 
     def read(self, chain: str, start: int = 0, stop: int | None = None) -> Iterator[Sealed]:
         name = self._stored_name(chain)
@@ -248,8 +264,15 @@ class ValidRecords:
         return name
 
     def _holds(self, record: Sealed, chain: str | None) -> bool:
-        judge = ChainJudge(self._rules, chain=chain, start=None)
-        judge.judge(record)
+        if self._judge is None or self._judge[0] != chain:
+            self._judge = chain, ChainJudge(self._rules, chain=chain, start=None)
+        judge = self._judge[1]
+        content = judge.judge_alone(record)
+        if content is not None:
+            record.keep_content(content)
+        if not judge.tally.findings:
+            return True
+        self._judge = None
         # A warning or an unknown signer does not count: the verdict reports these at the record.
         failed = next((finding for finding in judge.tally.findings if finding.status == "failed"), None)
         if failed is not None and self.left_out is None:

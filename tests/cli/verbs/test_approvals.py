@@ -17,10 +17,20 @@ import pytest
 
 from aver import Ledger, open_ledger
 from aver.gate.action import Action
-from aver.gate.approvals import ApprovalRequest, consume, load_request_state, open_request, wait_for_answer
+from aver.gate.approvals import (
+    ApprovalRequest,
+    consume,
+    enrolment_code,
+    load_request_state,
+    open_request,
+    record_signed_vote,
+    wait_for_answer,
+)
 from aver.gate.approvals.rules import SYSTEM_FILE
 from aver.gate.decision import Decision, PolicyAnswer, Thresholds
+from support.approvals import SHOWN
 from support.aver_command import COMMAND, Aver
+from support.passkeys import SoftPasskey
 
 pytestmark = pytest.mark.skipif(SYSTEM_FILE.exists(), reason=f"{SYSTEM_FILE} is in force on this machine")
 
@@ -292,6 +302,50 @@ def test_enrolling_a_second_and_taking_them_off_again(asked: Aver) -> None:
     assert ran.code == 0, ran.err
     ran = asked("approvals", "withdraw", "person:ada", *FROM_STDIN, stdin=f"{PASSPHRASE}\n")
     assert (ran.code, "last approver" in ran.err) == (5, True)
+
+
+def test_endorsing_a_passkey_and_taking_it_off_again(asked: Aver) -> None:
+    device = SoftPasskey("ada-phone")
+    with open_ledger(home=asked.home) as ledger:
+        code = enrolment_code(device.enrolment(ledger))
+    given = ("approvals", "endorse", code, "--by", "person:ada")
+    ran = asked(*given, *FROM_STDIN, stdin="wrong\n")
+    assert ran.code != 0
+    assert "person:ada-phone" not in asked("approvals", "approvers").out
+    ran = asked(*given, *FROM_STDIN, stdin=f"{PASSPHRASE}\n")
+    assert ran.code == 0, ran.err
+    # The person compares it with the page, before the passphrase is asked for.
+    assert f"fingerprint  {device.fingerprint}" in ran.err
+    assert f"passkey {device.fingerprint}, endorsed by person:ada" in ran.out
+    listed = asked("approvals", "approvers")
+    assert "as a passkey of localhost, endorsed by person:ada" in listed.out
+    found = {one["identity"]: one for one in asked("approvals", "approvers", "--json").json["approvers"]}
+    assert found["person:ada-phone"]["passkey"] == device.passkey.to_dict()
+    assert found["person:ada-phone"]["independent"] is True
+    table = tomllib.loads(asked("approvals", "approvers", "--toml").out)
+    assert table["keys"]["person:ada-phone"]["passkey"] == device.passkey.to_dict()
+    with open_ledger(home=asked.home) as ledger:
+        request = ask(ledger)
+        state = record_signed_vote(ledger, request.id, device.vote(request), shown=SHOWN)
+        assert (state.state, state.escalation) == ("approved", None)
+        assert ledger.verify().check("approvals").status == "passed"
+    ran = asked(*given, *FROM_STDIN, stdin=f"{PASSPHRASE}\n")
+    assert (ran.code, "is or was on the roster" in ran.err) == (5, True)
+    ran = asked("approvals", "withdraw", "person:ada-phone")
+    assert (ran.code, "--by person:NAME" in ran.err) == (2, True)
+    ran = asked("approvals", "withdraw", "person:ada", *FROM_STDIN, stdin=f"{PASSPHRASE}\n")
+    assert (ran.code, "whose key is no passkey" in ran.err) == (5, True)
+    signed = ("--by", "person:ada", *FROM_STDIN)
+    ran = asked("approvals", "withdraw", "person:ada-phone", *signed, stdin=f"{PASSPHRASE}\n")
+    assert ran.code == 0, ran.err
+
+
+def test_code_that_is_none(asked: Aver) -> None:
+    for code in ("nothing", "e30", "A"):
+        ran = asked("approvals", "endorse", code, "--by", "person:ada")
+        assert (ran.code, "copy it again from the page" in ran.err) == (2, True)
+    ran = asked("approvals", "endorse", "-", "--by", "person:ada", stdin="\x1b[2J")
+    assert ran.code == 2
 
 
 def test_a_rotated_key_approves_and_the_old_one_no_longer(asked: Aver, ledger: Ledger) -> None:

@@ -25,7 +25,7 @@ from aver.gate.approvals import (
     wait_for_answer,
 )
 from aver.gate.approvals.roster import ENROLMENT, Approver, enrolment_content
-from aver.gate.decision_record import find_decisions, gate_id_for
+from aver.gate.call_decisions import find_decisions, gate_id_for
 from aver.gate.facts.session import DIRECTORY, LOOK_BACK
 from aver.keys import Statement, load_seed_signer, sign_statement
 from aver.ledger.bundle import export_bundle, import_bundle

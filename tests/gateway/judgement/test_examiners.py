@@ -197,7 +197,7 @@ def die(order: EffectOrder) -> Any:
 def test_an_act_without_an_outcome_is_a_warning_unless_it_is_under_way(
     tmp_path: Path, ahead: float, status: str
 ) -> None:
-    with open_office(tmp_path / "work", effects={"WriteWorkspaceFile": die}) as office:
+    with open_office(tmp_path / "work", causes={"WriteWorkspaceFile": die}) as office:
         office.clock.ahead = ahead
         with suppress(Died):
             office.write()
@@ -212,7 +212,7 @@ def test_an_act_without_an_outcome_is_a_warning_unless_it_is_under_way(
 
 
 def test_an_unknown_outcome_is_a_warning(tmp_path: Path) -> None:
-    with open_office(tmp_path / "work", effects={"WriteWorkspaceFile": die}) as office:
+    with open_office(tmp_path / "work", causes={"WriteWorkspaceFile": die}) as office:
         with suppress(Died):
             office.write()
         mark = list(office.ledger.read("gateway.s1"))[-1]

@@ -10,11 +10,10 @@ import pytest
 
 from aver import Capsule, Ledger
 from aver.check import verify
-from aver.keys import Ring
-from aver.ledger.bundle import export_bundle
-from aver.ledger.bundle import verify as bundle_verify
+from aver.ledger.bundle import blob_check, export_bundle
 from aver.ledger.bundle.layout import SHORTEST_CHAIN, read_index
 from aver.ledger.bundle.verify import SHORT_CHAINS_MAX
+from aver.verdict import Place, Tally
 from aver.verdict.chain import UNREADABLE_MAX
 from support.agent_capsules import AgentCapsules
 from support.bundles import bad, change_index, load, save
@@ -98,7 +97,7 @@ def test_one_blob_under_many_names_is_read_once(bundle: Path, monkeypatch: pytes
     for digest in digests:
         os.link(real, bundle / "blobs" / digest)
     size, read = real.stat().st_size, 0
-    read_chunks = bundle_verify.read_chunks
+    read_chunks = blob_check.read_chunks
 
     def count(file):  # type: ignore[no-untyped-def]
         nonlocal read
@@ -106,10 +105,13 @@ def test_one_blob_under_many_names_is_read_once(bundle: Path, monkeypatch: pytes
             read += len(chunk)
             yield chunk
 
-    monkeypatch.setattr(bundle_verify, "read_chunks", count)
-    judge = bundle_verify.BundleJudge(bundle, read_index(bundle), bundle_verify.VerifyOptions(Ring(), bundle.parent))
-    assert {judge._blob_size(digest, size) for digest in digests} == {bundle_verify.OTHER_BYTES}
-    assert judge._blob_size(real.name, size) == size
+    monkeypatch.setattr(blob_check, "read_chunks", count)
+    check, tally = blob_check.BlobCheck(bundle, are_left_out=False), Tally()
+    for digest in [*digests, real.name]:
+        check.check({"output": {"blob": {"alg": "sha256", "digest": digest, "size": size}}}, Place(), tally)
+    assert {check.sizes[digest] for digest in digests} == {blob_check.OTHER_BYTES}
+    assert check.sizes[real.name] == size
+    assert [each.code for each in tally.findings] == ["ARTIFACT_HASH_MISMATCH"] * len(digests)
     assert read == size
 
 

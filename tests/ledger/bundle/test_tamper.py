@@ -333,7 +333,7 @@ def test_a_blob_of_another_size_is_not_read(bundle: Path, monkeypatch: pytest.Mo
     """A file with a hole of terabytes takes no room, and hours to hash."""
     blob = next((bundle / "blobs").iterdir())
     os.truncate(blob, 2**40)
-    monkeypatch.setattr("aver.ledger.bundle.verify.read_chunks", lambda file: pytest.fail("the blob was read"))
+    monkeypatch.setattr("aver.ledger.bundle.blob_check.read_chunks", lambda file: pytest.fail("the blob was read"))
     verdict = verify(bundle)
     assert verdict.first_bad is not None
     assert (verdict.first_bad.check, verdict.first_bad.code) == ("blobs", "ARTIFACT_HASH_MISMATCH")

@@ -1,18 +1,22 @@
 /** Try to change it: on a marked copy, change one record and see where the verification breaks. */
 
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { changed, contents, tryChange, undoChange } from "../state.ts";
 import type { Change } from "../worker/protocol.ts";
 import { Text } from "./text.tsx";
 
-const CHANGES: [Change, string, string][] = [
-  ["flip", "Flip a character", "one character of its text was changed"],
-  ["edit", "Edit its summary", "its summary was edited"],
-  ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew"],
-  ["drop", "Drop it", "it was dropped"],
-  ["double", "Insert it twice", "it was inserted twice"],
-  ["swap", "Swap it with the next", "it was swapped with the next record"],
-  ["cut", "Cut the chain here", "the chain was cut before it"],
+/** Each change: its button, what it did, and what an attacker would hope for. */
+const CHANGES: [Change, string, string, string][] = [
+  ["flip", "Flip a character", "one character of its text was changed", "One bit of what happened is another."],
+  ["edit", "Edit its summary", "its summary was edited", "The record tells another story."],
+  ["resign", "Edit it, and give it the right hash", "its summary was edited, and its hash computed anew", "The hash fits again; the signature needs the key."],
+  ["forge", "Edit it, and sign it with another key", "its summary was edited, and it was signed by a key made just now", "Hash and signature fit; nobody pinned that key."],
+  ["drop", "Drop it", "it was dropped", "It never happened."],
+  ["double", "Insert it twice", "it was inserted twice", "It happened twice."],
+  ["swap", "Swap it with the next", "it was swapped with the next record", "It happened in another order."],
+  ["cut", "Cut the chain here", "the chain was cut before it", "Nothing happened from here on."],
+  ["rollback", "Roll everything back to here", "the chain was cut before it, and index, heads and meta were left out", "The whole copy is an older one."],
 ];
 
 /** The strip on every screen of a changed copy. */
@@ -27,21 +31,26 @@ export function CopyStrip(): JSX.Element | null {
 }
 
 /** The changes that can be tried on a record. */
-export function TryToChange({ chain, place, sequence }: { chain: string; place: number; sequence: string }): JSX.Element | null {
+export function TryToChange({ chain, place, sequence, title = "Try to change it" }: { chain: string; place: number; sequence: string; title?: string }): JSX.Element | null {
+  const [words, setWords] = useState("");
   const format = contents.value?.format;
   if (format !== "bundle" && format !== "chain") return null;
   return (
     <section class="section">
-      <h2>Try to change it</h2>
+      <h2>{title}</h2>
       <p>The page changes a copy in memory, verifies it, and shows where it breaks.</p>
-      <p class="buttons">
-        {CHANGES.map(([change, label, words]) => (
-          <button key={change} type="button" onClick={() => {
-            location.hash = "#/";
-            void tryChange(chain, place, change, `record ${sequence} of ${chain}: ${words}`);
-          }}>{label}</button>
+      <div class="changes">
+        {CHANGES.map(([change, label, did, hope]) => (
+          <div key={change}>
+            <button type="button" onClick={() => {
+              setWords("");
+              tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error: Error) => setWords(error.message));
+            }}>{label}</button>
+            <span class="beside">{hope}</span>
+          </div>
         ))}
-      </p>
+      </div>
+      {words ? <div class="finding failed" role="alert"><p><Text>{words}</Text></p></div> : null}
     </section>
   );
 }

@@ -1,7 +1,7 @@
 /** Texts from records, shown as they are: nothing in them is markup, and nothing in them stays invisible. */
 
 import type { JSX } from "preact";
-import { usesUtc } from "../state.ts";
+import { usesUtc } from "../preferences.ts";
 
 /** Characters that a reader would not see, or that would reorder what he sees. */
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
@@ -25,18 +25,19 @@ export function Hex({ children, length = 16 }: { children: string; length?: numb
   );
 }
 
-/** A point in time of a record, in UTC or local time. A text that is no time is shown as it is. */
-export function Time({ children, short = false }: { children: string; short?: boolean }): JSX.Element {
+/** A point in time, in UTC or local time: whole, `short` without the day, or `brief` without seconds. A text that is no time stays as it is. */
+export function Time({ children, short = false, brief = false }: { children: string; short?: boolean; brief?: boolean }): JSX.Element {
   const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
   if (date === null || Number.isNaN(date.getTime())) return <Text>{children}</Text>;
-  const shown = usesUtc.value
-    ? `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`
-    : date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  return (
-    <time dateTime={children} title={children}>
-      {short && usesUtc.value ? shown.slice(11, 19) : shown}
-    </time>
-  );
+  const words = usesUtc.value ? date.toISOString() : localIso(date);
+  const zone = usesUtc.value ? " UTC" : "";
+  const shown = short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`;
+  return <time dateTime={children} title={children}>{shown}</time>;
+}
+
+/** A time of this machine's zone, written as the others are. */
+function localIso(date: Date): string {
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString();
 }
 
 export function count(value: number): string {

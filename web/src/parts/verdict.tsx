@@ -3,9 +3,9 @@
 import type { JSX } from "preact";
 import codes from "../../../src/aver/verdict/codes.json" with { type: "json" };
 import { pins } from "../source/pins.ts";
-import { contents, judgement, link, stopVerifying, verifyThing } from "../state.ts";
-import { type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
-import { Command, Copy, Text, count, plural } from "./text.tsx";
+import { type Judgement, VERIFIED_AT_ONCE, contents, judgement, link, stopVerifying, thing, totalRecords, unjudged, verifyThing } from "../state.ts";
+import { CHECKS, type Check, DOES_NOT_APPLY, type Finding, type Place, type Verdict, verdictDocument } from "../verify/verdict.ts";
+import { Command, Copy, Text, Time, count, plural } from "./text.tsx";
 
 type MarkName = "verified" | "qualified" | "failed" | "empty" | "not judged" | "working";
 
@@ -15,14 +15,15 @@ const PATHS: Record<MarkName, JSX.Element> = {
   failed: <><path d="M6.3 1h7.4L19 6.3v7.4L13.7 19H6.3L1 13.7V6.3z" fill="currentColor" /><path d="M6.5 6.5l7 7m0-7l-7 7" class="ink" /></>,
   empty: <circle cx="10" cy="10" r="8" class="line" />,
   "not judged": <circle cx="10" cy="10" r="8" class="line dashed" />,
-  working: <circle cx="10" cy="10" r="8" class="line turning" />,
+  working: <circle cx="10" cy="10" r="8" class="line faint" />,
 };
 
-/** The shape of a status. The word always stands beside it. */
-export function Mark({ name }: { name: MarkName }): JSX.Element {
+/** The shape of a status. The word always stands beside it. The ring of work fills up to `share` percent. */
+export function Mark({ name, share = 0 }: { name: MarkName; share?: number }): JSX.Element {
   return (
     <svg class={`mark ${name.replace(" ", "-")}`} viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
       {PATHS[name]}
+      {name === "working" ? <circle cx="10" cy="10" r="8" class="line" pathLength="100" stroke-dasharray={`${share} 100`} transform="rotate(-90 10 10)" /> : null}
     </svg>
   );
 }
@@ -31,25 +32,31 @@ const ADVICE: Record<string, { meaning: string; advice: string }> = codes;
 
 /** What would make a check that was not made. */
 function remedy(check: Check): JSX.Element | string {
-  const name = contents.value?.name ?? "FILE";
+  const name = thing.value?.live ? "" : (contents.value?.name ?? "FILE");
   if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") {
     return <>Pin the signer's key on <a href={link("keys")}>Keys</a>, after you compared it with its owner.</>;
   }
   if (["decisions", "changes", "evidence", "effects", "delegation", "protocol"].includes(check.name)) {
-    return <Command>{`aver verify ${name}`}</Command>;
+    return <Command>{`aver verify ${name}`.trim()}</Command>;
   }
   if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
+  if (check.name === "head") return thing.value?.live ? <>Compare with a checkpoint that you keep: <Command>aver verify --checkpoint FILE</Command></> : <>Export it again with the ledger's key at hand: <Command>aver export --out DIR</Command></>;
   if (check.name === "meta") return <>Open the whole ledger: <Command>aver export --out DIR</Command></>;
   return "";
+}
+
+/** A day as people say it, such as 3 Nov. */
+function dayOf(at: string): string {
+  return new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 }
 
 function sentence(verdict: Verdict): string {
   const extent = `${plural(verdict.records, "record")}${verdict.chains ? ` in ${plural(verdict.chains, "chain")}` : ""}`;
   if (verdict.status === "verified") {
     const signers = new Set((contents.value?.chains ?? []).flatMap((chain) => chain.signers));
-    const used = pins.value.filter((pin) => signers.has(pin.publicKey.slice(0, 16)));
-    const named = used.map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${pin.at.slice(0, 10)}`);
-    return `Verified: ${extent}, signed by ${named.join("; ") || "keys that you pinned"}.`;
+    const used = pins.value.filter((pin) => !signers.size || signers.has(pin.publicKey.slice(0, 16)));
+    const named = used.slice(0, 3).map((pin) => `${pin.publicKey.slice(0, 16)}, which you pinned on ${dayOf(pin.at)}`);
+    return `Verified: ${extent}, signed by ${named.join("; ") || "keys that you pinned"}${used.length > 3 ? `, and ${used.length - 3} more keys` : ""}.`;
   }
   if (verdict.status === "qualified") return `Nothing failed in ${extent}, but not everything was checked. The list says what was not, and why.`;
   if (verdict.status === "empty") return "There is nothing to verify: no record was read. That is never a success.";
@@ -63,8 +70,8 @@ export function describePlace({ chain, sequence, source }: Place): string {
 
 function placeLink({ chain, sequence }: Place): string | null {
   const only = contents.value?.chains[0]?.id;
-  const name = chain ?? (contents.value?.format === "bundle" ? null : only);
-  return name ? (sequence === null ? link("s", name) : link("s", name, `at-${sequence}`)) : null;
+  const name = chain ?? (["bundle", "ledger"].includes(contents.value?.format ?? "") ? null : only);
+  return name ? (sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`)) : null;
 }
 
 export function FindingCard({ finding, isFirst = false }: { finding: Finding; isFirst?: boolean }): JSX.Element {
@@ -93,46 +100,74 @@ function CheckRow({ check }: { check: Check }): JSX.Element {
   );
 }
 
+/** The verdict on everything that is open. */
 export function VerdictBand(): JSX.Element | null {
   const now = judgement.value;
-  if (now.state === "none") return null;
+  if (now.state === "none") {
+    if (contents.value === null || totalRecords.value <= VERIFIED_AT_ONCE) return <div class="band placeholder tall" aria-hidden="true" />;
+    return (
+      <section class="band not-judged">
+        <h2><Mark name="not judged" /> Not judged yet</h2>
+        <p>{plural(totalRecords.value, "record")} take a while. A chain is verified when you open it; all of them when you ask for it.</p>
+        <p><button type="button" onClick={() => void verifyThing()}>Verify everything (v)</button></p>
+      </section>
+    );
+  }
+  return <Band now={now} />;
+}
+
+/** A judgement: at work, given up, or a verdict. */
+export function Band({ now, again = verifyThing, total = totalRecords.value }: { now: Exclude<Judgement, { state: "none" }>; again?: () => unknown; total?: number }): JSX.Element {
   if (now.state === "working") {
     const { records = 0, bytes = 0, totalBytes = 0 } = now.progress ?? {};
     const share = totalBytes ? Math.floor((100 * bytes) / totalBytes) : 0;
+    const of = total >= records && total > 0 ? ` of ${plural(total, "record")}` : "";
     return (
-      <section class="band working" aria-live="polite">
-        <h2><Mark name="working" /> Verifying</h2>
-        <p>{plural(records, "record")} judged so far, {share} % of the bytes.</p>
+      <section class="band working">
+        <h2><Mark name="working" share={share} /> Verifying</h2>
+        <p class="figure">{of ? `${count(records)}${of}` : plural(records, "record")} judged so far, {share} % of the bytes.</p>
         <progress max={100} value={share} aria-label="Verification" />
-        <p><button type="button" onClick={() => void stopVerifying()}>Stop</button></p>
+        <p><button type="button" onClick={() => stopVerifying()}>Stop</button></p>
+        <table class="checks pending" aria-hidden="true"><tbody>{CHECKS.filter((name) => !["columns", "store"].includes(name)).map((name) => <tr key={name}><th>{name.replace("_", " ")}</th><td>…</td></tr>)}</tbody></table>
       </section>
     );
   }
   if (now.state === "not judged") {
     return (
-      <section class="band not-judged" aria-live="polite">
+      <section class="band not-judged">
         <h2><Mark name="not judged" /> Not judged</h2>
         <p><Text>{now.words}</Text></p>
-        <p><button type="button" onClick={() => void verifyThing()}>Try again</button></p>
+        <p><button type="button" onClick={() => void again()}>Try again</button></p>
       </section>
     );
   }
-  return <Judged verdict={now.verdict} usesPlatform={now.usesPlatform} />;
+  return <Judged verdict={now.verdict} usesPlatform={now.usesPlatform} at={now.at} />;
 }
 
-function Judged({ verdict, usesPlatform }: { verdict: Verdict; usesPlatform: boolean }): JSX.Element {
+/** Where this page came from. Someone who changes records can change the page, too. */
+function origin(): string {
+  const door = document.documentElement.dataset["door"];
+  return thing.value?.live ? "from the server of this ledger" : door === "site" ? "with these records" : "from where you opened it";
+}
+
+/** The command that says the same without this page. */
+function command(): string {
+  if (thing.value?.live) return "aver verify";
+  return `aver verify ${contents.value?.name ?? "FILE"}${pins.value.map((pin) => ` --key ${pin.publicKey}`).join("")}`;
+}
+
+function Judged({ verdict, usesPlatform, at }: { verdict: Verdict; usesPlatform: boolean; at: Date }): JSX.Element {
   const made = verdict.checks.filter((check) => check.status !== "not_checked");
   const unmade = verdict.checks.filter((check) => check.status === "not_checked");
   const others = unmade.filter((check) => check.reason !== DOES_NOT_APPLY);
   const foreign = unmade.filter((check) => check.reason === DOES_NOT_APPLY).map((check) => check.name.replace("_", " "));
   const word = verdict.status;
-  const name = contents.value?.name ?? "FILE";
-  const keys = pins.value.map((pin) => ` --key ${pin.publicKey}`).join("");
   const [first, ...rest] = verdict.first_bad ? [verdict.first_bad, ...verdict.findings.filter((one) => one !== verdict.first_bad)] : [undefined, ...verdict.findings];
   return (
-    <section class={`band ${word}`} aria-live="polite" aria-labelledby="verdict">
+    <section class={`band ${word}`} aria-labelledby="verdict">
       <h2 id="verdict"><Mark name={word} /> {word[0]?.toUpperCase()}{word.slice(1)}</h2>
       <p class="sentence"><Text>{sentence(verdict)}</Text></p>
+      {unjudged.value ? <p class="strip">{plural(unjudged.value, "record")} came after this verdict. <button type="button" class="small" onClick={() => void verifyThing()}>Verify again (v)</button></p> : null}
       {first === undefined ? null : <FindingCard finding={first} isFirst />}
       <div class="columns">
         <div>
@@ -165,9 +200,9 @@ function Judged({ verdict, usesPlatform }: { verdict: Verdict; usesPlatform: boo
         </details>
       ) : null}
       <p class="beside">
-        This page judged it, and came {document.documentElement.dataset["door"] === "site" ? "with these records" : "from where you opened it"}.
+        This page judged it at <Time short>{at.toISOString()}</Time>, and came {origin()}.
         Ed25519 by {usesPlatform ? "the browser, after checks of our own" : "JavaScript"}. Without this page:{" "}
-        <Command>{`aver verify ${name}${keys}`}</Command>{" "}
+        <Command>{command()}</Command>{" "}
         <Copy text={JSON.stringify(verdictDocument(verdict), (_, value: unknown) => (typeof value === "bigint" ? String(value) : value), 2)} label="copy as JSON" />
       </p>
     </section>
@@ -177,11 +212,12 @@ function Judged({ verdict, usesPlatform }: { verdict: Verdict; usesPlatform: boo
 /** The verdict in the bar. */
 export function VerdictChip(): JSX.Element {
   const now = judgement.value;
+  if (contents.value === null) return <span class="chip" />;
   const name: MarkName = now.state === "done" ? now.verdict.status : now.state === "working" ? "working" : "not judged";
-  if (now.state === "none") return <span class="chip" />;
+  const { bytes = 0, totalBytes = 0 } = (now.state === "working" && now.progress) || {};
   return (
-    <a class={`chip ${name.replace(" ", "-")}`} href={link("")}>
-      <Mark name={name} /> <span>{name === "working" ? "verifying" : name}</span>
+    <a class={`chip ${name.replace(" ", "-")}`} href={link()}>
+      <Mark name={name} share={totalBytes ? Math.floor((100 * bytes) / totalBytes) : 0} /> <span>{name === "working" ? "verifying" : name}</span>
     </a>
   );
 }

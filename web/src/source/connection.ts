@@ -1,12 +1,23 @@
-/** The page's line to its worker. A worker that dies, or is stopped, is replaced; its requests fail. */
+/**
+ * The page's lines to its workers. One reads records for the views; another judges, so that a long verification keeps no
+ * view waiting. The one that judges has a crew: as many further workers as the machine has cores, which compute for it.
+ *
+ * A worker that dies, falls silent or is stopped is replaced; its requests fail as not judged. A new worker opens again
+ * what was open.
+ */
 
-import workerText from "virtual:worker";
 import type { Progress } from "../verify/options.ts";
-import type { Answer, Request, Results } from "../worker/protocol.ts";
+import type { Answer, OpenedThing, Request, Results } from "../worker/protocol.ts";
 import { scriptUrl } from "./trusted.ts";
 
 /** The thing was not judged: there is no verdict. */
 export class NotJudgedHere extends Error {}
+
+/** Milliseconds of silence after which a worker that was asked counts as lost. It says every 5 seconds that it lives. */
+const LOST_AFTER = 60_000;
+const LOOK_EVERY = 5_000;
+/** Workers of a crew at most. More cores than these are busy with the platform's own threads. */
+const CREW_MAX = 8;
 
 interface Waiting {
   resolve(result: unknown): void;
@@ -14,44 +25,99 @@ interface Waiting {
   progress?: (progress: Progress) => void;
 }
 
+/** The whole script as a function: the build wraps it so. Its text is the worker's, too, so that both share one copy. */
+declare const averExplorer: () => void;
+
+function startWorker(): Worker {
+  // Chromium refuses worker files on file://, so the worker is made from a text.
+  const url = URL.createObjectURL(new Blob([`(${String(averExplorer)})();`], { type: "text/javascript" }));
+  const worker = new Worker(scriptUrl(url));
+  URL.revokeObjectURL(url);
+  return worker;
+}
+
+/** How many workers compute for the one that judges. */
+export function crewSize(): number {
+  return Math.min(Math.max((navigator.hardwareConcurrency || 2) - 1, 0), CREW_MAX);
+}
+
 export class Connection {
   private worker: Worker | null = null;
+  private crew: Worker[] = [];
+  private readonly crewWanted: number;
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
+  private opened: OpenedThing | null = null;
+  private heard = 0;
+  private watch: ReturnType<typeof setInterval> | undefined;
+
+  /** `crewWanted` workers compute for the first one. */
+  constructor(crewWanted = 0) {
+    this.crewWanted = crewWanted;
+  }
 
   /** Ask the worker. Raises `NotJudgedHere` where it has no answer. */
   ask<Type extends Request["type"]>(
     request: { type: Type } & Omit<Extract<Request, { type: Type }>, "id" | "type">,
     progress?: (progress: Progress) => void,
   ): Promise<Results[Type]> {
+    const isOpening = request.type === "open";
+    if (isOpening) this.opened = (request as unknown as { thing: OpenedThing }).thing;
+    const worker = this.start(isOpening);
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve: resolve as (result: unknown) => void, reject, ...(progress ? { progress } : {}) });
-      this.start().postMessage({ ...request, id });
+      worker.postMessage({ ...request, id });
     });
   }
 
-  /** End the worker and all that it does. The next request starts a new one, which has nothing open. */
+  /** End the workers and all that they do. The next request starts new ones. */
   stop(words = "stopped"): void {
-    this.worker?.terminate();
+    for (const worker of [...(this.worker ? [this.worker] : []), ...this.crew]) worker.terminate();
     this.worker = null;
+    this.crew = [];
+    clearInterval(this.watch);
     for (const { reject } of this.waiting.values()) reject(new NotJudgedHere(words));
     this.waiting.clear();
   }
 
-  private start(): Worker {
+  private start(isOpening: boolean): Worker {
     if (this.worker !== null) return this.worker;
-    const url = URL.createObjectURL(new Blob([workerText], { type: "text/javascript" }));
-    this.worker = new Worker(scriptUrl(url));
-    URL.revokeObjectURL(url);
-    this.worker.addEventListener("message", (event: MessageEvent<Answer>) => this.take(event.data));
-    this.worker.addEventListener("error", (event) => this.stop(`the worker was lost: ${event.message || "no reason given"}`));
-    return this.worker;
+    const worker = this.startOne();
+    this.worker = worker;
+    worker.addEventListener("message", (event: MessageEvent<Answer>) => this.take(event.data));
+    const ports = Array.from({ length: this.crewWanted }, () => {
+      const { port1, port2 } = new MessageChannel();
+      const helper = this.startOne();
+      helper.postMessage({ id: 0, type: "assist", port: port2 } satisfies Request, [port2]);
+      this.crew.push(helper);
+      return port1;
+    });
+    if (ports.length) worker.postMessage({ id: 0, type: "crew", ports } satisfies Request, ports);
+    // A worker that replaces a lost one has nothing open.
+    if (!isOpening && this.opened !== null) worker.postMessage({ id: 0, type: "open", thing: this.opened } satisfies Request);
+    this.heard = Date.now();
+    this.watch = setInterval(() => this.look(), LOOK_EVERY);
+    return worker;
+  }
+
+  private startOne(): Worker {
+    const worker = startWorker();
+    worker.addEventListener("error", (event) => this.stop(`a worker was lost: ${event.message || "no reason given"}`));
+    return worker;
+  }
+
+  /** Give up workers that do not answer any more: nothing waits for ever. */
+  private look(): void {
+    const now = Date.now();
+    if (!this.waiting.size) this.heard = now;
+    else if (now - this.heard > LOST_AFTER) this.stop("a worker was lost: it has not answered for a minute");
   }
 
   private take(answer: Answer): void {
+    this.heard = Date.now();
     const waiting = this.waiting.get(answer.id);
-    if (waiting === undefined) return;
+    if (waiting === undefined || answer.type === "alive") return;
     if (answer.type === "progress") {
       waiting.progress?.(answer.progress);
       return;

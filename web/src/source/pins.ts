@@ -1,12 +1,15 @@
 /**
- * The keys that the reader pinned, with where they came from and when. They are kept in this browser, per origin; on
- * file://, where pages may share one store, nothing is kept. The same store remembers the head of each ledger's meta chain.
+ * The keys that the reader pinned, with where they came from and when, and the heads that this browser has verified.
+ *
+ * Both are kept in IndexedDB, which browsers keep apart by origin, and there by ledger and tenant: a key that the reader
+ * pinned for one ledger says nothing about another. Things that the reader chose from his disk share one scope. On
+ * file://, where pages may share one store, nothing is kept.
  */
 
 import { signal } from "@preact/signals";
 import { readJson } from "../verify/json.ts";
 import { PublicKey, readRingEntry } from "../verify/ring.ts";
-import type { PinnedKey, RememberedHead } from "../worker/protocol.ts";
+import type { PinnedKey, RememberedHeads } from "../worker/protocol.ts";
 
 export interface Pin extends PinnedKey {
   origin: string;
@@ -15,29 +18,43 @@ export interface Pin extends PinnedKey {
 
 export const pins = signal<Pin[]>([]);
 
+/** The scope of things that come from the reader's own disk. */
+export const FILES_SCOPE = "files";
+/** Most chains of a ledger whose heads are remembered. */
+const HEADS_MAX = 20_000;
+
 const KEPT = location.protocol !== "file:";
+let scope = FILES_SCOPE;
 
 function openStore(): Promise<IDBDatabase> {
   return new Promise((resolve, reject) => {
-    const opening = indexedDB.open("aver", 1);
+    const opening = indexedDB.open("aver", 2);
     opening.onupgradeneeded = () => {
-      opening.result.createObjectStore("pins", { keyPath: "publicKey" });
-      opening.result.createObjectStore("heads", { keyPath: "ledger" });
+      for (const name of [...opening.result.objectStoreNames]) opening.result.deleteObjectStore(name);
+      opening.result.createObjectStore("pins", { keyPath: ["scope", "publicKey"] });
+      opening.result.createObjectStore("heads", { keyPath: "scope" });
     };
     opening.onsuccess = () => resolve(opening.result);
     opening.onerror = () => reject(opening.error);
   });
 }
 
-/** Load the pins of earlier visits. Storage that is refused is no error: the page then keeps nothing. */
-export async function loadPins(): Promise<void> {
-  if (!KEPT) return;
+function settle<Result>(asking: IDBRequest<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    asking.onsuccess = () => resolve(asking.result);
+    asking.onerror = () => reject(asking.error);
+  });
+}
+
+/** Change to the pins of a scope. Storage that is refused is no error: the page then keeps nothing. */
+export async function enterScope(name: string): Promise<void> {
+  if (name === scope && pins.value.length) return;
+  scope = name;
+  if (!KEPT) return; // The pins of this visit hold for everything that is opened in it.
+  pins.value = [];
   try {
-    const store = await openStore();
-    const asking = store.transaction("pins").objectStore("pins").getAll();
-    asking.onsuccess = () => {
-      pins.value = asking.result as Pin[];
-    };
+    const range = IDBKeyRange.bound([name], [name, []]);
+    pins.value = (await settle((await openStore()).transaction("pins").objectStore("pins").getAll(range))) as Pin[];
   } catch {
     // Private windows refuse it.
   }
@@ -48,12 +65,12 @@ export function pinKey(key: PublicKey, origin: string): void {
   if (pins.value.some((pin) => pin.publicKey === key.ed25519 && (pin.publicKeyPq || !key.mlDsa))) return;
   const pin: Pin = { publicKey: key.ed25519, publicKeyPq: key.mlDsa, origin, at: new Date().toISOString() };
   pins.value = [...pins.value.filter((one) => one.publicKey !== pin.publicKey), pin];
-  void change((store) => store.put(pin));
+  void change((store) => store.put({ scope, ...pin }));
 }
 
 export function unpinKey(publicKey: string): void {
   pins.value = pins.value.filter((pin) => pin.publicKey !== publicKey);
-  void change((store) => store.delete(publicKey));
+  void change((store) => store.delete([scope, publicKey]));
 }
 
 async function change(work: (store: IDBObjectStore) => void): Promise<void> {
@@ -65,26 +82,25 @@ async function change(work: (store: IDBObjectStore) => void): Promise<void> {
   }
 }
 
-/** The head of a ledger's meta chain that this browser saw last; null where it saw none. */
-export async function recallHead(ledger: string): Promise<RememberedHead | null> {
-  if (!KEPT) return null;
+/** The heads of a ledger that this browser verified; none where it saw none. */
+export async function recallHeads(ledger: string): Promise<RememberedHeads> {
+  if (!KEPT) return [];
   try {
-    const asking = (await openStore()).transaction("heads").objectStore("heads").get(ledger);
-    return await new Promise((resolve) => {
-      asking.onsuccess = () => resolve((asking.result as RememberedHead | undefined) ?? null);
-      asking.onerror = () => resolve(null);
-    });
+    const found = (await settle((await openStore()).transaction("heads").objectStore("heads").get(ledger))) as { heads?: RememberedHeads } | undefined;
+    return found?.heads ?? [];
   } catch {
-    return null;
+    return [];
   }
 }
 
-/** Remember the head of a ledger's meta chain, unless a longer one is remembered. */
-export async function rememberHead(ledger: string, head: RememberedHead): Promise<void> {
-  const before = await recallHead(ledger);
-  if (!KEPT || (before !== null && before.count >= head.count)) return;
+/** Remember the heads of a ledger. A chain that was longer before keeps its longer head. */
+export async function rememberHeads(ledger: string, heads: RememberedHeads): Promise<void> {
+  if (!KEPT) return;
+  const all = new Map(await recallHeads(ledger));
+  for (const [chain, head] of heads) if ((all.get(chain)?.count ?? 0) < head.count) all.set(chain, head);
   try {
-    (await openStore()).transaction("heads", "readwrite").objectStore("heads").put({ ledger, count: head.count, hash: head.hash });
+    const store = (await openStore()).transaction("heads", "readwrite").objectStore("heads");
+    store.put({ scope: ledger, heads: [...all].slice(0, HEADS_MAX) });
   } catch {
     // The next visit has nothing to compare with.
   }
@@ -100,7 +116,9 @@ export function readKeys(text: string): PublicKey[] {
   const look = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(look);
     else if (value instanceof Map) {
-      if (value.has("identity") && value.has("public_key")) found.push(readRingEntry(value).key);
+      // The list of a server says of each key where the server has it from. The rest of an entry is that of an export.
+      const entry = new Map([...value].filter(([name]) => name !== "origin"));
+      if (typeof entry.get("identity") === "string" && entry.has("public_key")) found.push(readRingEntry(entry).key);
       else if (typeof value.get("public_key") === "string" && value.has("public_key_pq")) {
         found.push(new PublicKey(value.get("public_key"), value.get("public_key_pq")));
       } else for (const item of value.values()) look(item);

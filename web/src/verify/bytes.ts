@@ -19,6 +19,8 @@ export interface Directory {
   list(inside: string): Promise<string[] | null>;
   /** Open the file with this name, or `[directory, name]`. Raises `NotFound`, or `BadInput` if it is no plain file. */
   open(...names: string[]): Promise<ByteSource>;
+  /** Whether it stands for a ledger that may grow at any time, and so has no signed heads of its end. */
+  readonly isLive?: boolean;
   /** Two of these names that are one file, where the system can tell. */
   findSharedFiles?(names: ReadonlySet<string>): Promise<[string, string] | null>;
 }

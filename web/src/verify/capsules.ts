@@ -3,7 +3,7 @@
 import { readBlock } from "./block.ts";
 import { BLOB_REFERENCE } from "./blobs.ts";
 import { type ByteSource, LineReader } from "./bytes.ts";
-import { ChainJudge, plainRules, prepareRecords } from "./chain.ts";
+import { ChainJudge, plainRules, prepareBatches } from "./chain.ts";
 import { readElementTexts } from "./elements.ts";
 import { skipExaminers, skipPythonChecks } from "./examiner.ts";
 import { BadInput, ELEMENT_MAX, JsonNumber, Unreadable } from "./json.ts";
@@ -26,15 +26,14 @@ export type CapsuleItem = { where: string; item: Sealed | BadInput };
 /** The verdict on a file of capsules. */
 export async function judgeCapsules(name: string, source: ByteSource, opening: string, options: VerifyOptions): Promise<Verdict> {
   const retired = retirementsByTime(options.ring, options.ed25519);
-  const rules = plainRules(options.ring, options.ed25519, { retired, requirePq: options.requirePq ?? false });
+  const rules = plainRules(options.ring, options.ed25519, { retired, requirePq: options.requirePq ?? false, crew: options.crew ?? null });
   const judge = new ChainJudge(rules, { start: null, source: name });
   const meter = new ProgressMeter(options, source.size);
   let refersToBlobs = false;
   let first: JsonNumber | null = null;
   let domain = ""; // Of the first record. It decides which examiners would have had to look at the records.
-  read: for await (const items of readCapsuleItems(source, opening)) {
-    const records = items.flatMap(({ item }) => (item instanceof Sealed ? [item] : []));
-    await prepareRecords(rules, records);
+  const batches = prepareBatches(rules, readCapsuleItems(source, opening), (found) => found.flatMap(({ item }) => (item instanceof Sealed ? [item] : [])));
+  read: for await (const items of batches) {
     let bytes = 0;
     for (const { where, item } of items) {
       if (judge.stopsReading()) break read;

@@ -16,6 +16,7 @@
  */
 
 import { RESERVED_CHAINS, readKind } from "./block.ts";
+import type { Crew } from "./crew.ts";
 import { type Ed25519, type SignatureQuestion, isSignatureHex } from "./ed25519.ts";
 import { BadInput, DuplicateKey, type Json, type JsonNumber, type JsonObject, Unreadable, encoder, equalJson, isObject } from "./json.ts";
 import { isMlDsaSignatureHex, verifyMlDsa } from "./ml_dsa.ts";
@@ -43,6 +44,8 @@ export interface Rules {
   recorded: ReadonlySet<string> | null;
   /** How many records each chain had when a key came into use by a rotation. */
   began: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** Others that hash and check signatures beside this thread. */
+  crew: Crew | null;
 }
 
 export function roleOf(rules: Rules, key: PublicKey): KeyRole | null {
@@ -51,7 +54,7 @@ export function roleOf(rules: Rules, key: PublicKey): KeyRole | null {
 
 /** The rules with nothing but keys. */
 export function plainRules(ring: Ring, ed25519: Ed25519, more: Partial<Rules> = {}): Rules {
-  const nothing = { retired: new Map(), roles: new Map(), recorded: null, began: new Map() };
+  const nothing = { retired: new Map(), roles: new Map(), recorded: null, began: new Map(), crew: null };
   return { ring, ed25519, level: "signature", requirePq: false, ...nothing, ...more };
 }
 
@@ -385,11 +388,48 @@ export class ChainJudge {
   }
 }
 
-/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
+/** Records of a batch under which it is not worth giving them to others. */
+const SHARED_MIN = 8;
+
+/** Ask about the signatures of records that are judged next, and hash the records meanwhile. */
 export async function prepareRecords(rules: Rules, records: Sealed[]): Promise<void> {
-  const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+  const questions = records.flatMap((record) => [...ChainJudge.questions(rules, record)]);
+  if (rules.crew !== null && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
+    const { hashes, answers } = await rules.crew.work(records.map((record) => record.canonical), questions);
+    records.forEach((record, at) => record.adoptHash(hashes[at] as string));
+    rules.ed25519.adopt(questions, answers);
+    return;
+  }
+  const asked = rules.ed25519.prefetch(questions);
   for (const record of records) void record.computedHash;
   await asked;
+}
+
+/**
+ * Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: as many as
+ * there are in the crew, so that memory stays bounded.
+ */
+export async function* prepareBatches<Item>(
+  rules: Rules,
+  batches: AsyncIterable<Item[]>,
+  pick: (items: Item[]) => Sealed[],
+): AsyncGenerator<Item[]> {
+  const ahead = rules.crew?.size ?? 0;
+  const waiting: { items: Item[]; ready: Promise<void> }[] = [];
+  for await (const items of batches) {
+    const ready = prepareRecords(rules, pick(items));
+    ready.catch(() => {}); // It is raised where it is awaited.
+    waiting.push({ items, ready });
+    while (waiting.length > ahead) {
+      const next = waiting.shift() as (typeof waiting)[number];
+      await next.ready;
+      yield next.items;
+    }
+  }
+  for (const { items, ready } of waiting) {
+    await ready;
+    yield items;
+  }
 }
 
 /** The reason why a key with this role must not have sealed a record of this chain; null if it may. */

@@ -134,6 +134,12 @@ export class Ed25519 {
     await Promise.all(waiting);
   }
 
+  /** Take the answers that another thread gave to these questions, and keep them for `verify`. */
+  adopt(questions: readonly SignatureQuestion[], answers: readonly boolean[]): void {
+    if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+    questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
+  }
+
   /** Whether a signature is valid under the rule. */
   verify(publicHex: string, message: string | Uint8Array, signature: string): boolean {
     if (typeof message === "string") {

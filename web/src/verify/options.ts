@@ -1,5 +1,6 @@
 /** How to verify a subject. */
 
+import type { Crew } from "./crew.ts";
 import type { Ed25519 } from "./ed25519.ts";
 import { BadInput } from "./json.ts";
 import type { Ring } from "./ring.ts";
@@ -10,6 +11,10 @@ export interface VerifyOptions {
   requirePq?: boolean;
   /** Called with the number of records judged so far, and the bytes read and in all. */
   progress?: (progress: Progress) => void;
+  /** Others that compute beside this thread; null or nothing where there are none. */
+  crew?: Crew | null;
+  /** Called with each record of a bundle: its chain, its place and its stored hash. */
+  witness?: (chain: string, place: number, hash: string) => void;
   /** Ends the verification: nothing is judged then. */
   signal?: AbortSignal;
 }

@@ -42,6 +42,11 @@ export class Sealed {
     this.chain = chain;
   }
 
+  /** Take the hash that another thread computed from the same text. */
+  adoptHash(digest: string): void {
+    this.digest ??= digest;
+  }
+
   /** SHA3-256 of the text. Only for one that is well formed: another has no bytes. */
   get computedHash(): string {
     this.digest ??= sha3Hex(encoder.encode(this.canonical));

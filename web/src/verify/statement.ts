@@ -2,13 +2,15 @@
  * Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
  *
  * The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
- * half signs with both halves, and both must be valid.
+ * half signs with both halves, and both must be valid. A passkey signs only statements of `PASSKEY_PURPOSES`. No ring has a
+ * passkey, so `checkStatement` never calls such a signature valid: `passkeyProblem` checks it.
  */
 
 import { canonicalJson } from "./canonical.ts";
 import type { Ed25519 } from "./ed25519.ts";
 import { BadInput, type Json, type JsonObject, encoder, isInteger, isObject } from "./json.ts";
 import { verifyMlDsa } from "./ml_dsa.ts";
+import { type PasskeySignature, readPasskeySignature } from "./passkey.ts";
 import type { PublicKey, Ring } from "./ring.ts";
 import { show } from "./text.ts";
 
@@ -18,15 +20,28 @@ const SIGNATURES_MAX = 64;
 const STATEMENT_MAX = 256 * 1024;
 const CHECKPOINT_MAX = 12 * 1024 * 1024;
 
+const PASSKEY_PURPOSES = ["approval", "enrolment", "withdrawal"];
+
 const PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
 export const FINGERPRINT = /^[0-9a-f]{16}$/;
 const ED25519 = /^[0-9a-f]{128}$/;
 const ML_DSA_65 = /^[0-9a-f]{6618}$/;
 
+/** The signer's fingerprint, and its signatures in lower-case hex; or the signature of a passkey alone. */
 export interface StatementSignature {
   by: string;
   ed25519: string;
   ml_dsa_65: string;
+  passkey: PasskeySignature | null;
+}
+
+/** A signature as JSON, as a record holds it. */
+export function signatureFields({ by, ed25519, ml_dsa_65, passkey }: StatementSignature): JsonObject {
+  if (passkey === null) return new Map<string, Json>(Object.entries({ by, ed25519, ml_dsa_65 }));
+  return new Map<string, Json>([
+    ["by", by],
+    ["passkey", new Map<string, Json>(Object.entries(passkey))],
+  ]);
 }
 
 export interface Statement {
@@ -98,17 +113,27 @@ export function readStatement(data: Json | undefined, where = "statement"): Stat
   return {
     purpose,
     content: content as JsonObject,
-    signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`)),
+    signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`, purpose)),
   };
 }
 
-function readSignature(item: Json, where: string): StatementSignature {
+function readSignature(item: Json, where: string, purpose: string): StatementSignature {
+  if (PASSKEY_PURPOSES.includes(purpose) && isObject(item) && item.has("passkey")) {
+    const object = checkObject(item, where, ["by", "passkey"]);
+    return {
+      by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
+      ed25519: "",
+      ml_dsa_65: "",
+      passkey: readPasskeySignature(object.get("passkey"), `${where}.passkey`),
+    };
+  }
   const object = checkObject(item, where, ["by", "ed25519", "ml_dsa_65"]);
   const second = object.get("ml_dsa_65");
   return {
     by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
     ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519),
     ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65),
+    passkey: null,
   };
 }
 

@@ -1,53 +1,62 @@
 /** The thing that the page has open, as its worker sees it: what it holds, its records, and the verdict on it. */
 
-import { at, domainOf, readKind } from "../verify/block.ts";
-import { readIndex, readChainFile, fileOf } from "../verify/bundle/layout.ts";
-import { BlobSource, type ByteSource, FileMap, readStart } from "../verify/bytes.ts";
+import { at, domainOf } from "../verify/block.ts";
+import { fileOf, readChainFile, readIndex } from "../verify/bundle/layout.ts";
+import { BlobSource, type ByteSource, type Directory, FileMap, readStart } from "../verify/bytes.ts";
 import { readCapsuleItems } from "../verify/capsules.ts";
 import { ChainJudge, plainRules } from "../verify/chain.ts";
+import type { Crew } from "../verify/crew.ts";
+import { sha256Hex } from "../verify/digest.ts";
 import type { Ed25519 } from "../verify/ed25519.ts";
-import { sha3Hex } from "../verify/digest.ts";
-import { BadInput, type Json, JsonNumber, NotFound, encoder, readJson } from "../verify/json.ts";
+import { BadInput, NotFound, readJson } from "../verify/json.ts";
 import { NotJudged, type Progress } from "../verify/options.ts";
 import { PublicKey, Ring } from "../verify/ring.ts";
+import { ACTION_LINE_MAX, readActionLine, readOwnLines, readRawLines, sealForm } from "../verify/run/action.ts";
 import { readArchive } from "../verify/run/archive.ts";
-import { readOwnLines, readRawLines, readActionLine, ACTION_LINE_MAX, sealForm } from "../verify/run/action.ts";
+import { CAPSEAL_MEMBERS } from "../verify/run/capseal.ts";
 import { CAPSULE_LINE_MAX, readCapsuleLine } from "../verify/run/evidence.ts";
 import { MEMBER_ORDER } from "../verify/run/files.ts";
-import { CAPSEAL_MEMBERS } from "../verify/run/capseal.ts";
 import { Sealed } from "../verify/sealed.ts";
 import { BEGINNING_BYTES, type Format, jsonOpening, recogniseFile } from "../verify/subject.ts";
-import { verifyDirectory, verifyFile } from "../verify/verify.ts";
 import type { Verdict } from "../verify/verdict.ts";
+import { verifyDirectory, verifyFile } from "../verify/verify.ts";
+import { changeChain, rollIndexBack } from "./changes.ts";
+import { LiveChainSource, LiveDirectory } from "./live.ts";
 import type {
   Change,
   Contents,
-  Figures,
   ListedChain,
   OpenedThing,
   PinnedKey,
   RecordAddress,
   RecordDetail,
   RecordRow,
+  RecordText,
   RememberedHead,
+  RememberedHeads,
   Results,
 } from "./protocol.ts";
+import { type Item, describeRow, safeContent, text } from "./rows.ts";
 
-/** Records of a chain that the page lists. A longer chain is verified whole, and listed up to here. */
+/** Records of a file's chain that the page lists. A longer chain is verified whole, and listed up to here. */
 const LISTED_MAX = 50_000;
 /** Records of a chain that stay in memory. Of a longer chain, only the rows do, and a record is read again when opened. */
 const KEPT_MAX = 5_000;
-/** Characters of a summary in a row. */
-const SUMMARY_MAX = 240;
-
-type Item = Sealed | BadInput;
+/** Bytes of a blob that are given to the page. */
+const BLOB_MAX = 16 * 1024 * 1024;
+/** Bytes of a chain that is copied into memory to be changed. */
+const CHANGED_MAX = 64 * 1024 * 1024;
 
 export class Library {
   private readonly ed25519: Ed25519;
   private thing: OpenedThing | null = null;
   private contents: Contents | null = null;
-  /** The records of the short chain that was read last. */
-  private kept: { chain: string; items: Item[] } | null = null;
+  private live: LiveDirectory | null = null;
+  /** The rows of the file's chain that was listed last, and its records if it is short. */
+  private kept: { chain: string; rows: RecordRow[]; items: Item[] | null } | null = null;
+
+  /** Other workers that compute beside this one. */
+  crew: Crew | null = null;
 
   constructor(ed25519: Ed25519) {
     this.ed25519 = ed25519;
@@ -57,11 +66,19 @@ export class Library {
   async open(thing: OpenedThing): Promise<Contents> {
     this.thing = thing;
     this.kept = null;
-    this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
+    this.live = thing.live ? await LiveDirectory.fetch(thing.live, thing.name) : null;
+    if (this.live !== null) this.contents = listLedger(thing.name, this.live);
+    else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
     return this.contents;
   }
 
-  private get directory(): FileMap {
+  /** Look again at a ledger that has grown. */
+  async refresh(): Promise<Contents> {
+    return this.open(this.opened);
+  }
+
+  private get directory(): Directory {
+    if (this.live !== null) return this.live;
     const { name, files } = this.opened;
     return new FileMap(name, new Map(files.map(([path, blob]) => [path, new BlobSource(blob)])));
   }
@@ -69,6 +86,18 @@ export class Library {
   private get opened(): OpenedThing {
     if (this.thing === null) throw new NotJudged("nothing is open");
     return this.thing;
+  }
+
+  get chains(): ListedChain[] {
+    return this.contents?.chains ?? [];
+  }
+
+  get owner(): { ledger: string; tenant: string } {
+    return { ledger: this.contents?.ledger ?? "", tenant: this.contents?.tenant ?? "" };
+  }
+
+  get verifier(): Ed25519 {
+    return this.ed25519;
   }
 
   private async listBundle(thing: OpenedThing): Promise<Contents> {
@@ -81,13 +110,16 @@ export class Library {
           title: claim.title ?? claim.id,
           tool: claim.tool || domainOf(claim.id),
           length: claim.length,
+          head: claim.headHash,
+          origin: claim.origin,
           startedAt: claim.startedAt ?? "",
           endedAt: claim.endedAt ?? "",
           signers: claim.signedBy ?? [],
         };
       });
       if (index.meta !== null) {
-        chains.push({ id: "meta", title: "heads of all chains", tool: "meta", length: index.meta.length, startedAt: "", endedAt: "", signers: [] });
+        const { length, headHash, signedBy, startedAt, endedAt } = index.meta;
+        chains.push({ ...bareChain("meta"), title: "heads of all chains", length, head: headHash, startedAt: startedAt ?? "", endedAt: endedAt ?? "", signers: signedBy ?? [] });
       }
       const keys = new Map(index.keys ?? []);
       if (index.publicKey && index.fingerprint) keys.set(index.fingerprint, index.publicKey);
@@ -103,7 +135,7 @@ export class Library {
 
   private async listFile(thing: OpenedThing): Promise<Contents> {
     const { name, format } = await this.recognise(thing);
-    const chain: ListedChain = { id: name, title: name, tool: format, length: null, startedAt: "", endedAt: "", signers: [] };
+    const chain: ListedChain = { ...bareChain(name), tool: format };
     return { name, format, ledger: null, tenant: null, chains: format === "proof" ? [] : [chain], keys: [], pqKeys: [] };
   }
 
@@ -117,90 +149,111 @@ export class Library {
     return { name, source, format, opening: jsonOpening(beginning) };
   }
 
-  /** The verdict on the whole thing. */
+  /** The verdict on the whole thing, or on some chains of it. */
   async verify(
     keys: PinnedKey[],
-    remembered: RememberedHead | null,
+    remembered: RememberedHeads,
+    chains: string[] | null,
     progress: (progress: Progress) => void,
   ): Promise<Results["verify"]> {
     const thing = this.opened;
-    const ring = makeRing(keys);
-    const options = { ring, ed25519: this.ed25519, progress };
+    const seen = new HeadWitness(remembered);
+    const options = { ring: makeRing(keys), ed25519: this.ed25519, progress, witness: seen.take, crew: this.crew };
     const [name, blob] = thing.files[0] ?? ["", new Blob()];
     const verdict = thing.isFolder
-      ? await verifyDirectory(this.directory, options)
+      ? await verifyDirectory(this.live !== null && chains !== null ? this.live.limitTo(chains) : this.directory, options)
       : await verifyFile(name, new BlobSource(blob), options);
-    const hashes = thing.isFolder ? await this.readMetaHashes() : [];
-    if (remembered !== null) addRollback(verdict, remembered, hashes);
-    const last = hashes.at(-1);
-    const head = verdict.status === "failed" || last === undefined ? null : { count: hashes.length, hash: last };
-    return { verdict, usesPlatform: this.ed25519.usesPlatform, head };
+    seen.addTo(verdict, chains);
+    return { verdict, usesPlatform: this.ed25519.usesPlatform, heads: verdict.status === "failed" ? [] : seen.heads };
   }
 
-  /** The hashes of the meta chain, in order; none where there is no meta chain. */
-  private async readMetaHashes(): Promise<string[]> {
-    const hashes: string[] = [];
+  /** The first record of a chain; null where there is none. */
+  async readFirst(chain: string): Promise<Item | null> {
     try {
-      for await (const items of this.readBatches("meta")) {
-        for (const item of items) hashes.push(item instanceof Sealed ? item.hash : "");
-      }
+      for await (const items of this.readBatches(chain, 0, 1)) if (items[0]) return items[0];
     } catch (error) {
-      if (!(error instanceof BadInput)) throw error;
+      if (!(error instanceof BadInput)) throw error; // The verdict says why it cannot be read.
     }
-    return hashes;
+    return null;
   }
 
-  /** What the records of a chain add up to. */
-  async figures(chain: string): Promise<Figures> {
-    const sum: Figures = { records: 0, calls: 0, failures: 0, denials: 0, tokensIn: 0, tokensOut: 0, startedAt: "", endedAt: "" };
-    for await (const items of this.readBatches(chain)) {
-      for (const item of items) {
-        sum.records++;
-        if (item instanceof BadInput) continue;
-        const content = safeContent(item);
-        const calls = at(content, "execution", "tool_calls");
-        const status = text(at(content, "outcome", "status"));
-        const usage = at(content, "execution", "resources_used");
-        if (Array.isArray(calls)) sum.calls += calls.length;
-        if (status === "failure") sum.failures++;
-        if (status === "blocked") sum.denials++;
-        sum.tokensIn += Number(text(at(usage, "tokens_in"))) || 0;
-        sum.tokensOut += Number(text(at(usage, "tokens_out"))) || 0;
-        sum.startedAt ||= item.signed_at;
-        sum.endedAt = item.signed_at;
-      }
-    }
-    return sum;
-  }
-
-  /** The file of a chain with one change in it. The bundle itself stays as it is. */
+  /** A copy of the chain's file with one change in it. The thing itself stays as it is. */
   async change(chain: string, place: number, change: Change): Promise<Results["change"]> {
     const thing = this.opened;
     const name = thing.isFolder ? (chain === "meta" ? "meta.json" : `${chain}.json`) : (thing.files[0]?.[0] ?? "");
     const file = thing.files.find(([path]) => path === name)?.[1];
-    if (file === undefined) throw new NotJudged(`there is no ${name}`);
-    return { name, file: new Blob([changeChain(await file.text(), place, change)]) };
+    if (file === undefined) throw new NotJudged(`there is no ${name} that could be copied`);
+    if (file.size > CHANGED_MAX) throw new NotJudged("this chain is too large to be copied into a page's memory");
+    const changed = await changeChain(await file.text(), place, change);
+    const files: Results["change"]["files"] = [[name, new Blob([changed])]];
+    const index = thing.files.find(([path]) => path === "index.json")?.[1];
+    if (change === "rollback" && index !== undefined) {
+      // An older copy that fits in itself: only a reader who saw the newer one can tell.
+      files.push(["index.json", new Blob([rollIndexBack(await index.text(), chain, changed)])], ["head.json", null], ["meta.json", null]);
+    }
+    return { files };
   }
 
-  /** The records of a chain as rows. */
-  async rows(chain: string): Promise<Results["rows"]> {
+  /** Records of a chain as rows. */
+  async rows(chain: string, start: number, stop: number): Promise<Results["rows"]> {
+    if (this.live !== null) {
+      const rows: RecordRow[] = [];
+      for await (const batch of this.readBatches(chain, start, stop)) {
+        for (const item of batch) rows.push(describeRow(item, start + rows.length));
+      }
+      return { rows, total: this.live.chains.get(chain)?.count ?? 0, isCut: false };
+    }
+    if (this.kept?.chain !== chain) await this.keepRows(chain);
+    const rows = this.kept?.rows ?? [];
+    return { rows: rows.slice(start, stop), total: rows.length, isCut: rows.length >= LISTED_MAX };
+  }
+
+  private async keepRows(chain: string): Promise<void> {
     const rows: RecordRow[] = [];
-    let items: Item[] = [];
+    let items: Item[] | null = [];
     for await (const batch of this.readBatches(chain)) {
       for (const item of batch) rows.push(describeRow(item, rows.length));
-      items = rows.length <= KEPT_MAX ? [...items, ...batch] : [];
+      items = items !== null && rows.length <= KEPT_MAX ? [...items, ...batch] : null;
       if (rows.length >= LISTED_MAX) break;
     }
-    this.kept = rows.length <= KEPT_MAX ? { chain, items } : null;
-    return { rows: rows.slice(0, LISTED_MAX), isCut: rows.length >= LISTED_MAX };
+    this.kept = { chain, rows: rows.slice(0, LISTED_MAX), items };
+  }
+
+  /** The exact texts of records, with their seals. */
+  async records(chain: string, start: number, stop: number): Promise<RecordText[]> {
+    const found: RecordText[] = [];
+    let place = this.live === null ? 0 : start;
+    for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain, start, stop)) {
+      for (const item of batch) {
+        if (place >= stop) return found;
+        if (place >= start) found.push(describeText(item, place));
+        place++;
+      }
+    }
+    return found;
+  }
+
+  /** The bytes of a blob, if they are those of its digest. */
+  async blob(digest: string): Promise<Uint8Array> {
+    const file = await this.directory.open("blobs", digest);
+    if (file.size > BLOB_MAX) throw new NotJudged(`the blob is larger than ${BLOB_MAX / 1024 ** 2} MiB, and is not shown`);
+    const data = await file.read(0, file.size);
+    if (sha256Hex(data) !== digest) throw new NotJudged(`the blob stored as ${digest} has other bytes`);
+    return data;
   }
 
   /** The record at an address, and its place in the file. */
   private async findRecord(chain: string, address: RecordAddress): Promise<{ item: Item; place: number } | null> {
+    if (this.live !== null) {
+      // A ledger numbers its records without a gap, so that a number is a place. The judge holds the record to it.
+      const place = "place" in address ? address.place : Number(address.sequence);
+      for await (const batch of this.readBatches(chain, place, place + 1)) if (batch[0]) return { item: batch[0], place };
+      return null;
+    }
     const isWanted = (item: Item, place: number) =>
       "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
     let place = 0;
-    for await (const batch of this.kept?.chain === chain ? [this.kept.items] : this.readBatches(chain)) {
+    for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain)) {
       // In an intact chain a record lies where its number says: try that place first.
       const likely = "sequence" in address ? Number(address.sequence) - place : -1;
       if (batch[likely] !== undefined && isWanted(batch[likely], place + likely)) return { item: batch[likely], place: place + likely };
@@ -243,8 +296,16 @@ export class Library {
     return key === undefined ? null : this.ed25519.verify(key, record.hash, record.signature);
   }
 
-  private async *readBatches(chain: string): AsyncGenerator<Item[]> {
+  /** The records of a chain, in batches. Only a ledger reads from `start`; a file is read from its beginning. */
+  async *readBatches(chain: string, start = 0, stop?: number): AsyncGenerator<Item[]> {
     const thing = this.opened;
+    if (this.live !== null) {
+      const count = this.live.chains.get(chain)?.count ?? 0;
+      const end = Math.min(stop ?? count, count);
+      const part = new LiveChainSource(this.live.api, chain, end, start);
+      if (start < end) yield* keepRecords(readChainFile(part));
+      return;
+    }
     if (thing.isFolder) {
       const file = await this.directory.open(chain === "meta" ? "meta.json" : fileOf({ id: chain } as Parameters<typeof fileOf>[0]));
       yield* keepRecords(readChainFile(file));
@@ -259,8 +320,26 @@ export class Library {
   }
 }
 
+function bareChain(id: string): ListedChain {
+  return { id, title: id, tool: domainOf(id), length: null, head: null, origin: null, startedAt: "", endedAt: "", signers: [] };
+}
+
+function listLedger(name: string, live: LiveDirectory): Contents {
+  const chains = [...live.chains.values()].map((chain): ListedChain => {
+    return { ...bareChain(chain.name), tool: domainOf(chain.origin ?? chain.name), length: chain.count, head: chain.head, origin: chain.origin };
+  });
+  return { name, format: "ledger", ledger: live.about.ledger, tenant: live.about.tenant, chains, keys: live.keys, pqKeys: live.pqKeys };
+}
+
 async function* keepRecords(batches: ReturnType<typeof readChainFile>): AsyncGenerator<Item[]> {
   for await (const items of batches) yield items.flatMap((item) => (item instanceof Sealed || item instanceof BadInput ? [item] : []));
+}
+
+function describeText(item: Item, place: number): RecordText {
+  const bare = { place, canonical: "", hash: "", signature: "", signaturePq: "", signedAt: "", signedBy: "", problem: "" };
+  if (item instanceof BadInput) return { ...bare, problem: item.message };
+  const { canonical, hash, signature } = item;
+  return { ...bare, canonical, hash, signature, signaturePq: item.signature_pq, signedAt: item.signed_at, signedBy: item.signed_by };
 }
 
 /** The capsules of a sealed run, each with its action put back. */
@@ -289,91 +368,58 @@ function readCap(packed: Uint8Array): Item[] {
   return items;
 }
 
-/** Compare the meta chain with the head that this browser remembers. */
-function addRollback(verdict: Verdict, remembered: RememberedHead, hashes: string[]): void {
-  const found = hashes[remembered.count - 1];
-  const plain = { name: "rollback", code: null, place: null, count: 1, matters: false };
-  if (found === remembered.hash) {
-    const more = hashes.length - remembered.count;
-    verdict.checks.push({ ...plain, status: "passed", reason: `the meta chain has the record that this browser remembers, and ${more} more` });
-    return;
+/** Compares chains with the heads that this browser remembers, and notes the heads that it sees. */
+class HeadWitness {
+  private readonly remembered: ReadonlyMap<string, RememberedHead>;
+  /** The hash at the place of the remembered head, by chain. */
+  private readonly found = new Map<string, string>();
+  private readonly last = new Map<string, RememberedHead>();
+
+  constructor(remembered: RememberedHeads) {
+    this.remembered = new Map(remembered);
   }
-  const words =
-    found === undefined
-      ? `this browser remembers ${remembered.count} records of the meta chain; ${hashes.length} are here`
-      : "this browser remembers another record of the meta chain at this place";
-  const where = { chain: "meta", sequence: Math.min(remembered.count - 1, hashes.length), source: null };
-  const proof = { remembered, actual: { count: hashes.length, hash: hashes.at(-1) ?? null } };
-  const finding = { check: "rollback", status: "failed" as const, code: "ROLLBACK", words, place: where, proof };
-  verdict.checks.push({ ...plain, status: "failed", reason: words, code: "ROLLBACK", place: where, matters: true });
-  verdict.findings.push(finding);
-  verdict.first_bad ??= finding;
-  verdict.status = "failed";
+
+  take = (chain: string, place: number, hash: string): void => {
+    this.last.set(chain, { count: place + 1, hash });
+    if (this.remembered.get(chain)?.count === place + 1) this.found.set(chain, hash);
+  };
+
+  get heads(): RememberedHeads {
+    return [...this.last];
+  }
+
+  /** Add the check `rollback`. `chains` are those that were judged; null for all. */
+  addTo(verdict: Verdict, chains: string[] | null): void {
+    const compared = [...this.remembered].filter(([chain]) => chains === null || chains.includes(chain));
+    if (!compared.length) return;
+    const plain = { name: "rollback", code: null, place: null, matters: false };
+    let grown = 0;
+    let first = true;
+    for (const [chain, remembered] of compared) {
+      const actual = this.last.get(chain) ?? { count: 0, hash: null };
+      if (this.found.get(chain) === remembered.hash) {
+        grown += Number(actual.count > remembered.count);
+        continue;
+      }
+      const words =
+        actual.count < remembered.count
+          ? `this browser remembers ${remembered.count} records of the chain ${chain}; ${actual.count} are here`
+          : `this browser remembers another record of the chain ${chain} at this place`;
+      const place = { chain, sequence: Math.min(remembered.count - 1, actual.count), source: null };
+      const finding = { check: "rollback", status: "failed" as const, code: "ROLLBACK", words, place, proof: { remembered, actual } };
+      verdict.findings.push(finding);
+      verdict.first_bad ??= finding;
+      verdict.status = "failed";
+      if (first) verdict.checks.push({ ...plain, status: "failed", reason: words, code: "ROLLBACK", place, count: 1, matters: true });
+      first = false;
+    }
+    if (first) {
+      const reason = `${compared.length} chains have the records that this browser remembers; ${grown} have grown`;
+      verdict.checks.push({ ...plain, status: "passed", reason, count: compared.length });
+    }
+  }
 }
 
-/** The text of a chain's file with one record changed. */
-function changeChain(source: string, place: number, change: Change): string {
-  const document = JSON.parse(source) as { capsules?: Record<string, string>[] };
-  const records = document.capsules;
-  const record = records?.[place];
-  if (!records || !record) throw new NotJudged("only a record of a bundle's chain can be changed here");
-  const canonical = record["canonical"] ?? "";
-  const middle = Math.floor(canonical.length / 2);
-  if (change === "flip") {
-    record["canonical"] = canonical.slice(0, middle) + (canonical[middle] === "a" ? "b" : "a") + canonical.slice(middle + 1);
-  } else if (change === "edit" || change === "resign") {
-    record["canonical"] = canonical.replace(/"summary":"/, '"summary":"(changed) ');
-    // With the right hash for the changed text, and the old signature: nobody without the key can do better.
-    if (change === "resign") record["hash"] = sha3Hex(encoder.encode(record["canonical"]));
-  } else if (change === "drop") records.splice(place, 1);
-  else if (change === "double") records.splice(place, 0, { ...record });
-  else if (change === "swap") records.splice(place, 2, ...records.slice(place, place + 2).reverse());
-  else records.length = place;
-  return JSON.stringify(document);
-}
-
-function makeRing(keys: PinnedKey[]): Ring {
+export function makeRing(keys: PinnedKey[]): Ring {
   return new Ring(keys.map((key) => new PublicKey(key.publicKey, key.publicKeyPq)));
 }
-
-function text(value: Json | undefined): string {
-  if (typeof value === "string") return value;
-  return value instanceof JsonNumber ? value.text : "";
-}
-
-/** The content of a record, for showing. It is not kept with the record: it takes many times the memory of its text. */
-function safeContent(record: Sealed): Json | undefined {
-  try {
-    return record.canonical.isWellFormed() ? readJson(record.canonical) : undefined;
-  } catch (error) {
-    if (error instanceof BadInput) return undefined;
-    throw error;
-  }
-}
-
-function describeRow(item: Item, place: number): RecordRow {
-  const bare = { place, sequence: "", hash: "", at: "", type: "", kind: "", summary: "", status: "", tool: "", authority: "", tokens: "" };
-  if (item instanceof BadInput) return { ...bare, problem: item.message };
-  const content = safeContent(item);
-  if (!(content instanceof Map)) return { ...bare, hash: item.hash, at: item.signed_at, problem: "this is no capsule" };
-  const calls = at(content, "execution", "tool_calls");
-  const usage = at(content, "execution", "resources_used");
-  const request = text(at(content, "trigger", "request"));
-  const summary = text(at(content, "outcome", "summary")) || text(at(content, "reasoning", "analysis")) || request;
-  const [tokensIn, tokensOut] = ["tokens_in", "tokens_out"].map((name) => text(at(usage, name)));
-  return {
-    place,
-    sequence: text(at(content, "sequence")),
-    hash: item.hash,
-    at: text(at(content, "trigger", "timestamp")) || item.signed_at,
-    type: text(at(content, "type")),
-    kind: readKind(content),
-    summary: summary.slice(0, SUMMARY_MAX),
-    status: text(at(content, "outcome", "status")),
-    tool: Array.isArray(calls) ? text(at(calls[0], "tool")) : "",
-    authority: text(at(content, "authority", "type")),
-    tokens: tokensIn || tokensOut ? `${tokensIn || 0} → ${tokensOut || 0}` : "",
-    problem: "",
-  };
-}
-

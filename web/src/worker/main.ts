@@ -3,45 +3,74 @@
 import { BadInput } from "../verify/json.ts";
 import { NotJudged } from "../verify/options.ts";
 import { openEd25519 } from "../verify/verify.ts";
-import { Library } from "./library.ts";
+import { countActivity } from "./activity.ts";
+import { ApiError } from "./api.ts";
+import { listApprovals } from "./approval_cases.ts";
+import { WorkerCrew, assist } from "./crew.ts";
+import { Library, makeRing } from "./library.ts";
+import { listMeta } from "./meta_entries.ts";
 import type { Answer, Request } from "./protocol.ts";
+import { search } from "./search.ts";
+import { countSession, listSessions } from "./session_list.ts";
+import { checkStatements } from "./statements.ts";
 
 /** Milliseconds between two reports of progress. More would only keep the page busy. */
 const REPORT_EVERY = 100;
-
-const opening = openEd25519().then((ed25519) => new Library(ed25519));
-let queue: Promise<void> = Promise.resolve();
 
 function send(answer: Answer): void {
   self.postMessage(answer);
 }
 
-async function answer(request: Request): Promise<void> {
+async function answer(opening: Promise<Library>, request: Request): Promise<void> {
   const { id } = request;
   try {
     const library = await opening;
     send({ id, type: "done", result: await carryOut(library, request) });
   } catch (error) {
-    const isKnown = error instanceof BadInput || error instanceof NotJudged;
+    const isKnown = error instanceof BadInput || error instanceof NotJudged || error instanceof ApiError;
     send({ id, type: "failed", words: (error as Error).message, isNotJudged: isKnown });
   }
 }
 
 async function carryOut(library: Library, request: Request): Promise<unknown> {
   switch (request.type) {
+    case "assist":
+      assist(request.port, library.verifier);
+      return null;
+    case "crew":
+      library.crew = request.ports.length ? new WorkerCrew(request.ports) : null;
+      return null;
     case "open":
       return library.open(request.thing);
+    case "refresh":
+      return library.refresh();
     case "rows":
-      return library.rows(request.chain);
+      return library.rows(request.chain, request.start, request.stop);
+    case "records":
+      return library.records(request.chain, request.start, request.stop);
+    case "blob":
+      return library.blob(request.digest);
     case "figures":
-      return library.figures(request.chain);
+      return countSession(library, request.session);
+    case "sessions":
+      return listSessions(library);
+    case "search":
+      return search(library, request.words, request.limit);
+    case "approvals":
+      return listApprovals(library, makeRing(request.keys), request.now);
+    case "statements":
+      return checkStatements(request.text, makeRing(request.keys), request.along, library.verifier);
+    case "meta":
+      return listMeta(library);
+    case "activity":
+      return countActivity(library);
     case "change":
       return library.change(request.chain, request.place, request.change);
     case "record":
       return library.record(request.chain, request.at, request.keys);
     case "verify": {
       let reported = 0;
-      return library.verify(request.keys, request.remembered, (progress) => {
+      return library.verify(request.keys, request.remembered, request.chains, (progress) => {
         const now = Date.now();
         if (now - reported < REPORT_EVERY) return;
         reported = now;
@@ -51,6 +80,15 @@ async function carryOut(library: Library, request: Request): Promise<unknown> {
   }
 }
 
-self.addEventListener("message", (event: MessageEvent<Request>) => {
-  queue = queue.then(() => answer(event.data));
-});
+/** Milliseconds between two signs of life. The page gives up a worker that is silent for long. */
+const ALIVE_EVERY = 5_000;
+
+/** Answer the requests of the page, one after the other. */
+export function startWorker(): void {
+  const opening = openEd25519().then((ed25519) => new Library(ed25519));
+  let queue: Promise<void> = Promise.resolve();
+  setInterval(() => send({ id: 0, type: "alive" }), ALIVE_EVERY);
+  self.addEventListener("message", (event: MessageEvent<Request>) => {
+    queue = queue.then(() => answer(opening, event.data));
+  });
+}

@@ -1,5 +1,7 @@
 /** What the page and its worker say to each other. */
 
+import type { SessionChains } from "../sessions/chains.ts";
+import type { SessionTotals } from "../sessions/totals.ts";
 import type { Progress } from "../verify/options.ts";
 import type { Verdict } from "../verify/verdict.ts";
 
@@ -9,12 +11,20 @@ export interface PinnedKey {
   publicKeyPq: string;
 }
 
-/** A thing to open: the files of one folder, or one file. */
+/** A thing to open: the files of one folder, one file, or a ledger behind `aver serve`. */
 export interface OpenedThing {
   name: string;
-  /** Paths inside the folder; a single file has its own name. */
+  /** Paths inside the folder; a single file has its own name. A ledger has none. */
   files: [string, Blob][];
   isFolder: boolean;
+  live?: LiveAccess;
+}
+
+/** How to ask the server of a ledger. */
+export interface LiveAccess {
+  /** The address of the server, such as `http://localhost:4840`. A worker has no address of its own. */
+  origin: string;
+  token: string;
 }
 
 /** A chain as it is listed, by claims that a verdict compares. */
@@ -23,6 +33,10 @@ export interface ListedChain {
   title: string;
   tool: string;
   length: number | null;
+  /** The hash of the last record, where it is claimed. */
+  head: string | null;
+  /** The chain's name where it was made, if it was imported. */
+  origin: string | null;
   startedAt: string;
   endedAt: string;
   signers: string[];
@@ -58,23 +72,21 @@ export interface RecordRow {
   problem: string;
 }
 
-/** What the records of a chain add up to, counted from the records themselves. */
-export interface Figures {
-  records: number;
-  calls: number;
-  failures: number;
-  denials: number;
-  tokensIn: number;
-  tokensOut: number;
-  startedAt: string;
-  endedAt: string;
+/** The figures of a session, counted from the records themselves. */
+export interface SessionFigures extends SessionTotals {
+  /** The highest score that the gate gave to an action; null where it decided about none. */
+  risk: number | null;
+  workspace: string;
 }
 
-/** The head of a bundle's meta chain, and what this browser remembered of it. */
+/** How many records a chain had, and the hash of the last of them. */
 export interface RememberedHead {
   count: number;
   hash: string;
 }
+
+/** The heads of a ledger that this browser has verified, by chain. */
+export type RememberedHeads = [string, RememberedHead][];
 
 /** One record with its exact text and what its own seal says. */
 export interface RecordDetail {
@@ -96,28 +108,138 @@ export interface RecordDetail {
 /** Which record of a chain: by its place in the file, or by the sequence number that it says. */
 export type RecordAddress = { place: number } | { sequence: string };
 
+/** The exact text of one record, with its seal. Nothing here is verified. */
+export interface RecordText {
+  place: number;
+  /** What was hashed. Empty where the record cannot be read. */
+  canonical: string;
+  hash: string;
+  signature: string;
+  signaturePq: string;
+  signedAt: string;
+  signedBy: string;
+  /** Why it cannot be read; empty if it can. */
+  problem: string;
+}
+
+/** A place that a search found. What is shown there is read from the record. */
+export interface Hit {
+  chain: string;
+  row: RecordRow;
+  /** The words around the first hit. */
+  excerpt: string;
+}
+
+/** One request for an approval, with its state as this page computed it from the records. */
+export interface ApprovalCase {
+  id: string;
+  chain: string;
+  /** The place of the request in its chain. */
+  place: number;
+  /** The exact text of the request's record. */
+  canonical: string;
+  hash: string;
+  opened: string;
+  expires: string;
+  digest: string;
+  /** pending, approved, denied, expired, closed or used. */
+  state: string;
+  reason: string;
+  /** The level that decides now, from 1. */
+  floor: number;
+  levels: { approvers: string[]; quorum: number; after: number }[];
+  approvers: { identity: string; fingerprint: string; custody: string }[];
+  /** Whether the action in the record has the digest, and the diff is the action's. */
+  isSameAction: boolean;
+  /** What was said about it, in order. `problem` says why it does not count; empty if it does. */
+  votes: { at: string; word: string; approver: string; level: number; place: number; problem: string }[];
+  /** Whether the request's own seal holds with the pinned keys: its first problem, or empty. */
+  problem: string;
+  isSignerKnown: boolean;
+}
+
+/** What the meta chain recorded of one chain, last. */
+export interface MetaEntry {
+  chain: string;
+  count: number;
+  hash: string | null;
+  at: string;
+  kind: string;
+  /** How many records are here; null if the chain is not. */
+  here: number | null;
+}
+
+/** One signed statement of a record, and what its signatures say. */
+export interface StatementCheck {
+  purpose: string;
+  /** The fingerprints of the signers. */
+  by: string[];
+  /** Valid by a pinned key or by one that came along, invalid by either, without a known key, or no statement at all. */
+  state: "pinned" | "came along" | "invalid" | "does not match" | "unknown" | "no statement";
+}
+
 export type Request =
   | { id: number; type: "open"; thing: OpenedThing }
-  | { id: number; type: "verify"; keys: PinnedKey[]; remembered: RememberedHead | null }
-  | { id: number; type: "figures"; chain: string }
+  /** Compute for the worker at the other end of this port. */
+  | { id: number; type: "assist"; port: MessagePort }
+  /** Let the workers at these ports compute, too. */
+  | { id: number; type: "crew"; ports: MessagePort[] }
+  | { id: number; type: "refresh" }
+  /** `chains` are those to judge; null judges everything. */
+  | { id: number; type: "verify"; keys: PinnedKey[]; remembered: RememberedHeads; chains: string[] | null }
+  | { id: number; type: "sessions" }
+  | { id: number; type: "figures"; session: SessionChains }
   | { id: number; type: "change"; chain: string; place: number; change: Change }
-  | { id: number; type: "rows"; chain: string }
+  | { id: number; type: "rows"; chain: string; start: number; stop: number }
+  | { id: number; type: "records"; chain: string; start: number; stop: number }
+  | { id: number; type: "blob"; digest: string }
+  | { id: number; type: "search"; words: string; limit: number }
+  | { id: number; type: "approvals"; keys: PinnedKey[]; now: string }
+  | { id: number; type: "meta" }
+  /** `text` is a JSON list of statements; `along` are public keys, each with its post-quantum one. */
+  | { id: number; type: "statements"; text: string; keys: PinnedKey[]; along: [string, string][] }
+  | { id: number; type: "activity" }
   | { id: number; type: "record"; chain: string; at: RecordAddress; keys: PinnedKey[] };
 
 /** A change of a copy, to see where it breaks. */
-export type Change = "flip" | "edit" | "drop" | "double" | "swap" | "cut" | "resign";
+export type Change = "flip" | "edit" | "drop" | "double" | "swap" | "cut" | "resign" | "forge" | "rollback";
 
 export type Answer =
   | { id: number; type: "progress"; progress: Progress }
+  /** The worker lives, and is at work. */
+  | { id: 0; type: "alive" }
   | { id: number; type: "done"; result: unknown }
   | { id: number; type: "failed"; words: string; isNotJudged: boolean };
 
+/** What happened on one day. */
+export interface DayActivity {
+  day: string;
+  records: number;
+  success: number;
+  failure: number;
+  blocked: number;
+  tokens: number;
+  cost: number;
+}
+
 export interface Results {
   open: Contents;
-  verify: { verdict: Verdict; usesPlatform: boolean; head: RememberedHead | null };
-  figures: Figures;
-  /** The file of the chain, with the change in it. */
-  change: { name: string; file: Blob };
-  rows: { rows: RecordRow[]; isCut: boolean };
+  assist: null;
+  crew: null;
+  /** The chains of a ledger as they are now. */
+  refresh: Contents;
+  verify: { verdict: Verdict; usesPlatform: boolean; heads: RememberedHeads };
+  sessions: SessionChains[];
+  figures: SessionFigures;
+  /** The files that are others in the copy, by their names; null for one that it lacks. */
+  change: { files: [string, Blob | null][] };
+  rows: { rows: RecordRow[]; total: number; isCut: boolean };
+  records: RecordText[];
+  blob: Uint8Array;
+  search: { hits: Hit[]; searched: number; isCut: boolean };
+  approvals: { cases: ApprovalCase[]; isCut: boolean };
+  statements: StatementCheck[];
+  meta: { entries: MetaEntry[]; records: number; isCut: boolean };
+  activity: { days: DayActivity[]; denials: { chain: string; row: RecordRow }[]; records: number; isCut: boolean };
   record: RecordDetail;
 }

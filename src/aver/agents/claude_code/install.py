@@ -11,12 +11,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from aver.errors import AverError
 from aver.files.user_dirs import UserEnvironment
-from aver.install.client import Client, ServerPlace
+from aver.install.client import Client, ServerForm, ServerPlace
 from aver.install.hooks import HOOK_SECONDS, NOT_ACTIVE, HookList
 from aver.install.settings_file import SettingsFile, read_entry
 
@@ -76,4 +77,29 @@ def _is_set(path: Path, name: str) -> bool:
         return False
 
 
-CLIENT = Client(name="claude-code", find_servers=_find_servers, find_hooks=_find_hooks)
+def _find_own_servers(around: UserEnvironment) -> list[ServerPlace]:
+    """Also the servers that the user has for single projects, which are in the same file."""
+    [shared] = _find_servers(around)
+    if around.project is not None:
+        return [shared]
+    try:
+        projects = read_entry(SettingsFile(shared.path, "json"), ("projects",))
+    except AverError:  # Claude Code cannot read the file either.
+        projects = None
+    named = projects if isinstance(projects, dict) else {}
+    own = [replace(shared, servers=("projects", path, "mcpServers")) for path in named]
+    return [shared, *own]
+
+
+CLIENT = Client(
+    name="claude-code",
+    find_servers=_find_servers,
+    find_hooks=_find_hooks,
+    find_own_servers=_find_own_servers,
+    server_form=ServerForm(
+        limits={
+            "headersHelper": "Claude Code runs a program for its headers",
+            "oauth": "Claude Code logs in to it by itself",
+        }
+    ),
+)

@@ -32,6 +32,7 @@ from aver.install.client import (
     Client,
     InstallOutcome,
     InstallState,
+    ServerForm,
     ServerPlace,
     find_start_problem,
     hook_command,
@@ -222,5 +223,6 @@ CLIENT = Client(
     name="cline",
     find_servers=_find_servers,
     find_hooks=_find_hooks,
+    server_form=ServerForm(is_sse_default=True, limits={"oauth": "Cline logs in to it by itself"}),
     after_hooks="cline in an editor, before version 4, runs hooks if they are enabled in its settings, under Features",
 )

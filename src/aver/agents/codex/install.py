@@ -26,7 +26,7 @@ from typing import Any
 from aver.errors import AverError, Refused
 from aver.fast_dataclass import dataclass
 from aver.files.user_dirs import UserEnvironment
-from aver.install.client import Client, HookPlace, InstallOutcome, InstallState, ServerPlace, aver_command
+from aver.install.client import Client, HookPlace, InstallOutcome, InstallState, ServerForm, ServerPlace, aver_command
 from aver.install.hooks import HOOK_SECONDS, HOOKS_PART, NOT_ACTIVE, NOT_GATED, HookList
 from aver.install.settings_file import SettingsFile, put_entry, read_entry, remove_entry
 from aver.install.undo import UndoLog
@@ -199,5 +199,16 @@ CLIENT = Client(
     name="codex",
     find_servers=_find_servers,
     find_hooks=_find_hooks,
+    server_form=ServerForm(
+        headers="http_headers",
+        indirect_headers="env_http_headers",
+        bearer="bearer_token_env_var",
+        forwards="env_vars",
+        limits={
+            "oauth_resource": "Codex logs in to it by itself",
+            "scopes": "Codex logs in to it by itself",
+            "experimental_environment": "Codex runs it elsewhere",
+        },
+    ),
     after_hooks="hooks are NOT ACTIVE until you trust them: start codex and enter /hooks; also after an update",
 )

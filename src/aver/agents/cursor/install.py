@@ -12,7 +12,7 @@ from typing import Any
 
 from aver.agents.cursor.hooks import GATING_EVENTS
 from aver.files.user_dirs import UserEnvironment
-from aver.install.client import Client, ServerPlace
+from aver.install.client import Client, ServerForm, ServerPlace
 from aver.install.hooks import HOOK_SECONDS, HookList
 
 _EVENTS = (
@@ -49,4 +49,9 @@ def _build_item(event: str, command: str) -> dict[str, Any]:
     return {"command": command, "timeout": HOOK_SECONDS}
 
 
-CLIENT = Client(name="cursor", find_servers=_find_servers, find_hooks=_find_hooks)
+CLIENT = Client(
+    name="cursor",
+    find_servers=_find_servers,
+    find_hooks=_find_hooks,
+    server_form=ServerForm(limits={"auth": "Cursor logs in to it by itself"}),
+)

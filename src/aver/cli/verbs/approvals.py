@@ -34,6 +34,7 @@ from aver.text import escape_invisible, plural
 # The gate and the ledger are imported where they are used, so that `--help` does not load them.
 if TYPE_CHECKING:
     from aver.gate.approvals import ApprovalRequest, ApprovalSetup, Person, RequestDisplay, RequestState
+    from aver.gate.approvals.roster import Approver
     from aver.gate.policy.standing_rules import StandingRule
     from aver.ledger import Ledger
 
@@ -74,6 +75,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     enrol.add_argument("identity", metavar="IDENTITY", help="person:NAME, whose key is on this machine")
     enrol.add_argument("--by", metavar="IDENTITY", help="an approver who also signs")
     add_passphrase_fd(enrol)
+    endorse = _add_action_parser(
+        actions,
+        "endorse",
+        "allow a passkey to approve that a page has made; the page shows the code",
+        "  aver approvals endorse eyJjb250ZW50… --by person:ada\n  aver approvals endorse - --by person:ada < code.txt",
+    )
+    endorse.add_argument("code", metavar="CODE", help="the code that the page shows; - reads it from standard input")
+    endorse.add_argument("--by", metavar="IDENTITY", required=True, help="the approver who signs")
+    endorse.add_argument("--yes", action="store_true", help="do not ask before ssh-agent signs")
+    add_passphrase_fd(endorse)
     summary = "no longer allow a person to approve"
     withdraw = _add_action_parser(actions, "withdraw", summary, "  aver approvals withdraw person:ben --by person:ada")
     withdraw.add_argument("identity", metavar="IDENTITY", help="person:NAME")
@@ -435,7 +446,12 @@ def _list_approvers(given: argparse.Namespace, screen: Screen) -> int:
         roster = {
             "anchor": setup.roster.anchor,
             "approvers": [
-                {"identity": approver.identity, "fingerprint": approver.fingerprint, **approver.to_dict()}
+                {
+                    "identity": approver.identity,
+                    "fingerprint": approver.fingerprint,
+                    "independent": approver.is_independent,
+                    **approver.to_dict(),
+                }
                 for approver in setup.roster.approvers.values()
             ],
             "levels": [level.to_dict() for level in setup.rules.levels],
@@ -450,7 +466,7 @@ def _list_approvers(given: argparse.Namespace, screen: Screen) -> int:
         [
             approver.identity,
             approver.fingerprint,
-            _custody_text(approver.custody),
+            _custody_text(approver),
             ", ".join(_approval_levels(setup, approver.identity)),
         ]
         for approver in setup.roster.approvers.values()
@@ -463,9 +479,13 @@ def _list_approvers(given: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _custody_text(custody: str) -> StyledText:
-    words = {"passphrase": "under a passphrase", "ssh-agent": "in ssh-agent", "file": "in a plain file"}
-    return StyledText(words[custody], "warn" if custody == "file" else "good")
+def _custody_text(approver: Approver) -> StyledText:
+    kept = {"passphrase": "under a passphrase", "ssh-agent": "in ssh-agent", "file": "in a plain file"}
+    words = kept.get(approver.custody, "")
+    if approver.custody == "passkey":
+        endorsers = ", ".join(endorser.identity for endorser in approver.endorsers) or "nobody"
+        words = f"as a passkey of {approver.to_dict()['passkey']['rp_id']}, endorsed by {endorsers}"
+    return StyledText(words, "good" if approver.is_independent else "warn")
 
 
 def _approval_levels(setup: ApprovalSetup, identity: str) -> list[str]:
@@ -485,10 +505,43 @@ def _enrol_person(given: argparse.Namespace, screen: Screen) -> int:
         return _print_roster_change(given, screen, record.to_dict()["outcome"]["summary"], record.id)
 
 
+CODE_BYTES_MAX = 64 * 1024
+"""Most bytes that are read as a code from standard input. A code has some 1,500."""
+
+
+def _endorse_passkey(given: argparse.Namespace, screen: Screen) -> int:
+    """Show the passkey that a page has made, then sign its enrolment and record it."""
+    from aver.gate.approvals import endorse_passkey, read_enrolment_code, read_passkey
+
+    code = sys.stdin.read(CODE_BYTES_MAX) if given.code == "-" else given.code
+    statement = read_enrolment_code("".join(code.split()))
+    with _open_ledger(given) as ledger:
+        approver = read_passkey(ledger, statement)
+        passkey = approver.to_dict()["passkey"]
+        shown = StderrScreen()
+        shown.print_line("You allow this passkey to approve. Compare its fingerprint with the one on the page.")
+        for name, value in (
+            ("person", approver.identity),
+            ("fingerprint", approver.fingerprint),
+            ("site", passkey["rp_id"]),
+            ("algorithm", passkey["alg"]),
+            ("ledger", f"{ledger.id}, tenant {ledger.tenant}"),
+        ):
+            shown.print_line(f"  {name:<12} {value}")
+        record = endorse_passkey(ledger, statement, _find_signer(ledger, given.by, given))
+        given.identity = approver.identity
+        return _print_roster_change(given, screen, record.to_dict()["outcome"]["summary"], record.id)
+
+
 def _withdraw_person(given: argparse.Namespace, screen: Screen) -> int:
-    from aver.gate.approvals import withdraw_approver
+    from aver.gate.approvals import load_roster, withdraw_approver
 
     with _open_ledger(given) as ledger:
+        listed = load_roster(ledger).approvers.get(given.identity)
+        if given.by is None and listed is not None and listed.custody == "passkey":
+            raise Usage(
+                f"{given.identity} has a passkey, which cannot sign here", advice="say who signs: --by person:NAME"
+            )
         record = withdraw_approver(ledger, given.identity, _find_signer(ledger, given.by or given.identity, given))
         return _print_roster_change(given, screen, record.to_dict()["outcome"]["summary"], record.id)
 
@@ -510,5 +563,6 @@ ACTIONS: Mapping[str, Callable[[argparse.Namespace, Screen], int]] = {
     "watch": _watch_requests,
     "approvers": _list_approvers,
     "enrol": _enrol_person,
+    "endorse": _endorse_passkey,
     "withdraw": _withdraw_person,
 }

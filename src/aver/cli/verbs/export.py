@@ -12,12 +12,13 @@ from aver.text import plural
 
 if TYPE_CHECKING:
     from aver.keys import Ring
+    from aver.ledger import Ledger
 
 EXAMPLES = """\
   aver export --out bundle                         export all chains and the meta chain
   aver export --out bundle claude-code.5d2e        export one chain
   aver export --html --out site                    the same, with a page that shows and verifies it in a browser
-  aver export --out bundle protocol.5d2e           export a trace, with the gate's decisions about its calls
+  aver export --out bundle protocol.5d2e           export a trace, with decisions and approvals that it rests on
   aver keys export --out keys.json                 then send this file by another channel than the bundle
   aver verify bundle --key keys.json               the receiver checks the bundle with this
   aver log --ledger bundle                         and reads it with this"""
@@ -28,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="the directory to write")
     parser.add_argument(
         "--with-meta", action="store_true", help="include the meta chain when only some chains are exported"
+    )
+    parser.add_argument(
+        "--no-approvals", action="store_true", help="leave out the approvals that a trace to export rests on"
     )
     parser.add_argument("--no-blobs", action="store_true", help="leave out large values")
     parser.add_argument(
@@ -45,10 +49,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.ledger.bundle.site import PAGE_FILE
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
+        chains = _add_decisions(given.chains, set(ledger.chains()))
+        approvals = [] if given.no_approvals else _find_approvals(ledger, chains)
+        chains += approvals
         done = export_bundle(
             ledger,
             Path(given.out),
-            chains=_with_decisions(given.chains, set(ledger.chains())) or None,
+            chains=chains or None,
             with_meta=given.with_meta,
             blobs=not given.no_blobs,
             html=given.html,
@@ -63,6 +70,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     screen.print_line(f"wrote {done.path}: {plural(done.capsules, 'record')} in {plural(done.chains, 'chain')}{blobs}")
     if given.html:
         screen.print_line(f"open {done.path / PAGE_FILE} in a browser, or put the directory on any web server")
+    if approvals:
+        words = f"with {' and '.join(approvals)}: a person has decided here, and these show all that people were asked"
+        StderrScreen().print_note(f"{words}; --no-approvals leaves them out")
     if done.head_signed:
         screen.print_line(f"head.json states where these chains end, signed by the ledger's key {done.fingerprint}")
         screen.print_line("Give the verifier your public key in a file, by another channel than the bundle:")
@@ -76,14 +86,37 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _with_decisions(chains: list[str], here: set[str]) -> list[str]:
+def _add_decisions(chains: list[str], here: set[str]) -> list[str]:
     """The chains to export. A trace takes the gate's decisions about its calls along: it cannot be judged without them.
 
     A trace may be named by its id alone.
     """
-    named = [name if name in here or f"protocol.{name}" not in here else f"protocol.{name}" for name in chains]
-    decisions = [f"gate.{name.removeprefix('protocol.')}" for name in named if name.startswith("protocol.")]
+    from aver.capsule.aver_block import TRACE_PREFIX
+
+    named = [
+        name if name in here or f"{TRACE_PREFIX}{name}" not in here else f"{TRACE_PREFIX}{name}" for name in chains
+    ]
+    decisions = [f"gate.{name.removeprefix(TRACE_PREFIX)}" for name in named if name.startswith(TRACE_PREFIX)]
     return list(dict.fromkeys([*named, *(name for name in decisions if name in here)]))
+
+
+def _find_approvals(ledger: Ledger, chains: list[str]) -> list[str]:
+    """The chains of requests and approvers, if a trace to export rests on a person's answer. Else there are none."""
+    from aver.capsule.aver_block import TRACE_PREFIX, read_block
+    from aver.gate.approvals.enrolment import approvers_chain
+    from aver.gate.approvals.request_records import approvals_chain
+
+    traces = {name for name in chains if name.startswith(TRACE_PREFIX)}
+    decisions = {f"gate.{name.removeprefix(TRACE_PREFIX)}" for name in traces}
+    needed = [name for name in (approvals_chain(ledger.tenant), approvers_chain(ledger.tenant)) if name not in chains]
+    here = set(ledger.chains())
+    for chain in chains:
+        for record in ledger.read(chain) if chain in traces | decisions else ():
+            block = read_block(record.content) if b'"approval":' in record.canonical else None
+            refs = block.get("refs") if block is not None else None
+            if isinstance(refs, dict) and "approval" in refs:
+                return [name for name in needed if name in here]
+    return []
 
 
 def _name_signers(ring: Ring, bundle: Path) -> list[str]:

@@ -17,6 +17,7 @@ EXAMPLES = """\
   aver install cursor vscode --project .  install for this project and everyone who works on it
   aver install codex --dry-run            only print the changes
   aver install cline --only hooks         install the hooks, not the MCP server
+  aver install claude-code --proxy        also put all of its MCP servers behind aver proxy
   aver status                             show where Aver is installed
   aver uninstall claude-code              remove it again"""
 
@@ -25,6 +26,7 @@ CHOICES = ("auto-allow", "no-auto-allow", "observe")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_client_options(parser)
+    parser.add_argument("--proxy", action="store_true", help="also put the client's own MCP servers behind aver proxy")
     choice = parser.add_mutually_exclusive_group()
     help_texts = (
         "calls that pass the gate, and that it understands in every part, run without the client's own prompt",
@@ -38,14 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.install.hooks import install_hooks
     from aver.install.mcp_server import install_server
+    from aver.install.proxied_servers import install_proxies
 
-    has_hooks = given.only != "mcp" and given.project is None
+    has_hooks = given.only in (None, "hooks") and given.project is None
     if given.choice != "leave" and not has_hooks:
-        raise Usage(f"--{given.choice} is about hooks", advice="leave it out, or leave out --only mcp and --project")
+        raise Usage(f"--{given.choice} is about hooks", advice="leave it out, or leave out --only and --project")
     if has_hooks and not given.dry_run:
         _seal_settings("")  # A change by somebody else must not look like this one.
     effects = dict(_write_choices(given)) if has_hooks else {}
-    change_clients(given, screen, {"mcp": install_server, "hooks": install_hooks}, effects)
+    works = {"mcp": install_server, "hooks": install_hooks}
+    if given.proxy or given.only == "proxy":
+        works["proxy"] = install_proxies
+    change_clients(given, screen, works, effects)
     if effects and not given.dry_run:
         from aver.cli.user_name import find_user_name
 
@@ -99,9 +105,11 @@ def _next_steps(given: argparse.Namespace) -> Iterator[str]:
     from aver.install.hooks import read_hooks_state
     from aver.install.mcp_server import find_missing_package
 
-    if given.only != "hooks" and not find_missing_package():
+    if given.only == "proxy":
+        yield "restart the client, or reload its MCP servers: then Aver judges each of their calls"
+    elif given.only != "hooks" and not find_missing_package():
         yield "restart the client, or reload its MCP servers; it then offers capseal_gate, capseal_record, ..."
-    if given.only == "mcp" or given.project is not None:
+    if given.only in ("mcp", "proxy") or given.project is not None:
         return
     around = build_user_environment(None)
     for client in map(load_client, dict.fromkeys(given.clients)):

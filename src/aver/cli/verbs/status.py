@@ -1,4 +1,4 @@
-"""`aver status`: which clients start Aver's MCP server and hooks, whether it is this one, and what hooks answer."""
+"""`aver status`: which clients start Aver's MCP server, hooks and proxies, whether it is this Aver, and how."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         words = f" {one.client:<12}  {one.part:<5}  {one.state:<10}  "
         choice = _describe_choice(settings.get(one.client)) if one.part == "hooks" and one.state == "installed" else ""
         more = "; ".join(filter(None, (choice, to_one_line(one.why))))
-        mark = "warning" if one.state == "installed" and (one.why or choice) else _MARKS[one.state]
+        is_limited = bool(one.why) if one.part != "proxy" else "NOT behind it" in one.why
+        mark = "warning" if one.state == "installed" and (is_limited or choice) else _MARKS[one.state]
         screen.print_line(screen.status_mark(mark), words, to_one_line(str(one.path)), f"  ({more})" if more else "")
     if trouble:
         screen.print_line(screen.status_mark("problem"), f" {to_one_line(trouble)}")
@@ -97,8 +98,10 @@ def _choice_to_dict(settings: HookSettings | None) -> dict[str, str]:
 def _client_states(around: UserEnvironment) -> Iterator[InstallState]:
     from aver.install.hooks import read_hooks_state
     from aver.install.mcp_server import read_server_state
+    from aver.install.proxied_servers import read_proxies_state
 
     for client in map(load_client, client_names()):
         if client.find_servers(around):  # Cline has no settings for a project.
             yield from read_server_state(client, around)
         yield from read_hooks_state(client, around)
+        yield from read_proxies_state(client, around)

@@ -612,68 +612,19 @@ function coerceFloatFields(content, toFloat) {
 	return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
 // node_modules/@noble/hashes/utils.js
-/**
-* Checks if something is Uint8Array. Be careful: nodejs Buffer will return true.
-* @param a - value to test
-* @returns `true` when the value is a Uint8Array-compatible view.
-* @example
-* Check whether a value is a Uint8Array-compatible view.
-* ```ts
-* isBytes(new Uint8Array([1, 2, 3]));
-* ```
-*/
 function isBytes$1(a) {
 	return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
 var atitle$1 = (title) => title ? `"${title}" ` : "";
-/**
-* Asserts something is a non-negative integer.
-* @param n - number to validate
-* @param title - label included in thrown errors
-* @returns The validated number.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate a non-negative integer option.
-* ```ts
-* anumber(32, 'length');
-* ```
-*/
 function anumber$1(n, title = "") {
 	if (typeof n !== "number") throw new TypeError(atitle$1(title) + "expected number, got " + typeof n);
 	if (!Number.isSafeInteger(n) || n < 0) throw new RangeError(atitle$1(title) + "expected integer >= 0, got " + n);
 	return n;
 }
-/**
-* Asserts something is a boolean.
-* @param value - value to validate
-* @param title - label included in thrown errors
-* @returns The validated boolean.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Validate a boolean option.
-* ```ts
-* abool(true, 'enableXOF');
-* ```
-*/
 function abool$1(value, title = "") {
 	if (typeof value !== "boolean") throw new TypeError(atitle$1(title) + "expected boolean, got type=" + typeof value);
 	return value;
 }
-/**
-* Asserts something is Uint8Array.
-* @param value - value to validate
-* @param length - optional exact length constraint
-* @param title - label included in thrown errors
-* @returns The validated byte array.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate that a value is a byte array.
-* ```ts
-* abytes(new Uint8Array([1, 2, 3]));
-* ```
-*/
 function abytes$1(value, length, title = "") {
 	if (isBytes$1(value) && (length === void 0 || value.length === length)) return value;
 	if (length !== void 0) anumber$1(length, "length");
@@ -684,20 +635,6 @@ function abytes$1(value, length, title = "") {
 	if (!bytes) throw new TypeError(message);
 	throw new RangeError(message);
 }
-/**
-* Asserts something is a wrapped hash constructor.
-* @param h - hash constructor to validate
-* @throws On wrong argument types or invalid hash wrapper shape. {@link TypeError}
-* @throws On invalid hash metadata ranges or values. {@link RangeError}
-* @throws If the hash metadata allows empty outputs or block sizes. {@link Error}
-* @example
-* Validate a callable hash wrapper.
-* ```ts
-* import { ahash } from '@noble/hashes/utils.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* ahash(sha256);
-* ```
-*/
 function ahash(h) {
 	if (typeof h !== "function" || typeof h.create !== "function") throw new TypeError("expected hash wrapped by utils.createHasher");
 	anumber$1(h.outputLen);
@@ -713,155 +650,38 @@ var aopts = (value, label) => {
 	if (proto !== Object.prototype && proto !== null) throw new TypeError(`"${label}" expected plain object`);
 	if (Object.hasOwn(value, "__proto__")) throw new TypeError(`"${label}.__proto__" is not allowed`);
 };
-/**
-* Asserts a hash instance has not been destroyed or finished.
-* @param instance - hash instance to validate
-* @param checkFinished - whether to reject finalized instances
-* @throws If the hash instance has already been destroyed or finalized. {@link Error}
-* @example
-* Validate that a hash instance is still usable.
-* ```ts
-* import { aexists } from '@noble/hashes/utils.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* const hash = sha256.create();
-* aexists(hash);
-* ```
-*/
 function aexists(instance, checkFinished = true) {
 	if (instance.destroyed) throw new Error("hash was destroyed");
 	if (checkFinished && instance.finished) throw new Error("digest() was already called");
 }
-/**
-* Asserts output is a sufficiently-sized byte array.
-* @param out - destination buffer
-* @param instance - hash instance providing output length
-* Oversized buffers are allowed; downstream code only promises to fill the first `outputLen` bytes.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate a caller-provided digest buffer.
-* ```ts
-* import { aoutput } from '@noble/hashes/utils.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* const hash = sha256.create();
-* aoutput(new Uint8Array(hash.outputLen), hash);
-* ```
-*/
 function aoutput(out, instance) {
 	abytes$1(out, void 0, "output");
 	const min = instance.outputLen;
 	if (!(out.length >= min)) throw new RangeError("\"output\" expected length >= " + min);
 }
-/**
-* Casts a typed array view to Uint32Array.
-* `arr.byteOffset` must already be 4-byte aligned or the platform
-* Uint32Array constructor will throw.
-* @param arr - source typed array
-* @returns Uint32Array view over the same buffer.
-* @example
-* Reinterpret a byte array as 32-bit words.
-* ```ts
-* u32(new Uint8Array(8));
-* ```
-*/
 function u32(arr) {
 	return new Uint32Array(arr.buffer, arr.byteOffset, Math.floor(arr.byteLength / 4));
 }
-/**
-* Zeroizes typed arrays in place. Warning: JS provides no guarantees.
-* @param arrays - arrays to overwrite with zeros
-* @example
-* Zeroize sensitive buffers in place.
-* ```ts
-* clean(new Uint8Array([1, 2, 3]));
-* ```
-*/
 function clean(...arrays) {
 	for (let i = 0; i < arrays.length; i++) arrays[i].fill(0);
 }
-/**
-* Creates a DataView for byte-level manipulation.
-* @param arr - source typed array
-* @returns DataView over the same buffer region.
-* @example
-* Create a DataView over an existing buffer.
-* ```ts
-* createView(new Uint8Array(4));
-* ```
-*/
 function createView(arr) {
 	return new DataView(arr.buffer, arr.byteOffset, arr.byteLength);
 }
-/**
-* Rotate-right operation for uint32 values.
-* @param word - source word
-* @param shift - shift amount in bits
-* @returns Rotated word.
-* @example
-* Rotate a 32-bit word to the right.
-* ```ts
-* rotr(0x12345678, 8);
-* ```
-*/
 function rotr(word, shift) {
 	return word << 32 - shift | word >>> shift;
 }
-/** Whether the current platform is little-endian. */
 var isLE = /* @__PURE__ */ (() => new Uint8Array(new Uint32Array([287454020]).buffer)[0] === 68)();
-/**
-* Byte-swap operation for uint32 values.
-* @param word - source word
-* @returns Word with reversed byte order.
-* @example
-* Reverse the byte order of a 32-bit word.
-* ```ts
-* byteSwap(0x11223344);
-* ```
-*/
 function byteSwap(word) {
 	return word << 24 & 4278190080 | word << 8 & 16711680 | word >>> 8 & 65280 | word >>> 24 & 255;
 }
-/**
-* Byte-swaps every word of a Uint32Array in place.
-* @param arr - array to mutate
-* @returns The same array after mutation; callers pass live state arrays here.
-* @example
-* Reverse the byte order of every word in place.
-* ```ts
-* byteSwap32(new Uint32Array([0x11223344]));
-* ```
-*/
 function byteSwap32(arr) {
 	for (let i = 0; i < arr.length; i++) arr[i] = byteSwap(arr[i]);
 	return arr;
 }
-/**
-* Conditionally byte-swaps a Uint32Array on big-endian platforms.
-* @param u - array to normalize for host endianness
-* @returns Original or byte-swapped array depending on platform endianness.
-*   On big-endian runtimes this mutates `u` in place via `byteSwap32(...)`.
-* @example
-* Normalize a word array for host endianness.
-* ```ts
-* swap32IfBE(new Uint32Array([0x11223344]));
-* ```
-*/
 var swap32IfBE = isLE ? (u) => u : byteSwap32;
 var hasHexBuiltin = /* @__PURE__ */ (() => typeof Uint8Array.from([]).toHex === "function" && typeof Uint8Array.fromHex === "function")();
 var hexes = /* @__PURE__ */ Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"));
-/**
-* Convert byte array to hex string.
-* Uses the built-in function when available and assumes it matches the tested
-* fallback semantics.
-* @param bytes - bytes to encode
-* @returns Lowercase hexadecimal string.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Convert bytes to lowercase hexadecimal.
-* ```ts
-* bytesToHex(Uint8Array.from([0xca, 0xfe, 0x01, 0x23])); // 'cafe0123'
-* ```
-*/
 function bytesToHex$1(bytes) {
 	abytes$1(bytes);
 	if (hasHexBuiltin) return bytes.toHex();
@@ -872,18 +692,6 @@ function bytesToHex$1(bytes) {
 function asciiToBase16(ch) {
 	return ch >= 48 && ch <= 57 ? ch - 48 : ch >= 65 && ch <= 70 ? ch - 55 : ch >= 97 && ch <= 102 ? ch - 87 : void 0;
 }
-/**
-* Convert hex string to byte array. Uses built-in function, when available.
-* @param hex - hexadecimal string to decode
-* @returns Decoded bytes.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Decode lowercase hexadecimal into bytes.
-* ```ts
-* hexToBytes('cafe0123'); // Uint8Array.from([0xca, 0xfe, 0x01, 0x23])
-* ```
-*/
 function hexToBytes$1(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
 	if (hasHexBuiltin) try {
@@ -907,17 +715,6 @@ function hexToBytes$1(hex) {
 	}
 	return array;
 }
-/**
-* Copies several Uint8Arrays into one.
-* @param arrays - arrays to concatenate
-* @returns Concatenated byte array.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Concatenate multiple byte arrays.
-* ```ts
-* concatBytes(new Uint8Array([1]), new Uint8Array([2]));
-* ```
-*/
 function concatBytes$1(...arrays) {
 	let sum = 0;
 	for (let i = 0; i < arrays.length; i++) {
@@ -933,42 +730,11 @@ function concatBytes$1(...arrays) {
 	}
 	return res;
 }
-/**
-* Merges default options and passed options.
-* @param defaults - base option object
-* @param opts - user overrides
-* @param title - label included in thrown override errors
-* @returns Fresh merged option object with a null prototype.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Merge user overrides onto default options.
-* ```ts
-* checkOpts({ dkLen: 32 }, { asyncTick: 10 });
-* ```
-*/
 function checkOpts(defaults, opts, title = "opts") {
 	aopts(defaults, "defaults");
 	if (opts !== void 0) aopts(opts, title);
 	return Object.assign(Object.create(null), defaults, opts);
 }
-/**
-* Creates a callable hash function from a stateful class constructor.
-* @param hashCons - hash constructor or factory
-* @param info - optional metadata such as DER OID
-* @returns Frozen callable hash wrapper with `.create()`.
-*   Wrapper construction eagerly calls `hashCons(undefined)` once to read
-*   `outputLen` / `blockLen`, so constructor side effects happen at module
-*   init time.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Wrap a stateful hash constructor into a callable helper.
-* ```ts
-* import { createHasher } from '@noble/hashes/utils.js';
-* import { sha256 } from '@noble/hashes/sha2.js';
-* const wrapped = createHasher(sha256.create, { oid: sha256.oid });
-* wrapped(new Uint8Array([1]));
-* ```
-*/
 function createHasher(hashCons, info = {}) {
 	if (typeof hashCons !== "function") throw new TypeError("\"hashCons\" expected function, got type=" + typeof hashCons);
 	info = checkOpts({}, info, "info");
@@ -981,22 +747,6 @@ function createHasher(hashCons, info = {}) {
 	Object.assign(hashC, info);
 	return Object.freeze(hashC);
 }
-/**
-* Cryptographically secure PRNG backed by `crypto.getRandomValues`.
-* @param bytesLength - number of random bytes to generate
-* @returns Random bytes.
-* The platform `getRandomValues()` implementation still defines any
-* single-call length cap, and this helper rejects oversize requests
-* with a stable library `RangeError` instead of host-specific errors.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @throws If the current runtime does not provide `crypto.getRandomValues`. {@link Error}
-* @example
-* Generate a fresh random key or nonce.
-* ```ts
-* const key = randomBytes(16);
-* ```
-*/
 function randomBytes$2(bytesLength = 32) {
 	anumber$1(bytesLength, "bytesLength");
 	const cr = typeof globalThis === "object" ? globalThis.crypto : null;
@@ -1004,18 +754,6 @@ function randomBytes$2(bytesLength = 32) {
 	if (bytesLength > 65536) throw new RangeError(`"bytesLength" expected <= 65536, got ${bytesLength}`);
 	return cr.getRandomValues(new Uint8Array(bytesLength));
 }
-/**
-* Creates OID metadata for NIST hashes with prefix `06 09 60 86 48 01 65 03 04 02`.
-* @param suffix - final OID byte for the selected hash.
-*   The helper accepts any byte even though only the documented NIST hash
-*   suffixes are meaningful downstream.
-* @returns Object containing the DER-encoded OID.
-* @example
-* Build OID metadata for a NIST hash.
-* ```ts
-* oidNist(0x01);
-* ```
-*/
 var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	6,
 	9,
@@ -1030,201 +768,40 @@ var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	suffix
 ]) });
 // node_modules/@noble/curves/utils.js
-/**
-* Hex, bytes and number utilities.
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-/**
-* Validates that a value is an array, optionally validating each element.
-* @param item - Value to validate.
-* @param title - Label included in thrown errors.
-* @param inner - Optional per-element validator, called with the element and its label.
-* @returns The validated array.
-* @example
-* Validate an array of points before batch processing.
-*
-* ```ts
-* aarray([1n, 2n], 'scalars');
-* ```
-*/
 function aarray$1(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
 	return item;
 }
-/**
-* Validates that a value is a byte array.
-* @param value - Value to validate.
-* @param length - Optional exact byte length.
-* @param title - Optional field name.
-* @returns Original byte array.
-* @example
-* Reject non-byte input before passing data into curve code.
-*
-* ```ts
-* abytes(new Uint8Array(1));
-* ```
-*/
 var abytes = (value, length, title) => abytes$1(value, length, title);
-/**
-* Validates that a value is a non-negative safe integer.
-* @param n - Value to validate.
-* @param title - Optional field name.
-* @returns The validated number.
-* @example
-* Validate a numeric length before allocating buffers.
-*
-* ```ts
-* anumber(1);
-* ```
-*/
 var anumber = anumber$1;
-/**
-* Asserts something is a plain object-ish value, not null or array.
-* @param value - Value to validate.
-* @param title - Label included in thrown errors.
-* @returns The validated object.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Validate an options object before checking fields.
-*
-* ```ts
-* aobject({ flag: true });
-* ```
-*/
 function aobject$1(value, title = "object") {
 	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
 	return value;
 }
-/**
-* Asserts something is a function.
-* @param value - Value to validate.
-* @param title - Label included in thrown errors.
-* @returns The validated function.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Validate a required method before calling it.
-*
-* ```ts
-* afunction(() => true, 'predicate');
-* ```
-*/
 function afunction(value, title) {
 	if (typeof value !== "function") throw new TypeError(`"${title}" is invalid: expected function, got ${typeof value}`);
 	return value;
 }
-/**
-* Encodes bytes as lowercase hex.
-* @param bytes - Bytes to encode.
-* @returns Lowercase hex string.
-* @example
-* Serialize bytes as hex for logging or fixtures.
-*
-* ```ts
-* bytesToHex(Uint8Array.of(1, 2, 3));
-* ```
-*/
 var bytesToHex = bytesToHex$1;
-/**
-* Concatenates byte arrays.
-* @param arrays - Byte arrays to join.
-* @returns Concatenated bytes.
-* @example
-* Join domain-separated chunks into one buffer.
-*
-* ```ts
-* concatBytes(Uint8Array.of(1), Uint8Array.of(2));
-* ```
-*/
 var concatBytes = (...arrays) => concatBytes$1(...arrays);
-/**
-* Decodes lowercase or uppercase hex into bytes.
-* @param hex - Hex string to decode.
-* @returns Decoded bytes.
-* @example
-* Parse fixture hex into bytes before hashing.
-*
-* ```ts
-* hexToBytes('0102');
-* ```
-*/
 var hexToBytes = (hex) => hexToBytes$1(hex);
-/**
-* Checks whether a value is a Uint8Array.
-* @param a - Value to inspect.
-* @returns `true` when `a` is a Uint8Array.
-* @example
-* Branch on byte input before decoding it.
-*
-* ```ts
-* isBytes(new Uint8Array(1));
-* ```
-*/
 var isBytes = isBytes$1;
-/**
-* Reads random bytes from the platform CSPRNG.
-* @param bytesLength - Number of random bytes to read.
-* @returns Fresh random bytes.
-* @example
-* Generate a random seed for a keypair.
-*
-* ```ts
-* randomBytes(2);
-* ```
-*/
 var randomBytes$1 = (bytesLength) => randomBytes$2(bytesLength);
-var _0n$4 = /* @__PURE__ */ BigInt(0);
-var _1n$5 = /* @__PURE__ */ BigInt(1);
+var _0n$5 = /* @__PURE__ */ BigInt(0);
+var _1n$6 = /* @__PURE__ */ BigInt(1);
 var atitle = (title) => title ? `"${title}" ` : "";
-/**
-* Validates that a flag is boolean.
-* @param value - Value to validate.
-* @param title - Optional field name.
-* @returns Original value.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Reject non-boolean option flags early.
-*
-* ```ts
-* abool(true);
-* ```
-*/
 function abool(value, title = "") {
 	if (typeof value !== "boolean") throw new TypeError(atitle(title) + "expected boolean, got type=" + typeof value);
 	return value;
 }
-/**
-* Validates that a value is a non-negative bigint or safe integer.
-* @param n - Value to validate.
-* @returns The same validated value.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate one integer-like value before serializing it.
-*
-* ```ts
-* abignumber(1n);
-* ```
-*/
 function abignumber(n) {
 	if (typeof n === "bigint") {
 		if (!isPosBig(n)) throw new RangeError("positive bigint expected, got " + n);
 	} else anumber(n);
 	return n;
 }
-/**
-* Validates that a value is a safe integer.
-* @param value - Integer to validate.
-* @param title - Optional field name.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Validate a window size before scalar arithmetic uses it.
-*
-* ```ts
-* asafenumber(1);
-* ```
-*/
 function asafenumber(value, title = "") {
 	if (typeof value !== "number") {
 		const prefix = title && `"${title}" `;
@@ -1235,68 +812,16 @@ function asafenumber(value, title = "") {
 		throw new RangeError(prefix + "expected safe integer, got " + value);
 	}
 }
-/**
-* Parses a big-endian hex string into bigint.
-* Accepts odd-length hex through the native `BigInt('0x' + hex)` parser and currently surfaces the
-* same native `SyntaxError` for malformed hex instead of wrapping it in a library-specific error.
-* @param hex - Hex string without `0x`.
-* @returns Parsed bigint value.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Parse a scalar from fixture hex.
-*
-* ```ts
-* hexToNumber('ff');
-* ```
-*/
 function hexToNumber(hex) {
 	if (typeof hex !== "string") throw new TypeError("hex string expected, got " + typeof hex);
-	return hex === "" ? _0n$4 : BigInt("0x" + hex);
+	return hex === "" ? _0n$5 : BigInt("0x" + hex);
 }
-/**
-* Parses big-endian bytes into bigint.
-* @param bytes - Bytes in big-endian order.
-* @returns Parsed bigint value.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Read a scalar encoded in network byte order.
-*
-* ```ts
-* bytesToNumberBE(Uint8Array.of(1, 0));
-* ```
-*/
 function bytesToNumberBE(bytes) {
 	return hexToNumber(bytesToHex$1(bytes));
 }
-/**
-* Parses little-endian bytes into bigint.
-* @param bytes - Bytes in little-endian order.
-* @returns Parsed bigint value.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Read a scalar encoded in little-endian form.
-*
-* ```ts
-* bytesToNumberLE(Uint8Array.of(1, 0));
-* ```
-*/
 function bytesToNumberLE(bytes) {
 	return hexToNumber(bytesToHex$1(copyBytes(abytes$1(bytes)).reverse()));
 }
-/**
-* Encodes a bigint into fixed-length big-endian bytes.
-* @param n - Number to encode.
-* @param len - Output length in bytes. Must be greater than zero.
-* @returns Big-endian byte array.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @throws If a documented runtime validation or state check fails. {@link Error}
-* @example
-* Serialize a scalar into a 32-byte field element.
-*
-* ```ts
-* numberToBytesBE(255n, 2);
-* ```
-*/
 function numberToBytesBE(n, len) {
 	anumber$1(len);
 	if (len === 0) throw new Error("zero output length is invalid");
@@ -1306,140 +831,29 @@ function numberToBytesBE(n, len) {
 	if (hex.length > expectedLen) throw new RangeError("number is too large");
 	return hexToBytes$1(hex.padStart(expectedLen, "0"));
 }
-/**
-* Encodes a bigint into fixed-length little-endian bytes.
-* @param n - Number to encode.
-* @param len - Output length in bytes.
-* @returns Little-endian byte array.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @throws If a documented runtime validation or state check fails. {@link Error}
-* @example
-* Serialize a scalar for little-endian protocols.
-*
-* ```ts
-* numberToBytesLE(255n, 2);
-* ```
-*/
 function numberToBytesLE(n, len) {
 	return numberToBytesBE(n, len).reverse();
 }
-/**
-* Copies Uint8Array. We can't use u8a.slice(), because u8a can be Buffer,
-* and Buffer#slice creates mutable copy. Never use Buffers!
-* @param bytes - Bytes to copy.
-* @returns Detached copy.
-* @example
-* Make an isolated copy before mutating serialized bytes.
-*
-* ```ts
-* copyBytes(Uint8Array.of(1, 2, 3));
-* ```
-*/
 function copyBytes(bytes) {
 	return Uint8Array.from(abytes(bytes));
 }
-/**
-* Checks whether n is non-negative bigint. Historical name.
-* @param n - candidate value
-* @returns `true` when the value is bigint and 0 or larger
-* @example
-* Check a candidate scalar before range validation.
-*
-* ```ts
-* isPosBig(2n);
-* ```
-*/
 function isPosBig(n) {
-	return typeof n === "bigint" && _0n$4 <= n;
+	return typeof n === "bigint" && _0n$5 <= n;
 }
-/**
-* Checks whether a bigint lies inside a half-open range.
-* @param n - Candidate value.
-* @param min - Inclusive lower bound.
-* @param max - Exclusive upper bound.
-* @returns `true` when the value is inside the range.
-* @example
-* Check whether a candidate scalar fits the field order.
-*
-* ```ts
-* inRange(2n, 1n, 3n);
-* ```
-*/
 function inRange(n, min, max) {
 	return isPosBig(n) && isPosBig(min) && isPosBig(max) && min <= n && n < max;
 }
-/**
-* Asserts `min <= n < max`. NOTE: upper bound is exclusive.
-* @param title - Value label for error messages.
-* @param n - Candidate value.
-* @param min - Inclusive lower bound.
-* @param max - Exclusive upper bound.
-* Wrong-type inputs are not separated from out-of-range values here: they still flow through the
-* shared `RangeError` path because this is only a throwing wrapper around `inRange(...)`.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Assert that a bigint stays within one half-open range.
-*
-* ```ts
-* aInRange('x', 2n, 1n, 256n);
-* ```
-*/
 function aInRange(title, n, min, max) {
 	if (!inRange(n, min, max)) throw new RangeError("expected valid " + title + ": " + min + " <= n < " + max + ", got " + n);
 }
-/**
-* Calculates amount of bits in a bigint.
-* Same as `n.toString(2).length`
-* TODO: merge with nLength in modular
-* @param n - Value to inspect.
-* @returns Bit length.
-* @throws If the value is negative. {@link Error}
-* @example
-* Measure the bit length of a scalar before serialization.
-*
-* ```ts
-* bitLen(8n);
-* ```
-*/
 function bitLen(n) {
-	if (n < _0n$4) throw new Error("expected non-negative bigint, got " + n);
-	return n === _0n$4 ? 0 : n.toString(2).length;
+	if (n < _0n$5) throw new Error("expected non-negative bigint, got " + n);
+	return n === _0n$5 ? 0 : n.toString(2).length;
 }
-/**
-* Calculate mask for N bits. Not using ** operator with bigints because of old engines.
-* Same as BigInt(`0b${Array(i).fill('1').join('')}`)
-* @param n - Number of bits. Negative widths are currently passed through to raw bigint shift
-*   semantics and therefore produce `-1n`.
-* @returns Bitmask value.
-* @example
-* Calculate mask for N bits.
-*
-* ```ts
-* bitMask(4);
-* ```
-*/
 var bitMask = (n) => {
 	asafenumber(n, "n");
-	return (_1n$5 << BigInt(n)) - _1n$5;
+	return (_1n$6 << BigInt(n)) - _1n$6;
 };
-/**
-* Validates declared required and optional field types on a plain object.
-* Extra keys are intentionally ignored because many callers validate only the subset they use from
-* richer option bags or runtime objects.
-* This walks field schemas and formats detailed errors, so avoid it on hot paths; use direct
-* one-line guards such as `aobject()`, `afunction()`, `abool()`, or `asafenumber()` instead.
-* @param object - Object to validate.
-* @param fields - Required field types.
-* @param optFields - Optional field types.
-* @param title - Object label included in thrown errors.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Check user options before building a curve helper.
-*
-* ```ts
-* validateObject({ flag: true }, { flag: 'boolean' });
-* ```
-*/
 function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	aobject$1(object, title);
 	aobject$1(fields, "fields");
@@ -1507,36 +921,23 @@ var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
 // node_modules/@noble/hashes/sha3.js
-/**
-* SHA3 (keccak) hash function, based on a new "Sponge function" design.
-* Different from older hashes, the internal state is bigger than output size.
-*
-* Check out
-* {@link https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.202.pdf | FIPS-202},
-* {@link https://keccak.team/keccak.html | Website}, and
-* {@link https://crypto.stackexchange.com/q/15727 | the differences between
-* SHA-3 and Keccak}.
-*
-* Check out `sha3-addons` module for cSHAKE, k12, and others.
-* @module
-*/
-var _0n$3 = BigInt(0);
-var _1n$4 = BigInt(1);
-var _2n$3 = BigInt(2);
+var _0n$4 = BigInt(0);
+var _1n$5 = BigInt(1);
+var _2n$4 = BigInt(2);
 var _7n$1 = BigInt(7);
 var _256n = BigInt(256);
 var _0x71n = BigInt(113);
 var SHA3_PI = [];
 var SHA3_ROTL = [];
 var _SHA3_IOTA = [];
-for (let round = 0, R = _1n$4, x = 1, y = 0; round < 24; round++) {
+for (let round = 0, R = _1n$5, x = 1, y = 0; round < 24; round++) {
 	[x, y] = [y, (2 * x + 3 * y) % 5];
 	SHA3_PI.push(2 * (5 * y + x));
 	SHA3_ROTL.push((round + 1) * (round + 2) / 2 % 64);
-	let t = _0n$3;
+	let t = _0n$4;
 	for (let j = 0; j < 7; j++) {
-		R = (R << _1n$4 ^ (R >> _7n$1) * _0x71n) % _256n;
-		if (R & _2n$3) t ^= _1n$4 << (_1n$4 << BigInt(j)) - _1n$4;
+		R = (R << _1n$5 ^ (R >> _7n$1) * _0x71n) % _256n;
+		if (R & _2n$4) t ^= _1n$5 << (_1n$5 << BigInt(j)) - _1n$5;
 	}
 	_SHA3_IOTA.push(t);
 }
@@ -1550,20 +951,6 @@ var rotlBL = (h, l, s) => h << s - 32 | l >>> 64 - s;
 var rotlH = (h, l, s) => s > 32 ? rotlBH(h, l, s) : rotlSH(h, l, s);
 var rotlL = (h, l, s) => s > 32 ? rotlBL(h, l, s) : rotlSL(h, l, s);
 var B = /* @__PURE__ */ new Uint32Array(10);
-/**
-* `keccakf1600` internal permutation, additionally allows adjusting the round count.
-* @param s - 5x5 Keccak state encoded as 25 lanes split into 50 uint32 words
-*   in this file's local little-endian lane-word order
-* @param rounds - number of rounds to execute
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @throws If `rounds` is outside the supported `1..24` range. {@link Error}
-* @example
-* Permute a Keccak state with the default 24 rounds.
-* ```ts
-* keccakP(new Uint32Array(50));
-* ```
-*/
 function keccakP(s, rounds = 24) {
 	if (!(s instanceof Uint32Array)) throw new TypeError("\"s\" expected Uint32Array(50), got type=" + typeof s);
 	if (s.length !== 50) throw new RangeError("\"s\" expected Uint32Array(50), got length=" + s.length);
@@ -1613,23 +1000,6 @@ function keccakP(s, rounds = 24) {
 	}
 	clean(B);
 }
-/**
-* Keccak sponge function.
-* @param blockLen - absorb/squeeze rate in bytes
-* @param suffix - domain separation suffix byte
-* @param outputLen - default digest length in bytes. This base sponge only
-*   requires a non-negative integer; wrappers that need positive output
-*   lengths must enforce that themselves.
-* @param enableXOF - whether XOF output is allowed
-* @param rounds - number of Keccak-f rounds
-* @example
-* Build a sponge state, absorb bytes, then finalize a digest.
-* ```ts
-* const hash = new Keccak(136, 0x06, 32);
-* hash.update(new Uint8Array([1, 2, 3]));
-* hash.digest();
-* ```
-*/
 var Keccak = class Keccak {
 	state;
 	pos = 0;
@@ -1756,59 +1126,20 @@ var Keccak = class Keccak {
 	}
 };
 var genKeccak = (suffix, blockLen, outputLen, info = {}) => createHasher(() => new Keccak(blockLen, suffix, outputLen), info);
-/**
-* SHA3-256 hash function. Different from keccak-256.
-* @param msg - message bytes to hash
-* @param opts - Reserved hash options.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHA3-256.
-* ```ts
-* sha3_256(new Uint8Array([97, 98, 99]));
-* ```
-*/
 var sha3_256 = /* @__PURE__ */ genKeccak(6, 136, 32, /* @__PURE__ */ oidNist(8));
 var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = {}) => {
 	opts = checkOpts({}, opts);
 	return new Keccak(blockLen, suffix, opts.dkLen === void 0 ? outputLen : opts.dkLen, true);
 }, info);
-/**
-* SHAKE128 XOF with 128-bit security and a 16-byte default output.
-* @param msg - message bytes to hash
-* @param opts - Optional output-length override. See {@link ShakeOpts}.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHAKE128.
-* ```ts
-* shake128(new Uint8Array([97, 98, 99]), { dkLen: 32 });
-* ```
-*/
 var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11));
-/**
-* SHAKE256 XOF with 256-bit security and a 32-byte default output.
-* @param msg - message bytes to hash
-* @param opts - Optional output-length override. See {@link ShakeOpts}.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHAKE256.
-* ```ts
-* shake256(new Uint8Array([97, 98, 99]), { dkLen: 64 });
-* ```
-*/
 var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));
 // node_modules/@noble/curves/abstract/modular.js
-/**
-* Utils for modular division and fields.
-* Field over 11 is a finite (Galois) field is integer number operations `mod 11`.
-* There is no division: it is replaced by modular multiplicative inverse.
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$2 = /* @__PURE__ */ BigInt(0);
-var _1n$3 = /* @__PURE__ */ BigInt(1);
-var _2n$2 = /* @__PURE__ */ BigInt(2);
-var _3n = /* @__PURE__ */ BigInt(3);
-var _4n$2 = /* @__PURE__ */ BigInt(4);
+var _0n$3 = /* @__PURE__ */ BigInt(0);
+var _1n$4 = /* @__PURE__ */ BigInt(1);
+var _2n$3 = /* @__PURE__ */ BigInt(2);
+var _3n$1 = /* @__PURE__ */ BigInt(3);
+var _4n$3 = /* @__PURE__ */ BigInt(4);
 var _5n$1 = /* @__PURE__ */ BigInt(5);
 var _7n = /* @__PURE__ */ BigInt(7);
 var _8n$2 = /* @__PURE__ */ BigInt(8);
@@ -1816,64 +1147,35 @@ var _9n = /* @__PURE__ */ BigInt(9);
 var _15n = /* @__PURE__ */ BigInt(15);
 var _16n = /* @__PURE__ */ BigInt(16);
 var POW_WINDOWED_MIN = /* @__PURE__ */ BigInt("0x10000000000000000");
-/**
-* @param a - Dividend value.
-* @param b - Positive modulus.
-* @returns Reduced value in `[0, b)` only when `b` is positive.
-* @throws If the modulus is not positive. {@link Error}
-* @example
-* Normalize a bigint into one field residue.
-*
-* ```ts
-* mod(-1n, 5n);
-* ```
-*/
 function mod(a, b) {
-	if (b <= _0n$2) throw new Error("mod: expected positive modulus, got " + b);
+	if (b <= _0n$3) throw new Error("mod: expected positive modulus, got " + b);
 	const result = a % b;
-	return result >= _0n$2 ? result : b + result;
+	return result >= _0n$3 ? result : b + result;
 }
-/**
-* Efficiently raise num to a power with modular reduction.
-* Unsafe in some contexts: uses ladder, so can expose bigint bits.
-* Low-level helper: callers that need canonical residues must pass a valid `num` for the chosen
-* modulus instead of relying on the `power===0/1` fast paths to normalize it.
-* @param num - Base value.
-* @param power - Exponent value.
-* @param modulo - Reduction modulus.
-* @returns Modular exponentiation result.
-* @throws If the modulus or exponent is invalid. {@link Error}
-* @example
-* Raise one bigint to a modular power.
-*
-* ```ts
-* pow(2n, 6n, 11n) // 64n % 11n == 9n
-* ```
-*/
 function pow(num, power, modulo) {
-	if (modulo <= _1n$3) throw new Error("pow: expected modulus > 1, got " + modulo);
+	if (modulo <= _1n$4) throw new Error("pow: expected modulus > 1, got " + modulo);
 	if (typeof power !== "bigint") throw new TypeError("invalid exponent: expected bigint, got " + typeof power);
-	if (power < _0n$2) throw new Error("invalid exponent, negatives unsupported");
-	if (power === _0n$2) return _1n$3;
-	if (power === _1n$3) return num;
+	if (power < _0n$3) throw new Error("invalid exponent, negatives unsupported");
+	if (power === _0n$3) return _1n$4;
+	if (power === _1n$4) return num;
 	let d = num % modulo;
-	if (d < _0n$2) d += modulo;
+	if (d < _0n$3) d += modulo;
 	if (power < POW_WINDOWED_MIN) {
-		let p = _1n$3;
-		while (power > _0n$2) {
-			if (power & _1n$3) p = p * d % modulo;
+		let p = _1n$4;
+		while (power > _0n$3) {
+			if (power & _1n$4) p = p * d % modulo;
 			d = d * d % modulo;
-			power >>= _1n$3;
+			power >>= _1n$4;
 		}
 		return p;
 	}
 	const digits = [];
-	while (power > _0n$2) {
+	while (power > _0n$3) {
 		digits.push(Number(power & _15n));
-		power >>= _4n$2;
+		power >>= _4n$3;
 	}
 	const table = new Array(16);
-	table[0] = _1n$3;
+	table[0] = _1n$4;
 	table[1] = d;
 	for (let i = 2; i < 16; i++) table[i] = table[i - 1] * d % modulo;
 	let p = table[digits[digits.length - 1]];
@@ -1887,59 +1189,29 @@ function pow(num, power, modulo) {
 	}
 	return p;
 }
-/**
-* Does `x^(2^power)` mod p. `pow2(30, 4)` == `30^(2^4)`.
-* Low-level helper: callers that need canonical residues must pass a valid `x` for the chosen
-* modulus; the `power===0` fast path intentionally returns the input unchanged.
-* @param x - Base value.
-* @param power - Number of squarings.
-* @param modulo - Reduction modulus.
-* @returns Repeated-squaring result.
-* @throws If the exponent is negative. {@link Error}
-* @example
-* Apply repeated squaring inside one field.
-*
-* ```ts
-* pow2(3n, 2n, 11n);
-* ```
-*/
 function pow2(x, power, modulo) {
-	if (modulo <= _1n$3) throw new Error("pow2: expected modulus > 1, got " + modulo);
-	if (power < _0n$2) throw new Error("pow2: expected non-negative exponent, got " + power);
+	if (modulo <= _1n$4) throw new Error("pow2: expected modulus > 1, got " + modulo);
+	if (power < _0n$3) throw new Error("pow2: expected non-negative exponent, got " + power);
 	let res = x;
-	while (power-- > _0n$2) {
+	while (power-- > _0n$3) {
 		res *= res;
 		res %= modulo;
 	}
 	return res;
 }
-/**
-* Inverses number over modulo.
-* Implemented using the {@link https://brilliant.org/wiki/extended-euclidean-algorithm/ | extended Euclidean algorithm}.
-* @param number - Value to invert.
-* @param modulo - Modulus greater than 1.
-* @returns Multiplicative inverse.
-* @throws If the modulus is invalid or the inverse does not exist. {@link Error}
-* @example
-* Compute one modular inverse with the extended Euclidean algorithm.
-*
-* ```ts
-* invert(3n, 11n);
-* ```
-*/
 function invert(number, modulo) {
-	if (number === _0n$2) throw new Error("invert: expected non-zero number");
-	if (modulo <= _1n$3) throw new Error("invert: expected modulus > 1, got " + modulo);
+	if (number === _0n$3) throw new Error("invert: expected non-zero number");
+	if (modulo <= _1n$4) throw new Error("invert: expected modulus > 1, got " + modulo);
 	let a = mod(number, modulo);
 	let b = modulo;
-	let x = _0n$2, u = _1n$3;
-	while (a !== _0n$2) {
+	let x = _0n$3, u = _1n$4;
+	while (a !== _0n$3) {
 		const q = b / a;
 		const r = b - a * q;
 		const m = x - u * q;
 		b = a, a = r, x = u, u = m;
 	}
-	if (b !== _1n$3) throw new Error("invert: does not exist");
+	if (b !== _1n$4) throw new Error("invert: does not exist");
 	return mod(x, modulo);
 }
 function assertIsSquare(Fp, root, n) {
@@ -1947,11 +1219,11 @@ function assertIsSquare(Fp, root, n) {
 	if (!F.eql(F.sqr(root), n)) throw new Error("Cannot find square root");
 }
 function aoddModulus(order, fnName) {
-	if ((order & _1n$3) === _0n$2) throw new Error(fnName + ": expected odd modulus, got " + order);
+	if ((order & _1n$4) === _0n$3) throw new Error(fnName + ": expected odd modulus, got " + order);
 }
 function sqrt3mod4(Fp, n) {
 	const F = Fp;
-	const p1div4 = (F.ORDER + _1n$3) / _4n$2;
+	const p1div4 = (F.ORDER + _1n$4) / _4n$3;
 	const root = F.pow(n, p1div4);
 	assertIsSquare(F, root, n);
 	return root;
@@ -1959,10 +1231,10 @@ function sqrt3mod4(Fp, n) {
 function sqrt5mod8(Fp, n) {
 	const F = Fp;
 	const p5div8 = (F.ORDER - _5n$1) / _8n$2;
-	const n2 = F.mul(n, _2n$2);
+	const n2 = F.mul(n, _2n$3);
 	const v = F.pow(n2, p5div8);
 	const nv = F.mul(n, v);
-	const i = F.mul(F.mul(nv, _2n$2), v);
+	const i = F.mul(F.mul(nv, _2n$3), v);
 	const root = F.mul(nv, F.sub(i, F.ONE));
 	assertIsSquare(F, root, n);
 	return root;
@@ -1990,39 +1262,21 @@ function sqrt9mod16(P) {
 		return root;
 	});
 }
-/**
-* Tonelli-Shanks square root search algorithm.
-* This implementation is variable-time: it searches data-dependently for the first non-residue `Z`
-* and for the smallest `i` in the main loop, unlike RFC 9380 Appendix I.4's constant-time shape.
-* 1. {@link https://eprint.iacr.org/2012/685.pdf | eprint 2012/685}, page 12
-* 2. Square Roots from 1; 24, 51, 10 to Dan Shanks
-* @param P - field order
-* @returns function that takes field Fp (created from P) and number n
-* @throws If the field is too small, non-prime, or the square root does not exist. {@link Error}
-* @example
-* Construct a square-root helper for primes that need Tonelli-Shanks.
-*
-* ```ts
-* import { Field, tonelliShanks } from '@noble/curves/abstract/modular.js';
-* const Fp = Field(17n);
-* const sqrt = tonelliShanks(17n)(Fp, 4n);
-* ```
-*/
 function tonelliShanks(P) {
-	if (P < _3n) throw new Error("sqrt is not defined for small field");
+	if (P < _3n$1) throw new Error("sqrt is not defined for small field");
 	aoddModulus(P, "tonelliShanks");
-	let Q = P - _1n$3;
+	let Q = P - _1n$4;
 	let S = 0;
-	while (Q % _2n$2 === _0n$2) {
-		Q /= _2n$2;
+	while (Q % _2n$3 === _0n$3) {
+		Q /= _2n$3;
 		S++;
 	}
-	let Z = _2n$2;
+	let Z = _2n$3;
 	const _Fp = Field(P);
 	while (FpLegendre(_Fp, Z) === 1) if (Z++ > 1e3) throw new Error("Cannot find square root: probably non-prime P");
 	if (S === 1) return sqrt3mod4;
 	let cc = _Fp.pow(Z, Q);
-	const Q1div2 = (Q + _1n$3) / _2n$2;
+	const Q1div2 = (Q + _1n$4) / _2n$3;
 	return function tonelliSlow(Fp, n) {
 		const F = Fp;
 		if (F.is0(n)) return n;
@@ -2040,7 +1294,7 @@ function tonelliShanks(P) {
 				t_tmp = F.sqr(t_tmp);
 				if (i === M) throw new Error("Cannot find square root");
 			}
-			const exponent = _1n$3 << BigInt(M - i - 1);
+			const exponent = _1n$4 << BigInt(M - i - 1);
 			const b = F.pow(c, exponent);
 			M = i;
 			c = F.sqr(b);
@@ -2050,50 +1304,14 @@ function tonelliShanks(P) {
 		return R;
 	};
 }
-/**
-* Square root for a finite field. Will try optimized versions first:
-*
-* 1. P ≡ 3 (mod 4)
-* 2. P ≡ 5 (mod 8)
-* 3. P ≡ 9 (mod 16)
-* 4. Tonelli-Shanks algorithm
-*
-* Different algorithms can give different roots, it is up to user to decide which one they want.
-* For example there is FpSqrtOdd/FpSqrtEven to choose a root by oddness
-* (used for hash-to-curve).
-* @param P - Field order.
-* @returns Square-root helper. The generic fallback inherits Tonelli-Shanks' variable-time
-*   behavior and this selector assumes prime-field-style integer moduli.
-* @throws If the field is unsupported or the square root does not exist. {@link Error}
-* @example
-* Choose the square-root helper appropriate for one field modulus.
-*
-* ```ts
-* import { Field, FpSqrt } from '@noble/curves/abstract/modular.js';
-* const Fp = Field(17n);
-* const sqrt = FpSqrt(17n)(Fp, 4n);
-* ```
-*/
 function FpSqrt(P) {
 	aoddModulus(P, "Fp.sqrt");
-	if (P % _4n$2 === _3n) return sqrt3mod4;
+	if (P % _4n$3 === _3n$1) return sqrt3mod4;
 	if (P % _8n$2 === _5n$1) return sqrt5mod8;
 	if (P % _16n === _9n) return sqrt9mod16(P);
 	return tonelliShanks(P);
 }
-/**
-* @param num - Value to inspect.
-* @param modulo - Field modulus.
-* @returns `true` when the least-significant little-endian bit is set.
-* @throws If the modulus is invalid for `mod(...)`. {@link Error}
-* @example
-* Inspect the low bit used by little-endian sign conventions.
-*
-* ```ts
-* isNegativeLE(3n, 11n);
-* ```
-*/
-var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$3) === _1n$3;
+var isNegativeLE = (num, modulo) => (mod(num, modulo) & _1n$4) === _1n$4;
 var FIELD_FIELDS = [
 	"create",
 	"isValid",
@@ -2113,20 +1331,6 @@ var FIELD_FIELDS = [
 	"mulN",
 	"sqrN"
 ];
-/**
-* @param field - Field implementation.
-* @returns Validated field. This only checks the arithmetic subset needed by generic helpers; it
-*   does not guarantee full runtime-method coverage for serialization, batching, `cmov`, or
-*   field-specific extras beyond positive `BYTES` / `BITS`.
-* @throws If the field shape or numeric metadata are invalid. {@link Error}
-* @example
-* Check that a field implementation exposes the operations curve code expects.
-*
-* ```ts
-* import { Field, validateField } from '@noble/curves/abstract/modular.js';
-* const Fp = validateField(Field(17n));
-* ```
-*/
 function validateField(field) {
 	aobject$1(field, "field");
 	if (typeof field.ORDER !== "bigint") throw new TypeError("param \"ORDER\" is invalid: expected bigint, got " + typeof field.ORDER);
@@ -2134,7 +1338,7 @@ function validateField(field) {
 	asafenumber(field.BITS, "BITS");
 	for (const name of FIELD_FIELDS) afunction(field[name], "field." + name);
 	if (field.BYTES < 1 || field.BITS < 1) throw new Error("invalid field: expected BYTES/BITS > 0");
-	if (field.ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
+	if (field.ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + field.ORDER);
 	return field;
 }
 function FpInvertBatch(Fp, nums, passZero = false) {
@@ -2156,32 +1360,11 @@ function FpInvertBatch(Fp, nums, passZero = false) {
 	}, invertedAcc);
 	return inverted;
 }
-/**
-* Legendre symbol.
-* Legendre constant is used to calculate Legendre symbol (a | p)
-* which denotes the value of a^((p-1)/2) (mod p).
-*
-* * (a | p) ≡ 1    if a is a square (mod p), quadratic residue
-* * (a | p) ≡ -1   if a is not a square (mod p), quadratic non residue
-* * (a | p) ≡ 0    if a ≡ 0 (mod p)
-* @param Fp - Field implementation.
-* @param n - Value to inspect.
-* @returns Legendre symbol.
-* @throws If the powered value does not match a valid Legendre symbol. {@link Error}
-* @example
-* Compute the Legendre symbol of one field element.
-*
-* ```ts
-* import { Field, FpLegendre } from '@noble/curves/abstract/modular.js';
-* const Fp = Field(17n);
-* const symbol = FpLegendre(Fp, 4n);
-* ```
-*/
 function FpLegendre(Fp, n) {
 	validateField(Fp);
 	const F = Fp;
 	aoddModulus(F.ORDER, "FpLegendre");
-	const p1mod2 = (F.ORDER - _1n$3) / _2n$2;
+	const p1mod2 = (F.ORDER - _1n$4) / _2n$3;
 	const powered = F.pow(n, p1mod2);
 	const yes = F.eql(powered, F.ONE);
 	const zero = F.eql(powered, F.ZERO);
@@ -2189,22 +1372,9 @@ function FpLegendre(Fp, n) {
 	if (!yes && !zero && !no) throw new Error("invalid Legendre symbol result");
 	return yes ? 1 : zero ? 0 : -1;
 }
-/**
-* @param n - Curve order. Callers are expected to pass a positive order.
-* @param nBitLength - Optional cached bit length. Callers are expected to pass a positive cached
-*   value when overriding the derived bit length.
-* @returns Byte and bit lengths.
-* @throws If the order or cached bit length is invalid. {@link Error}
-* @example
-* Measure the encoding sizes needed for one modulus.
-*
-* ```ts
-* nLength(255n);
-* ```
-*/
 function nLength(n, nBitLength) {
 	if (nBitLength !== void 0) anumber(nBitLength);
-	if (n <= _0n$2) throw new Error("invalid n length: expected positive n, got " + n);
+	if (n <= _0n$3) throw new Error("invalid n length: expected positive n, got " + n);
 	if (nBitLength !== void 0 && nBitLength < 1) throw new Error("invalid n length: expected positive bit length, got " + nBitLength);
 	const bits = bitLen(n);
 	if (nBitLength !== void 0 && nBitLength < bits) throw new Error(`invalid n length: expected nBitLength (${nBitLength}) >= bitLen(n) (${bits})`);
@@ -2220,12 +1390,12 @@ var _Field = class {
 	BITS;
 	BYTES;
 	isLE;
-	ZERO = _0n$2;
-	ONE = _1n$3;
+	ZERO = _0n$3;
+	ONE = _1n$4;
 	_lengths;
 	_mod;
 	constructor(ORDER, opts = {}) {
-		if (ORDER <= _1n$3) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
+		if (ORDER <= _1n$4) throw new Error("invalid field: expected ORDER > 1, got " + ORDER);
 		let _nbitLength = void 0;
 		this.isLE = false;
 		if (opts != null && typeof opts === "object") {
@@ -2250,16 +1420,16 @@ var _Field = class {
 	}
 	isValid(num) {
 		if (typeof num !== "bigint") throw new TypeError("invalid field element: expected bigint, got " + typeof num);
-		return _0n$2 <= num && num < this.ORDER;
+		return _0n$3 <= num && num < this.ORDER;
 	}
 	is0(num) {
-		return num === _0n$2;
+		return num === _0n$3;
 	}
 	isValidNot0(num) {
 		return !this.is0(num) && this.isValid(num);
 	}
 	isOdd(num) {
-		return (num & _1n$3) === _1n$3;
+		return (num & _1n$4) === _1n$4;
 	}
 	neg(num) {
 		return mod(-num, this.ORDER);
@@ -2333,74 +1503,20 @@ var _Field = class {
 		return condition ? b : a;
 	}
 };
-/**
-* Creates a finite field. Major performance optimizations:
-* * 1. Denormalized operations like mulN instead of mul.
-* * 2. Identical object shape: never add or remove keys.
-* * 3. Frozen stable object shape; the lazy sqrt cache lives in a module-level `WeakMap`.
-* Fragile: always run a benchmark on a change.
-* Security note: operations and low-level serializers like `toBytes` don't check `isValid` for
-* all elements for performance and protocol-flexibility reasons; callers are responsible for
-* supplying valid elements when they need canonical field behavior.
-* This is low-level code, please make sure you know what you're doing.
-*
-* Note about field properties:
-* * CHARACTERISTIC p = prime number, number of elements in main subgroup.
-* * ORDER q = similar to cofactor in curves, may be composite `q = p^m`.
-*
-* @param ORDER - field order, probably prime, or could be composite
-* @param opts - Field options such as bit length or endianness. See {@link FieldOpts}.
-* @returns Frozen field instance with a stable object shape. This wrapper forwards `opts` straight
-*   into `_Field`, so it inherits `_Field`'s assumptions about cached sizes and `allowedLengths`.
-* @example
-* Construct one prime field with optional overrides.
-*
-* ```ts
-* Field(11n);
-* ```
-*/
 function Field(ORDER, opts = {}) {
 	Object.freeze(_Field.prototype);
 	return new _Field(ORDER, opts);
 }
 // node_modules/@noble/curves/abstract/fft.js
-/**
-* Experimental implementation of NTT / FFT (Fast Fourier Transform) over finite fields.
-* API may change at any time. The code has not been audited. Feature requests are welcome.
-* @module
-*/
 function checkU32(n, title = "n") {
 	if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
 	if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
 	return n;
 }
-/**
-* Checks if integer is in form of `1 << X`.
-* @param x - Integer to inspect.
-* @returns `true` when the value is a power of two.
-* @example
-* Validate that an FFT size is a power of two.
-*
-* ```ts
-* isPowerOfTwo(8);
-* ```
-*/
 function isPowerOfTwo(x) {
 	checkU32(x, "x");
 	return (x & x - 1) === 0 && x !== 0;
 }
-/**
-* @param n - Value to reverse.
-* @param bits - Number of bits to use.
-* @returns Bit-reversed integer.
-* @throws If `n` is not a valid unsigned 32-bit integer. {@link Error}
-* @example
-* Reverse the low `bits` bits of one index.
-*
-* ```ts
-* reverseBits(3, 3);
-* ```
-*/
 function reverseBits(n, bits) {
 	checkU32(n);
 	if (typeof bits !== "number") throw new TypeError("\"bits\" expected number, got type=" + typeof bits);
@@ -2409,36 +1525,10 @@ function reverseBits(n, bits) {
 	for (let i = 0; i < bits; i++, n >>>= 1) reversed = reversed << 1 | n & 1;
 	return reversed >>> 0;
 }
-/**
-* Similar to `bitLen(x)-1` but much faster for small integers, like indices.
-* @param n - Input value.
-* @returns Base-2 logarithm. For `n = 0`, the current implementation returns `-1`.
-* @example
-* Compute the radix-2 stage count for one transform size.
-*
-* ```ts
-* log2(8);
-* ```
-*/
 function log2(n) {
 	checkU32(n);
 	return 31 - Math.clz32(n);
 }
-/**
-* Moves lowest bit to highest position, which at first step splits
-* array on even and odd indices, then it applied again to each part,
-* which is core of fft
-* @param values - Mutable coefficient array.
-* @returns Mutated input array.
-* @throws If the array length is not a positive power of two. {@link Error}
-* @example
-* Reorder coefficients into bit-reversed order in place.
-*
-* ```ts
-* const values = Uint8Array.from([0, 1, 2, 3]);
-* bitReversalInplace(values);
-* ```
-*/
 function bitReversalInplace(values) {
 	if (!values || typeof values !== "object" || typeof values.length !== "number") throw new TypeError("\"values\" expected array-like, got type=" + typeof values);
 	const n = values.length;
@@ -2454,51 +1544,6 @@ function bitReversalInplace(values) {
 	}
 	return values;
 }
-/**
-* Constructs different flavors of FFT. radix2 implementation of low level mutating API. Flavors:
-*
-* - DIT (Decimation-in-Time): Bottom-Up (leaves to root), Cooley-Tukey
-* - DIF (Decimation-in-Frequency): Top-Down (root to leaves), Gentleman-Sande
-*
-* DIT takes brp input, returns natural output.
-* DIF takes natural input, returns brp output.
-*
-* The output is actually identical. Time / frequence distinction is not meaningful
-* for Polynomial multiplication in fields.
-* Which means if protocol supports/needs brp output/inputs, then we can skip this step.
-*
-* Cyclic NTT: Rq = Zq[x]/(x^n-1). butterfly_DIT+loop_DIT OR butterfly_DIF+loop_DIT, roots are omega
-* Negacyclic NTT: Rq = Zq[x]/(x^n+1). butterfly_DIT+loop_DIF, at least for mlkem / mldsa
-*
-* `invertButterflies` indexes roots by a per-butterfly-group counter (`grp`): forward
-* (`dit: false`) reads `roots[grp]` with grp = 1..; inverse (`dit: true`) reads `roots[N - grp]`
-* with grp restarting at 1. With `skipStages: 0` one table serves both directions (ωᴺ = 1 makes
-* the reversed walk self-inverse). With `skipStages > 0` the inverse walk starts at `N - 1`
-* instead of continuing where the skipped stages would have left off, so the caller must supply
-* a table shaped for that (ML-KEM: `ζ^BitRev7(i)` over all N=256 indices, whose aliased upper
-* half is exactly the FIPS 203 inverse walk).
-* @param F - Field operations.
-* @param coreOpts - FFT configuration. See {@link FFTCoreOpts}:
-*   - `N`: Transform size. Must be a power of two.
-*   - `roots`: Stage roots for the selected transform size.
-*   - `dit`: Whether to run the DIT variant instead of DIF.
-*   - `invertButterflies` (optional): Whether to invert butterfly placement.
-*   - `skipStages` (optional): Number of initial stages to skip.
-*   - `brp` (optional): Whether to apply bit-reversal permutation at the boundary.
-* @returns Low-level FFT loop.
-* @throws If the FFT options or cached roots are invalid for the requested size. {@link Error}
-* @example
-* Constructs different flavors of FFT.
-*
-* ```ts
-* import { FFTCore, rootsOfUnity } from '@noble/curves/abstract/fft.js';
-* import { Field } from '@noble/curves/abstract/modular.js';
-* const Fp = Field(17n);
-* const roots = rootsOfUnity(Fp).roots(2);
-* const loop = FFTCore(Fp, { N: 4, roots, dit: true });
-* const values = loop([1n, 2n, 3n, 4n]);
-* ```
-*/
 var FFTCore = (F, coreOpts) => {
 	validateObject(coreOpts, {
 		N: "number",
@@ -2551,37 +1596,8 @@ var FFTCore = (F, coreOpts) => {
 	};
 };
 // node_modules/@noble/post-quantum/utils.js
-/**
-* Utilities for hex, bytearray and number handling.
-* @module
-*/
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
-/**
-* Asserts that a value is a byte array and optionally checks its length.
-* Returns the original reference unchanged on success, and currently also accepts Node `Buffer`
-* values through the upstream validator.
-* This helper throws on malformed input, so APIs that must return `false` need to guard lengths
-* before decoding or before calling it.
-* @example
-* Validate that a value is a byte array with the expected length.
-* ```ts
-* abytes(new Uint8Array([1]), 1);
-* ```
-*/
 var abytesDoc = abytes$1;
-/**
-* Returns cryptographically secure random bytes.
-* Requires `globalThis.crypto.getRandomValues` and throws if that API is unavailable.
-* `bytesLength` is validated by the upstream helper as a non-negative integer before allocation,
-* so negative and fractional values both throw instead of truncating through JS `ToIndex`.
-* @param bytesLength - Number of random bytes to generate.
-* @returns Fresh random bytes.
-* @example
-* Generate a fresh random seed.
-* ```ts
-* const seed = randomBytes(4);
-* ```
-*/
 var randomBytes = randomBytes$2;
 function aarray(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
@@ -2592,18 +1608,6 @@ function aobject(value, title = "object") {
 	if (value === null || typeof value !== "object" || Array.isArray(value)) throw new TypeError(title === "object" ? "expected valid options object" : `"${title}" expected object, got type=${typeof value}`);
 	return value;
 }
-/**
-* Compares two byte arrays in a length-constant way for equal lengths.
-* Inputs are validated as byte arrays; unequal lengths return `false` immediately.
-* @param a - First byte array.
-* @param b - Second byte array.
-* @returns Whether both arrays contain the same bytes.
-* @example
-* Compare two byte arrays for equality.
-* ```ts
-* equalBytes(new Uint8Array([1]), new Uint8Array([1]));
-* ```
-*/
 function equalBytes(a, b) {
 	a = abytes$1(a);
 	b = abytes$1(b);
@@ -2612,49 +1616,14 @@ function equalBytes(a, b) {
 	for (let i = 0; i < a.length; i++) diff |= a[i] ^ b[i];
 	return diff === 0;
 }
-/**
-* Validates that an options bag is a plain object.
-* @param opts - Options object to validate.
-* @throws On wrong argument types. {@link TypeError}
-* @example
-* Validate that an options bag is a plain object.
-* ```ts
-* validateOpts({});
-* ```
-*/
 function validateOpts(opts) {
 	if (isBytes$1(opts)) throw new TypeError("\"opts\" expected object, got Uint8Array");
 	aobject(opts, "opts");
 	const proto = Object.getPrototypeOf(opts);
 	if (proto !== null && proto !== Object.prototype) throw new TypeError("\"opts\" expected a plain object");
 }
-/** Keys accepted by `verify`. */
 var VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["context"]);
-/** Keys accepted by `sign`. */
 var SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["context", "extraEntropy"]);
-/**
-* Rejects option keys the caller did not mean to set.
-*
-* Validating the types of known keys while ignoring unknown ones makes a typo
-* indistinguishable from an omission, and for these options an omission is a
-* security downgrade rather than a no-op: `{ ctx }` instead of `{ context }` signs
-* with no domain separation, succeeds, and verifies for anyone who also supplies
-* none. Nothing at any layer reports it. TypeScript catches this through excess
-* property checks, so the exposure is JavaScript callers specifically.
-*
-* @param opts - Options object to check.
-* @param allowed - The keys this call site accepts.
-* Returns a frozen null-prototype snapshot so later reads cannot fall through to a polluted
-* prototype. Like `checkOpts()` in noble-hashes, only enumerable own properties are copied.
-* @throws If any other copied key is present or the bag has a custom prototype. {@link TypeError}
-* @returns Sanitized snapshot of the enumerable own options.
-* @example
-* Accept a known option key. A key the list does not name, such as `ctx`, throws instead.
-* ```ts
-* import { checkOptKeys } from '@noble/post-quantum/utils.js';
-* checkOptKeys({ context: new Uint8Array() }, ['context']);
-* ```
-*/
 function checkOptKeys(opts, allowed) {
 	validateOpts(opts);
 	const normalized = Object.assign(Object.create(null), opts);
@@ -2664,62 +1633,17 @@ function checkOptKeys(opts, allowed) {
 	}
 	return Object.freeze(normalized);
 }
-/**
-* Validates common verification options.
-* `context` itself is validated with `abytes(...)`, and individual algorithms may narrow support
-* further after this shared plain-object gate.
-* @param opts - Verification options. See {@link VerOpts}.
-* @param allowed - Keys this call site accepts. Defaults to {@link VER_OPT_KEYS}; surfaces that
-* take extra keys, or take fewer, pass their own list.
-* @throws On wrong argument types. {@link TypeError}
-* @returns Frozen null-prototype snapshot of the validated options.
-* @example
-* Validate common verification options.
-* ```ts
-* validateVerOpts({ context: new Uint8Array([1]) });
-* ```
-*/
 function validateVerOpts(opts, allowed = VER_OPT_KEYS) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
 	return normalized;
 }
-/**
-* Validates common signing options.
-* `extraEntropy` is validated with `abytes(...)`; exact lengths and extra algorithm-specific
-* restrictions are enforced later by callers.
-* @param opts - Signing options. See {@link SigOpts}.
-* @param allowed - Keys this call site accepts. Defaults to {@link SIG_OPT_KEYS}; surfaces that
-* take extra keys, or take fewer, pass their own list.
-* @throws On wrong argument types. {@link TypeError}
-* @returns Frozen null-prototype snapshot of the validated options.
-* @example
-* Validate common signing options.
-* ```ts
-* validateSigOpts({ extraEntropy: new Uint8Array([1]) });
-* ```
-*/
 function validateSigOpts(opts, allowed = SIG_OPT_KEYS) {
 	const normalized = checkOptKeys(opts, allowed);
 	if (normalized.context !== void 0) abytes$1(normalized.context, void 0, "opts.context");
 	if (normalized.extraEntropy !== false && normalized.extraEntropy !== void 0) abytes$1(normalized.extraEntropy, void 0, "opts.extraEntropy");
 	return normalized;
 }
-/**
-* Builds a fixed-layout coder from byte lengths and nested coders.
-* Raw-length fields decode as zero-copy `subarray(...)` views, and nested coders may preserve that
-* aliasing too. Nested coder `encode(...)` results are treated as owned scratch: `splitCoder`
-* copies them into the output and then zeroizes them with `fill(0)`. If a nested encoder forwards
-* caller-owned bytes, it must do so only after detaching them into a disposable copy.
-* @param label - Label used in validation errors.
-* @param lengths - Field lengths or nested coders.
-* @returns Composite fixed-length coder.
-* @example
-* Build a fixed-layout coder from byte lengths and nested coders.
-* ```ts
-* splitCoder('demo', 1, 2).encode([new Uint8Array([1]), new Uint8Array([2, 3])]);
-* ```
-*/
 function splitCoder(label, ...lengths) {
 	const getLength = (c) => typeof c === "number" ? c : c.bytesLen;
 	const bytesLen = lengths.reduce((sum, a) => sum + getLength(a), 0);
@@ -2751,25 +1675,6 @@ function splitCoder(label, ...lengths) {
 		}
 	};
 }
-/**
-* Builds a fixed-length vector coder from another fixed-length coder.
-* Element decoding receives `subarray(...)` views, so aliasing depends on the element coder.
-* Element coder `encode(...)` results are treated as owned scratch: `vecCoder` copies them into
-* the output and then zeroizes them with `fill(0)`. If an element encoder forwards caller-owned
-* bytes, it must do so only after detaching them into a disposable copy. `vecCoder` also trusts
-* the `BytesCoderLen` contract: each encoded element must already be exactly `c.bytesLen` bytes.
-* @param c - Element coder.
-* @param vecLen - Number of elements in the vector.
-* @returns Fixed-length vector coder.
-* @example
-* Build a fixed-length vector coder from another fixed-length coder.
-* ```ts
-* vecCoder(
-*   { bytesLen: 1, encode: (n: number) => Uint8Array.of(n), decode: (b: Uint8Array) => b[0] || 0 },
-*   2
-* ).encode([1, 2]);
-* ```
-*/
 function vecCoder(c, vecLen) {
 	const coder = c;
 	const bytesLen = vecLen * coder.bytesLen;
@@ -2795,53 +1700,16 @@ function vecCoder(c, vecLen) {
 		}
 	};
 }
-/**
-* Overwrites supported typed-array inputs with zeroes in place.
-* Accepts direct typed arrays and one-level arrays of them.
-* @param list - Typed arrays or one-level lists of typed arrays to clear.
-* @example
-* Overwrite typed arrays with zeroes.
-* ```ts
-* const buf = Uint8Array.of(1, 2, 3);
-* cleanBytes(buf);
-* ```
-*/
 function cleanBytes(...list) {
 	for (const t of list) if (Array.isArray(t)) for (const b of t) b.fill(0);
 	else t.fill(0);
 }
-/**
-* Creates a 32-bit mask with the lowest `bits` bits set.
-* @param bits - Number of low bits to keep.
-* @returns Bit mask with `bits` ones.
-* @throws On wrong argument types. {@link TypeError}
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Create a low-bit mask for packed-field operations.
-* ```ts
-* const mask = getMask(4);
-* ```
-*/
 function getMask(bits) {
 	anumber$1(bits, "bits");
 	if (bits > 32) throw new RangeError("\"bits\" expected <= 32, got " + bits);
 	return bits === 32 ? 4294967295 : ~(-1 << bits) >>> 0;
 }
-/** Shared empty byte array used as the default context. */
 var EMPTY = /* @__PURE__ */ Uint8Array.of();
-/**
-* Builds the domain-separated message payload for the pure sign/verify paths.
-* Context length `255` is valid; only `ctx.length > 255` is rejected.
-* @param msg - Message bytes.
-* @param ctx - Optional context bytes.
-* @returns Domain-separated message payload.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Build the domain-separated payload before direct signing.
-* ```ts
-* const payload = getMessage(new Uint8Array([1, 2]));
-* ```
-*/
 function getMessage(msg, ctx = EMPTY) {
 	abytes$1(msg, void 0, "msg");
 	abytes$1(ctx, void 0, "ctx");
@@ -2860,36 +1728,10 @@ var oidNistP = /* @__PURE__ */ Uint8Array.from([
 	4,
 	2
 ]);
-/**
-* Output length, in bytes, that each XOF OID under this arc denotes.
-*
-* Unlike a fixed hash, an XOF's OID is a promise about the digest length: RFC 8702
-* defines id-shake128 as SHAKE128 with 256-bit output and id-shake256 as SHAKE256 with
-* 512-bit output, and FIPS 204 / FIPS 205 use exactly those pairings for pre-hash. Both
-* bare noble-hashes defaults are half these values, so neither can be signed under its
-* own OID.
-*/
 var XOF_OID_OUTPUT_LEN = /* @__PURE__ */ (() => ({
 	"060960864801650304020b": 32,
 	"060960864801650304020c": 64
 }))();
-/**
-* Validates that a hash exposes a NIST hash OID and enough collision resistance.
-* Current accepted surface is broader than the FIPS algorithm tables: any hash/XOF under the NIST
-* `2.16.840.1.101.3.4.2.*` subtree is accepted if its effective `outputLen` is strong enough.
-* XOF callers must pass a callable whose `outputLen` matches the digest length they actually intend
-* to sign; bare `shake128` / `shake256` defaults are too short for the stronger prehash modes.
-* @param hash - Hash function to validate.
-* @param requiredStrength - Minimum required collision-resistance strength in bits.
-* @throws If the hash metadata or collision resistance is insufficient. {@link Error}
-* @example
-* Validate that a hash exposes a NIST hash OID and enough collision resistance.
-* ```ts
-* import { sha256 } from '@noble/hashes/sha2.js';
-* import { checkHash } from '@noble/post-quantum/utils.js';
-* checkHash(sha256, 128);
-* ```
-*/
 function checkHash(hash, requiredStrength = 0) {
 	if (typeof hash !== "function" || typeof hash.create !== "function") throw new TypeError("\"hash\" expected hash function, got type=" + typeof hash);
 	ahash(hash);
@@ -2902,24 +1744,6 @@ function checkHash(hash, requiredStrength = 0) {
 	const collisionResistance = hash.outputLen * 8 / 2;
 	if (requiredStrength > collisionResistance) throw new Error("Pre-hash security strength too low: " + collisionResistance + ", required: " + requiredStrength);
 }
-/**
-* Builds the domain-separated prehash payload for the prehash sign/verify paths.
-* Callers are expected to vet `hash.oid` first, e.g. via `checkHash(...)`; calling this helper
-* directly with a hash object that lacks `oid` currently throws later inside `concatBytes(...)`.
-* Context length `255` is valid; only `ctx.length > 255` is rejected.
-* @param hash - Prehash function.
-* @param msg - Message bytes.
-* @param ctx - Optional context bytes.
-* @returns Domain-separated prehash payload.
-* @throws On wrong argument ranges or values. {@link RangeError}
-* @example
-* Build the domain-separated prehash payload for external hashing.
-* ```ts
-* import { sha256 } from '@noble/hashes/sha2.js';
-* import { getMessagePrehash } from '@noble/post-quantum/utils.js';
-* getMessagePrehash(sha256, new Uint8Array([1, 2]));
-* ```
-*/
 function getMessagePrehash(hash, msg, ctx = EMPTY) {
 	checkHash(hash);
 	abytes$1(msg, void 0, "msg");
@@ -2929,30 +1753,7 @@ function getMessagePrehash(hash, msg, ctx = EMPTY) {
 	return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
 }
 // node_modules/@noble/post-quantum/_crystals.js
-/**
-* Internal methods for lattice-based ML-KEM and ML-DSA.
-* @module
-*/
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
-/**
-* Creates shared modular arithmetic, NTT, and packing helpers for CRYSTALS schemes.
-* @param opts - Polynomial and transform parameters. See {@link CrystalOpts}.
-* @returns CRYSTALS arithmetic and encoding helpers.
-* @example
-* Create shared modular arithmetic and NTT helpers for a CRYSTALS parameter set.
-* ```ts
-* const crystals = genCrystals({
-*   newPoly: (n) => new Uint16Array(n),
-*   N: 256,
-*   Q: 3329,
-*   F: 3303,
-*   ROOT_OF_UNITY: 17,
-*   brvBits: 7,
-*   isKyber: true,
-* });
-* const reduced = crystals.mod(-1);
-* ```
-*/
 var genCrystals = (opts) => {
 	const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
 	const mod = (a, modulo = Q) => {
@@ -3091,60 +1892,10 @@ var createXofShake = (shake) => (seed, blockLen) => {
 		}
 	};
 };
-/**
-* SHAKE128-based extendable-output reader factory used by ML-KEM.
-* `get(x, y)` selects one coordinate pair at a time; calling it again invalidates previously
-* returned readers, and each squeeze reuses one mutable internal output buffer.
-* @param seed - Seed bytes for the reader.
-* @param blockLen - Optional output block length.
-* @returns Stateful XOF reader.
-* @example
-* Build the ML-KEM SHAKE128 matrix expander and read one block.
-* ```ts
-* import { randomBytes } from '@noble/post-quantum/utils.js';
-* import { XOF128 } from '@noble/post-quantum/_crystals.js';
-* const reader = XOF128(randomBytes(32));
-* const block = reader.get(0, 0)();
-* ```
-*/
 var XOF128 = /* @__PURE__ */ createXofShake(shake128);
-/**
-* SHAKE256-based extendable-output reader factory used by ML-DSA.
-* `get(x, y)` appends raw one-byte coordinates to the seed, invalidates previously returned
-* readers, and reuses one mutable internal output buffer for each squeeze.
-* @param seed - Seed bytes for the reader.
-* @param blockLen - Optional output block length.
-* @returns Stateful XOF reader.
-* @example
-* Build the ML-DSA SHAKE256 coefficient expander and read one block.
-* ```ts
-* import { randomBytes } from '@noble/post-quantum/utils.js';
-* import { XOF256 } from '@noble/post-quantum/_crystals.js';
-* const reader = XOF256(randomBytes(32));
-* const block = reader.get(0, 0)();
-* ```
-*/
 var XOF256 = /* @__PURE__ */ createXofShake(shake256);
 // node_modules/@noble/post-quantum/ml-dsa.js
-/**
-* ML-DSA: Module Lattice-based Digital Signature Algorithm from
-* [FIPS-204](https://csrc.nist.gov/pubs/fips/204/ipd). A.k.a. CRYSTALS-Dilithium.
-*
-* Has similar internals to ML-KEM, but their keys and params are different.
-* Check out [official site](https://www.pq-crystals.org/dilithium/index.shtml),
-* [repo](https://github.com/pq-crystals/dilithium).
-* @module
-*/
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
-/**
-* Keys each internal surface accepts.
-*
-* `context` is deliberately absent from both. The internal functions never read it: the
-* public wrappers consume it when they format `M'` and must not pass it down, because a
-* key that is accepted and then not acted on is the same silent downgrade this validation
-* exists to prevent. `externalMu` is the mirror case, existing here and rejected above.
-* `extraEntropy` is signing-only, so verification does not take it either.
-*/
 var INTERNAL_SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["extraEntropy", "externalMu"]);
 var INTERNAL_VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["externalMu"]);
 function validateInternalOpts(opts, allowed) {
@@ -3159,12 +1910,6 @@ var F = 8347681;
 var D = 13;
 var GAMMA2_1 = Math.floor(95232) | 0;
 var GAMMA2_2 = Math.floor(261888) | 0;
-/** Internal params for different versions of ML-DSA  */
-/** Built-in ML-DSA parameter presets keyed by security categories `2/3/5`
-* for `ml_dsa44` / `ml_dsa65` / `ml_dsa87`.
-* This is only the Table 1 subset used directly here: `BETA = TAU * ETA` is derived later,
-* while `C_TILDE_BYTES`, `TR_BYTES`, `CRH_BYTES`, and `securityLevel` live in the preset wrappers.
-*/
 var PARAMS = /* @__PURE__ */ (() => Object.freeze({
 	2: Object.freeze({
 		K: 4,
@@ -3652,7 +2397,6 @@ function getDilithium(opts_) {
 		}
 	});
 }
-/** ML-DSA-65 for 192-bit security level. Not recommended after 2030, as per ASD. */
 var ml_dsa65 = /* @__PURE__ */ (() => getDilithium({
 	...PARAMS[3],
 	CRH_BYTES: 64,
@@ -3663,62 +2407,12 @@ var ml_dsa65 = /* @__PURE__ */ (() => getDilithium({
 	securityLevel: 192
 }))();
 // node_modules/@noble/hashes/_md.js
-/**
-* Internal Merkle-Damgard hash utils.
-* @module
-*/
-/**
-* Shared 32-bit conditional boolean primitive reused by SHA-256, SHA-1, and MD5 `F`.
-* Returns bits from `b` when `a` is set, otherwise from `c`.
-* The XOR form is equivalent to MD5's `F(X,Y,Z) = XY v not(X)Z` because the masked terms never
-* set the same bit.
-* @param a - selector word
-* @param b - word chosen when selector bit is set
-* @param c - word chosen when selector bit is clear
-* @returns Mixed 32-bit word.
-* @example
-* Combine three words with the shared 32-bit choice primitive.
-* ```ts
-* Chi(0xffffffff, 0x12345678, 0x87654321);
-* ```
-*/
 function Chi(a, b, c) {
 	return a & b ^ ~a & c;
 }
-/**
-* Shared 32-bit majority primitive reused by SHA-256 and SHA-1.
-* Returns bits shared by at least two inputs.
-* @param a - first input word
-* @param b - second input word
-* @param c - third input word
-* @returns Mixed 32-bit word.
-* @example
-* Combine three words with the shared 32-bit majority primitive.
-* ```ts
-* Maj(0xffffffff, 0x12345678, 0x87654321);
-* ```
-*/
 function Maj(a, b, c) {
 	return a & b ^ a & c ^ b & c;
 }
-/**
-* Merkle-Damgard hash construction base class.
-* Could be used to create MD5, RIPEMD, SHA1, SHA2.
-* Accepts only byte-aligned `Uint8Array` input, even when the underlying spec describes bit
-* strings with partial-byte tails.
-* @param blockLen - internal block size in bytes
-* @param outputLen - digest size in bytes
-* @param padOffset - trailing length field size in bytes
-* @param isLE - whether length and state words are encoded in little-endian
-* @example
-* Use a concrete subclass to get the shared Merkle-Damgard update/digest flow.
-* ```ts
-* import { _SHA1 } from '@noble/hashes/legacy.js';
-* const hash = new _SHA1();
-* hash.update(new Uint8Array([97, 98, 99]));
-* hash.digest();
-* ```
-*/
 var HashMD = class {
 	blockLen;
 	outputLen;
@@ -3808,13 +2502,6 @@ var HashMD = class {
 		return this._cloneInto();
 	}
 };
-/**
-* Initial SHA-2 state: fractional parts of square roots of first 16 primes 2..53.
-* Check out `test/misc/sha2-gen-iv.js` for recomputation guide.
-*/
-/** Initial SHA256 state from RFC 6234 §6.1: the first 32 bits of the fractional parts of the
-* square roots of the first eight prime numbers. Exported as a shared table; callers must treat
-* it as read-only because constructors copy words from it by index. */
 var SHA256_IV = /* @__PURE__ */ Uint32Array.from([
 	1779033703,
 	3144134277,
@@ -3825,10 +2512,6 @@ var SHA256_IV = /* @__PURE__ */ Uint32Array.from([
 	528734635,
 	1541459225
 ]);
-/** Initial SHA512 state from RFC 6234 §6.3: eight RFC 64-bit `H(0)` words stored as sixteen
-* big-endian 32-bit halves. Derived from the fractional parts of the square roots of the first
-* eight prime numbers. Exported as a shared table; callers must treat it as read-only because
-* constructors copy halves from it by index. */
 var SHA512_IV = /* @__PURE__ */ Uint32Array.from([
 	1779033703,
 	4089235720,
@@ -3848,17 +2531,6 @@ var SHA512_IV = /* @__PURE__ */ Uint32Array.from([
 	327033209
 ]);
 // node_modules/@noble/hashes/sha2.js
-/**
-* SHA2 hash function. A.k.a. sha256, sha384, sha512, sha512_224, sha512_256.
-* SHA256 is the fastest hash implementable in JS, even faster than Blake3.
-* Check out {@link https://www.rfc-editor.org/rfc/rfc4634 | RFC 4634} and
-* {@link https://nvlpubs.nist.gov/nistpubs/FIPS/NIST.FIPS.180-4.pdf | FIPS 180-4}.
-* @module
-*/
-/**
-* SHA-224 / SHA-256 round constants from RFC 6234 §5.1: the first 32 bits
-* of the cube roots of the first 64 primes (2..311).
-*/
 var SHA256_K = /* @__PURE__ */ Uint32Array.from([
 	1116352408,
 	1899447441,
@@ -3925,9 +2597,7 @@ var SHA256_K = /* @__PURE__ */ Uint32Array.from([
 	3204031479,
 	3329325298
 ]);
-/** Reusable SHA-224 / SHA-256 message schedule buffer `W_t` from RFC 6234 §6.2 step 1. */
 var SHA256_W = /* @__PURE__ */ new Uint32Array(64);
-/** Internal SHA-224 / SHA-256 compression engine from RFC 6234 §6.2. */
 var SHA2_32B = class extends HashMD {
 	A = 0;
 	B = 0;
@@ -4017,7 +2687,6 @@ var SHA2_32B = class extends HashMD {
 		clean(this.buffer);
 	}
 };
-/** Internal SHA-256 hash class grounded in RFC 6234 §6.2. */
 var _SHA256 = class extends SHA2_32B {
 	constructor() {
 		super(32, SHA256_IV);
@@ -4109,7 +2778,6 @@ var SHA512_Kh = /* @__PURE__ */ (() => K512[0])();
 var SHA512_Kl = /* @__PURE__ */ (() => K512[1])();
 var SHA512_W_H = /* @__PURE__ */ new Uint32Array(80);
 var SHA512_W_L = /* @__PURE__ */ new Uint32Array(80);
-/** Internal SHA-384 / SHA-512 compression engine from RFC 6234 §6.4. */
 var SHA2_64B = class extends HashMD {
 	Ah = 0;
 	Al = 0;
@@ -4256,40 +2924,12 @@ var SHA2_64B = class extends HashMD {
 		this.set(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 	}
 };
-/** Internal SHA-512 hash class grounded in RFC 6234 §6.3 and §6.4. */
 var _SHA512 = class extends SHA2_64B {
 	constructor() {
 		super(64, SHA512_IV);
 	}
 };
-/**
-* SHA2-256 hash function from RFC 4634. In JS it's the fastest: even faster than Blake3. Some info:
-*
-* - Trying 2^128 hashes would get 50% chance of collision, using birthday attack.
-* - BTC network is doing 2^70 hashes/sec (2^95 hashes/year) as per 2025.
-* - Each sha256 hash is executing 2^18 bit operations.
-* - Good 2024 ASICs can do 200Th/sec with 3500 watts of power, corresponding to 2^36 hashes/joule.
-* @param msg - message bytes to hash
-* @param opts - Reserved hash options.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHA2-256.
-* ```ts
-* sha256(new Uint8Array([97, 98, 99]));
-* ```
-*/
 var sha256 = /* @__PURE__ */ createHasher(() => new _SHA256(), /* @__PURE__ */ oidNist(1));
-/**
-* SHA2-512 hash function from RFC 4634.
-* @param msg - message bytes to hash
-* @param opts - Reserved hash options.
-* @returns Digest bytes.
-* @example
-* Hash a message with SHA2-512.
-* ```ts
-* sha512(new Uint8Array([97, 98, 99]));
-* ```
-*/
 var sha512 = /* @__PURE__ */ createHasher(() => new _SHA512(), /* @__PURE__ */ oidNist(3));
 // src/verify/digest.ts
 /** The hashes: SHA3-256 for capsules, SHA-256 for receipts and blobs; both as lower-case hex. */
@@ -4345,6 +2985,115 @@ function verifyMlDsa(publicHex, message, signature) {
 	} catch {
 		return false;
 	}
+}
+// src/verify/passkey.ts
+/**
+* Passkeys: keys that an authenticator holds. They sign statements, and nothing else. The twin of `aver.keys.passkey`.
+*
+* This module has their form, and needs no curve: the page's own thread uses it. `passkey_signature` verifies.
+*/
+var ES256 = "ES256";
+var EDDSA = "EdDSA";
+/** Most characters of the three parts of a signature together. */
+var SIGNATURE_MAX = 4096;
+/** Most characters of a credential's id: 1,023 bytes, the limit of WebAuthn, in base64url. */
+var CREDENTIAL_MAX = 1364;
+var RP_ID_MAX = 253;
+/** The order of P-256. */
+var P256_ORDER = 115792089210356248762697446949407573529996955224135760342422259061068512044369n;
+var BASE64URL = /^[A-Za-z0-9_-]+$/;
+var P256_PUBLIC = /^04[0-9a-f]{128}$/;
+var ED25519_PUBLIC = /^[0-9a-f]{64}$/;
+var RP_ID = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** Encode bytes as base64url without padding. */
+function encodeBase64url(bytes) {
+	let text = "";
+	for (const byte of bytes) text += String.fromCharCode(byte);
+	return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+/** The bytes of base64url without padding. Raises `BadInput` for any other text, also for one with stray bits at its end. */
+function decodeBase64url(text) {
+	if (!BASE64URL.test(text) || text.length % 4 === 1) throw new BadInput("it is not base64url without padding");
+	const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (unit) => unit.charCodeAt(0));
+	if (encodeBase64url(bytes) !== text) throw new BadInput("its base64url has stray bits at the end");
+	return bytes;
+}
+/** The public half of a passkey, the name of the site that it belongs to, and the id of its credential. */
+var Passkey = class Passkey {
+	alg;
+	publicKey;
+	rpId;
+	credential;
+	fingerprint;
+	constructor(data, where) {
+		const object = checkObject(data, `${where}.passkey`, [
+			"alg",
+			"public_key",
+			"rp_id",
+			"credential"
+		]);
+		const alg = object.get("alg");
+		if (alg !== "ES256" && alg !== "EdDSA") throw new BadInput(`${where}: passkey.alg must be one of ${ES256}, ${EDDSA}`);
+		this.alg = alg;
+		this.publicKey = textField(object.get("public_key"), `${where}: passkey.public_key`, alg === "ES256" ? P256_PUBLIC : ED25519_PUBLIC);
+		this.rpId = textField(object.get("rp_id"), `${where}: passkey.rp_id`, RP_ID);
+		this.credential = textField(object.get("credential"), `${where}: passkey.credential`, BASE64URL);
+		if (this.rpId.length > RP_ID_MAX || this.credential.length > CREDENTIAL_MAX) throw new BadInput(`${where}: the passkey is too long`);
+		decodeBase64url(this.credential);
+		this.fingerprint = toHex(sha256Bytes(fromHex(this.publicKey))).slice(0, 16);
+	}
+	/** The passkey as JSON, as a record holds it. */
+	fields() {
+		return /* @__PURE__ */ new Map([
+			["alg", this.alg],
+			["public_key", this.publicKey],
+			["rp_id", this.rpId],
+			["credential", this.credential]
+		]);
+	}
+	equals(other) {
+		return other instanceof Passkey && other.alg === this.alg && other.publicKey === this.publicKey && other.rpId === this.rpId && other.credential === this.credential;
+	}
+};
+/** Read the form of a signature. Raises `BadInput`; `passkeyProblem` checks what it says. */
+function readPasskeySignature(data, where) {
+	const object = checkObject(data, where, [
+		"authenticator_data",
+		"client_data",
+		"signature"
+	]);
+	const part = (name) => textField(object.get(name), `${where}.${name}`, BASE64URL);
+	const signed = {
+		authenticator_data: part("authenticator_data"),
+		client_data: part("client_data"),
+		signature: part("signature")
+	};
+	if (Object.values(signed).reduce((sum, text) => sum + text.length, 0) > SIGNATURE_MAX) throw new BadInput(`${where} has more than ${SIGNATURE_MAX} characters`);
+	return signed;
+}
+/** The challenge that a browser gets for the bytes of a statement: base64url of their SHA-256. */
+function statementChallenge(message) {
+	return encodeBase64url(sha256Bytes(message));
+}
+/** R and S of a signature in DER; null if it has another form, or one of them is out of range. */
+function readDer(bytes) {
+	let place = 2;
+	const readInteger = () => {
+		const size = bytes[place + 1] ?? 0;
+		const digits = bytes.subarray(place + 2, place + 2 + size);
+		if (bytes[place] !== 2 || size < 1 || size > 33 || digits.length !== size) return null;
+		if (digits[0] & 128 || digits[0] === 0 && size > 1 && !(digits[1] & 128)) return null;
+		place += 2 + size;
+		const value = BigInt(`0x${toHex(digits)}`);
+		return value >= 1n && value < 115792089210356248762697446949407573529996955224135760342422259061068512044369n ? value : null;
+	};
+	if (bytes[0] !== 48 || bytes[1] !== bytes.length - 2) return null;
+	const r = readInteger();
+	const s = r === null ? null : readInteger();
+	return r === null || s === null || place !== bytes.length ? null : {
+		r,
+		s
+	};
 }
 // src/verify/text.ts
 /** Texts as Python treats them: printable characters, code points, white space, line ends. */
@@ -4410,17 +3159,32 @@ function show(value, most = 80) {
 * Signed statements: everything a key signs that is not a capsule. The twin of `aver.keys.statement`.
 *
 * The signed message is `aver/<purpose>/v1`, a line feed, and the canonical JSON of the content. A key with an ML-DSA-65
-* half signs with both halves, and both must be valid.
+* half signs with both halves, and both must be valid. A passkey signs only statements of `PASSKEY_PURPOSES`. No ring has a
+* passkey, so `checkStatement` never calls such a signature valid: `passkeyProblem` checks it.
 */
 /** Most signatures on one statement. */
 var SIGNATURES_MAX = 64;
 /** Largest content of a statement, in canonical bytes; a checkpoint or a report is not stored in a capsule, and may be larger. */
 var STATEMENT_MAX$1 = 262144;
 var CHECKPOINT_MAX = 12582912;
+var PASSKEY_PURPOSES = [
+	"approval",
+	"enrolment",
+	"withdrawal"
+];
 var PURPOSE = /^[a-z][a-z0-9-]{0,31}$/;
 var FINGERPRINT = /^[0-9a-f]{16}$/;
 var ED25519$1 = /^[0-9a-f]{128}$/;
 var ML_DSA_65$1 = /^[0-9a-f]{6618}$/;
+/** A signature as JSON, as a record holds it. */
+function signatureFields({ by, ed25519, ml_dsa_65, passkey }) {
+	if (passkey === null) return new Map(Object.entries({
+		by,
+		ed25519,
+		ml_dsa_65
+	}));
+	return /* @__PURE__ */ new Map([["by", by], ["passkey", new Map(Object.entries(passkey))]]);
+}
 /** Return `value` if it is an object with every required key and no others but the optional ones. */
 function checkObject(value, where, required, optional = []) {
 	if (!isObject(value)) throw new BadInput(`${where} must be an object`);
@@ -4480,10 +3244,19 @@ function readStatement(data, where = "statement") {
 	return {
 		purpose,
 		content,
-		signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`))
+		signatures: signatures.map((item, at) => readSignature(item, `${where}.signatures[${at}]`, purpose))
 	};
 }
-function readSignature(item, where) {
+function readSignature(item, where, purpose) {
+	if (PASSKEY_PURPOSES.includes(purpose) && isObject(item) && item.has("passkey")) {
+		const object = checkObject(item, where, ["by", "passkey"]);
+		return {
+			by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
+			ed25519: "",
+			ml_dsa_65: "",
+			passkey: readPasskeySignature(object.get("passkey"), `${where}.passkey`)
+		};
+	}
 	const object = checkObject(item, where, [
 		"by",
 		"ed25519",
@@ -4493,7 +3266,8 @@ function readSignature(item, where) {
 	return {
 		by: textField(object.get("by"), `${where}.by`, FINGERPRINT),
 		ed25519: textField(object.get("ed25519"), `${where}.ed25519`, ED25519$1),
-		ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1)
+		ml_dsa_65: second === "" ? "" : textField(second, `${where}.ml_dsa_65`, ML_DSA_65$1),
+		passkey: null
 	};
 }
 /** The message that is signed. Raises `BadInput` if the content has no canonical form or is too large. */
@@ -4958,333 +3732,8 @@ function verdictDocument(verdict) {
 		findings: verdict.findings
 	};
 }
-var ed25519_default = {
-	about: "Ed25519 by one rule: S < L, neither A nor R of small order, A canonically encoded, R = encode([S]B - [k]A) byte for byte.",
-	cases: [
-		{
-			"name": "a plain signature",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": true
-		},
-		{
-			"name": "S + L",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412",
-			"valid": false
-		},
-		{
-			"name": "another S",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "S of all ones",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"valid": false
-		},
-		{
-			"name": "upper case",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402",
-			"valid": false
-		},
-		{
-			"name": "a digit short",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840",
-			"valid": false
-		},
-		{
-			"name": "no signature",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "",
-			"valid": false
-		},
-		{
-			"name": "a key in upper case",
-			"public": "17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "R with the other sign",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "A with the other sign",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402",
-			"valid": false
-		},
-		{
-			"name": "A of mixed order",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08",
-			"valid": false
-		},
-		{
-			"name": "R of mixed order",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01",
-			"valid": false
-		},
-		{
-			"name": "A and R of mixed order",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202",
-			"valid": false
-		},
-		{
-			"name": "A of mixed order, and the exact equation holds",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b",
-			"valid": true
-		},
-		{
-			"name": "A and R of mixed order, and the exact equation holds",
-			"public": "d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04",
-			"valid": true
-		},
-		{
-			"name": "A of small order 0100..0000, and the equation holds",
-			"public": "0100000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0100..0000",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02",
-			"valid": false
-		},
-		{
-			"name": "A of small order c717..037a, and the equation holds",
-			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order c717..037a",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0000..0080, and the equation holds",
-			"public": "0000000000000000000000000000000000000000000000000000000000000080",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0000..0080",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602",
-			"valid": false
-		},
-		{
-			"name": "A of small order 26e8..fc05, and the equation holds",
-			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 26e8..fc05",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105",
-			"valid": false
-		},
-		{
-			"name": "A of small order ecff..ff7f, and the equation holds",
-			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order ecff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408",
-			"valid": false
-		},
-		{
-			"name": "A of small order 26e8..fc85, and the equation holds",
-			"public": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 26e8..fc85",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0000..0000, and the equation holds",
-			"public": "0000000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0000..0000",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00",
-			"valid": false
-		},
-		{
-			"name": "A of small order c717..03fa, and the equation holds",
-			"public": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order c717..03fa",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708",
-			"valid": false
-		},
-		{
-			"name": "A of small order edff..ff7f, and the equation holds",
-			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order edff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307",
-			"valid": false
-		},
-		{
-			"name": "A of small order eeff..ff7f, and the equation holds",
-			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order eeff..ff7f",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205",
-			"valid": false
-		},
-		{
-			"name": "A of small order edff..ffff, and the equation holds",
-			"public": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order edff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d",
-			"valid": false
-		},
-		{
-			"name": "A of small order eeff..ffff, and the equation holds",
-			"public": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order eeff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504",
-			"valid": false
-		},
-		{
-			"name": "A of small order 0100..0080, and the equation holds",
-			"public": "0100000000000000000000000000000000000000000000000000000000000080",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order 0100..0080",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03",
-			"valid": false
-		},
-		{
-			"name": "A of small order ecff..ffff, and the equation holds",
-			"public": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R of small order ecff..ffff",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805",
-			"valid": false
-		},
-		{
-			"name": "A beyond the field",
-			"public": "efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "A that is no point",
-			"public": "0200000000000000000000000000000000000000000000000000000000000000",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		},
-		{
-			"name": "R that is no point",
-			"public": "17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db",
-			"message": "abababababababababababababababababababababababababababababababab",
-			"signature": "02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000",
-			"valid": false
-		}
-	]
-};
+// ../tests/conformance/corpus/ed25519.json
+var ed25519_default = /*#__PURE__*/ JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
 // src/verify/block.ts
 /** Aver's block in a record, the kinds of records, and the names of chains. The twin of `aver.capsule.aver_block`. */
 var RESERVED_CHAINS = /* @__PURE__ */ new Set(["meta", "keys"]);
@@ -5328,34 +3777,14 @@ function chainName(domain, identifier) {
 	return DOMAIN.test(domain) ? `${domain}.${id}` : null;
 }
 // node_modules/@noble/curves/abstract/curve.js
-/**
-* Methods for elliptic curve multiplication by scalars.
-* Contains wNAF-based ScalarMultiplier, pippenger.
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n$1 = /* @__PURE__ */ BigInt(0);
-var _1n$2 = /* @__PURE__ */ BigInt(1);
-var _4n$1 = /* @__PURE__ */ BigInt(4);
+var _0n$2 = /* @__PURE__ */ BigInt(0);
+var _1n$3 = /* @__PURE__ */ BigInt(1);
+var _4n$2 = /* @__PURE__ */ BigInt(4);
 var BLIND_BYTES = 16;
 var BLIND_BITS = 128;
 var FW_WINDOW = 5;
 var TABLE_BYTES_MAX = /* @__PURE__ */ (() => 2 ** 31)();
-/**
-* Validates the static surface of a point constructor.
-* This is only a cheap sanity check for the constructor hooks and fields consumed by generic
-* factories; it does not certify `BASE`/`ZERO` semantics or prove the curve implementation itself.
-* @param Point - Runtime point constructor.
-* @throws On missing constructor hooks or malformed field metadata. {@link TypeError}
-* @example
-* Check that one point constructor exposes the static hooks generic helpers need.
-*
-* ```ts
-* import { ed25519 } from '@noble/curves/ed25519.js';
-* import { validatePointCons } from '@noble/curves/abstract/curve.js';
-* validatePointCons(ed25519.Point);
-* ```
-*/
 function validatePointCons(Point) {
 	const pc = Point;
 	if (typeof pc !== "function") throw new TypeError("\"Point\" expected constructor, got type=" + typeof Point);
@@ -5367,24 +3796,6 @@ function validatePointCons(Point) {
 	validateField(pc.Fp);
 	validateField(pc.Fn);
 }
-/**
-* Takes a bunch of Projective Points but executes only one
-* inversion on all of them. Inversion is very slow operation,
-* so this improves performance massively.
-* Optimization: converts a list of projective points to a list of identical points with Z=1.
-* Input points are left unchanged; the normalized points are returned as fresh instances.
-* @param c - Point constructor.
-* @param points - Projective points.
-* @returns Fresh projective points reconstructed from normalized affine coordinates.
-* @example
-* Batch-normalize projective points with a single shared inversion.
-*
-* ```ts
-* import { normalizeZ } from '@noble/curves/abstract/curve.js';
-* import { p256 } from '@noble/curves/nist.js';
-* const points = normalizeZ(p256.Point, [p256.Point.BASE, p256.Point.BASE.double()]);
-* ```
-*/
 function normalizeZ(c, points) {
 	validatePointCons(c);
 	validateMSMPoints(points, c);
@@ -5398,30 +3809,6 @@ function validateTableBytes(numPoints, fpBytes) {
 	const bytes = numPoints * (4 * fpBytes + 128);
 	if (bytes > TABLE_BYTES_MAX) throw new Error("invalid window size: table would need ~" + Math.ceil(bytes / 2 ** 20) + " MiB, max " + TABLE_BYTES_MAX / 2 ** 20 + " MiB");
 }
-/**
-* Probes an RNG once, at construction time: returns `undefined` when it is unavailable —
-* throws or returns malformed bytes — so callers can downgrade to their unblinded /
-* deterministic constant-time fallback. Blinding is defense-in-depth (DPA/template
-* hardening), not a correctness or key-secrecy requirement, so availability-based
-* downgrade is acceptable.
-*
-* The downgrade decision is deliberately static. After a successful probe the RNG becomes
-* part of the trusted contract: later misbehavior must fail closed in per-call validation
-* (throw), never downgrade — a dynamic fallback would let a tampered RNG silently strip
-* blinding on demand. A probe can only ever classify broken environments, not adversarial
-* RNGs: a stateful RNG can always behave while probed and misbehave later.
-* @param randomBytes - RNG to probe, or `undefined` when the environment provides none.
-* @param length - Byte length requested from the probe call.
-* @returns The RNG when the probe produced `length` valid bytes; `undefined` otherwise.
-* @example
-* Probe an RNG once before enabling scalar blinding.
-*
-* ```ts
-* import { probeRandomBytes } from '@noble/curves/abstract/curve.js';
-* import { randomBytes } from '@noble/hashes/utils.js';
-* const rng = probeRandomBytes(randomBytes, 16);
-* ```
-*/
 function probeRandomBytes(randomBytes, length) {
 	if (randomBytes === void 0) return void 0;
 	afunction(randomBytes, "randomBytes");
@@ -5449,39 +3836,29 @@ var pointWindowSizes = /* @__PURE__ */ new WeakMap();
 function getWindowSize(P) {
 	return pointWindowSizes.get(P) || 1;
 }
-/** Table of odd multiples [1P, 3P, ..., (2⋅size−1)P]; width-W wNAF uses size = 2^(W−2). */
 function oddMultiples(p, size) {
 	const dbl = p.double();
 	const t = [p];
 	for (let j = 1; j < size; j++) t.push(t[j - 1].add(dbl));
 	return t;
 }
-/**
-* Width-W wNAF signed-digit recoding (W >= 2), LSB-first: digits are 0 or odd with
-* |digit| < 2^(W−1); nonzero density ~1/(W+1) (a nonzero digit is followed by W−1 zeros).
-*/
 function wnafDigits(n, W) {
 	const size = 2 ** W;
 	const half = size / 2;
 	const mask = BigInt(size - 1);
 	const d = [];
-	while (n > _0n$1) {
+	while (n > _0n$2) {
 		let w = 0;
-		if (n & _1n$2) {
+		if (n & _1n$3) {
 			w = Number(n & mask);
 			if (w >= half) w -= size;
 			n -= BigInt(w);
 		}
 		d.push(w);
-		n >>= _1n$2;
+		n >>= _1n$3;
 	}
 	return d;
 }
-/**
-* Fixed-position signed-window recoding for precomputed wNAF: `n = Σ digits[w]⋅2^(w⋅W)` with
-* digits in `[−2^(W−1)+1, 2^(W−1)]`. Digit count is fixed by `windows` (callers reserve one
-* extra window for the final carry), so recoding length does not depend on the scalar.
-*/
 function signedWindowDigits(n, W, windows) {
 	const size = 2 ** W;
 	const half = size / 2;
@@ -5493,18 +3870,13 @@ function signedWindowDigits(n, W, windows) {
 		n >>= shiftBy;
 		if (v > half) {
 			v -= size;
-			n += _1n$2;
+			n += _1n$3;
 		}
 		d.push(v);
 	}
-	if (n !== _0n$1) throw new Error("invalid wnaf");
+	if (n !== _0n$2) throw new Error("invalid wnaf");
 	return d;
 }
-/**
-* Shared vartime walk over per-scalar wNAF digit streams: one doubling of a single shared
-* accumulator per bit position of the longest recoding, one signed table addition per
-* nonzero digit. `tables[i]` must hold the odd multiples of the i-th point.
-*/
 function wnafWalk(zero, tables, digits) {
 	let max = 0;
 	for (const d of digits) max = Math.max(max, d.length);
@@ -5521,33 +3893,6 @@ function wnafWalk(zero, tables, digits) {
 	}
 	return acc;
 }
-/**
-* Elliptic curve multiplication of Point by scalar.
-* Routes between cached-table, fixed-window, and one-shot wNAF paths; entry points validate
-* their own scalars (`mulCT`/`mulCTBlinded`: `1 <= s < Fn.ORDER`; `mulUnsafe`: up to the
-* `Fn.ORDER^4` DoS cap via {@link mulAddUnsafe}).
-* Table generation is expensive and happens on first call of `multiply()`
-* (or eagerly via `precompute(W, false)`). By default, `BASE` point is precomputed.
-*
-* Cached algorithm is signed fixed-window wNAF:
-* - table stores, for every window w, the multiples `[1..2^(W−1)]⋅2^(w⋅W)⋅P` — all doublings
-*   are baked in, so a multiplication is exactly one table addition per window
-* - window count is fixed (`ceil(bits/W) + 1`), so the point-operation count is scalar-independent
-*   (basis of the constant-time path)
-* - for a 256-bit curve and W=6: 44⋅32 = 1408 table points, 44 additions per multiply
-* - secret scalars are additionally blinded (see {@link ScalarMultiplier.mulCTBlinded}), which
-*   widens tables by 128 bits
-* @param Point - Point constructor.
-* @param randomBytes - RNG used for scalar blinding; required by the blinded secret path.
-* @example
-* Elliptic curve multiplication of Point by scalar.
-*
-* ```ts
-* import { ScalarMultiplier } from '@noble/curves/abstract/curve.js';
-* import { p256 } from '@noble/curves/nist.js';
-* const mul = new ScalarMultiplier(p256.Point);
-* ```
-*/
 var ScalarMultiplier = class {
 	Point;
 	BASE;
@@ -5564,16 +3909,6 @@ var ScalarMultiplier = class {
 		this.ZERO = Point.ZERO;
 		this.bits = Point.Fn.BITS;
 	}
-	/**
-	* Creates a signed fixed-window wNAF precomputation table: for every window w, the
-	* multiples `[1..2^(W−1)]⋅2^(w⋅W)⋅P`, flattened. All doublings are baked into the table,
-	* so cached multiplication is additions-only. `windows = ceil(bits/W) + 1`: the extra
-	* window absorbs the final carry of signed-digit recoding.
-	* For a 256-bit curve and W=6, the table is 44⋅32 = 1408 points.
-	* @param point - Point instance
-	* @param W - window size
-	* @param bits - scalar bitlength the table must cover
-	*/
 	buildWnafTable(point, W, bits) {
 		const windows = Math.ceil(bits / W) + 1;
 		const half = 2 ** (W - 1);
@@ -5594,15 +3929,6 @@ var ScalarMultiplier = class {
 			comp
 		};
 	}
-	/**
-	* Implements ec multiplication using precomputed signed fixed-window wNAF tables.
-	* Constant-time: fixed window count with one table addition per window — zero digits feed
-	* the fake accumulator — and no doublings; the lookup scans the whole window slice.
-	* Scalar bounds are validated by the public entry points ({@link ScalarMultiplier.mulCT},
-	* {@link ScalarMultiplier.mulCTBlinded}, {@link ScalarMultiplier.mulUnsafe});
-	* signedWindowDigits throws if `n` exceeds the table.
-	* @returns real and fake (for const-time) points
-	*/
 	wnafCachedCT(precomputes, n) {
 		const { W, windows, comp } = precomputes;
 		const half = 2 ** (W - 1);
@@ -5646,7 +3972,7 @@ var ScalarMultiplier = class {
 	}
 	validateMulInput(point, scalar) {
 		this.assertPoint(point);
-		if (!inRange(scalar, _1n$2, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
+		if (!inRange(scalar, _1n$3, this.Point.Fn.ORDER)) throw new Error("invalid scalar");
 	}
 	runCT(point, n, bits, transform) {
 		const W = getWindowSize(point);
@@ -5667,21 +3993,6 @@ var ScalarMultiplier = class {
 		const n = scalar + bytesToNumberBE(blind) * this.Point.Fn.ORDER;
 		return this.runCT(point, n, bits, transform);
 	}
-	/**
-	* Constant-time multiplication `n*point` for an un-precomputed point, via a small fixed window.
-	* A cached wNAF table only pays off when reused; a flat 2^FW_WINDOW table (`size-1` adds) is
-	* far cheaper to build for a single use. The point-operation sequence is independent of `n`:
-	* build the table, then per window exactly FW_WINDOW doublings, a data-oblivious scan over
-	* every table entry, and one addition (adds the identity when the window digit is 0 — never
-	* skipped).
-	*
-	* `n` must be `< 2^bits`. Assumes complete addition (adding the identity costs the same as any
-	* add), which holds for the Weierstrass/Edwards point types used here. The table is left in
-	* projective form (no normalizeZ): normalizing this small a table costs more than the
-	* mixed-add savings it would buy for a single multiply.
-	* @returns real point `p`; `f` duplicates it only to match {@link wnafCachedCT}'s return shape
-	* (this path needs no fake accumulator — its op-count is already scalar-independent).
-	*/
 	fixedWindowCT(point, n, bits) {
 		const W = FW_WINDOW;
 		const size = 32;
@@ -5705,7 +4016,7 @@ var ScalarMultiplier = class {
 	}
 	shouldBlind(point, cofactor) {
 		if (this.randomBytes === void 0) return false;
-		if (cofactor === _1n$2) return true;
+		if (cofactor === _1n$3) return true;
 		if (point !== this.BASE) return false;
 		if (this.baseCanBeBlinded === void 0) this.baseCanBeBlinded = this.mulUnsafe(this.BASE, this.Point.Fn.ORDER).is0();
 		return this.baseCanBeBlinded;
@@ -5732,39 +4043,11 @@ var ScalarMultiplier = class {
 		return getWindowSize(point) !== 1;
 	}
 };
-/**
-* Combined multi-scalar multiplication `Σ scalars[i]⋅points[i]` via interleaved width-4 wNAF
-* (Strauss–Shamir). Every input gets its own table of odd multiples `[1P, 3P, 5P, 7P]` and
-* signed-digit recoding, but all walks share one doubling chain, so total cost is
-* `~bits` doublings + `L⋅bits/5` additions instead of `L⋅bits` doublings for separate
-* multiplications. Intended for the 2-4 point shapes of signature verification
-* (`R = u1⋅G + u2⋅P`); use {@link pippenger} for larger batches.
-*
-* Not constant-time: only for public inputs. Scalars must satisfy `0 <= s < Fn.ORDER`;
-* fold negative signs into the points before calling.
-* @param c - Point constructor.
-* @param points - Array of curve points.
-* @param scalars - Array of non-negative scalars, same length as points.
-* @param allowOversized - Replace the `s < Fn.ORDER` scalar check with a `Fn.ORDER^4` DoS cap.
-*   Off by default. For scalars that must NOT be reduced mod ORDER: torsion checks
-*   (`Fn.ORDER⋅P ≟ O`) and cofactor-clearing multiples. Walk length grows with `bitLen(s)`.
-* @returns Combined multiplication result; identity for empty input.
-* @throws If the point set or scalar set is invalid. {@link Error}
-* @example
-* Combined multi-scalar multiplication via Strauss–Shamir.
-*
-* ```ts
-* import { mulAddUnsafe } from '@noble/curves/abstract/curve.js';
-* import { p256 } from '@noble/curves/nist.js';
-* const G = p256.Point.BASE;
-* const R = mulAddUnsafe(p256.Point, [G, G.double()], [2n, 3n]); // 2⋅G + 3⋅(2⋅G)
-* ```
-*/
 function mulAddUnsafe(c, points, scalars, allowOversized = false) {
 	validatePointCons(c);
 	validateMSMPoints(points, c);
 	abool(allowOversized, "allowOversized");
-	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$1 : void 0);
+	validateMSMScalars(scalars, c.Fn, allowOversized ? c.Fn.ORDER ** _4n$2 : void 0);
 	if (points.length !== scalars.length) throw new Error("arrays of points and scalars must have equal length");
 	const tables = points.map((p) => oddMultiples(p, 4));
 	const digits = scalars.map((n) => wnafDigits(n, 4));
@@ -5777,33 +4060,6 @@ function createField(order, field, isLE) {
 		return field;
 	} else return Field(order, { isLE });
 }
-/**
-* Validates basic CURVE shape and field membership, then creates fields.
-* This does not prove that the generator is on-curve, that subgroup/order data are consistent, or
-* that the curve equation itself is otherwise sane.
-* @param type - Curve family.
-* @param CURVE - Curve parameters.
-* @param curveOpts - Optional field overrides. See {@link FpFn}:
-*   - `Fp` (optional): Optional base-field override.
-*   - `Fn` (optional): Optional scalar-field override.
-* @param FpFnLE - Whether field encoding is little-endian.
-* @returns Frozen curve parameters and fields.
-* @throws If the curve parameters or field overrides are invalid. {@link Error}
-* @example
-* Build curve fields from raw constants before constructing a curve instance.
-*
-* ```ts
-* const curve = createCurveFields('weierstrass', {
-*   p: 17n,
-*   n: 19n,
-*   h: 1n,
-*   a: 2n,
-*   b: 2n,
-*   Gx: 5n,
-*   Gy: 1n,
-* });
-* ```
-*/
 function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 	if (type !== "weierstrass" && type !== "edwards") throw new Error("expected curve type \"weierstrass\" or \"edwards\"");
 	if (FpFnLE === void 0) FpFnLE = type === "edwards";
@@ -5815,7 +4071,7 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		"h"
 	]) {
 		const val = CURVE[p];
-		if (!(isPosBig(val) && val !== _0n$1)) throw new Error(`CURVE.${p} must be positive bigint`);
+		if (!(isPosBig(val) && val !== _0n$2)) throw new Error(`CURVE.${p} must be positive bigint`);
 	}
 	const Fp = createField(CURVE.p, curveOpts.Fp, FpFnLE);
 	const Fn = createField(CURVE.n, curveOpts.Fn, FpFnLE);
@@ -5833,20 +4089,6 @@ function createCurveFields(type, CURVE, curveOpts = {}, FpFnLE) {
 		Fn
 	};
 }
-/**
-* @param randomSecretKey - Secret-key generator.
-* @param getPublicKey - Public-key derivation helper.
-* @returns Keypair generator.
-* @example
-* Build a `keygen()` helper from existing secret-key and public-key primitives.
-*
-* ```ts
-* import { createKeygen } from '@noble/curves/abstract/curve.js';
-* import { p256 } from '@noble/curves/nist.js';
-* const keygen = createKeygen(p256.utils.randomSecretKey, p256.getPublicKey);
-* const pair = keygen();
-* ```
-*/
 function createKeygen(randomSecretKey, getPublicKey) {
 	return function keygen(seed) {
 		const secretKey = randomSecretKey(seed);
@@ -5857,17 +4099,11 @@ function createKeygen(randomSecretKey, getPublicKey) {
 	};
 }
 // node_modules/@noble/curves/abstract/edwards.js
-/**
-* Twisted Edwards curve. The formula is: ax² + y² = 1 + dx²y².
-* For design rationale of types / exports, see weierstrass module documentation.
-* Untwisted Edwards curves exist, but they aren't used in real-world protocols.
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _0n = /* @__PURE__ */ BigInt(0);
-var _1n$1 = /* @__PURE__ */ BigInt(1);
-var _2n$1 = /* @__PURE__ */ BigInt(2);
-var _4n = /* @__PURE__ */ BigInt(4);
+var _0n$1 = /* @__PURE__ */ BigInt(0);
+var _1n$2 = /* @__PURE__ */ BigInt(1);
+var _2n$2 = /* @__PURE__ */ BigInt(2);
+var _4n$1 = /* @__PURE__ */ BigInt(4);
 var _8n$1 = /* @__PURE__ */ BigInt(8);
 function isEdValidXY(Fp, CURVE, x, y) {
 	const x2 = Fp.sqr(x);
@@ -5876,27 +4112,6 @@ function isEdValidXY(Fp, CURVE, x, y) {
 	const right = Fp.add(Fp.ONE, Fp.mul(CURVE.d, Fp.mul(x2, y2)));
 	return Fp.eql(left, right);
 }
-/**
-* @param params - Curve parameters. See {@link EdwardsOpts}.
-* @param extraOpts - Optional helpers and overrides. See {@link EdwardsExtraOpts}.
-* @returns Edwards point constructor. Generator validation here only checks
-*   that `(Gx, Gy)` satisfies the affine Edwards equation.
-*   RFC 8032 base-point constraints like `B != (0,1)` and `[L]B = 0`
-*   are left to the caller's chosen parameters, since eager subgroup
-*   validation here adds about 10-15ms to heavyweight imports like ed448.
-*   The returned constructor also eagerly marks `Point.BASE` for W=6
-*   precompute caching. Some code paths still assume
-*   `Fp.BYTES === Fn.BYTES`, so mismatched byte lengths are not fully audited here.
-* @throws If the curve parameters or Edwards overrides are invalid. {@link Error}
-* @example
-* ```ts
-* import { edwards } from '@noble/curves/abstract/edwards.js';
-* import { jubjub } from '@noble/curves/misc.js';
-* // Build a point constructor from explicit curve parameters, then use its base point.
-* const Point = edwards(jubjub.Point.CURVE());
-* Point.BASE.toHex();
-* ```
-*/
 function edwards(params, extraOpts = {}) {
 	validateObject(extraOpts, {}, {}, "extraOpts");
 	const opts = extraOpts;
@@ -5911,7 +4126,7 @@ function edwards(params, extraOpts = {}) {
 		randomBytes: "function"
 	});
 	const randomBytes = opts.randomBytes === void 0 ? randomBytes$1 : opts.randomBytes;
-	const MASK = _2n$1 << BigInt(Fp.BYTES * 8) - _1n$1;
+	const MASK = _2n$2 << BigInt(Fp.BYTES * 8) - _1n$2;
 	function isOdd(n) {
 		if (!Fp.isOdd) throw new Error("Field does not have .isOdd()");
 		return Fp.isOdd(n);
@@ -5925,18 +4140,14 @@ function edwards(params, extraOpts = {}) {
 		} catch (e) {
 			return {
 				isValid: false,
-				value: _0n
+				value: _0n$1
 			};
 		}
 	} : opts.uvRatio;
 	if (!isEdValidXY(Fp, CURVE, CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
 	const mulA = Fp.eql(CURVE.a, Fp.neg(Fp.ONE)) ? (x) => Fp.neg(x) : Fp.eql(CURVE.a, Fp.ONE) ? (x) => x : (x) => Fp.mul(CURVE.a, x);
-	/**
-	* Asserts coordinate is valid: 0 <= n < MASK.
-	* Coordinates >= Fp.ORDER are allowed for zip215.
-	*/
 	function acoord(title, n, banZero = false) {
-		const min = banZero ? _1n$1 : _0n;
+		const min = banZero ? _1n$2 : _0n$1;
 		aInRange("coordinate " + title, n, min, MASK);
 		return n;
 	}
@@ -5962,11 +4173,6 @@ function edwards(params, extraOpts = {}) {
 		static CURVE() {
 			return CURVE;
 		}
-		/**
-		* Create one extended Edwards point from affine coordinates.
-		* Does NOT validate that the point is on-curve or torsion-free.
-		* Use `.assertValidity()` on adversarial inputs.
-		*/
 		static fromAffine(p) {
 			if (p instanceof Point) throw new Error("extended point not allowed");
 			const { x, y } = p || {};
@@ -5983,7 +4189,7 @@ function edwards(params, extraOpts = {}) {
 			const lastByte = bytes[len - 1];
 			normed[len - 1] = lastByte & -129;
 			const y = bytesToNumberLE(normed);
-			aInRange("point.y", y, _0n, zip215 ? MASK : Fp.ORDER);
+			aInRange("point.y", y, _0n$1, zip215 ? MASK : Fp.ORDER);
 			const y2 = Fp.sqr(y);
 			const u = Fp.sub(y2, Fp.ONE);
 			const v = Fp.sub(Fp.mulN(d, y2), a);
@@ -6009,7 +4215,7 @@ function edwards(params, extraOpts = {}) {
 		}
 		precompute(windowSize = 6, isLazy = true) {
 			wnaf.setWindowSize(this, windowSize);
-			if (!isLazy) this.multiply(_2n$1);
+			if (!isLazy) this.multiply(_2n$2);
 			return this;
 		}
 		assertValidity() {
@@ -6049,7 +4255,7 @@ function edwards(params, extraOpts = {}) {
 			const { X: X1, Y: Y1, Z: Z1 } = this;
 			const A = Fp.sqr(X1);
 			const B = Fp.sqr(Y1);
-			const C = Fp.mul(Fp.sqr(Z1), _2n$1);
+			const C = Fp.mul(Fp.sqr(Z1), _2n$2);
 			const D = mulA(A);
 			const x1y1 = Fp.addN(X1, Y1);
 			const E = Fp.sub(Fp.subN(Fp.sqr(x1y1), A), B);
@@ -6092,8 +4298,8 @@ function edwards(params, extraOpts = {}) {
 		}
 		multiplyUnsafe(scalar) {
 			if (!Fn.isValid(scalar)) throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");
-			if (scalar === _0n) return Point.ZERO;
-			if (this.is0() || scalar === _1n$1) return this;
+			if (scalar === _0n$1) return Point.ZERO;
+			if (this.is0() || scalar === _1n$2) return this;
 			return wnaf.mulUnsafe(this, scalar, normalize);
 		}
 		isSmallOrder() {
@@ -6123,9 +4329,9 @@ function edwards(params, extraOpts = {}) {
 			};
 		}
 		clearCofactor() {
-			if (cofactor === _1n$1) return this;
-			if (cofactor === _2n$1) return this.double();
-			if (cofactor === _4n) return this.double().double();
+			if (cofactor === _1n$2) return this;
+			if (cofactor === _2n$2) return this.double();
+			if (cofactor === _4n$1) return this.double().double();
 			if (cofactor === _8n$1) return this.double().double().double();
 			return this.multiplyUnsafe(cofactor);
 		}
@@ -6149,27 +4355,6 @@ function edwards(params, extraOpts = {}) {
 	Object.freeze(Point);
 	return Point;
 }
-/**
-* Initializes EdDSA signatures over given Edwards curve.
-* @param Point - Edwards point constructor.
-* @param cHash - Hash function.
-* @param eddsaOpts - Optional signature helpers. See {@link EdDSAOpts}.
-* @returns EdDSA helper namespace.
-* @throws If the hash function, options, or derived point operations are invalid. {@link Error}
-* @example
-* Initializes EdDSA signatures over given Edwards curve.
-*
-* ```ts
-* import { eddsa } from '@noble/curves/abstract/edwards.js';
-* import { jubjub } from '@noble/curves/misc.js';
-* import { sha512 } from '@noble/hashes/sha2.js';
-* const sigs = eddsa(jubjub.Point, sha512);
-* const { secretKey, publicKey } = sigs.keygen();
-* const msg = new TextEncoder().encode('hello noble');
-* const sig = sigs.sign(msg, secretKey);
-* const isValid = sigs.verify(sig, msg, publicKey);
-* ```
-*/
 function eddsa(Point, cHash, eddsaOpts = {}) {
 	validatePointCons(Point);
 	if (typeof cHash !== "function") throw new Error("\"hash\" function param is required");
@@ -6216,9 +4401,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 			scalar: modN_LE(head)
 		};
 	}
-	/** Convenience method that creates public key from scalar. RFC8032 5.1.5
-	* Also exposes the derived scalar/prefix tuple and point form reused by sign().
-	*/
 	function getExtendedPublicKey(secretKey) {
 		const { head, prefix, scalar } = getPrivateScalar(secretKey);
 		const point = BASE.multiply(scalar);
@@ -6230,7 +4412,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 			pointBytes: point.toBytes()
 		};
 	}
-	/** Calculates EdDSA pub key. RFC8032 5.1.5. */
 	function getPublicKey(secretKey) {
 		return getExtendedPublicKey(secretKey).pointBytes;
 	}
@@ -6238,7 +4419,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		const msg = concatBytes(...msgs);
 		return modN_LE(hash(domain(msg, abytes(context, void 0, "context"), !!prehash)));
 	}
-	/** Signs message with secret key. RFC8032 5.1.6 */
 	function sign(msg, secretKey, options = {}) {
 		validateObject(options, {}, {}, "options");
 		msg = copyBytes(abytes(msg, void 0, "message"));
@@ -6252,10 +4432,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		return abytes(concatBytes(R, Fn.toBytes(s)), lengths.signature, "result");
 	}
 	const verifyOpts = { zip215: opts.zip215 };
-	/**
-	* Verifies EdDSA signature against message and public key. RFC 8032 §§5.1.7 and 5.2.7.
-	* A cofactored verification equation is checked.
-	*/
 	function verify(sig, msg, publicKey, options = verifyOpts) {
 		validateObject(options);
 		const { context } = options;
@@ -6307,7 +4483,6 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		randomSecretKey,
 		isValidSecretKey,
 		isValidPublicKey,
-		/** Converts an Edwards public key to a companion Montgomery public key. */
 		toMontgomery(publicKey) {
 			if (toMontgomery === void 0) throw new Error("Montgomery conversion is not supported for this curve");
 			return toMontgomery(Point.fromBytes(publicKey));
@@ -6330,16 +4505,9 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 	});
 }
 // node_modules/@noble/curves/ed25519.js
-/**
-* ed25519 Twisted Edwards curve with following addons:
-* - X25519 ECDH
-* - Ristretto cofactor elimination
-* - Elligator hash-to-group / point indistinguishability
-* @module
-*/
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
-var _1n = /* @__PURE__ */ BigInt(1);
-var _2n = /* @__PURE__ */ BigInt(2);
+var _1n$1 = /* @__PURE__ */ BigInt(1);
+var _2n$1 = /* @__PURE__ */ BigInt(2);
 var _5n = /* @__PURE__ */ BigInt(5);
 var _8n = /* @__PURE__ */ BigInt(8);
 var ed25519_CURVE_p = /* @__PURE__ */ BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed");
@@ -6356,13 +4524,13 @@ function ed25519_pow_2_252_3(x) {
 	const _10n = BigInt(10), _20n = BigInt(20), _40n = BigInt(40), _80n = BigInt(80);
 	const P = ed25519_CURVE_p;
 	const b2 = x * x % P * x % P;
-	const b5 = pow2(pow2(b2, _2n, P) * b2 % P, _1n, P) * x % P;
+	const b5 = pow2(pow2(b2, _2n$1, P) * b2 % P, _1n$1, P) * x % P;
 	const b10 = pow2(b5, _5n, P) * b5 % P;
 	const b20 = pow2(b10, _10n, P) * b10 % P;
 	const b40 = pow2(b20, _20n, P) * b20 % P;
 	const b80 = pow2(b40, _40n, P) * b40 % P;
 	return {
-		pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n, P) * x % P,
+		pow_p_5_8: pow2(pow2(pow2(pow2(b80, _80n, P) * b80 % P, _80n, P) * b80 % P, _10n, P) * b10 % P, _2n$1, P) * x % P,
 		b2
 	};
 }
@@ -6396,7 +4564,7 @@ var ed25519_Point = /* @__PURE__ */ edwards(ed25519_CURVE, { uvRatio });
 var Fp = /* @__PURE__ */ (() => ed25519_Point.Fp)();
 function toMontgomery(point) {
 	const { y } = point;
-	return Fp.toBytes(Fp.div(_1n + y, _1n - y));
+	return Fp.toBytes(Fp.div(_1n$1 + y, _1n$1 - y));
 }
 function toMontgomerySecret(secretKey) {
 	const size = ed25519_Point.Fp.BYTES;
@@ -6411,24 +4579,6 @@ function ed(opts) {
 		zip215: true
 	}, opts));
 }
-/**
-* ed25519 curve with EdDSA signatures.
-* Seeded `keygen(seed)` / `utils.randomSecretKey(seed)` reuse the provided
-* 32-byte seed buffer instead of copying it.
-* @example
-* Generate one Ed25519 keypair, sign a message, and verify it.
-*
-* ```js
-* import { ed25519 } from '@noble/curves/ed25519.js';
-* const { secretKey, publicKey } = ed25519.keygen();
-* // const publicKey = ed25519.getPublicKey(secretKey);
-* const msg = new TextEncoder().encode('hello noble');
-* const sig = ed25519.sign(msg, secretKey);
-* const isValid = ed25519.verify(sig, msg, publicKey); // ZIP215
-* // RFC8032 / FIPS 186-5
-* const isValid2 = ed25519.verify(sig, msg, publicKey, { zip215: false });
-* ```
-*/
 var ed25519 = /* @__PURE__ */ ed({});
 // src/verify/ed25519.ts
 /**
@@ -6530,6 +4680,11 @@ var Ed25519 = class {
 			}));
 		}
 		await Promise.all(waiting);
+	}
+	/** Take the answers that another thread gave to these questions, and keep them for `verify`. */
+	adopt(questions, answers) {
+		if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
+		questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
 	}
 	/** Whether a signature is valid under the rule. */
 	verify(publicHex, message, signature) {
@@ -6913,6 +5068,7 @@ function plainRules(ring, ed25519, more = {}) {
 		roles: /* @__PURE__ */ new Map(),
 		recorded: null,
 		began: /* @__PURE__ */ new Map(),
+		crew: null,
 		...more
 	};
 }
@@ -7269,11 +5425,45 @@ var ChainJudge = class {
 		});
 	}
 };
-/** Ask the platform about the signatures of records that are judged next, and hash the records meanwhile. */
+/** Records of a batch under which it is not worth giving them to others. */
+var SHARED_MIN = 8;
+/** Ask about the signatures of records that are judged next, and hash the records meanwhile. */
 async function prepareRecords(rules, records) {
-	const asked = rules.ed25519.prefetch(records.flatMap((record) => [...ChainJudge.questions(rules, record)]));
+	const questions = records.flatMap((record) => [...ChainJudge.questions(rules, record)]);
+	if (rules.crew !== null && records.length >= SHARED_MIN && rules.ed25519.usesPlatform) {
+		const { hashes, answers } = await rules.crew.work(records.map((record) => record.canonical), questions);
+		records.forEach((record, at) => record.adoptHash(hashes[at]));
+		rules.ed25519.adopt(questions, answers);
+		return;
+	}
+	const asked = rules.ed25519.prefetch(questions);
 	for (const record of records) record.computedHash;
 	await asked;
+}
+/**
+* Batches in their order, each prepared before it is given. With a crew, the next ones are prepared meanwhile: as many as
+* there are in the crew, so that memory stays bounded.
+*/
+async function* prepareBatches(rules, batches, pick) {
+	const ahead = rules.crew?.size ?? 0;
+	const waiting = [];
+	for await (const items of batches) {
+		const ready = prepareRecords(rules, pick(items));
+		ready.catch(() => {});
+		waiting.push({
+			items,
+			ready
+		});
+		while (waiting.length > ahead) {
+			const next = waiting.shift();
+			await next.ready;
+			yield next.items;
+		}
+	}
+	for (const { items, ready } of waiting) {
+		await ready;
+		yield items;
+	}
 }
 /** The reason why a key with this role must not have sealed a record of this chain; null if it may. */
 function findMisuse(role, key, content, chain) {
@@ -7414,24 +5604,25 @@ function readChainIdentity(record) {
 	}
 	return isObject(named) && named.size ? named : null;
 }
+// src/verify/approvals/descriptive.json
 var descriptive_default = {
-	Agent: ["description"],
-	Bash: ["description"],
-	Task: ["description"],
-	codebase_search: ["explanation"],
-	delete_file: ["explanation"],
-	exec_command: ["justification"],
-	execute_command: ["task_progress"],
-	file_search: ["explanation"],
-	grep_search: ["explanation"],
-	list_dir: ["explanation"],
-	local_shell: ["justification"],
-	read_file: ["explanation", "task_progress"],
-	run_terminal_cmd: ["explanation"],
-	shell: ["justification"],
-	shell_command: ["justification"],
-	web_search: ["explanation"],
-	write_to_file: ["task_progress"]
+	"Agent": ["description"],
+	"Bash": ["description"],
+	"Task": ["description"],
+	"codebase_search": ["explanation"],
+	"delete_file": ["explanation"],
+	"exec_command": ["justification"],
+	"execute_command": ["task_progress"],
+	"file_search": ["explanation"],
+	"grep_search": ["explanation"],
+	"list_dir": ["explanation"],
+	"local_shell": ["justification"],
+	"read_file": ["explanation", "task_progress"],
+	"run_terminal_cmd": ["explanation"],
+	"shell": ["justification"],
+	"shell_command": ["justification"],
+	"web_search": ["explanation"],
+	"write_to_file": ["task_progress"]
 };
 // src/verify/blobs.ts
 /** References to large values that are stored beside a record. The twin of `aver.capsule.blobs`. */
@@ -8153,32 +6344,616 @@ function compareWithDecision(action, mark, decided) {
 		isConclusive: hasHash || areDiffsKnown || areFilesKnown
 	};
 }
+// src/verify/approvals/content.ts
+/** The contents that people sign: enrolments and votes. It needs no curve, so the page's own thread uses it, too. */
+/** The content of an enrolment. It names the ledger, so it is invalid in another ledger. */
+function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
+	const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
+	return new Map([
+		["identity", identity],
+		...parts,
+		["custody", custody],
+		["ledger", ledger],
+		["tenant", tenant],
+		["at", at]
+	]);
+}
+/** The content that a person signs: exactly that of the version that the request wants. `shown` is a digest. */
+function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
+	const content = /* @__PURE__ */ new Map([
+		["digest", request.digest],
+		["decision", word],
+		["approver", approver],
+		["expires", request.expires],
+		["shown", shown]
+	]);
+	if (request.statement === 1) return content;
+	return new Map([
+		...content,
+		["v", new JsonNumber("2")],
+		["ledger", request.ledger],
+		["tenant", request.tenant],
+		["request", request.id],
+		["scope", scope],
+		["uses", new JsonNumber(String(uses))]
+	]);
+}
+// node_modules/@noble/curves/abstract/weierstrass.js
+/*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
+var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
+function _splitEndoScalar(k, basis, n) {
+	aInRange("scalar", k, _0n, n);
+	const [[a1, b1], [a2, b2]] = basis;
+	const c1 = divNearest(b2 * k, n);
+	const c2 = divNearest(-b1 * k, n);
+	let k1 = k - c1 * a1 - c2 * a2;
+	let k2 = -c1 * b1 - c2 * b2;
+	const k1neg = k1 < _0n;
+	const k2neg = k2 < _0n;
+	if (k1neg) k1 = -k1;
+	if (k2neg) k2 = -k2;
+	const MAX_NUM = bitMask(Math.ceil(bitLen(n) / 2)) + _1n;
+	if (k1 < _0n || k1 >= MAX_NUM || k2 < _0n || k2 >= MAX_NUM) throw new Error("splitScalar (endomorphism): failed for k");
+	return {
+		k1neg,
+		k1,
+		k2neg,
+		k2
+	};
+}
+var _0n = /* @__PURE__ */ BigInt(0);
+var _1n = /* @__PURE__ */ BigInt(1);
+var _2n = /* @__PURE__ */ BigInt(2);
+var _3n = /* @__PURE__ */ BigInt(3);
+var _4n = /* @__PURE__ */ BigInt(4);
+function weierstrass(params, extraOpts = {}) {
+	const validated = createCurveFields("weierstrass", params, extraOpts);
+	const Fp = validated.Fp;
+	const Fn = validated.Fn;
+	let CURVE = validated.CURVE;
+	const { h: cofactor, n: CURVE_ORDER } = CURVE;
+	validateObject(extraOpts, {}, {
+		allowInfinityPoint: "boolean",
+		clearCofactor: "function",
+		isTorsionFree: "function",
+		fromBytes: "function",
+		toBytes: "function",
+		endo: "object",
+		randomBytes: "function"
+	});
+	const { endo: endoOpts, allowInfinityPoint, clearCofactor, isTorsionFree, fromBytes, toBytes } = extraOpts;
+	const randomBytes = extraOpts.randomBytes === void 0 ? randomBytes$1 : extraOpts.randomBytes;
+	if (endoOpts) {
+		if (!Fp.is0(CURVE.a) || typeof endoOpts.beta !== "bigint" || !Array.isArray(endoOpts.basises)) throw new Error("invalid endo: expected \"beta\": bigint and \"basises\": array");
+	}
+	const endo = endoOpts ? {
+		beta: endoOpts.beta,
+		basises: endoOpts.basises.map((basis) => [...basis])
+	} : void 0;
+	const lengths = getWLengths(Fp, Fn);
+	function assertCompressionIsSupported() {
+		if (!Fp.isOdd) throw new Error("compression is not supported: Field does not have .isOdd()");
+	}
+	function pointToBytes(_c, point, isCompressed) {
+		if (point.is0()) {
+			if (!allowInfinityPoint) throw new Error("bad point: ZERO");
+			return Uint8Array.of(0);
+		}
+		const { x, y } = point.toAffine();
+		const bx = Fp.toBytes(x);
+		abool(isCompressed, "isCompressed");
+		if (isCompressed) {
+			assertCompressionIsSupported();
+			return concatBytes(pprefix(!Fp.isOdd(y)), bx);
+		} else return concatBytes(Uint8Array.of(4), bx, Fp.toBytes(y));
+	}
+	function pointFromBytes(bytes) {
+		abytes(bytes, void 0, "Point");
+		const { publicKey: comp, publicKeyUncompressed: uncomp } = lengths;
+		const length = bytes.length;
+		const head = bytes[0];
+		const tail = bytes.subarray(1);
+		if (allowInfinityPoint && length === 1 && head === 0) return {
+			x: Fp.ZERO,
+			y: Fp.ZERO
+		};
+		if (length === comp && (head === 2 || head === 3)) {
+			const x = Fp.fromBytes(tail);
+			if (!Fp.isValid(x)) throw new Error("bad point: is not on curve, wrong x");
+			const y2 = weierstrassEquation(x);
+			let y;
+			try {
+				y = Fp.sqrt(y2);
+			} catch (sqrtError) {
+				const err = sqrtError instanceof Error ? ": " + sqrtError.message : "";
+				throw new Error("bad point: is not on curve, sqrt error" + err);
+			}
+			assertCompressionIsSupported();
+			const evenY = Fp.isOdd(y);
+			if ((head & 1) === 1 !== evenY) y = Fp.neg(y);
+			return {
+				x,
+				y
+			};
+		} else if (length === uncomp && head === 4) {
+			const L = Fp.BYTES;
+			const x = Fp.fromBytes(tail.subarray(0, L));
+			const y = Fp.fromBytes(tail.subarray(L, L * 2));
+			if (!isValidXY(x, y)) throw new Error("bad point: is not on curve");
+			return {
+				x,
+				y
+			};
+		} else throw new Error(`bad point: got length ${length}, expected compressed=${comp} or uncompressed=${uncomp}`);
+	}
+	const encodePoint = toBytes === void 0 ? pointToBytes : toBytes;
+	const decodePoint = fromBytes === void 0 ? pointFromBytes : fromBytes;
+	const b3 = Fp.mul(CURVE.b, _3n);
+	const mulA = Fp.is0(CURVE.a) ? (_) => Fp.ZERO : (x) => Fp.mul(CURVE.a, x);
+	function weierstrassEquation(x) {
+		const x2 = Fp.sqr(x);
+		const x3 = Fp.mul(x2, x);
+		return Fp.add(Fp.add(x3, Fp.mul(x, CURVE.a)), CURVE.b);
+	}
+	function isValidXY(x, y) {
+		const left = Fp.sqr(y);
+		const right = weierstrassEquation(x);
+		return Fp.eql(left, right);
+	}
+	if (!isValidXY(CURVE.Gx, CURVE.Gy)) throw new Error("bad curve params: generator point");
+	const _4a3 = Fp.mul(Fp.pow(CURVE.a, _3n), _4n);
+	const _27b2 = Fp.mul(Fp.sqr(CURVE.b), BigInt(27));
+	if (Fp.is0(Fp.add(_4a3, _27b2))) throw new Error("bad curve params: a or b");
+	function acoord(title, n, banZero = false) {
+		if (!Fp.isValid(n) || banZero && Fp.is0(n)) throw new Error(`bad point coordinate ${title}`);
+		return typeof n === "object" && n !== null ? Fp.create(n) : n;
+	}
+	function aprjpoint(other) {
+		if (!(other instanceof Point)) throw new Error("Weierstrass Point expected");
+	}
+	function splitEndoScalarN(k) {
+		if (!endo || !endo.basises) throw new Error("no endo");
+		return _splitEndoScalar(k, endo.basises, Fn.ORDER);
+	}
+	function pushWnafPair(points, scalars, p, k) {
+		if (!Fn.isValid(k)) throw new RangeError("invalid scalar: out of range");
+		if (endo) {
+			const { k1neg, k1, k2neg, k2 } = splitEndoScalarN(k);
+			const psi = new Point(Fp.mul(p.X, endo.beta), p.Y, p.Z);
+			points.push(k1neg ? p.negate() : p, k2neg ? psi.negate() : psi);
+			scalars.push(k1, k2);
+		} else {
+			points.push(p);
+			scalars.push(k);
+		}
+	}
+	const validityCache = /* @__PURE__ */ new WeakSet();
+	class Point {
+		static BASE = new Point(CURVE.Gx, CURVE.Gy, Fp.ONE);
+		static ZERO = new Point(Fp.ZERO, Fp.ONE, Fp.ZERO);
+		static Fp = Fp;
+		static Fn = Fn;
+		X;
+		Y;
+		Z;
+		constructor(X, Y, Z) {
+			this.X = acoord("x", X);
+			this.Y = acoord("y", Y, true);
+			this.Z = acoord("z", Z);
+			Object.freeze(this);
+		}
+		static CURVE() {
+			return CURVE;
+		}
+		static fromAffine(p) {
+			const { x, y } = p || {};
+			if (!p || !Fp.isValid(x) || !Fp.isValid(y)) throw new Error("invalid affine point");
+			if (p instanceof Point) throw new Error("projective point not allowed");
+			if (Fp.is0(x) && Fp.is0(y)) return Point.ZERO;
+			return new Point(x, y, Fp.ONE);
+		}
+		static fromBytes(bytes) {
+			const P = Point.fromAffine(decodePoint(abytes(bytes, void 0, "point")));
+			P.assertValidity();
+			return P;
+		}
+		static fromHex(hex) {
+			return Point.fromBytes(hexToBytes(hex));
+		}
+		get x() {
+			return this.toAffine().x;
+		}
+		get y() {
+			return this.toAffine().y;
+		}
+		precompute(windowSize = 6, isLazy = true) {
+			wnaf.setWindowSize(this, windowSize);
+			if (!isLazy) this.multiply(_3n);
+			return this;
+		}
+		assertValidity() {
+			const p = this;
+			if (p.is0()) {
+				if (allowInfinityPoint && Fp.is0(p.X) && Fp.eql(p.Y, Fp.ONE) && Fp.is0(p.Z)) return;
+				throw new Error("bad point: ZERO");
+			}
+			if (validityCache.has(p)) return;
+			const { x, y } = p.toAffine();
+			if (!Fp.isValid(x) || !Fp.isValid(y)) throw new Error("bad point: x or y not field elements");
+			if (!isValidXY(x, y)) throw new Error("bad point: equation left != right");
+			if (!p.isTorsionFree()) throw new Error("bad point: not in prime-order subgroup");
+			validityCache.add(p);
+		}
+		hasEvenY() {
+			const { y } = this.toAffine();
+			if (!Fp.isOdd) throw new Error("Field doesn't support isOdd");
+			return !Fp.isOdd(y);
+		}
+		equals(other) {
+			aprjpoint(other);
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const { X: X2, Y: Y2, Z: Z2 } = other;
+			const U1 = Fp.eql(Fp.mul(X1, Z2), Fp.mul(X2, Z1));
+			const U2 = Fp.eql(Fp.mul(Y1, Z2), Fp.mul(Y2, Z1));
+			return U1 && U2;
+		}
+		negate() {
+			return new Point(this.X, Fp.neg(this.Y), this.Z);
+		}
+		double() {
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+			let t0 = Fp.mul(X1, X1);
+			let t1 = Fp.mul(Y1, Y1);
+			let t2 = Fp.mul(Z1, Z1);
+			let t3 = Fp.mul(X1, Y1);
+			t3 = Fp.add(t3, t3);
+			Z3 = Fp.mul(X1, Z1);
+			Z3 = Fp.add(Z3, Z3);
+			X3 = mulA(Z3);
+			Y3 = Fp.mul(b3, t2);
+			Y3 = Fp.add(X3, Y3);
+			X3 = Fp.sub(t1, Y3);
+			Y3 = Fp.add(t1, Y3);
+			Y3 = Fp.mul(X3, Y3);
+			X3 = Fp.mul(t3, X3);
+			Z3 = Fp.mul(b3, Z3);
+			t2 = mulA(t2);
+			t3 = Fp.sub(t0, t2);
+			t3 = mulA(t3);
+			t3 = Fp.add(t3, Z3);
+			Z3 = Fp.add(t0, t0);
+			t0 = Fp.add(Z3, t0);
+			t0 = Fp.add(t0, t2);
+			t0 = Fp.mul(t0, t3);
+			Y3 = Fp.add(Y3, t0);
+			t2 = Fp.mul(Y1, Z1);
+			t2 = Fp.add(t2, t2);
+			t0 = Fp.mul(t2, t3);
+			X3 = Fp.sub(X3, t0);
+			Z3 = Fp.mul(t2, t1);
+			Z3 = Fp.add(Z3, Z3);
+			Z3 = Fp.add(Z3, Z3);
+			return new Point(X3, Y3, Z3);
+		}
+		add(other) {
+			aprjpoint(other);
+			const { X: X1, Y: Y1, Z: Z1 } = this;
+			const { X: X2, Y: Y2, Z: Z2 } = other;
+			let X3 = Fp.ZERO, Y3 = Fp.ZERO, Z3 = Fp.ZERO;
+			let t0 = Fp.mul(X1, X2);
+			let t1 = Fp.mul(Y1, Y2);
+			let t2 = Fp.mul(Z1, Z2);
+			let t3 = Fp.add(X1, Y1);
+			let t4 = Fp.add(X2, Y2);
+			t3 = Fp.mul(t3, t4);
+			t4 = Fp.add(t0, t1);
+			t3 = Fp.sub(t3, t4);
+			t4 = Fp.add(X1, Z1);
+			let t5 = Fp.add(X2, Z2);
+			t4 = Fp.mul(t4, t5);
+			t5 = Fp.add(t0, t2);
+			t4 = Fp.sub(t4, t5);
+			t5 = Fp.add(Y1, Z1);
+			X3 = Fp.add(Y2, Z2);
+			t5 = Fp.mul(t5, X3);
+			X3 = Fp.add(t1, t2);
+			t5 = Fp.sub(t5, X3);
+			Z3 = mulA(t4);
+			X3 = Fp.mul(b3, t2);
+			Z3 = Fp.add(X3, Z3);
+			X3 = Fp.sub(t1, Z3);
+			Z3 = Fp.add(t1, Z3);
+			Y3 = Fp.mul(X3, Z3);
+			t1 = Fp.add(t0, t0);
+			t1 = Fp.add(t1, t0);
+			t2 = mulA(t2);
+			t4 = Fp.mul(b3, t4);
+			t1 = Fp.add(t1, t2);
+			t2 = Fp.sub(t0, t2);
+			t2 = mulA(t2);
+			t4 = Fp.add(t4, t2);
+			t0 = Fp.mul(t1, t4);
+			Y3 = Fp.add(Y3, t0);
+			t0 = Fp.mul(t5, t4);
+			X3 = Fp.mul(t3, X3);
+			X3 = Fp.sub(X3, t0);
+			t0 = Fp.mul(t3, t1);
+			Z3 = Fp.mul(t5, Z3);
+			Z3 = Fp.add(Z3, t0);
+			return new Point(X3, Y3, Z3);
+		}
+		subtract(other) {
+			aprjpoint(other);
+			return this.add(other.negate());
+		}
+		is0() {
+			return this.equals(Point.ZERO);
+		}
+		multiply(scalar) {
+			if (!Fn.isValidNot0(scalar)) throw new RangeError("invalid scalar: out of range");
+			const { p, f } = wnaf.mulSecret(this, scalar, cofactor, normalize);
+			return normalize([p, f])[0];
+		}
+		multiplyUnsafe(scalar) {
+			const p = this;
+			const sc = scalar;
+			if (!Fn.isValid(sc)) throw new RangeError("invalid scalar: out of range");
+			if (sc === _0n || p.is0()) return Point.ZERO;
+			if (sc === _1n) return p;
+			if (wnaf.hasWindowSize(this)) return wnaf.mulUnsafe(p, sc, normalize);
+			const points = [];
+			const scalars = [];
+			pushWnafPair(points, scalars, p, sc);
+			return mulAddUnsafe(Point, points, scalars);
+		}
+		mulAddUnsafe(a, other, b) {
+			aprjpoint(other);
+			const points = [];
+			const scalars = [];
+			pushWnafPair(points, scalars, this, a);
+			pushWnafPair(points, scalars, other, b);
+			return mulAddUnsafe(Point, points, scalars);
+		}
+		toAffine(invertedZ) {
+			const p = this;
+			let iz = invertedZ;
+			if (iz != null && !Fp.isValid(iz)) throw new RangeError("\"invertedZ\" expected valid field element");
+			const { X, Y, Z } = p;
+			if (Fp.eql(Z, Fp.ONE)) return {
+				x: X,
+				y: Y
+			};
+			const is0 = p.is0();
+			if (iz == null) iz = is0 ? Fp.ONE : Fp.inv(Z);
+			const x = Fp.mul(X, iz);
+			const y = Fp.mul(Y, iz);
+			const zz = Fp.mul(Z, iz);
+			if (is0) return {
+				x: Fp.ZERO,
+				y: Fp.ZERO
+			};
+			if (!Fp.eql(zz, Fp.ONE)) throw new Error("invZ was invalid");
+			return {
+				x,
+				y
+			};
+		}
+		isTorsionFree() {
+			if (cofactor === _1n) return true;
+			if (isTorsionFree) return isTorsionFree(Point, this);
+			return wnaf.mulUnsafe(this, CURVE_ORDER).is0();
+		}
+		clearCofactor() {
+			if (cofactor === _1n) return this;
+			if (clearCofactor) return clearCofactor(Point, this);
+			return this.multiplyUnsafe(cofactor);
+		}
+		isSmallOrder() {
+			if (cofactor === _1n) return this.is0();
+			return this.clearCofactor().is0();
+		}
+		toBytes(isCompressed = true) {
+			abool(isCompressed, "isCompressed");
+			this.assertValidity();
+			return encodePoint(Point, this, isCompressed);
+		}
+		toHex(isCompressed = true) {
+			return bytesToHex(this.toBytes(isCompressed));
+		}
+		toString() {
+			return `<Point ${this.is0() ? "ZERO" : this.toHex()}>`;
+		}
+	}
+	const normalize = (points) => normalizeZ(Point, points);
+	const wnaf = new ScalarMultiplier(Point, randomBytes);
+	if (wnaf.bits >= 6) Point.BASE.precompute(6);
+	Object.freeze(Point.prototype);
+	Object.freeze(Point);
+	return Point;
+}
+function pprefix(hasEvenY) {
+	return Uint8Array.of(hasEvenY ? 2 : 3);
+}
+function getWLengths(Fp, Fn) {
+	return {
+		secretKey: Fn.BYTES,
+		publicKey: 1 + Fp.BYTES,
+		publicKeyUncompressed: 1 + 2 * Fp.BYTES,
+		publicKeyHasPrefix: true,
+		signature: 2 * Fn.BYTES
+	};
+}
+// src/verify/passkey_signature.ts
+/**
+* Verifies the signatures of passkeys. The twin of `aver.keys.passkey`, which lists the rules in order.
+*/
+var AUTHENTICATOR_DATA_MIN = 37;
+var FLAGS_AT = 32;
+var USER_PRESENT = 1;
+var USER_VERIFIED = 4;
+var PORT_MAX = 65535;
+var ORIGIN = /^(https?):\/\/([a-z0-9.-]{1,253})(?::([1-9][0-9]{0,4}))?$/;
+/**
+* The points of P-256, from its parameters. noble's ready-made module brings two more curves and protocols, and its ECDSA
+* brings signing: more than the page has room for.
+*/
+var P256 = weierstrass({
+	p: 115792089210356248762697446949407573530086143415290314195533631308867097853951n,
+	n: P256_ORDER,
+	h: 1n,
+	a: 115792089210356248762697446949407573530086143415290314195533631308867097853948n,
+	b: 41058363725152142129326129780047268409114441015993725554835256314039467401291n,
+	Gx: 48439561293906451759052585252797914202762949526041747995844080717082404635286n,
+	Gy: 36134250956749795798585127919587881956611106672985015071877198253568414405109n
+});
+/** Whether the bytes of a P-256 key are a point of the curve. */
+function isP256Point(publicKey) {
+	try {
+		P256.fromHex(publicKey).assertValidity();
+		return true;
+	} catch {
+		return false;
+	}
+}
+/** Why a signature of the bytes of a statement does not hold; null if it holds. Raises nothing. */
+function passkeyProblem(passkey, message, signed, ed25519) {
+	try {
+		const data = decodeBase64url(signed.authenticator_data);
+		const client = decodeBase64url(signed.client_data);
+		const signature = decodeBase64url(signed.signature);
+		const problem = clientDataProblem(client, passkey.rpId, statementChallenge(message)) ?? authenticatorDataProblem(data, passkey.rpId);
+		if (problem !== null) return problem;
+		const covered = new Uint8Array(data.length + 32);
+		covered.set(data);
+		covered.set(sha256Bytes(client), data.length);
+		if (passkey.alg === "ES256") return es256Problem(passkey.publicKey, covered, signature);
+		return ed25519.verify(passkey.publicKey, covered, toHex(signature)) ? null : "its signature is not that of the key";
+	} catch (error) {
+		if (error instanceof BadInput) return error.message;
+		throw error;
+	}
+}
+function clientDataProblem(client, rpId, challenge) {
+	const found = readJson(client);
+	if (!isObject(found)) return "client_data is not an object";
+	if (found.get("type") !== "webauthn.get") return "client_data is not of the type webauthn.get";
+	if (found.get("challenge") !== challenge) return "it was signed for another statement";
+	if (found.has("crossOrigin") && found.get("crossOrigin") !== false) return "it was signed inside a page of another origin";
+	return isOriginOf(found.get("origin"), rpId) ? null : `it was signed on a page that does not belong to ${rpId}`;
+}
+/** Whether a page of this origin may use the passkeys of `rpId`. */
+function isOriginOf(origin, rpId) {
+	const match = typeof origin === "string" ? ORIGIN.exec(origin) : null;
+	if (match === null) return false;
+	const [, scheme, host, port] = match;
+	if (port !== void 0 && Number(port) > PORT_MAX) return false;
+	if (rpId === "localhost") return scheme === "http" && host === "localhost";
+	return scheme === "https" && (host === rpId || host.endsWith(`.${rpId}`) && RP_ID.test(host));
+}
+function authenticatorDataProblem(data, rpId) {
+	const site = toHex(sha256Bytes(encoder.encode(rpId)));
+	if (data.length < AUTHENTICATOR_DATA_MIN || toHex(data.subarray(0, FLAGS_AT)) !== site) return `authenticator_data is not that of ${rpId}`;
+	const flags = data[FLAGS_AT];
+	if (!(flags & USER_PRESENT)) return "nobody was present at the authenticator";
+	return flags & USER_VERIFIED ? null : "the authenticator did not verify the person";
+}
+function es256Problem(publicKey, message, signature) {
+	const read = readDer(signature);
+	if (read === null) return "its signature is not in DER";
+	const { r, s } = read;
+	if (s > 115792089210356248762697446949407573529996955224135760342422259061068512044369n / 2n) return "its signature has a high S: write n - S instead";
+	if (r < 1n || r >= 115792089210356248762697446949407573529996955224135760342422259061068512044369n || s < 1n) return "its signature is not that of the key";
+	try {
+		const inverse = P256.Fn.inv(s);
+		const digest = BigInt(`0x${toHex(sha256Bytes(message))}`) % P256_ORDER;
+		const key = P256.fromHex(publicKey);
+		key.assertValidity();
+		const times = (point, scalar) => scalar === 0n ? P256.ZERO : point.multiplyUnsafe(scalar);
+		const sum = times(P256.BASE, P256.Fn.mul(digest, inverse)).add(times(key, P256.Fn.mul(r, inverse)));
+		return !sum.equals(P256.ZERO) && sum.toAffine().x % 115792089210356248762697446949407573529996955224135760342422259061068512044369n === r ? null : "its signature is not that of the key";
+	} catch {
+		return "its signature is not that of the key";
+	}
+}
 // src/verify/approvals/roster.ts
 /** The roster: the people whose approvals count, from the chain `approvers.<tenant>`. The twin of `gate.approvals.roster`. */
 var CUSTODIES = [
 	"passphrase",
 	"ssh-agent",
-	"file"
+	"file",
+	"passkey"
 ];
+var PASSKEY = "passkey";
+/** The custodies of keys that make a passkey independent by their endorsement. */
+var VOUCHING = ["passphrase", "ssh-agent"];
 var PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
+/** Whether no other program of the user can have made the signatures of this approver. */
+function isIndependent({ custody, endorsers }) {
+	return custody === "passkey" ? endorsers.some((endorser) => VOUCHING.includes(endorser.custody)) : custody !== "file";
+}
+/** The whole public key in hex. */
+function wholeKey(key) {
+	return key instanceof Passkey ? key.publicKey : key.ed25519;
+}
+function isSameKey(one, other) {
+	return one instanceof Passkey ? one.equals(other) : other instanceof PublicKey && one.equals(other);
+}
+/** What the ring knows about a key. It has no passkeys, but may have the Ed25519 key of one as another's. */
+function findRingEntry(ring, key) {
+	if (key instanceof PublicKey) return ring.entryOf(key);
+	return key.alg === "EdDSA" ? ring.entryOf(new PublicKey(key.publicKey)) : null;
+}
 function isPerson(value) {
 	return typeof value === "string" && PERSON.test(value);
 }
 /** Read an approver. Raises `BadInput`. */
 function readApprover(identity, data, where) {
-	const object = checkObject(data, where, ["public_key", "custody"], ["public_key_pq"]);
+	const isPasskey = isObject(data) && data.get("custody") === "passkey";
+	const object = checkObject(data, where, [isPasskey ? "passkey" : "public_key", "custody"], isPasskey ? [] : ["public_key_pq"]);
 	if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
+	if (isPasskey) return {
+		identity,
+		key: new Passkey(object.get("passkey"), where),
+		custody: PASSKEY,
+		endorsers: []
+	};
 	const key = new PublicKey(object.get("public_key"), object.has("public_key_pq") ? object.get("public_key_pq") : "");
 	const custody = object.get("custody");
 	if (typeof custody !== "string" || !CUSTODIES.includes(custody)) throw new BadInput(`${where}.custody is none`);
 	return {
 		identity,
 		key,
-		custody
+		custody,
+		endorsers: []
 	};
 }
+/** A text that names a person and one key. */
 function approverKey({ identity, key }) {
-	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
+	if (key instanceof Passkey) return [
+		identity,
+		key.alg,
+		key.publicKey,
+		key.rpId,
+		key.credential
+	].join("\n");
+	return [
+		identity,
+		key.ed25519,
+		key.mlDsa
+	].join("\n");
+}
+/** Why a statement has no valid signature of this key; null if it has one. */
+function signatureProblem(statement, key, verifier) {
+	if (key instanceof PublicKey) return checkStatement(statement, new Ring([key], { isClosed: true }), verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
+	const message = statementBytes(statement.purpose, statement.content);
+	let problem = "it is not there";
+	for (const { by, passkey } of statement.signatures) {
+		if (by !== key.fingerprint || passkey === null) continue;
+		problem = passkeyProblem(key, message, passkey, verifier);
+		if (problem === null) return null;
+	}
+	return problem;
 }
 /** The people who may approve now, and the keys that no longer count. */
 var Roster = class {
@@ -8217,26 +6992,20 @@ var Roster = class {
 	enrol(statement, ended) {
 		const content = this.readContent(statement, "enrolment");
 		const described = /* @__PURE__ */ new Map();
-		for (const name of [
-			"public_key",
-			"public_key_pq",
-			"custody"
-		]) described.set(name, need(content, name));
+		const names = need(content, "custody") === "passkey" ? ["passkey"] : ["public_key", "public_key_pq"];
+		for (const name of [...names, "custody"]) described.set(name, need(content, name));
 		const approver = readApprover(need(content, "identity"), described, "enrolment");
-		if (!equalJson(content, /* @__PURE__ */ new Map([
-			["identity", approver.identity],
-			["public_key", approver.key.ed25519],
-			["public_key_pq", approver.key.mlDsa],
-			["custody", approver.custody],
-			["ledger", this.ledger],
-			["tenant", this.tenant],
-			["at", need(content, "at")]
-		]))) throw new BadInput("the enrolment says more than it should");
-		if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable Ed25519 public key`);
-		if (!this.isSigned(statement, approver.key)) throw new BadInput("the enrolment is not signed by the key itself");
-		if (this.known.size && !this.isEndorsed(statement, /* @__PURE__ */ new Set([...ended, approver.key.ed25519]))) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
+		if (!equalJson(content, enrolmentContent(approver, this.ledger, this.tenant, need(content, "at")))) throw new BadInput("the enrolment says more than it should");
+		if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable public key`);
+		if (signatureProblem(statement, approver.key, this.verifier) !== null) throw new BadInput("the enrolment is not signed by the key itself");
+		if (approver.custody === "passkey" && !this.hasKeyBesidePasskeys(approver.identity)) throw new BadInput("a passkey is enrolled only beside an approver whose key is no passkey");
+		const endorsers = this.findEndorsers(statement, /* @__PURE__ */ new Set([...ended, wholeKey(approver.key)]));
+		if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
 		if (this.fingerprints.has(approver.key.fingerprint)) throw new BadInput("the key was on the roster before");
-		return this.put(approver, need(content, "at"));
+		return this.put({
+			...approver,
+			endorsers
+		}, need(content, "at"));
 	}
 	rotate(statement) {
 		const { content } = statement;
@@ -8244,12 +7013,13 @@ var Roster = class {
 		if (before === void 0) throw new BadInput("it cannot be read");
 		const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
 		const when = timeField(need(content, "at"), "rotation.at");
-		if (statement.purpose !== "rotation" || !old.equals(before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
+		if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
 		if (this.fingerprints.has(next.fingerprint)) throw new BadInput("the key was on the roster before");
-		if (!this.isSigned(statement, old) || !this.isSigned(statement, next)) throw new BadInput("the rotation is not signed by both keys");
+		if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) throw new BadInput("the rotation is not signed by both keys");
 		return this.put({
 			...before,
-			key: next
+			key: next,
+			endorsers: []
 		}, when);
 	}
 	withdraw(statement, ended) {
@@ -8257,8 +7027,9 @@ var Roster = class {
 		const gone = this.approvers.get(need(content, "identity"));
 		if (gone === void 0) throw new BadInput("it cannot be read");
 		if (gone.key.fingerprint !== need(content, "fingerprint")) throw new BadInput("the withdrawal is not of the key that is on the roster");
-		if (!this.isEndorsed(statement, ended)) throw new BadInput("the withdrawal is not signed by anyone on the roster");
+		if (!this.findEndorsers(statement, ended).length) throw new BadInput("the withdrawal is not signed by anyone on the roster");
 		if (this.approvers.size === 1) throw new BadInput(`${gone.identity} is the last approver`);
+		if (!this.hasKeyBesidePasskeys(gone.identity)) throw new BadInput(`${gone.identity} is the last approver whose key is no passkey`);
 		this.approvers.delete(gone.identity);
 		this.ended.set(gone.key.fingerprint, need(content, "at"));
 	}
@@ -8277,11 +7048,17 @@ var Roster = class {
 		timeField(need(content, "at"), `${purpose}.at`);
 		return content;
 	}
-	isSigned(statement, key) {
-		return checkStatement(statement, new Ring([key], { isClosed: true }), this.verifier).some((result) => result.by === key.fingerprint && result.outcome === "valid");
+	/** Whether somebody other than `without` is on the roster whose key is no passkey. */
+	hasKeyBesidePasskeys(without) {
+		return [...this.approvers.values()].some(({ identity, custody }) => identity !== without && custody !== "passkey");
 	}
-	isEndorsed(statement, but) {
-		return checkStatement(statement, new Ring([...this.approvers.values()].map((approver) => approver.key), { isClosed: true }), this.verifier).some(({ key, outcome }) => outcome === "valid" && key !== null && !but.has(key.ed25519));
+	/** The approvers who signed a statement with a key other than those in `but`, which has whole keys. */
+	findEndorsers(statement, but) {
+		const named = new Set(statement.signatures.map((signature) => signature.by));
+		return [...this.approvers.values()].filter(({ key }) => named.has(key.fingerprint) && !but.has(wholeKey(key)) && signatureProblem(statement, key, this.verifier) === null).map((approver) => ({
+			...approver,
+			endorsers: []
+		}));
 	}
 };
 /** The value of a key that must be there. Raises `BadInput`. */
@@ -8296,8 +7073,9 @@ function readKey(data) {
 }
 /** Whether the bytes of a key can be the public half of a key pair. */
 function isUsable(key) {
+	if (key instanceof Passkey && key.alg !== "EdDSA") return isP256Point(key.publicKey);
 	try {
-		const point = ed25519.Point.fromHex(key.ed25519, false);
+		const point = ed25519.Point.fromHex(wholeKey(key), false);
 		return point.isTorsionFree() && !point.isSmallOrder();
 	} catch {
 		return false;
@@ -8595,30 +7373,17 @@ function voteProblem(request, vote, verifier) {
 	if (statement.purpose !== "approval") return ["STATEMENT_MISMATCH", `its statement is of the purpose ${statement.purpose}`];
 	if (statement.content.get("digest") !== request.digest) return ["DIGEST_MISMATCH", "it was signed for another action"];
 	const { scope, uses } = readChoice(request, statement, vote.word);
-	const expected = /* @__PURE__ */ new Map([
-		["digest", request.digest],
-		["decision", vote.word],
-		["approver", approver],
-		["expires", request.expires],
-		["shown", vote.shown]
-	]);
-	if (request.statement === 2) {
-		const bound = [
-			["v", new JsonNumber("2")],
-			["ledger", request.ledger],
-			["tenant", request.tenant],
-			["request", request.id],
-			["scope", scope],
-			["uses", new JsonNumber(String(uses))]
-		];
-		for (const [name, value] of bound) expected.set(name, value);
-	}
+	const expected = voteContent(request, vote.word, approver, vote.shown, {
+		scope,
+		uses
+	});
 	if (canonicalJson(statement.content) !== canonicalJson(expected)) return ["STATEMENT_MISMATCH", "it was signed for something else"];
 	if (!levelsFor(request, approver).length) return ["NOT_LISTED", `${approver} is not among those who decide this`];
 	const pinned = request.approvers.get(approver);
-	const results = checkStatement(statement, new Ring([pinned.key], { isClosed: true }), verifier);
-	if (results.length !== 1 || results[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
-	if (results[0].outcome !== "valid") return ["SIG_INVALID", `the signature of ${approver} does not hold`];
+	if (statement.signatures.length !== 1 || statement.signatures[0]?.by !== pinned.key.fingerprint) return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
+	if (pinned.custody === "passkey" && request.statement === 1) return ["STATEMENT_MISMATCH", "a passkey signs no statement that names no request"];
+	const problem = signatureProblem(statement, pinned.key, verifier);
+	if (problem !== null) return ["SIG_INVALID", `the signature of ${approver} does not hold: ${problem}`];
 	if (vote.at > request.expires) return ["EXPIRED", `it came at ${vote.at}; the request expired at ${request.expires}`];
 	if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
 	return null;
@@ -8783,7 +7548,9 @@ var ApprovalChecker = class {
 	examination;
 	retired;
 	roster;
-	custodies = /* @__PURE__ */ new Map();
+	/** Each approver as enrolled. In a request, nobody signs how a key is kept. */
+	enrolled = /* @__PURE__ */ new Map();
+	knownPasskeys = /* @__PURE__ */ new Set();
 	cases = /* @__PURE__ */ new Map();
 	signatures = /* @__PURE__ */ new Set();
 	uses = /* @__PURE__ */ new Set();
@@ -8806,16 +7573,25 @@ var ApprovalChecker = class {
 			return;
 		}
 		if (approver === null) return;
-		this.custodies.set(custodyKey(approver), approver.custody);
+		this.enrolled.set(approverKey(approver), approver);
+		if (approver.endorsers.some((endorser) => this.isKnown(endorser))) this.knownPasskeys.add(approverKey(approver));
 		const problem = this.roleProblem(record, approver);
 		if (problem !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", problem);
+	}
+	/** Whether the ring has the key of an approver; of a passkey, that of somebody who endorsed it. */
+	isKnown(approver) {
+		const { key } = approver;
+		if (!(key instanceof PublicKey)) return this.knownPasskeys.has(approverKey(approver));
+		return this.examination.rules.ring.lookup(key.fingerprint).some((known) => known.equals(key));
 	}
 	/** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
 	roleProblem(record, { key, identity }) {
 		const { ring, roles } = this.examination.rules;
-		const role = ring.roleOf(key) ?? roles.get(key.ed25519) ?? null;
-		if (role !== null && (role.identity !== identity || role.purpose !== "approve")) return `${key.fingerprint} is the key of ${role}, and not one with which ${identity} approves`;
-		return record.signed_by === key.fingerprint ? `${key.fingerprint} sealed this record itself` : null;
+		const entry = findRingEntry(ring, key);
+		const role = (entry === null ? roles.get(wholeKey(key)) : ring.roleOf(entry.key)) ?? null;
+		const isOwn = role !== null && role.identity === identity && role.purpose === "approve";
+		if (role !== null && !(isOwn && key instanceof PublicKey)) return `${key.fingerprint} is the key of ${role}, and not one with which ${identity} approves`;
+		return record.signed_by === wholeKey(key).slice(0, 16) ? `${key.fingerprint} sealed this record itself` : null;
 	}
 	checkRecord(record) {
 		const kind = readKind(record.content);
@@ -8936,13 +7712,14 @@ var ApprovalChecker = class {
 			"closed",
 			"used"
 		].includes(before.state)) this.add(record, "failed", "STATE_VIOLATION", `the request had ended before: ${before.state}`);
-		const signature = vote.statement?.signatures[0]?.ed25519 ?? "";
+		const signed = vote.statement?.signatures[0];
+		const signature = signed?.passkey?.signature ?? signed?.ed25519 ?? "";
 		if (this.signatures.has(signature)) this.add(record, "failed", "REPLAY", "its statement is already in an earlier record");
 		this.signatures.add(signature);
 		this.checkAccount(record, found, before.validApprovals, String(vote.approver));
 		const approver = request.approvers.get(String(vote.approver));
 		const { key, identity } = approver;
-		if (!ring.lookup(key.fingerprint).some((known) => known.equals(key))) {
+		if (!this.isKnown(approver)) {
 			const words = `the key ${key.fingerprint} of ${identity} is not known here`;
 			if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
 			else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
@@ -8950,15 +7727,21 @@ var ApprovalChecker = class {
 			const foreign = this.roleProblem(record, approver);
 			if (foreign !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", foreign);
 		}
-		const end = [this.roster.ended.get(key.fingerprint), this.retired.get(key.ed25519)].filter((end) => end !== void 0 && end !== "").sort()[0];
+		const end = [this.roster.ended.get(key.fingerprint), this.retired.get(wholeKey(key))].filter((end) => end !== void 0 && end !== "").sort()[0];
 		if (end !== void 0 && (vote.at > end || this.newest > end)) this.add(record, "failed", "KEY_RETIRED", `the key ${key.fingerprint} of ${identity} had ended at ${end}`);
 		if (vote.word !== "approve") return;
 		if (request.statement === 1) this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request: an earlier version of Aver asked for that`);
-		if ([
+		const enrolled = this.enrolled.get(approverKey(approver));
+		const custodies = [
 			approver.custody,
 			vote.custody,
-			this.custodies.get(custodyKey(approver))
-		].includes("file")) this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: the key is kept in a plain file`);
+			enrolled?.custody
+		];
+		const isWeakPasskey = custodies.includes("passkey") && (enrolled === void 0 || !isIndependent(enrolled));
+		if (custodies.includes("file") || isWeakPasskey) {
+			const why = isWeakPasskey ? "no key under a passphrase or in ssh-agent endorsed the passkey" : "the key is kept in a plain file";
+			this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: ${why}`);
+		}
 	}
 	add(record, status, code, words) {
 		this.tally.add({
@@ -8970,16 +7753,13 @@ var ApprovalChecker = class {
 		});
 	}
 };
-function custodyKey({ identity, key }) {
-	return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
-}
 /** A statement as JSON, as a record holds it. */
 function statementFields(statement) {
 	return /* @__PURE__ */ new Map([
 		["v", new JsonNumber("1")],
 		["purpose", statement.purpose],
 		["content", statement.content],
-		["signatures", statement.signatures.map((one) => new Map(Object.entries(one)))]
+		["signatures", statement.signatures.map(signatureFields)]
 	]);
 }
 // src/verify/bytes.ts
@@ -9359,6 +8139,10 @@ var Sealed = class {
 		this.signed_at = seal.signed_at;
 		this.signed_by = seal.signed_by;
 		this.chain = chain;
+	}
+	/** Take the hash that another thread computed from the same text. */
+	adoptHash(digest) {
+		this.digest ??= digest;
 	}
 	/** SHA3-256 of the text. Only for one that is well formed: another has no bytes. */
 	get computedHash() {
@@ -9779,6 +8563,25 @@ function requireTexts(data, key) {
 	if (!isObject(value) || ![...value.values()].every((item) => typeof item === "string")) throw new Unreadable(`${key} must be an object of texts`);
 	return value;
 }
+function isRecordSource(source) {
+	return "entries" in source;
+}
+/** Read records that a server gave. There is no file, and so no claim of its own. */
+async function* readEntries(source, unknown) {
+	let number = -1;
+	for await (const entries of source.entries()) yield entries.map((entry) => {
+		number++;
+		try {
+			if (entry instanceof BadInput) return entry;
+			const record = readBundleRecord(entry);
+			if (unknown !== null) noteUnknownMembers(entry, number, unknown);
+			return record;
+		} catch (problem) {
+			if (!(problem instanceof BadInput)) throw problem;
+			return problem;
+		}
+	});
+}
 /**
 * Stream the records of a chain's file, then the file's own claim about the chain.
 *
@@ -9786,6 +8589,10 @@ function requireTexts(data, key) {
 * that Aver does not write, each with the number of the first record that has it.
 */
 async function* readChainFile(source, unknown = null) {
+	if (isRecordSource(source)) {
+		yield* readEntries(source, unknown);
+		return;
+	}
 	let number = -1;
 	for await (const { items, error } of readMemberElements(source, "capsules")) {
 		const found = [];
@@ -10834,7 +9641,8 @@ var BundleJudge = class {
 		const { requirePq = false } = options;
 		this.rules = plainRules(options.ring, options.ed25519, {
 			retired: this.keyHistory.retired,
-			requirePq
+			requirePq,
+			crew: options.crew ?? null
 		});
 		this.history = new ImportHistory(options.ring, /* @__PURE__ */ new Map());
 	}
@@ -11031,12 +9839,12 @@ var BundleJudge = class {
 	}
 	async takeAll(batches, seen, judge, chain, size) {
 		let judged = 0;
-		for await (const items of batches) {
-			await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
+		for await (const items of prepareBatches(this.rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 			let bytes = 0;
 			for (const item of items) {
 				if (judge.stopsReading()) return;
 				const content = seen.take(item, judge);
+				if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
 				if (content !== null && item instanceof Sealed) {
 					bytes += item.canonical.length;
 					await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
@@ -11182,7 +9990,8 @@ var BundleJudge = class {
 			return null;
 		}
 		if (head === null) {
-			if (owner.ledger !== null) tally.skip("head", `there is no ${HEAD$1}: chains may have been left out, or cut at their ends`, { matters: true });
+			if (this.directory.isLive) tally.skip("head", "a live ledger has no signed heads: its server could hold back the newest records, or whole chains that meta does not know", { matters: false });
+			else if (owner.ledger !== null) tally.skip("head", `there is no ${HEAD$1}: chains may have been left out, or cut at their ends`, { matters: true });
 			return null;
 		}
 		checkBundleHead(head, this.heads, tally, owner, this.rules, this.keyHistory);
@@ -11382,7 +10191,8 @@ async function judgeChainFile(name, file, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, { source: name });
 	const seen = new JudgedChain();
@@ -11390,9 +10200,8 @@ async function judgeChainFile(name, file, options) {
 	const shown = new Tally();
 	const meter = new ProgressMeter(options, file.size);
 	const { named, batches } = await peekChainIdentity(file, unknown);
-	read: for await (const items of batches) {
+	read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
 		const records = items.filter((item) => item instanceof Sealed);
-		await prepareRecords(rules, records);
 		for (const item of items) {
 			if (judge.stopsReading()) break read;
 			seen.take(item, judge);
@@ -11442,7 +10251,8 @@ async function judgeCapsules(name, source, opening, options) {
 	const retired = retirementsByTime(options.ring, options.ed25519);
 	const rules = plainRules(options.ring, options.ed25519, {
 		retired,
-		requirePq: options.requirePq ?? false
+		requirePq: options.requirePq ?? false,
+		crew: options.crew ?? null
 	});
 	const judge = new ChainJudge(rules, {
 		start: null,
@@ -11452,8 +10262,8 @@ async function judgeCapsules(name, source, opening, options) {
 	let refersToBlobs = false;
 	let first = null;
 	let domain = "";
-	read: for await (const items of readCapsuleItems(source, opening)) {
-		await prepareRecords(rules, items.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	const batches = prepareBatches(rules, readCapsuleItems(source, opening), (found) => found.flatMap(({ item }) => item instanceof Sealed ? [item] : []));
+	read: for await (const items of batches) {
 		let bytes = 0;
 		for (const { where, item } of items) {
 			if (judge.stopsReading()) break read;
@@ -13569,7 +12379,7 @@ async function main(given) {
 	}
 }
 if (process.argv[1] !== void 0 && import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = await main(process.argv.slice(2));
-export { BadInput, ChainJudge, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, plainRules, readJson, readRecord, readRingEntry, sealedFromJson, splitOffKeys, verifyPath };
+export { BadInput, ChainJudge, Passkey, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, passkeyProblem, plainRules, readJson, readRecord, readRingEntry, sealedFromJson, splitOffKeys, statementBytes, verifyPath };
 
 /*!
 This file contains these libraries:

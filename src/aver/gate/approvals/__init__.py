@@ -4,6 +4,8 @@
     approve, deny, escalate    record a person's answer
     wait_for_answer            waits for it
     consume                    uses an approval, as often as people allowed
+    record_signed_vote         records an answer that was signed elsewhere, such as by a passkey on a page
+    enrol_passkey              puts a passkey on the roster that an approver endorsed
     check_approvals            verifies all of these records afterwards
 
 Approvers are on a roster that only people on it can change (`roster`), or in a file that the agent's user cannot write
@@ -18,7 +20,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aver.gate.approvals.cast_vote import approve, consume, deny, escalate, expire, record_vote
+    from aver.gate.approvals.cast_vote import (
+        approve,
+        consume,
+        deny,
+        escalate,
+        expire,
+        record_signed_vote,
+        record_vote,
+    )
     from aver.gate.approvals.display import GLANCE_LINES, WHOLE_LINES, RequestDisplay, render_request
     from aver.gate.approvals.enrolment import (
         ApprovalSetup,
@@ -27,6 +37,13 @@ if TYPE_CHECKING:
         load_roster,
         record_rotations,
         withdraw_approver,
+    )
+    from aver.gate.approvals.passkey_enrolment import (
+        endorse_passkey,
+        enrol_passkey,
+        enrolment_code,
+        read_enrolment_code,
+        read_passkey,
     )
     from aver.gate.approvals.request import ApprovalRequest
     from aver.gate.approvals.request_records import (
@@ -51,6 +68,7 @@ _NAMES_BY_MODULE = {
         "deny",
         "escalate",
         "expire",
+        "record_signed_vote",
         "record_vote",
     ),
     "aver.gate.approvals.display": (
@@ -66,6 +84,13 @@ _NAMES_BY_MODULE = {
         "load_approval_setup",
         "record_rotations",
         "withdraw_approver",
+    ),
+    "aver.gate.approvals.passkey_enrolment": (
+        "endorse_passkey",
+        "enrol_passkey",
+        "enrolment_code",
+        "read_enrolment_code",
+        "read_passkey",
     ),
     "aver.gate.approvals.request_records": (
         "load_request_state",
@@ -103,7 +128,10 @@ __all__ = [
     "check_approvals",
     "consume",
     "deny",
+    "endorse_passkey",
     "enrol_approver",
+    "enrol_passkey",
+    "enrolment_code",
     "escalate",
     "expire",
     "find_person",
@@ -114,8 +142,11 @@ __all__ = [
     "load_request_states",
     "load_roster",
     "open_request",
+    "read_enrolment_code",
+    "read_passkey",
     "recent_requests",
     "record_rotations",
+    "record_signed_vote",
     "record_vote",
     "render_request",
     "take_up_request",

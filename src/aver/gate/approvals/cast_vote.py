@@ -1,9 +1,9 @@
 """Votes on a request, and uses of an approval. Each is one record, and each can happen once.
 
 A person's vote is signed first and then recorded. If it was signed elsewhere (in a browser, on another machine), the
-caller passes the statement to `record_vote`. Each record is appended right after the head that was read, so a vote is
-always based on all earlier records. If two processes race, the second one reads again. A vote that would not count is
-refused with a code, and not recorded:
+caller passes the statement to `record_signed_vote`. Each record is appended right after the head that was read, so a
+vote is always based on all earlier records. If two processes race, the second one reads again. A vote that would not
+count is refused with a code, and not recorded:
 
     DIGEST_MISMATCH      another action than the one that was asked about
     STATEMENT_MISMATCH   signed for another ledger, tenant, request or session, or something else
@@ -30,7 +30,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, HeadMoved, Refused, Unavailable
 from aver.gate.action import FIRST_DIGEST_VERSION
 from aver.gate.approvals.request import UNBOUND_VERSION, USES_MAX, WORKSPACE_SCOPE, ApprovalRequest, session_scope
-from aver.gate.approvals.request_records import APPROVALS_DOMAIN, RequestHistory, valid_approvers
+from aver.gate.approvals.request_records import APPROVALS_DOMAIN, RequestHistory, load_request, valid_approvers
 from aver.gate.approvals.roster import Custody, Person
 from aver.gate.approvals.vote import (
     APPROVAL_PURPOSE,
@@ -126,6 +126,20 @@ def _sign_and_record(
     # The signer may ask for a passphrase or a touch here.
     statement = sign_statement(APPROVAL_PURPOSE, content, [person.signer])
     return record_vote(ledger, request, statement, shown=shown, custody=person.custody, comment=comment)
+
+
+def record_signed_vote(
+    ledger: Ledger, request_id: str, statement: Statement, *, shown: str, comment: str = ""
+) -> RequestState:
+    """Record a vote that was signed elsewhere, such as by a passkey on a page, if it counts. Raises Refused if not.
+
+    `shown` is the text that the person saw. The statement names its SHA-256.
+    """
+    request = load_request(ledger, request_id)
+    approver = request.approvers.get(str(statement.content.get("approver")))
+    if approver is None:
+        raise Refused("NOT_LISTED", "the person who signed is not among those who decide this")
+    return record_vote(ledger, request, statement, shown=shown, custody=approver.custody, comment=comment)
 
 
 def record_vote(

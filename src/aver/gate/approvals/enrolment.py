@@ -95,7 +95,7 @@ def _build_mismatch(record: Sealed, problem: str) -> IntegrityError:
 
 def enrol_approver(ledger: Ledger, newcomer: Person, endorser: Person | None = None) -> Sealed:
     """Put a person on the roster. All but the first need an endorser who is on it."""
-    head, roster = _load_changeable_roster(ledger)
+    head, roster = load_changeable_roster(ledger)
     approver = Approver(newcomer.identity, newcomer.public, newcomer.custody)
     listed = roster.approvers.get(approver.identity)
     if listed is not None and listed.key == approver.key:
@@ -105,27 +105,30 @@ def enrol_approver(ledger: Ledger, newcomer: Person, endorser: Person | None = N
         raise Refused("KEY_MISMATCH", f"{approver.identity} was not enrolled: {problem}")
     # `apply_record` checks the same rules again at every reading. Checking here gives a better error.
     if not roster.is_new:
-        _check_endorser(roster, endorser, approver.identity)
+        check_endorser(roster, endorser, approver.identity)
     content = enrolment_content(approver, ledger=ledger.id, tenant=ledger.tenant, at=clock.now())
     people = [newcomer] if endorser is None else [newcomer, endorser]
     statement = sign_statement(ENROLMENT, content, [person.signer for person in people])
     did = f"{approver.identity} may approve with the key {approver.fingerprint} ({approver.custody})"
-    return _append_change(ledger, "key.create", statement, did, head)
+    return append_change(ledger, "key.create", statement, did, head)
 
 
 def withdraw_approver(ledger: Ledger, identity: str, by: Person) -> Sealed:
     """Take a person off the roster. Any approver may do so; the last approver stays."""
-    head, roster = _load_changeable_roster(ledger)
+    head, roster = load_changeable_roster(ledger)
     gone = roster.approvers.get(identity)
     if gone is None:
         raise NotFound(f"{identity} is not on the roster", advice="aver approvals approvers lists it")
     if len(roster.approvers) == 1:
         raise Refused("LAST_APPROVER", f"{identity} is the last approver", advice="enrol another first")
-    _check_endorser(roster, by, identity)
+    if not roster.has_key_beside_passkeys(identity):
+        words = f"{identity} is the last approver whose key is no passkey"
+        raise Refused("LAST_APPROVER", words, advice="enrol another at a terminal first")
+    check_endorser(roster, by, identity)
     content = withdrawal_content(identity, gone.fingerprint, ledger=ledger.id, tenant=ledger.tenant, at=clock.now())
     statement = sign_statement(WITHDRAWAL, content, [by.signer])
     did = f"{identity} may no longer approve with the key {gone.fingerprint}"
-    return _append_change(ledger, "key.retire", statement, did, head)
+    return append_change(ledger, "key.retire", statement, did, head)
 
 
 def record_rotations(ledger: Ledger) -> int:
@@ -148,7 +151,7 @@ def record_rotations(ledger: Ledger) -> int:
             break
         did = f"{successor.identity} approves with the key {successor.fingerprint} now"
         try:
-            _append_change(ledger, "key.rotate", successor.statement, did, head)
+            append_change(ledger, "key.rotate", successor.statement, did, head)
             recorded += 1
         except HeadMoved:
             continue  # another process wrote to the chain, perhaps this rotation
@@ -165,7 +168,7 @@ def _find_successor(ring: Ring, fingerprint: str) -> RingEntry | None:
     return next((entry for entry in later if check_rotation(old, entry) == "valid"), None)
 
 
-def _load_changeable_roster(ledger: Ledger) -> tuple[Head, Roster]:
+def load_changeable_roster(ledger: Ledger) -> tuple[Head, Roster]:
     """Return the head of the roster's chain, and the roster. A change must be appended right after that head."""
     if read_system_file() is not None:
         raise Refused(
@@ -176,7 +179,8 @@ def _load_changeable_roster(ledger: Ledger) -> tuple[Head, Roster]:
     return ledger.head(approvers_chain(ledger.tenant)), load_roster(ledger)
 
 
-def _check_endorser(roster: Roster, endorser: Person | None, identity: str) -> None:
+def check_endorser(roster: Roster, endorser: Person | None, identity: str) -> None:
+    """Refuse a person who cannot endorse: somebody not on the roster, or on it with another key."""
     on_it = ", ".join(roster.approvers)
     advice = f"one of these must sign, too: {on_it} (--by person:NAME)"
     if endorser is None:
@@ -186,7 +190,8 @@ def _check_endorser(roster: Roster, endorser: Person | None, identity: str) -> N
         raise Refused("NOT_ENDORSED", f"{endorser.identity} is not on the roster with this key", advice=advice)
 
 
-def _append_change(ledger: Ledger, kind: str, statement: Statement, did: str, after: Head) -> Sealed:
+def append_change(ledger: Ledger, kind: str, statement: Statement, did: str, after: Head) -> Sealed:
+    """Record a signed change of the roster right after the head `after`, sealed with the ledger's own key."""
     content = statement.content
     result: dict[str, Any] = {"identity": content["identity"], "at": content["at"]}
     draft = Capsule(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from aver import clock
@@ -179,7 +180,7 @@ def _changed_error(request: ApprovalRequest) -> Refused:
 
 
 def valid_approvers(request: ApprovalRequest, setup: ApprovalSetup) -> Mapping[str, Approver]:
-    """Return the pinned approvers of a request who are still on the roster with the same key.
+    """Return the pinned approvers of a request who are still on the roster with the same key, and their endorsers.
 
     If a system file sets the levels, the request must have the same levels.
     """
@@ -187,7 +188,7 @@ def valid_approvers(request: ApprovalRequest, setup: ApprovalSetup) -> Mapping[s
     if roster.anchor == "system" and request.levels != _enrolled_levels(setup):
         return {}
     return {
-        identity: approver
+        identity: replace(approver, endorsers=now.endorsers)
         for identity, approver in request.approvers.items()
         if (now := roster.approvers.get(identity)) is not None and now.key == approver.key
     }
@@ -288,6 +289,10 @@ class RequestHistory:
         votes = [*self._votes.get(request.id, ()), *more]
         newest = self._newest[request.sequence - self._first]
         return compute_state(request, votes, valid_approvers(request, self.setup), now=clock.now(), newest=newest)
+
+    def find_votes(self, request: ApprovalRequest) -> Sequence[Vote]:
+        """Return all votes on a request and uses of it, in the order of the chain, whether they count or not."""
+        return self._votes.get(request.id, ())
 
 
 def load_request_state(ledger: Ledger, request: ApprovalRequest) -> RequestState:

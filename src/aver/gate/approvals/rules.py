@@ -196,12 +196,19 @@ def approvals_to_toml(rules: ApprovalRules, roster: Roster) -> str:
         lines += [f"quorum = {level.quorum}", f"after = {level.after}"]
     for identity, approver in roster.approvers.items():
         lines.append(f'\n[keys."{identity}"]')
-        lines += [f"{name} = {_toml_string(value)}" for name, value in approver.to_dict().items() if value]
+        lines += [f"{name} = {_toml_value(value)}" for name, value in approver.to_dict().items() if value]
     return "\n".join(lines) + "\n"
 
 
 def _toml_list(values: tuple[str, ...]) -> str:
     return f"[{', '.join(map(_toml_string, values))}]"
+
+
+def _toml_value(value: str | dict[str, str]) -> str:
+    """Return a string, or the table of a passkey in one line."""
+    if isinstance(value, str):
+        return _toml_string(value)
+    return f"{{ {', '.join(f'{name} = {_toml_string(text)}' for name, text in value.items())} }}"
 
 
 def _toml_string(value: str) -> str:

@@ -18,8 +18,10 @@ In the ledger that the ring belongs to, a key of the ring must have sealed each 
 of the ring. There the gate counts nothing else (`aver.gate.own_records`).
 
 A key in the records proves nothing by itself: the ring must know whose key it is. Otherwise the answer is
-`UNKNOWN_SIGNER`, not checked. An approval with a key from a plain file is a warning, `NOT_INDEPENDENT`. So is one whose
-statement has version 1, `UNBOUND_STATEMENT`: it names neither ledger nor request, so it may have been copied.
+`UNKNOWN_SIGNER`, not checked. A ring has no passkeys. A passkey is known if a key that is known endorsed its enrolment.
+An approval with a key from a plain file, or by a passkey that no other key has vouched for, is a warning,
+`NOT_INDEPENDENT`. So is one whose statement has version 1, `UNBOUND_STATEMENT`: it names neither ledger nor request, so
+it may have been copied.
 """
 
 from __future__ import annotations
@@ -36,17 +38,20 @@ from aver.gate.approvals.request import DOWNGRADED, REQUEST_KIND, UNBOUND_VERSIO
 from aver.gate.approvals.roster import (
     APPROVE_PURPOSE,
     Approver,
+    ApproverKey,
     Roster,
     apply_record,
+    find_ring_entry,
     ring_problem,
     sealer_problem,
+    whole_key,
 )
 from aver.gate.approvals.vote import (
-    NOT_INDEPENDENT,
     USE_KIND,
     VOTE_KIND,
     Vote,
     compute_state,
+    independence_problem,
     read_vote,
     turn_problem,
     use_problem,
@@ -54,6 +59,7 @@ from aver.gate.approvals.vote import (
 )
 from aver.gate.effects.known_agents import default_known_agents
 from aver.keys import KeyRole, PublicKey, Ring
+from aver.keys.algorithms import FINGERPRINT_DIGITS
 from aver.verdict import Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import guard
@@ -128,8 +134,9 @@ class _ApprovalChecker:
         self._roster = Roster()
         self._changes: dict[str, Sealed] = {}
         """The record that gave a person the present key, by identity."""
-        self._custodies: dict[tuple[str, PublicKey], str] = {}
-        """How each key on the roster is kept, as the person signed it. In a request, nobody signs that."""
+        self._enrolled: dict[tuple[str, ApproverKey], Approver] = {}
+        """Each approver as enrolled. In a request, nobody signs how a key is kept."""
+        self._known_passkeys: set[tuple[str, ApproverKey]] = set()
         self._wanted = UNBOUND_VERSION
         """The highest version of the statement that a request wanted so far."""
         self._cases: dict[str, _CheckedRequest] = {}
@@ -153,10 +160,18 @@ class _ApprovalChecker:
         for name, approver in self._roster.approvers.items():
             if before.approvers.get(name) != approver:
                 self._changes[name] = record
-                self._custodies[name, approver.key] = approver.custody
+                self._enrolled[name, approver.key] = approver
+                if any(map(self._is_known, approver.endorsers)):
+                    self._known_passkeys.add((name, approver.key))
                 # In our own ledger, the roster as it is now is compared with the ring: see `compare_with_ring`.
                 if not self._is_own and (problem := self._role_problem(record, approver)) is not None:
                     self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", problem)
+
+    def _is_known(self, approver: Approver) -> bool:
+        """Whether the ring has the key of an approver; of a passkey, that of somebody who endorsed it."""
+        if isinstance(approver.key, PublicKey):
+            return approver.key in self._ring.lookup(approver.fingerprint)
+        return (approver.identity, approver.key) in self._known_passkeys
 
     def compare_with_ring(self) -> None:
         """Compare the roster, as all enrolments leave it, with the people on the ring."""
@@ -174,11 +189,13 @@ class _ApprovalChecker:
     def _role_problem(self, record: Sealed, approver: Approver) -> str | None:
         """Return why an approver's key cannot be a person's: it is known as another one, or it seals records here."""
         key, identity = approver.key, approver.identity
-        entry = self._ring.entry_of(key)
-        role = self._roles.get(key.ed25519) if entry is None else entry.role
-        if role is not None and (role.identity, role.purpose) != (identity, APPROVE_PURPOSE):
+        entry = find_ring_entry(self._ring, key)
+        role = self._roles.get(whole_key(key)) if entry is None else entry.role
+        is_own = role is not None and (role.identity, role.purpose) == (identity, APPROVE_PURPOSE)
+        # A key with a role of its own has a file or is in ssh-agent, so it is nobody's passkey.
+        if role is not None and not (is_own and isinstance(key, PublicKey)):
             return f"{key.fingerprint} is the key of {role}, and not one with which {identity} approves"
-        if record.signed_by == key.fingerprint:
+        if record.signed_by == whole_key(key)[:FINGERPRINT_DIGITS]:
             return f"{key.fingerprint}, said to be the key of {identity}, sealed this record itself"
         return None
 
@@ -308,7 +325,8 @@ class _ApprovalChecker:
             words = f"the request had ended before: {before.state}"
             self._add_finding(record, "failed", "STATE_VIOLATION", words)
         if vote.statement is not None:
-            signature = vote.statement.signatures[0].ed25519
+            signed = vote.statement.signatures[0]
+            signature = signed.ed25519 if signed.passkey is None else signed.passkey.signature
             if signature in self._signatures:
                 self._add_finding(record, "failed", "REPLAY", "its statement is already in an earlier record")
             self._signatures.add(signature)
@@ -316,7 +334,7 @@ class _ApprovalChecker:
         # The pinned key must be the person's, as far as the ring and the roster know, and must not have ended before.
         approver = request.approvers[str(vote.approver)]
         fingerprint, identity = approver.fingerprint, approver.identity
-        if approver.key not in self._ring.lookup(fingerprint):
+        if not self._is_known(approver):
             words = f"the key {fingerprint} of {identity} is not known here"
             # A closed ring lists every key that counts. An open one may just not know this key.
             if self._ring.closed:
@@ -326,7 +344,7 @@ class _ApprovalChecker:
         elif (foreign := self._role_problem(record, approver)) is not None:
             self._add_finding(record, "failed", "ROLE_POLICY_VIOLATION", foreign)
         # The ring, or the owner's export, may know of an end that the roster does not have.
-        ends = [end for end in (self._roster.ended.get(fingerprint), self._retired.get(approver.key.ed25519)) if end]
+        ends = [end for end in (self._roster.ended.get(fingerprint), self._retired.get(whole_key(approver.key))) if end]
         # Whoever seals the vote writes its time. The records before it were sealed earlier all the same.
         if ends and max(vote.at, self._newest) > min(ends):
             self._add_finding(
@@ -335,9 +353,10 @@ class _ApprovalChecker:
         if request.statement == UNBOUND_VERSION and vote.word == "approve":
             words = f"{identity} signed no ledger, tenant or request: an earlier version of Aver asked for that"
             self._add_finding(record, "warning", "UNBOUND_STATEMENT", words)
-        enrolled_as = self._custodies.get((identity, approver.key))
-        if vote.word == "approve" and "file" in (approver.custody, vote.custody, enrolled_as):
-            self._add_finding(record, "warning", "NOT_INDEPENDENT", f"{identity}: {NOT_INDEPENDENT}")
+        enrolled = self._enrolled.get((identity, approver.key))
+        weakness = independence_problem(enrolled, approver.custody, vote.custody)
+        if vote.word == "approve" and weakness is not None:
+            self._add_finding(record, "warning", "NOT_INDEPENDENT", f"{identity}: {weakness}")
 
     def _add_finding(self, record: Sealed, status: CheckStatus, code: str, words: str) -> None:
         self.tally.add(Finding(APPROVALS_CHECK, status, code, make_printable(words), _place_of(record)))

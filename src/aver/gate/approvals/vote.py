@@ -52,9 +52,9 @@ from aver.gate.approvals.request import (
     ApprovalRequest,
     session_scope,
 )
-from aver.gate.approvals.roster import CUSTODIES, Approver, Custody
+from aver.gate.approvals.roster import CUSTODIES, PASSKEY_CUSTODY, Approver, Custody, signature_problem
 from aver.gate.approvals.rules import LEVELS_MAX
-from aver.keys import Ring, Statement, check_statement
+from aver.keys import Statement
 
 APPROVAL_PURPOSE = "approval"
 """The purpose of a signed vote."""
@@ -246,11 +246,12 @@ def vote_problem(request: ApprovalRequest, vote: Vote, counted: Mapping[str, App
         return VoteProblem("NOT_LISTED", f"{approver} is not among those who decide this")
     # Only the key that the request pinned counts, so a key that is enrolled later cannot vote.
     pinned = request.approvers[approver]
-    results = check_statement(statement, Ring.pin((pinned.key,)))
-    if [result.by for result in results] != [pinned.fingerprint]:
+    if [signature.by for signature in statement.signatures] != [pinned.fingerprint]:
         return VoteProblem("UNKNOWN_KEY", f"it is signed by another key than that of {approver} in the request")
-    if results[0].outcome != "valid":
-        return VoteProblem("SIG_INVALID", f"the signature of {approver} does not hold")
+    if pinned.custody == PASSKEY_CUSTODY and request.statement == UNBOUND_VERSION:
+        return VoteProblem("STATEMENT_MISMATCH", "a passkey signs no statement that names no request")
+    if (problem := signature_problem(statement, pinned.key)) is not None:
+        return VoteProblem("SIG_INVALID", f"the signature of {approver} does not hold: {problem}")
     # The pinned key must also be on the roster today: a withdrawn key votes no longer.
     now = counted.get(approver)
     if now is None or now.key != pinned.key:
@@ -270,7 +271,19 @@ StateWord = Literal["pending", "approved", "denied", "expired", "closed", "used"
 CLOSED_REASON = "client: asked, then done"
 """Why a request is closed: the client asked its own person, and the call was then made."""
 
-NOT_INDEPENDENT = "the approver was not independent: the key is kept in a plain file"
+_NOT_INDEPENDENT = "the approver was not independent"
+
+
+def independence_problem(approver: Approver | None, *custodies: str | None) -> str | None:
+    """Return why an approval is weaker than usual; None if it is not.
+
+    `approver` is the person as enrolled. `custodies` are further words about the key, as in the record of a vote.
+    """
+    if "file" in (approver and approver.custody, *custodies):
+        return f"{_NOT_INDEPENDENT}: the key is kept in a plain file"
+    if PASSKEY_CUSTODY in (approver and approver.custody, *custodies) and not (approver and approver.is_independent):
+        return f"{_NOT_INDEPENDENT}: no key under a passphrase or in ssh-agent endorsed the passkey"
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,8 +401,8 @@ def _find_approval(
         if number > 1:
             waited = request.levels[number - 1].after
             reasons.append(pending.escalation or f"level {number - 1} did not decide within {waited} seconds")
-        if any("file" in (counted[str(vote.approver)].custody, vote.custody) for vote in approvals):
-            reasons.append(NOT_INDEPENDENT)
+        weak = (independence_problem(counted[str(vote.approver)], vote.custody) for vote in approvals)
+        reasons += dict.fromkeys(words for words in weak if words is not None)
         chosen = [_read_choice(request, vote.statement, vote.word) for vote in approvals if vote.statement is not None]
         is_wide = bool(chosen) and all(scope == WORKSPACE_SCOPE for scope, _ in chosen)
         return replace(

@@ -117,6 +117,9 @@ _HARMLESS_VALUES = {
 NESTED_MAX = 64 * 1024
 """Characters of a text in the arguments of an own tool that are searched for paths, if it looks like JSON."""
 
+CHANGED_TOOL_HINT = "aver/changed"
+"""The annotation by which the proxy says that a tool's definition is not the one first seen. A call is unclear then."""
+
 _DECLARED_ON_PATHS = frozenset({"read", "write", "delete", "execute"})
 _DECLARED_ON_HOSTS = frozenset({"network", "egress"})
 _NEVER_DECLARED = frozenset({"secret", "aver"})
@@ -202,6 +205,9 @@ def find_effects(
     server = mcp_server(action.tool)
     if intent is not None:  # The request says of which server the tool is. The name alone may say two things.
         server = _text_or_empty(action.arguments[intent.server])
+        if facts.meaning and action.diff is None:
+            finder.add_judged_call(facts.meaning, facts.annotations, server)
+            return finder.conclude(server)
         finder.add_secret(intent)
     if known.is_mcp_caller(action.tool):
         server = _text_or_empty(action.arguments.get("server_name"))
@@ -232,6 +238,8 @@ def find_effects(
         finder.report.add_effect("delete", (action.tool,))
     if facts.annotations.get("openWorldHint") is True:
         finder.report.add_effect("network", (action.tool,))
+    if facts.annotations.get(CHANGED_TOOL_HINT) is True:
+        finder.add_changed_tool(server)
     return mark_creations(finder.conclude(server), action, facts)
 
 
@@ -440,6 +448,28 @@ class _EffectFinder:
         self._add_hosts(self._find_urls())
         if any(name in COMMAND_ARGUMENTS for name, _ in self._named):
             self._analyse_commands()
+
+    def add_changed_tool(self, server: str) -> None:
+        """Say that a tool is not the one that was first seen, so that a person looks at it."""
+        words = f"the definition of this tool is not the one first seen; look at it: aver proxy trust {server}"
+        self.report.add_unclear("changed-tool", words)
+
+    def add_judged_call(self, meaning: Mapping[str, Any], annotations: Mapping[str, Any], server: str) -> None:
+        """Add the effects of a call whose meaning is known: rules ask for its class, origins and doubts instead.
+
+        Guarded paths and hosts in its arguments stay targets of their own.
+        """
+        if annotations.get(CHANGED_TOOL_HINT) is True:
+            self.add_changed_tool(server)
+        name = "call-read" if meaning.get("class") == "read" else "call"
+        self.report.add_effect(name, (self._action.tool,))
+        if "SENSITIVE" in meaning.get("doubts", ()):
+            self.report.add_effect("secret", (self._action.tool,))
+        for path in dict.fromkeys(self._limit_items(self._find_guarded_paths(_NEVER_DECLARED))):
+            self._add_path(path, ToolProfile(("read",)))
+        for url in dict.fromkeys(self._limit_items(self._find_urls())):
+            if host := parse_host(url):
+                self.report.add_host(name, host, (url[:200],))
 
     def add_declared_tool(self, effects: tuple[str, ...]) -> None:
         """Add the effects that an own tool is declared to have, on all that its arguments name.

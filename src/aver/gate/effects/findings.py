@@ -374,6 +374,8 @@ EFFECTS = {
     "egress": "sends data to another machine",
     "agent-config": "changes what steers or stops an agent",
     "unknown": "may be anything: a tool of which nothing is known",
+    "call": "calls a tool that does something, of which Aver knows what it means",
+    "call-read": "calls a tool that only reads",
     "git-state": "sets work aside or takes it back in git, without losing any: a stash, a branch, what is staged",
     "file-state": "copies, renames or changes the mode of files in the workspace, and loses none",
     "git-fetch": "gets new commits from a remote that the repository has already",
@@ -403,6 +405,7 @@ UNCLEAR = {
     "remote": "runs on another machine",
     "container": "runs inside a container",
     "shell": "changes how the shell reads what follows",
+    "changed-tool": "a tool of an MCP server whose definition is not the one that was first seen",
 }
 """The codes of unclear parts, with their meaning."""
 

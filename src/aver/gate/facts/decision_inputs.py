@@ -5,8 +5,8 @@ same decision: a policy server in another process, or a verifier who makes a dec
 
     {"facts": {...}, "state": {"levels": {...}, "learned_until": 0}, "fixes": [2, 5]}
 
-    facts   the fields of `Facts`. Sets and tuples are lists. `declared`, `written`, `asked` and `git` are left out
-            where there are none
+    facts   the fields of `Facts`. Sets and tuples are lists. `declared`, `written`, `asked`, `git` and `meaning` are
+            left out where there are none
     state   the learned levels of the workspace. `note` says why a stored state was not used, where there is a reason
     fixes   the answers of the repository's history to the questions of `risk.estimate`, in their order
 
@@ -51,7 +51,7 @@ _NOTE = "note"
 
 
 def facts_to_dict(facts: Facts) -> dict[str, Any]:
-    """Return facts as JSON values. `declared`, `written`, `asked` and `git` are left out where there are none."""
+    """Return facts as JSON values. Those that are rarely there are left out where there are none."""
     found = {
         "now": facts.now,
         "changed": dict(facts.changed),
@@ -78,6 +78,8 @@ def facts_to_dict(facts: Facts) -> dict[str, Any]:
         found["asked"] = [dict(entry) for entry in facts.asked]
     if facts.git:
         found["git"] = dict(facts.git)
+    if facts.meaning:
+        found["meaning"] = dict(facts.meaning)
     return found
 
 
@@ -97,6 +99,7 @@ def facts_from_dict(data: Any) -> Facts:
     _require(known.get("code", {}), "code", dict, dict)
     _require_asked(known.get("asked", []))
     _require_git(known.get("git", {}))
+    _require_meaning(known.get("meaning", {}))
     for name in ("annotations", "declared"):
         if not isinstance(known.get(name, {}), dict):
             raise BadInput(f"the facts: {name} must be an object")
@@ -141,6 +144,16 @@ def _require_git(value: Any) -> None:
     if type(known.get("fetched", True)) is not bool:
         raise BadInput("the facts: fetched of git must be true or false")
     _require(known.get("stored", {}), "stored of git", dict, str)
+
+
+def _require_meaning(value: Any) -> None:
+    """Raise `BadInput` unless a value says what a call means: see `gate.origins.judgement`."""
+    names = frozenset({"class", "asked", "origins", "doubts", "why"})
+    known = check_object(value, "the facts: meaning", names if value else frozenset(), names)
+    if type(known.get("class", "")) is not str or type(known.get("asked", True)) is not bool:
+        raise BadInput("the facts: class of meaning must be a text, and asked true or false")
+    for name in ("origins", "doubts", "why"):
+        _require(known.get(name, []), f"{name} of meaning", list, str)
 
 
 def state_to_dict(state: RiskState) -> dict[str, Any]:

@@ -54,21 +54,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from aver import log
-from aver.capsule.aver_block import read_kind
+from aver.capsule.aver_block import TRACE_PREFIX, read_kind
 from aver.capsule.sealed import Sealed
 from aver.clock import new_id
 from aver.errors import AverError, BadInput, IntegrityError
 from aver.fast_dataclass import dataclass
 from aver.files.regular import read_if_regular
 from aver.gate.action import Action, Facts
-from aver.gate.decision_record import (
-    ASKED_AND_DONE,
-    ASKED_AND_REFUSED,
-    DECISION_KIND,
-    OUTCOME_KIND,
-    RecordedDecision,
-    decision_chain,
-)
+from aver.gate.call_decisions import ASKED_AND_DONE, ASKED_AND_REFUSED
+from aver.gate.decision_record import DECISION_KIND, OUTCOME_KIND, RecordedDecision, decision_chain
 from aver.gate.facts.session_state import EMPTY_SESSION
 from aver.gate.own_records import OwnRecords
 from aver.ledger import Head, Ledger
@@ -81,9 +75,6 @@ LOOK_BACK = 50
 
 OPEN_LOOK_BACK = 5
 """Newest records in which the session's newest state is looked for, to see whether the end of a call is open."""
-
-TRACE_PREFIX = "protocol."
-"""The beginning of the names of chains that hold traces of the multi-agent protocol."""
 
 USES_MAX = 200
 """Newest records that count for a tool's uses. A decision reads no more than so many at once."""

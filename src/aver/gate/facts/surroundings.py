@@ -80,10 +80,12 @@ def gather_facts(
     annotations: Mapping[str, Any],
     *,
     head: Head | None = None,
+    meaning: Mapping[str, Any] | None = None,
 ) -> KnownFacts:
     """Gather what the gate knows besides the action. The session's past is read up to `head`, or up to now."""
     past = load_session_facts(ledger, head or ledger.head(decision_chain(action.session)), action, clock.now())
     past = replace(past, annotations=annotations) if annotations else past
+    past = replace(past, meaning=meaning) if meaning else past
     return look_around(past, action, gate, ledger.config.home)
 
 

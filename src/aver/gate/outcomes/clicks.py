@@ -25,15 +25,8 @@ from aver.capsule.canonical import ascii_json
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, Exists, HeadMoved
-from aver.gate.decision_record import (
-    ASKED_AND_DONE,
-    OUTCOME_KIND,
-    DoneAction,
-    RecordedDecision,
-    bind,
-    decision_chain,
-    find_decisions,
-)
+from aver.gate.call_decisions import ASKED_AND_DONE, DoneAction, bind, find_decisions
+from aver.gate.decision_record import OUTCOME_KIND, RecordedDecision, decision_chain
 from aver.gate.facts.session import read_session_state
 from aver.gate.facts.session_state import state_after_click
 from aver.ledger import Ledger

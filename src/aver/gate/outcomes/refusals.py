@@ -26,12 +26,8 @@ from typing import Any
 from aver import log
 from aver.capsule.sealed import Sealed
 from aver.errors import AverError, Exists, HeadMoved
-from aver.gate.decision_record import (
-    ASKED_AND_REFUSED,
-    OUTCOME_KIND,
-    decision_chain,
-    find_decisions,
-)
+from aver.gate.call_decisions import ASKED_AND_REFUSED, find_decisions
+from aver.gate.decision_record import OUTCOME_KIND, decision_chain
 from aver.gate.facts.session import read_session_state
 from aver.gate.facts.session_state import state_after_refusal
 from aver.gate.outcomes.clicks import build_outcome_draft

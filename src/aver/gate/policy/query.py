@@ -113,6 +113,8 @@ class PolicyQuestion:
     targets: tuple[Target, ...]
     effects: frozenset[str]
     labels: frozenset[str] = frozenset()
+    meaning: Mapping[str, Any] = field(default_factory=dict)
+    """The meaning of a call (`gate.origins`): `class asked origins doubts`; empty where nobody has judged it."""
     unclear: bool = False
     arguments: FlatArguments = FlatArguments()
     risk: Literal["low", "unsure", "high"] = "unsure"
@@ -339,6 +341,10 @@ def build_cedar_requests(question: PolicyQuestion, targets: list[Target], *, app
         "command": question.command,
         "effects": sorted(question.effects),
         "labels": sorted(question.labels),
+        "class": str(question.meaning.get("class", "")),
+        "asked": question.meaning.get("asked") is True,
+        "origins": [str(name) for name in question.meaning.get("origins", ())],
+        "doubts": [str(name) for name in question.meaning.get("doubts", ())],
         "unclear": question.unclear or not question.arguments.complete,
         "texts": {"__entity": _TEXTS},
         "numbers": {"__entity": _NUMBERS},

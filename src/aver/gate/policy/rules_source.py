@@ -67,7 +67,7 @@ def is_inside_home(directory: Path, home: Path) -> bool:
 def find_pin_problem(pin: Path, directory: Path, ledger: Ledger) -> str:
     """Return why a pin does not allow rules in this directory; empty if it does."""
     from aver.gate.approvals.enrolment import load_approval_setup
-    from aver.keys import Ring, check_statement
+    from aver.keys import PublicKey, Ring, check_statement
 
     try:
         statement = _read_pin(pin)
@@ -85,6 +85,8 @@ def find_pin_problem(pin: Path, directory: Path, ledger: Ledger) -> str:
         return f"{content['approver']} is not enrolled as an approver"
     if approver.custody == "file":
         return f"the key of {approver.identity} is in a plain file, with which every program can sign"
+    if not isinstance(approver.key, PublicKey):
+        return f"{approver.identity} has a passkey, and a passkey pins no rules"
     results = check_statement(statement, Ring.pin((approver.key,)))
     is_signed = any(result.by == approver.fingerprint and result.outcome == "valid" for result in results)
     return "" if is_signed else f"it has no valid signature of {approver.identity}"

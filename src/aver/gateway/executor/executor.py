@@ -218,11 +218,14 @@ class Executor:
             report = ActReport(code, "", sent.sha256, result)
         except Refused as refusal:
             report = ActReport(refusal.code, str(refusal), sent.sha256)
+            if refusal.code == OUTCOME_UNKNOWN:  # As after a crash: nobody can say what became of the effect.
+                report = report._replace(sent_sha256="")
         except Exception as error:  # noqa: BLE001 - the mark is there: whatever happened must be recorded
             words = str(error) if isinstance(error, AverError) else f"{type(error).__name__}: {error}"
             report = ActReport(EFFECT_FAILED, words, sent.sha256)
         report = report._replace(duration_ms=int((time.monotonic() - began) * 1000))
-        draft = build_outcome_draft(order.preview, surroundings, report, parent=mark_id, sent=sent.inputs)
+        told = None if report.reason_code == OUTCOME_UNKNOWN else sent.inputs
+        draft = build_outcome_draft(order.preview, surroundings, report, parent=mark_id, sent=told)
         known = {"tx_id": order.preview.tx_id, "action_id": order.action_id, "request_sha256": order.request.sha256}
         chain = act_chain(order.request.session)
         try:

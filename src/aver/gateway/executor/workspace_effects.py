@@ -6,7 +6,6 @@ file, or nothing: if the file has changed since the PREVIEW, the effect is refus
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from aver.errors import Refused
 from aver.files.workspace_files import FileBase, WorkspaceFiles, digest_file
 from aver.gateway.executor.executor import ActEffect, EffectDone, EffectOrder
+from aver.gateway.executor.shown_bytes import show_bytes
 
 
 class WorkspaceEffects:
@@ -34,11 +34,7 @@ class WorkspaceEffects:
         if look.base.sha256 is None:
             raise Refused("EFFECT_FAILED", f"there is no file {relpath}")
         found: dict[str, Any] = {"relpath": relpath, "size": len(look.data), "sha256": look.base.sha256}
-        try:
-            content = {"encoding": "utf-8", "content": look.data.decode()}
-        except UnicodeDecodeError:
-            content = {"encoding": "base64", "content": base64.b64encode(look.data).decode("ascii")}
-        return EffectDone(f"read {relpath}", {**found, **content}, recorded=found)
+        return EffectDone(f"read {relpath}", {**found, **show_bytes(look.data)}, recorded=found)
 
     def write(self, order: EffectOrder) -> EffectDone:
         """Write a file, if it is as it was when the change was shown."""

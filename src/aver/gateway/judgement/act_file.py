@@ -39,7 +39,7 @@ from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.gate.approvals.enrolment import approvers_chain
 from aver.gate.approvals.request_records import approvals_chain
-from aver.gate.decision_record import find_decision_records
+from aver.gate.call_decisions import find_decision_records
 from aver.gateway.act_records import (
     ACTION_PREFIX,
     COMMIT_KIND,

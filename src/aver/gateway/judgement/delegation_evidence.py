@@ -79,25 +79,25 @@ class DelegationJudge:
         context = preview.context
         named = context.get("external_principal"), context.get("delegation_jti")
         if len(tokens) != 1 or not all(named):
-            return [_fail("DELEGATION_REQUIRED: the principal that it names, and its one token, must both be there")]
+            return [fail("DELEGATION_REQUIRED: the principal that it names, and its one token, must both be there")]
         try:
             judged = self._judge_token(tokens[0], fetch)
         except BadInput as error:
-            return [_fail(f"DELEGATION_TOKEN_MALFORMED: {error.message}")]
+            return [fail(f"DELEGATION_TOKEN_MALFORMED: {error.message}")]
         chain = judged.chain
         last = chain[-1]
         found = [] if judged.problem is None else [judged.problem]
         if named != (chain[0].iss, last.jti) or preview.delegation != last.jti:
-            found.append(_fail("EXTERNAL_PRINCIPAL_MISMATCH: the request has another principal or jti"))
+            found.append(fail("EXTERNAL_PRINCIPAL_MISMATCH: the request has another principal or jti"))
         if last.session != preview.header.session:
-            found.append(_fail(f"DELEGATION_SESSION_MISMATCH: the token {last.jti} is for another session"))
+            found.append(fail(f"DELEGATION_SESSION_MISMATCH: the token {last.jti} is for another session"))
         if last.sub != preview.caller:
-            found.append(_fail(f"DELEGATION_SUBJECT_MISMATCH: the token {last.jti} is for another caller"))
+            found.append(fail(f"DELEGATION_SUBJECT_MISMATCH: the token {last.jti} is for another caller"))
         if not is_in_scope(last.scope, preview.intent_id):
-            found.append(_fail(f"DELEGATION_SCOPE_DENY: the token {last.jti} is not for {preview.intent_id}"))
+            found.append(fail(f"DELEGATION_SCOPE_DENY: the token {last.jti} is not for {preview.intent_id}"))
         for token in chain:
             if at > token.expires_at + EXPIRY_SLACK:
-                found.append(_fail(f"DELEGATION_TOKEN_EXPIRED: the token {token.jti} expired at {token.expires}"))
+                found.append(fail(f"DELEGATION_TOKEN_EXPIRED: the token {token.jti} expired at {token.expires}"))
         return found + self._find_revocations(chain, at)
 
     def judge_issue(self, document: Any, fetch: FetchBlob) -> DelegationFinding | None:
@@ -118,22 +118,14 @@ class DelegationJudge:
 
     def _find_signature_problem(self, token: DelegationToken) -> DelegationFinding | None:
         signature = token.statement.signatures[0]
-        # A bare key says nothing about its owner. The verifier gave it, so it counts for any issuer.
-        known = [
-            key
-            for key in self._ring.lookup(signature.by)
-            if (entry := self._ring.entry_of(key)) is None or entry.identity == token.iss
-        ]
-        own = self._principals.get(token.iss)
-        if own is not None and own.fingerprint == signature.by:
-            known.append(own)
+        known = find_principal_keys(token.iss, signature.by, self._ring, self._principals)
         if not known:
             words = f"the token {token.jti} was not checked: the key {signature.by} of {token.iss!r} is not known here"
             return DelegationFinding("not_checked", "UNKNOWN_SIGNER", words)
         (result,) = check_statement(token.statement, Ring.pin(known))
         # A post-quantum part that the key cannot have made would be checked by nobody.
         if result.outcome != "valid" or result.key is None or bool(signature.ml_dsa_65) != bool(result.key.ml_dsa_65):
-            return _fail(f"DELEGATION_TOKEN_BAD_SIGNATURE: {token.iss!r} has not signed the token {token.jti}")
+            return fail(f"DELEGATION_TOKEN_BAD_SIGNATURE: {token.iss!r} has not signed the token {token.jti}")
         return None
 
     def _find_revocations(self, chain: tuple[DelegationToken, ...], at: float) -> list[DelegationFinding]:
@@ -149,5 +141,16 @@ class DelegationJudge:
         return found
 
 
-def _fail(words: str) -> DelegationFinding:
+def find_principal_keys(principal: str, by: str, ring: Ring, principals: Mapping[str, PublicKey]) -> list[PublicKey]:
+    """Return the keys of a principal with the fingerprint `by` that the verifier knows."""
+    # A bare key says nothing about its owner. The verifier gave it, so it counts for any principal.
+    known = [key for key in ring.lookup(by) if (entry := ring.entry_of(key)) is None or entry.identity == principal]
+    own = principals.get(principal)
+    if own is not None and own.fingerprint == by:
+        known.append(own)
+    return known
+
+
+def fail(words: str) -> DelegationFinding:
+    """Return a finding that the evidence does not hold."""
     return DelegationFinding("failed", "EVIDENCE_INVALID", words)

@@ -15,7 +15,8 @@ the digest of what went out. Nothing succeeds without a commit. Acts without an 
 on the caller's own confirmation are warnings.
 
 `delegation`: acts on behalf of a principal have a token that allowed them then (module `delegation_evidence`). The
-records of issued and revoked tokens hold.
+records of issued and revoked tokens hold, and so do the calls that a principal elsewhere has signed (module
+`ingress_evidence`).
 
 In the ledger that the ring belongs to, records that no key of the ring has sealed count for nothing and are reported.
 Each chain is read once, together with the session's decisions, in bounded memory.
@@ -35,7 +36,7 @@ from aver.clock import now
 from aver.errors import AverError, IntegrityError, NotFound
 from aver.gate.approvals.verify import find_foreign_seal
 from aver.gate.examiners import RecordedUse, has_chain, read_approval_uses, read_chain
-from aver.gateway.act_records import COMMIT_KIND, OUTCOME_KIND, PREVIEW_KIND
+from aver.gateway.act_records import COMMIT_KIND, INGRESS_KIND, OUTCOME_KIND, PREVIEW_KIND
 from aver.gateway.delegation import DELEGATION_PURPOSE
 from aver.gateway.delegation_records import ISSUE_KIND, REVOKE_KIND, delegations_chain, read_issue, read_revocation
 from aver.gateway.judgement.act_rules import (
@@ -55,6 +56,7 @@ from aver.gateway.judgement.act_rules import (
     load_trust,
 )
 from aver.gateway.judgement.delegation_evidence import DelegationJudge
+from aver.gateway.judgement.ingress_evidence import IngressJudge
 from aver.gateway.judgement.recorded_act import (
     ActHeader,
     GatedDecision,
@@ -123,6 +125,7 @@ class _ActExaminer:
         self._chain = ExaminedChain("", "", 0)
         self._session = ""
         self._decisions = SessionDecisions(examination, "")
+        self._ingress = self._open_ingress("")
         self._previews: dict[str, RecordedPreview] = {}
         """PREVIEWs that can be committed, by the id of the record. Their outcomes end them."""
         self._commits: dict[str, tuple[RecordedCommit, RecordedPreview | None]] = {}
@@ -145,6 +148,7 @@ class _ActExaminer:
         self._chain, self._session = chain, chain.origin.partition(".")[2]
         self._previews, self._commits, self._has_forgotten = {}, {}, False
         self._decisions = SessionDecisions(self._examination, self._session)
+        self._ingress = self._open_ingress(self._session)
         self._past_from = 0 if chain.is_excerpt else max(0, chain.start - LOOK_BACK)
         self._read_past(self._past_from, chain.start)
         for record in self._reader.read(chain.origin, chain.start, chain.count):
@@ -175,10 +179,12 @@ class _ActExaminer:
     def _examine_record(self, record: Sealed) -> None:
         content = record.to_dict()  # Once: for short records, parsing is the most costly part.
         kind = read_kind(content)
+        place = Place(record.chain, content["sequence"])
+        if kind == INGRESS_KIND:
+            self._examine_ingress(record, content, place)
         examine = self._by_kind.get(kind)
         if examine is None:
             return
-        place = Place(record.chain, content["sequence"])
         check = EFFECTS_CHECK if kind == OUTCOME_KIND else EVIDENCE_CHECK
         if not self._counts_here(record, check, place):
             return
@@ -234,6 +240,7 @@ class _ActExaminer:
         elif preview.decision_id or preview.has_shares:
             self._report_no_decision("the gate's decision that it names is not there", place)
         self._judge_delegation(preview, content, header)
+        self._judge_federated(content, place)
         if preview.has_shares:
             self._keep(self._previews, header.record_id, preview)
 
@@ -320,7 +327,7 @@ class _ActExaminer:
         del self._commits[header.parent]
         self._previews.pop(commit.preview_id, None)
         if outcome.reason_code == OUTCOME_UNKNOWN:
-            words = "nobody knows whether it happened: its executor died at work"
+            words = "nobody knows whether it happened: its executor died at work, or got no answer"
             self._add(EFFECTS_CHECK, "warning", "OUTCOME_UNKNOWN", words, place)
         elif preview is not None and not preview.sent_sha256:
             self._counts["sent not computed"] += 1
@@ -329,10 +336,14 @@ class _ActExaminer:
 
     def _recall(self, known: Mapping[str, Any], record_id: str) -> Any:
         """Return what is known of an earlier record; None where there is none. Reads earlier records, if needed."""
-        if record_id and record_id not in known and self._past_from > 0:
-            stop, self._past_from = self._past_from, 0
-            self._read_past(0, stop)
+        if record_id and record_id not in known:
+            self._read_whole_past()
         return known.get(record_id)
+
+    def _read_whole_past(self) -> None:
+        """Read the earlier records of the chain that have not been read yet."""
+        stop, self._past_from = self._past_from, 0
+        self._read_past(0, stop)
 
     def _keep(self, known: dict[str, Any], record_id: str, value: Any) -> None:
         known[record_id] = value
@@ -347,6 +358,27 @@ class _ActExaminer:
         self.tally.count_done(DELEGATION_CHECK)
         for status, code, words in self._delegations.judge(preview, tokens, header.at, self._reader.blob):
             self._add(DELEGATION_CHECK, status, code, words, header.place)
+
+    def _open_ingress(self, session: str) -> IngressJudge:
+        return IngressJudge(self._examination.rules.ring, self._trust.principals, session)
+
+    def _examine_ingress(self, record: Sealed, content: Mapping[str, Any], place: Place) -> None:
+        """Examine the record of a signed call."""
+        if not self._counts_here(record, DELEGATION_CHECK, place):
+            return
+        self.tally.count_done(DELEGATION_CHECK)
+        self._counts["signed calls"] += 1
+        with self._judge(DELEGATION_CHECK, place):
+            for status, code, words in self._ingress.judge_call(content):
+                self._add(DELEGATION_CHECK, status, code, words, place)
+
+    def _judge_federated(self, content: Mapping[str, Any], place: Place) -> None:
+        """Check that a principal has signed a call for an act whose door says so. An excerpt has no calls."""
+        if self._chain.is_excerpt:
+            return
+        problem = self._ingress.judge_act(content, self._read_whole_past)
+        if problem is not None:
+            self._add(DELEGATION_CHECK, *problem, place)
 
     def _load_revoked(self) -> Mapping[str, float]:
         """Return when tokens were revoked, by jti. They are read when the first act needs them."""
@@ -426,6 +458,9 @@ _NOTES = {
         "MACs not checked": "the MACs of {} not checked, for want of their keys: the attestations count",
         "inputs not kept": "{} request hashes not computed again, because the inputs were not kept",
         "facts masked": "the facts of {} not compared, because secrets in them were masked",
+    },
+    DELEGATION_CHECK: {
+        "signed calls": "signed calls among them: {}; their bodies were not kept and are not compared with the acts",
     },
     EFFECTS_CHECK: {
         "under way": "{} under way",

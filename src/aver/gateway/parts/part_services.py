@@ -20,8 +20,8 @@ from aver.errors import BadInput, NotFound, Refused
 from aver.gate.decide import Gate
 from aver.gateway.codes import build_envelope
 from aver.gateway.executor.commit_order import CommitOrder
+from aver.gateway.executor.effects import build_effects
 from aver.gateway.executor.executor import Executor
-from aver.gateway.executor.workspace_effects import WorkspaceEffects
 from aver.gateway.intents import INTENTS
 from aver.gateway.parts.part_directories import EXECUTOR, LINK_TOKEN, read_link_token, read_policy_keys
 from aver.gateway.parts.pinned_program import PROGRAM_FILE, PinnedProgram
@@ -120,7 +120,7 @@ def build_executor_part(
     trust()
     executor = Executor(
         ledger,
-        WorkspaceEffects(workspace).by_intent,
+        build_effects(ledger, workspace, settings.effects),
         trust=trust,
         program_id=lambda: program.load()[0].program_id,
         settings=settings,

@@ -33,7 +33,7 @@ import orjson
 from aver.capsule.aver_block import check_chain_name
 from aver.capsule.blobs import blob_references
 from aver.capsule.json_reader import Unreadable
-from aver.capsule.sealed import SEAL_KEYS, Sealed, content_hash
+from aver.capsule.sealed import Sealed, content_hash
 from aver.errors import AverError, BadInput, IntegrityError, NotFound, Refused, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.files.atomic import (
@@ -47,7 +47,7 @@ from aver.files.atomic import (
 from aver.files.new_file import path_exists_error
 from aver.keys import LEDGER, PublicKey, SeedSigner, Statement
 from aver.ledger.bundle.head_file import dump_head, read_recorded_keys
-from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, SUFFIX, BundleIndex, read_index
+from aver.ledger.bundle.layout import BLOBS, HEAD, INDEX, META, SUFFIX, BundleIndex, dump_capsule, read_index
 from aver.ledger.bundle.site import SITE_NAMES, list_site_files, page_directory, write_site
 from aver.ledger.bundle.summary import ChainFacts, build_summary
 from aver.ledger.checkpoint import make_bundle_head
@@ -253,7 +253,7 @@ def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _ExportedChain:
             exported.add_record(record)
             file.write(b"," if number else b"")
             try:
-                canonical = record.canonical.decode("utf-8")
+                file.write(dump_capsule(record))
             except UnicodeDecodeError:
                 raise IntegrityError(
                     "SCHEMA_INVALID",
@@ -261,7 +261,6 @@ def _write_chain(ledger: Ledger, row: ChainRow, path: Path) -> _ExportedChain:
                     evidence=record,
                     advice="run: aver verify",
                 ) from None
-            file.write(orjson.dumps({**{key: getattr(record, key) for key in SEAL_KEYS}, "canonical": canonical}))
         if row.name == META_CHAIN:
             rest = {
                 "length": row.count,

@@ -52,8 +52,9 @@ from aver.ledger.bundle.layout import (
     read_chain_file,
     read_index,
 )
+from aver.ledger.bundle.owner import find_owner, read_histories
 from aver.ledger.bundle.reader import RecordsDigest
-from aver.ledger.bundle.verify import BundleJudge, find_owner, read_histories
+from aver.ledger.bundle.verify import BundleJudge
 from aver.ledger.checkpoint import CHECK, Checkpoint, check_against_checkpoints, extend_verdict, select_checkpoints
 from aver.ledger.checkpoint_files import read_checkpoints
 from aver.ledger.foreign.seal_checks import unreadable_code

@@ -28,6 +28,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import orjson
+
 from aver.capsule.json_reader import ELEMENT_MAX, Unreadable, read_elements, read_json
 from aver.capsule.sealed import SEAL_KEYS, Sealed
 from aver.errors import BadInput, NotFound
@@ -75,6 +77,7 @@ UNKNOWN_KEPT = 10
 
 RECORD_KEYS = frozenset({*SEAL_KEYS, "canonical"})
 """The members of a capsule in a bundle."""
+
 
 CLAIM_TEXT_MAX = 256
 """Most characters of a name or hash in an index. Verdicts repeat some of these."""
@@ -312,3 +315,17 @@ def _require_text(data: dict[str, Any], key: str, where: str = "") -> str | None
     if value is not None and not (isinstance(value, str) and value.isprintable() and len(value) <= CLAIM_TEXT_MAX):
         raise Unreadable(f"{where}{key} must be a short text")
     return value
+
+
+def dump_capsule(record: Sealed) -> bytes:
+    """A record as the JSON of a capsule in a bundle. Raises `UnicodeDecodeError` if its bytes are not text."""
+    return orjson.dumps(
+        {
+            "hash": record.hash,
+            "signature": record.signature,
+            "signature_pq": record.signature_pq,
+            "signed_at": record.signed_at,
+            "signed_by": record.signed_by,
+            "canonical": record.canonical.decode("utf-8"),
+        }
+    )

@@ -23,23 +23,19 @@ Files are streamed; memory grows with the number of chains and blobs, not with t
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import field, replace
-from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from aver.capsule.aver_block import RESERVED_CHAINS, read_kind
-from aver.capsule.blobs import blob_references
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
-from aver.files.regular import open_file, open_inside, read_chunks
-from aver.keys import Ring
+from aver.files.regular import open_file, open_inside
+from aver.ledger.bundle.blob_check import BLOBS_KEPT, BlobCheck
 from aver.ledger.bundle.head_file import CHECK as HEAD_CHECK
 from aver.ledger.bundle.head_file import check_bundle_head, read_head, read_recorded_keys
 from aver.ledger.bundle.index_check import (
@@ -51,7 +47,6 @@ from aver.ledger.bundle.index_check import (
     warn_of_members,
 )
 from aver.ledger.bundle.layout import (
-    BLOBS,
     HEAD,
     INDEX,
     META,
@@ -61,7 +56,8 @@ from aver.ledger.bundle.layout import (
     read_chain_file,
     read_index,
 )
-from aver.ledger.bundle.reader import BundleReader, RecordsDigest, read_blob
+from aver.ledger.bundle.owner import find_owner, peek_chain_identity, read_histories
+from aver.ledger.bundle.reader import BundleReader, RecordsDigest
 from aver.ledger.bundle.site import check_site, is_site, list_site_files
 from aver.ledger.bundle.summary import ChainFacts
 from aver.ledger.checkpoint import Checkpoint
@@ -72,7 +68,6 @@ from aver.ledger.imports.source import OLD_IMPORT, read_digits
 from aver.ledger.key_history import (
     KeyHistory,
     only_valid,
-    read_history,
     replaced_keys,
     report_unrecorded,
     retirements_by_time,
@@ -80,7 +75,7 @@ from aver.ledger.key_history import (
 from aver.ledger.keys_chain import KEYS_CHAIN
 from aver.ledger.meta_chain import HEADS_MAX, collect_heads, find_external_chains, forget_dropped
 from aver.ledger.seen_heads import META_CHAIN, check_head
-from aver.ledger.slices import KeyHistories, identify_source, rules_for_imported
+from aver.ledger.slices import rules_for_imported
 from aver.verdict import (
     CHECKS,
     ChainJudge,
@@ -100,7 +95,6 @@ from aver.verdict.examiner import (
     ValidRecords,
     examine,
     guard,
-    read_chain_identity,
     skip_examiners,
 )
 
@@ -118,12 +112,6 @@ NAME_SHOWN = 160
 SHORT_CHAINS_MAX = 1000
 """Most chains whose files are shorter than `SHORTEST_CHAIN`. After them, the rest is not read: opening and judging a
 chain costs far more than the few bytes of such a file."""
-
-BLOBS_KEPT = 100_000
-"""How many blobs are remembered as seen; beyond that, one that is referred to again is read again."""
-
-OTHER_BYTES, OTHER_SIZE = -1, -2
-"""Stand for the size of a blob whose bytes are not those of its digest, or whose size is not that of a reference."""
 
 
 @dataclass(slots=True)
@@ -196,10 +184,8 @@ class BundleJudge:
         self._grown = self._outside = 0
         self._by_index_alone = 0
         self._absent = self._failed = self._short = 0
-        self._linked: dict[tuple[int, int], str] = {}
-        """The digest of each blob's file that has several names."""
         self.owner = find_owner(directory, index)
-        self._blobs: dict[str, int | None] = {}
+        self._blobs = BlobCheck(directory, are_left_out=index.blobs_left_out)
         self._examiners = options.examiners
         self._ring = options.ring
         self._level = options.level
@@ -314,16 +300,16 @@ class BundleJudge:
         tally, index = self._tally, self.index
         if self.owner.ledger is not None:
             check_key_claims(index, head, self.signers, self._ring, self._recorded, tally)
-        if len(self._blobs) >= BLOBS_KEPT:
+        if len(self._blobs.sizes) >= BLOBS_KEPT:
             tally.skip("index", f"more than {BLOBS_KEPT} blobs were not counted", matters=True)
             return
-        here = sum(size is not None for size in self._blobs.values())
+        here = sum(size is not None for size in self._blobs.sizes.values())
         if index.blobs is not None and index.blobs != here:
             words = f"the index counts {index.blobs} blobs; records refer to {here} that are here"
             tally.add(Finding("index", "failed", "INDEX_MISMATCH", words, Place(source=INDEX)))
-        check_unlisted_files(self.directory, index, self._blobs, tally)
+        check_unlisted_files(self.directory, index, self._blobs.sizes, tally)
         if is_site(self.directory):
-            blobs = (digest for digest, size in self._blobs.items() if size is not None)
+            blobs = (digest for digest, size in self._blobs.sizes.items() if size is not None)
             check_site(self.directory, list_site_files(index, blobs), tally)
 
     def _examine(self, *, is_whole: bool) -> None:
@@ -422,7 +408,7 @@ class BundleJudge:
             self._note_import(record)
         if _BLOB_REFERENCE in record.canonical:
             with guard(tally, "blobs", place):
-                self._check_blobs(content, place, tally)
+                self._blobs.check(content, place, tally)
 
     def _note_claim(self, content: dict[str, Any]) -> None:
         """Note a chain that an entry calls imported, and that was recorded before: it was made there, and stays so."""
@@ -503,45 +489,6 @@ class BundleJudge:
                 except BadInput:
                     return  # Reported where the chain itself is judged.
 
-    def _check_blobs(self, content: Any, place: Place, tally: Tally) -> None:
-        for digest, size in blob_references(content):
-            if self.index.blobs_left_out:
-                tally.skip("blobs", "the bundle was made without its blobs", matters=True)
-                return
-            tally.count_done("blobs")
-            actual = self._blobs.get(digest, OTHER_SIZE)
-            if actual == OTHER_SIZE:
-                actual = self._blob_size(digest, size)
-            if len(self._blobs) < BLOBS_KEPT:
-                self._blobs[digest] = actual
-            if actual is None:
-                tally.add(Finding("blobs", "failed", "ARTIFACT_MISSING", f"the blob {digest} is not here", place))
-            elif actual != size:
-                words = f"the blob stored as {digest} has other bytes"
-                tally.add(Finding("blobs", "failed", "ARTIFACT_HASH_MISMATCH", words, place))
-
-    def _blob_size(self, digest: str, expected: int) -> int | None:
-        """How many bytes a blob has; `OTHER_SIZE`, `OTHER_BYTES`, or None if there is none."""
-        try:
-            with open_inside(self.directory, BLOBS, digest) as file:
-                status = os.fstat(file.fileno())
-                # Without this, a file with a hole of terabytes would be read to its end.
-                if status.st_size != expected:
-                    return OTHER_SIZE
-                # One large file under the names of many digests is read once: it has the bytes of one of them at most.
-                inode = status.st_dev, status.st_ino
-                if inode in self._linked:
-                    return expected if self._linked[inode] == digest else OTHER_BYTES
-                hashed, size = hashlib.sha256(), 0
-                for chunk in read_chunks(file):
-                    hashed.update(chunk)
-                    size += len(chunk)
-        except BadInput:
-            return None
-        if status.st_nlink > 1 and len(self._linked) < BLOBS_KEPT:
-            self._linked[inode] = hashed.hexdigest()
-        return size if hashed.hexdigest() == digest else OTHER_BYTES
-
 
 def judge_bundle(subject: Subject, options: VerifyOptions) -> Verdict:
     """The verdict on a whole bundle."""
@@ -602,70 +549,3 @@ def _check_name(claim: ChainClaim, named: Mapping[str, Any] | None, tally: Tally
     elif made_as != claim.id:
         words = f"that {made_as!r} was imported as {claim.id!r} rests on the file's summary alone"
         tally.skip("identity", words, matters=True)
-
-
-@dataclass(frozen=True, slots=True)
-class BundleOwner:
-    """The ledger and tenant that exported a bundle; None where nothing tells."""
-
-    ledger: str | None = None
-    tenant: str | None = None
-
-    def has_made(self, named: Mapping[str, Any] | None) -> bool:
-        """Whether a chain with this in its first record was made by the exporting ledger itself."""
-        if named is None or self.ledger is None or named.get("ledger") != self.ledger:
-            return False
-        return self.tenant is None or named.get("tenant") == self.tenant
-
-
-def find_owner(directory: Path, index: BundleIndex) -> BundleOwner:
-    """Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does."""
-    if index.ledger is not None and index.tenant is not None:
-        return BundleOwner(index.ledger, index.tenant)
-    own = [claim.file for claim in index.chains if claim.origin is None or claim.id in RESERVED_CHAINS]
-    # The first chain that can be read tells. A hostile index may list very many that are not here.
-    for name in (own if index.meta is None else [META, *own])[:UNREADABLE_MAX]:
-        try:
-            with open_inside(directory, name) as file:
-                named, _ = peek_chain_identity(file)
-        except BadInput:
-            continue  # Reported where the chain itself is judged.
-        ledger, tenant = (named or {}).get("ledger"), (named or {}).get("tenant")
-        if isinstance(ledger, str) and isinstance(tenant, str):
-            return BundleOwner(
-                ledger if index.ledger is None else index.ledger, tenant if index.tenant is None else index.tenant
-            )
-    return BundleOwner(index.ledger, index.tenant)
-
-
-def read_histories(directory: Path, index: BundleIndex, ring: Ring) -> KeyHistories:
-    """The history of keys in every `keys` chain of a bundle, by its source. The bundle's own has no digits."""
-    found: KeyHistories = {}
-    for claim in index.chains:
-        if KEYS_CHAIN not in (claim.id, claim.origin):
-            continue
-        try:
-            with open_inside(directory, claim.file) as file:
-                named, items = peek_chain_identity(file)
-                source = identify_source(claim.id, named or {})
-                # Streamed: a hostile bundle may make it as long as it likes.
-                records = (item for item in items if isinstance(item, Sealed))
-                identity = dict(zip(("ledger", "tenant"), source[1:], strict=True))
-                history = read_history(ring, records, partial(read_blob, directory), identity)
-        except BadInput:
-            continue  # Reported where the chain itself is judged.
-        found.setdefault(source, history)
-    return found
-
-
-def peek_chain_identity(
-    file: BinaryIO, unknown: dict[str, int] | None = None
-) -> tuple[Mapping[str, Any] | None, Iterator[Sealed | BadInput | ChainClaim]]:
-    """Return the identity in a chain's first record, if it has one, and all items of the chain's file.
-
-    `unknown` is that of `read_chain_file`.
-    """
-    items = read_chain_file(file, unknown)
-    first = next(items, None)
-    named = read_chain_identity(first if isinstance(first, Sealed) else None)
-    return named or None, chain(() if first is None else (first,), items)

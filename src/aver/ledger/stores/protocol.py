@@ -139,6 +139,9 @@ class Transaction(Protocol):
     def compare_blobs(self, tenant: str, blobs: Mapping[str, Blob]) -> dict[str, bool]:
         """For each of these blobs that is stored already: whether the stored bytes are still those of its digest."""
 
+    def restore_blob(self, tenant: str, blob: Blob) -> bool:
+        """Put the bytes of a blob in place of others that are stored under its digest. False if this is not allowed."""
+
     def add_blobs(self, tenant: str, blobs: Iterable[tuple[str, Blob]]) -> None:
         """Add blobs by digest. An existing blob is not changed."""
 
@@ -235,6 +238,12 @@ class Store(Protocol):
         """The row number of the newest record of the tenant's own chains that was sealed before a time; 0 if none."""
 
     def blob(self, tenant: str, digest: str) -> Blob | None: ...
+
+    def change_mark(self) -> str:
+        """A value that is another one after every commit to the ledger, whoever made it.
+
+        For those who wait for new records. It is cheap to ask for. It may also change where nothing was written.
+        """
 
     # --- for verification
 

@@ -24,7 +24,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aver.capsule.json_reader import Unreadable, read_json
 from aver.errors import BadInput, IntegrityError, NotFound
@@ -41,15 +41,18 @@ from aver.protocol.judgement.report import (
     worst_audit_status,
 )
 from aver.protocol.judgement.report_text import describe_finding
-from aver.protocol.judgement.rulings import RulingExaminer
+from aver.protocol.judgement.trace_follower import TraceFollower, find_dispute
 from aver.protocol.judgement.trace_judge import EVENTS_MAX, TraceJudge
-from aver.protocol.rules.claims import dispute_action
 from aver.protocol.statements import SeenHead, TracePlace
 from aver.protocol.trace import ProtocolTrace
 from aver.text import plural
 from aver.verdict import Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import TRACE_CHECKS, ValidRecords, guard
+from aver.verdict.verdict import UnrecordedKey
+
+if TYPE_CHECKING:
+    from aver.protocol.judgement.rulings import RulingExaminer
 
 REPORT_CHECK = "report"
 
@@ -78,7 +81,7 @@ def examine_traces(examination: Examination) -> Tally:
 
 
 class _TraceExaminer:
-    """Judges one trace. Its records are read once."""
+    """Judges one trace. Its records are read once, those that a follower has taken not again."""
 
     def __init__(self, examination: Examination, chain: ExaminedChain) -> None:
         self.tally = Tally()
@@ -89,9 +92,12 @@ class _TraceExaminer:
         self._chain = chain
         trace = chain.origin.partition(".")[2]
         self._place = TracePlace(examination.ledger, examination.tenant, chain.origin)
-        self._judge = self._build_judge(trace)
+        follower = examination.follower
+        self._follower = follower if isinstance(follower, TraceFollower) else None
+        followed = None if self._follower is None else self._follower.judge
+        self._judge = followed or self._build_judge(trace)
         self._words = GateWords(self._reader, trace)
-        self._rulings = RulingExaminer(examination)
+        self._rulings: RulingExaminer | None = None
 
     def _build_judge(self, trace: str) -> TraceJudge:
         rules = self._examination.rules
@@ -103,13 +109,16 @@ class _TraceExaminer:
             self._skip_all(words)
             return
         judge = self._judge
-        for record in self._reader.read(self._chain.origin, 0, self._chain.count):
+        if self._follower is not None and self._follower.judge is judge:
+            for ruling, about in self._follower.rulings:
+                self._examine_ruling(ruling, about)
+        for record in self._reader.read(self._chain.origin, judge.count, self._chain.count):
             event = judge.read(record)
             if event is None:
                 break
             if event.name == "verification_run_completed":
                 self._examine_audit(event)
-            dispute = self._find_dispute(event)
+            dispute = find_dispute(judge.trace, event)
             if not judge.admit(event):
                 break
             if dispute is not None:
@@ -125,21 +134,16 @@ class _TraceExaminer:
         else:
             # The operator has sealed the joins of these keys. That stands for their records in the `keys` chain.
             joined = (each.key.ed25519 for each in judge.trace.bound_keys.values() if each.role != OPERATOR)
-            self.tally.vouched = {f"{key} {self._chain.name}" for key in joined}
+            self.tally.vouched = {UnrecordedKey(key, self._chain.name) for key in joined}
             if judge.audit is None:
                 self._report_open(judge.trace)
 
     # --- rulings
 
-    def _find_dispute(self, event: Event) -> str | None:
-        """The digest of the dispute that a person is said to rule on, as it stands before the ruling; None if none."""
-        trace = self._judge.trace
-        challenge = trace.challenges.get(event.refs.get("challenge", ""))
-        if event.name != "challenge_resolved" or event.role != OPERATOR or challenge is None:
-            return None
-        return dispute_action(trace, challenge).digest
-
     def _examine_ruling(self, event: Event, dispute: str) -> None:
+        from aver.protocol.judgement.rulings import RulingExaminer  # Not above: it loads the approvals.
+
+        self._rulings = self._rulings or RulingExaminer(self._examination)
         problem = self._rulings.examine(event, dispute, self._judge.trace.trace)
         if problem is None:
             return

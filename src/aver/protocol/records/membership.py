@@ -128,10 +128,10 @@ def renew_key(session: ProtocolSession, agent: str) -> None:
     Raises `EventRefused` with `KEY_RETIRED` where the operator's key is elsewhere: it must accept a new join first.
     """
     participant = session.fold.participants.get(agent)
-    if participant is None or session.fold.is_over or not is_held_here(session, agent):
+    if participant is None or session.fold.is_over:
         return
     active = session.ledger.keys.ring().active(_identity_of(agent))
-    if active is None or active.key == participant.key:
+    if active is None or active.key == participant.key or not is_held_here(session, agent):
         return
     if agent != OPERATOR:
         renew_key(session, OPERATOR)

@@ -96,7 +96,9 @@ class RecordedTrace:
         place = f"chain {self.chain}, sequence {fold.count}"
         judge = self._judge
         before = len(judge.tally.findings)
-        judge.judge(record)
+        content = judge.judge(record)
+        if content is not None:
+            record.keep_content(content)
         for found in judge.tally.findings[before:]:
             # A signature that was not checked, or of which a half is missing, is as bad as a wrong one here.
             if found.status == "failed" or found.check in _SIGNATURE_CHECKS:

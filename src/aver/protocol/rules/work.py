@@ -79,6 +79,12 @@ def judge_tool_intent_signed(trace: ProtocolTrace, event: Event) -> FoldStep:
     if not proposal.is_executable(trace.critics):
         words = f"the proposal is {'revised' if proposal.revised_by else proposal.standing(trace.critics)}"
         raise EventRefused("STATE_VIOLATION", f"{words}: it may not be executed", place="proposal")
+    # The critics have approved these tools and no others. A proposal that names none leaves the choice open.
+    named = proposal.payload["required_tools"]
+    if named and payload["tool"] not in named:
+        words = f"the proposal names the tools {', '.join(named)[:200]}, and this is {payload['tool'][:80]}"
+        advice = "propose the call with its tool, and have that reviewed"
+        raise EventRefused("ROLE_POLICY_VIOLATION", words, place="tool", advice=advice)
     if digest_json({"tool": payload["tool"], "arguments": payload["arguments"]}) != payload["input_sha256"]:
         raise EventRefused("EVIDENCE_INVALID", "it is not that of tool and arguments", place="input_sha256")
     risk = worst_risk(payload["risk"]["declared"], payload["risk"]["derived"])

@@ -5,9 +5,9 @@ import { canonicalContent } from "../canonical.ts";
 import { makePrintable } from "../chain.ts";
 import { type Examination, type Examiner, guard } from "../examiner.ts";
 import { BadInput, type Json, type JsonNumber, JsonNumber as Numeral, type JsonObject, isObject } from "../json.ts";
-import { KeyRole } from "../ring.ts";
+import { type KeyRole, PublicKey } from "../ring.ts";
 import type { Sealed } from "../sealed.ts";
-import type { Statement } from "../statement.ts";
+import { type Statement, signatureFields } from "../statement.ts";
 import { type CheckStatus, type Place, Tally, place } from "../verdict.ts";
 import descriptive from "./descriptive.json" with { type: "json" };
 import {
@@ -27,7 +27,7 @@ import {
   useProblem,
   voteProblem,
 } from "./request.ts";
-import { type Approver, Roster } from "./roster.ts";
+import { type Approver, PASSKEY, Roster, approverKey, findRingEntry, isIndependent, wholeKey } from "./roster.ts";
 
 const CHECK = "approvals";
 
@@ -95,7 +95,9 @@ class ApprovalChecker {
   private readonly examination: Examination;
   private readonly retired: ReadonlyMap<string, string>;
   private readonly roster: Roster;
-  private readonly custodies = new Map<string, string>();
+  /** Each approver as enrolled. In a request, nobody signs how a key is kept. */
+  private readonly enrolled = new Map<string, Approver>();
+  private readonly knownPasskeys = new Set<string>();
   private readonly cases = new Map<string, CheckedRequest>();
   private readonly signatures = new Set<string>();
   private readonly uses = new Set<string>();
@@ -120,19 +122,30 @@ class ApprovalChecker {
       return;
     }
     if (approver === null) return;
-    this.custodies.set(custodyKey(approver), approver.custody);
+    this.enrolled.set(approverKey(approver), approver);
+    if (approver.endorsers.some((endorser) => this.isKnown(endorser))) this.knownPasskeys.add(approverKey(approver));
     const problem = this.roleProblem(record, approver);
     if (problem !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", problem);
+  }
+
+  /** Whether the ring has the key of an approver; of a passkey, that of somebody who endorsed it. */
+  private isKnown(approver: Approver): boolean {
+    const { key } = approver;
+    if (!(key instanceof PublicKey)) return this.knownPasskeys.has(approverKey(approver));
+    return this.examination.rules.ring.lookup(key.fingerprint).some((known) => known.equals(key));
   }
 
   /** Why an approver's key cannot be a person's: it is known as another one, or it seals records here. */
   private roleProblem(record: Sealed, { key, identity }: Approver): string | null {
     const { ring, roles } = this.examination.rules;
-    const role: KeyRole | null = ring.roleOf(key) ?? roles.get(key.ed25519) ?? null;
-    if (role !== null && (role.identity !== identity || role.purpose !== "approve")) {
+    const entry = findRingEntry(ring, key);
+    const role: KeyRole | null = (entry === null ? roles.get(wholeKey(key)) : ring.roleOf(entry.key)) ?? null;
+    const isOwn = role !== null && role.identity === identity && role.purpose === "approve";
+    // A key with a role of its own has a file or is in ssh-agent, so it is nobody's passkey.
+    if (role !== null && !(isOwn && key instanceof PublicKey)) {
       return `${key.fingerprint} is the key of ${role}, and not one with which ${identity} approves`;
     }
-    return record.signed_by === key.fingerprint ? `${key.fingerprint} sealed this record itself` : null;
+    return record.signed_by === wholeKey(key).slice(0, 16) ? `${key.fingerprint} sealed this record itself` : null;
   }
 
   checkRecord(record: Sealed): void {
@@ -257,14 +270,15 @@ class ApprovalChecker {
     if (["denied", "expired", "closed", "used"].includes(before.state)) {
       this.add(record, "failed", "STATE_VIOLATION", `the request had ended before: ${before.state}`);
     }
-    const signature = vote.statement?.signatures[0]?.ed25519 ?? "";
+    const signed = vote.statement?.signatures[0];
+    const signature = signed?.passkey?.signature ?? signed?.ed25519 ?? "";
     if (this.signatures.has(signature)) this.add(record, "failed", "REPLAY", "its statement is already in an earlier record");
     this.signatures.add(signature);
     this.checkAccount(record, found, before.validApprovals, String(vote.approver));
     // The pinned key must be the person's, as far as the ring and the roster know, and must not have ended before.
     const approver = request.approvers.get(String(vote.approver)) as Approver;
     const { key, identity } = approver;
-    if (!ring.lookup(key.fingerprint).some((known) => known.equals(key))) {
+    if (!this.isKnown(approver)) {
       const words = `the key ${key.fingerprint} of ${identity} is not known here`;
       if (ring.isClosed) this.add(record, "failed", "SIG_INVALID", words);
       else this.add(record, "not_checked", "UNKNOWN_SIGNER", words);
@@ -272,7 +286,7 @@ class ApprovalChecker {
       const foreign = this.roleProblem(record, approver);
       if (foreign !== null) this.add(record, "failed", "ROLE_POLICY_VIOLATION", foreign);
     }
-    const ends = [this.roster.ended.get(key.fingerprint), this.retired.get(key.ed25519)].filter((end) => end !== undefined && end !== "");
+    const ends = [this.roster.ended.get(key.fingerprint), this.retired.get(wholeKey(key))].filter((end) => end !== undefined && end !== "");
     const end = ends.sort()[0];
     // The sealer of the vote writes its time. The records before it were sealed earlier all the same.
     if (end !== undefined && (vote.at > end || this.newest > end)) {
@@ -282,8 +296,12 @@ class ApprovalChecker {
     if (request.statement === 1) {
       this.add(record, "warning", "UNBOUND_STATEMENT", `${identity} signed no ledger, tenant or request: an earlier version of Aver asked for that`);
     }
-    if ([approver.custody, vote.custody, this.custodies.get(custodyKey(approver))].includes("file")) {
-      this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: the key is kept in a plain file`);
+    const enrolled = this.enrolled.get(approverKey(approver));
+    const custodies = [approver.custody, vote.custody, enrolled?.custody];
+    const isWeakPasskey = custodies.includes(PASSKEY) && (enrolled === undefined || !isIndependent(enrolled));
+    if (custodies.includes("file") || isWeakPasskey) {
+      const why = isWeakPasskey ? "no key under a passphrase or in ssh-agent endorsed the passkey" : "the key is kept in a plain file";
+      this.add(record, "warning", "NOT_INDEPENDENT", `${identity}: the approver was not independent: ${why}`);
     }
   }
 
@@ -292,16 +310,12 @@ class ApprovalChecker {
   }
 }
 
-function custodyKey({ identity, key }: Approver): string {
-  return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
-}
-
 /** A statement as JSON, as a record holds it. */
 function statementFields(statement: Statement): Json {
   return new Map<string, Json>([
     ["v", new Numeral("1")],
     ["purpose", statement.purpose],
     ["content", statement.content],
-    ["signatures", statement.signatures.map((one) => new Map<string, Json>(Object.entries(one)))],
+    ["signatures", statement.signatures.map(signatureFields)],
   ]);
 }

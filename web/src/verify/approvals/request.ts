@@ -6,11 +6,11 @@ import { canonicalContent, canonicalJson } from "../canonical.ts";
 import { HEX64, sha256Hex } from "../digest.ts";
 import type { Ed25519 } from "../ed25519.ts";
 import { BadInput, type Json, JsonNumber, type JsonObject, equalJson, isInteger, isObject } from "../json.ts";
-import { Ring } from "../ring.ts";
 import type { Sealed } from "../sealed.ts";
-import { type Statement, checkObject, checkStatement, checkVersion, readStatement, textField, timeField } from "../statement.ts";
+import { type Statement, checkObject, checkVersion, readStatement, textField, timeField } from "../statement.ts";
 import { isTrue } from "../run/capsules.ts";
-import { type Approver, CUSTODIES, isPerson, need, readApprover } from "./roster.ts";
+import { voteContent } from "./content.ts";
+import { type Approver, CUSTODIES, PASSKEY, isPerson, need, readApprover, signatureProblem } from "./roster.ts";
 
 export const REQUEST_KIND = "approval.request";
 export const VOTE_KIND = "approval.decision";
@@ -311,33 +311,19 @@ export function voteProblem(request: ApprovalRequest, vote: Vote, verifier: Ed25
   if (statement.content.get("digest") !== request.digest) return ["DIGEST_MISMATCH", "it was signed for another action"];
   // Compare the whole content, so that a statement cannot be moved to another request or say more.
   const { scope, uses } = readChoice(request, statement, vote.word);
-  const expected = new Map<string, Json>([
-    ["digest", request.digest],
-    ["decision", vote.word],
-    ["approver", approver],
-    ["expires", request.expires],
-    ["shown", vote.shown],
-  ]);
-  if (request.statement === 2) {
-    const bound: [string, Json][] = [
-      ["v", new JsonNumber("2")],
-      ["ledger", request.ledger],
-      ["tenant", request.tenant],
-      ["request", request.id],
-      ["scope", scope],
-      ["uses", new JsonNumber(String(uses))],
-    ];
-    for (const [name, value] of bound) expected.set(name, value);
-  }
+  const expected = voteContent(request, vote.word, approver, vote.shown, { scope, uses });
   if (canonicalJson(statement.content) !== canonicalJson(expected)) return ["STATEMENT_MISMATCH", "it was signed for something else"];
   if (!levelsFor(request, approver).length) return ["NOT_LISTED", `${approver} is not among those who decide this`];
   // Only the key that the request pinned counts, so a key that is enrolled later cannot vote.
   const pinned = request.approvers.get(approver) as Approver;
-  const results = checkStatement(statement, new Ring([pinned.key], { isClosed: true }), verifier);
-  if (results.length !== 1 || results[0]?.by !== pinned.key.fingerprint) {
+  if (statement.signatures.length !== 1 || statement.signatures[0]?.by !== pinned.key.fingerprint) {
     return ["UNKNOWN_KEY", `it is signed by another key than that of ${approver} in the request`];
   }
-  if (results[0].outcome !== "valid") return ["SIG_INVALID", `the signature of ${approver} does not hold`];
+  if (pinned.custody === PASSKEY && request.statement === 1) {
+    return ["STATEMENT_MISMATCH", "a passkey signs no statement that names no request"];
+  }
+  const problem = signatureProblem(statement, pinned.key, verifier);
+  if (problem !== null) return ["SIG_INVALID", `the signature of ${approver} does not hold: ${problem}`];
   if (vote.at > request.expires) return ["EXPIRED", `it came at ${vote.at}; the request expired at ${request.expires}`];
   if (vote.at < request.opened) return ["CLOCK_BACKWARDS", `it came at ${vote.at}, before the request was opened`];
   return null;

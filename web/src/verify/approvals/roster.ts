@@ -4,18 +4,46 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { at } from "../block.ts";
 import type { Ed25519 } from "../ed25519.ts";
 import { BadInput, type Json, type JsonObject, equalJson, isObject } from "../json.ts";
-import { PublicKey, Ring } from "../ring.ts";
+import { EDDSA, Passkey } from "../passkey.ts";
+import { isP256Point, passkeyProblem } from "../passkey_signature.ts";
+import { PublicKey, Ring, type RingEntry } from "../ring.ts";
 import type { Sealed } from "../sealed.ts";
-import { type Statement, checkObject, checkStatement, readStatement, timeField } from "../statement.ts";
+import { type Statement, checkObject, checkStatement, readStatement, statementBytes, timeField } from "../statement.ts";
+import { enrolmentContent } from "./content.ts";
 
-export const CUSTODIES = ["passphrase", "ssh-agent", "file"];
+export const CUSTODIES = ["passphrase", "ssh-agent", "file", "passkey"];
+export const PASSKEY = "passkey";
+/** The custodies of keys that make a passkey independent by their endorsement. */
+const VOUCHING = ["passphrase", "ssh-agent"];
 const PERSON = /^person:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/;
 
 /** A person, their public key, and how the private key is kept. */
 export interface Approver {
   identity: string;
-  key: PublicKey;
+  key: PublicKey | Passkey;
   custody: string;
+  /** The approvers who endorsed a passkey. A request does not name them. */
+  endorsers: readonly Approver[];
+}
+
+/** Whether no other program of the user can have made the signatures of this approver. */
+export function isIndependent({ custody, endorsers }: Approver): boolean {
+  return custody === PASSKEY ? endorsers.some((endorser) => VOUCHING.includes(endorser.custody)) : custody !== "file";
+}
+
+/** The whole public key in hex. */
+export function wholeKey(key: PublicKey | Passkey): string {
+  return key instanceof Passkey ? key.publicKey : key.ed25519;
+}
+
+export function isSameKey(one: PublicKey | Passkey, other: PublicKey | Passkey): boolean {
+  return one instanceof Passkey ? one.equals(other) : other instanceof PublicKey && one.equals(other);
+}
+
+/** What the ring knows about a key. It has no passkeys, but may have the Ed25519 key of one as another's. */
+export function findRingEntry(ring: Ring, key: PublicKey | Passkey): RingEntry | null {
+  if (key instanceof PublicKey) return ring.entryOf(key);
+  return key.alg === EDDSA ? ring.entryOf(new PublicKey(key.publicKey)) : null;
 }
 
 export function isPerson(value: Json | undefined): value is string {
@@ -24,16 +52,37 @@ export function isPerson(value: Json | undefined): value is string {
 
 /** Read an approver. Raises `BadInput`. */
 export function readApprover(identity: Json | undefined, data: Json | undefined, where: string): Approver {
-  const object = checkObject(data, where, ["public_key", "custody"], ["public_key_pq"]);
+  // The custody and the form of the key go together, so a passkey is never taken for a key of another custody.
+  const isPasskey = isObject(data) && data.get("custody") === PASSKEY;
+  const object = checkObject(data, where, [isPasskey ? "passkey" : "public_key", "custody"], isPasskey ? [] : ["public_key_pq"]);
   if (!isPerson(identity)) throw new BadInput(`${where}: it names no person`);
+  if (isPasskey) return { identity, key: new Passkey(object.get("passkey"), where), custody: PASSKEY, endorsers: [] };
   const key = new PublicKey(object.get("public_key"), object.has("public_key_pq") ? object.get("public_key_pq") : "");
   const custody = object.get("custody");
   if (typeof custody !== "string" || !CUSTODIES.includes(custody)) throw new BadInput(`${where}.custody is none`);
-  return { identity, key, custody };
+  return { identity, key, custody, endorsers: [] };
 }
 
-function approverKey({ identity, key }: { identity: string; key: PublicKey }): string {
-  return `${identity}\n${key.ed25519}\n${key.mlDsa}`;
+/** A text that names a person and one key. */
+export function approverKey({ identity, key }: Approver): string {
+  if (key instanceof Passkey) return [identity, key.alg, key.publicKey, key.rpId, key.credential].join("\n");
+  return [identity, key.ed25519, key.mlDsa].join("\n");
+}
+
+/** Why a statement has no valid signature of this key; null if it has one. */
+export function signatureProblem(statement: Statement, key: PublicKey | Passkey, verifier: Ed25519): string | null {
+  if (key instanceof PublicKey) {
+    const results = checkStatement(statement, new Ring([key], { isClosed: true }), verifier);
+    return results.some((result) => result.by === key.fingerprint && result.outcome === "valid") ? null : "it does not hold";
+  }
+  const message = statementBytes(statement.purpose, statement.content);
+  let problem: string | null = "it is not there";
+  for (const { by, passkey } of statement.signatures) {
+    if (by !== key.fingerprint || passkey === null) continue;
+    problem = passkeyProblem(key, message, passkey, verifier);
+    if (problem === null) return null;
+  }
+  return problem;
 }
 
 /** The people who may approve now, and the keys that no longer count. */
@@ -80,28 +129,23 @@ export class Roster {
   private enrol(statement: Statement, ended: Set<string>): Approver {
     const content = this.readContent(statement, "enrolment");
     const described = new Map<string, Json>();
-    for (const name of ["public_key", "public_key_pq", "custody"]) described.set(name, need(content, name));
+    const names = need(content, "custody") === PASSKEY ? ["passkey"] : ["public_key", "public_key_pq"];
+    for (const name of [...names, "custody"]) described.set(name, need(content, name));
     const approver = readApprover(need(content, "identity"), described, "enrolment");
     // The content is compared as a whole, so a signature never covers a field that nobody reads.
-    const expected = new Map<string, Json>([
-      ["identity", approver.identity],
-      ["public_key", approver.key.ed25519],
-      ["public_key_pq", approver.key.mlDsa],
-      ["custody", approver.custody],
-      ["ledger", this.ledger],
-      ["tenant", this.tenant],
-      ["at", need(content, "at")],
-    ]);
+    const expected = enrolmentContent(approver, this.ledger, this.tenant, need(content, "at"));
     if (!equalJson(content, expected)) throw new BadInput("the enrolment says more than it should");
-    if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable Ed25519 public key`);
-    if (!this.isSigned(statement, approver.key)) throw new BadInput("the enrolment is not signed by the key itself");
-    // The first person needs no endorser: there is none.
-    if (this.known.size && !this.isEndorsed(statement, new Set([...ended, approver.key.ed25519]))) {
-      throw new BadInput("the enrolment is not signed by anyone who was on the roster");
+    if (!isUsable(approver.key)) throw new BadInput(`${approver.key.fingerprint} is not a usable public key`);
+    if (signatureProblem(statement, approver.key, this.verifier) !== null) throw new BadInput("the enrolment is not signed by the key itself");
+    if (approver.custody === PASSKEY && !this.hasKeyBesidePasskeys(approver.identity)) {
+      throw new BadInput("a passkey is enrolled only beside an approver whose key is no passkey");
     }
+    const endorsers = this.findEndorsers(statement, new Set([...ended, wholeKey(approver.key)]));
+    // The first person needs no endorser: there is none.
+    if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
     // A key never comes back: it may have been withdrawn because it was stolen.
     if (this.fingerprints.has(approver.key.fingerprint)) throw new BadInput("the key was on the roster before");
-    return this.put(approver, need(content, "at") as string);
+    return this.put({ ...approver, endorsers }, need(content, "at") as string);
   }
 
   private rotate(statement: Statement): Approver {
@@ -111,10 +155,12 @@ export class Roster {
     const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
     const when = timeField(need(content, "at"), "rotation.at");
     // The old key must be the current one: an older rotation must not bring back an older key.
-    if (statement.purpose !== "rotation" || !old.equals(before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
+    if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
     if (this.fingerprints.has(next.fingerprint)) throw new BadInput("the key was on the roster before");
-    if (!this.isSigned(statement, old) || !this.isSigned(statement, next)) throw new BadInput("the rotation is not signed by both keys");
-    return this.put({ ...before, key: next }, when);
+    if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) {
+      throw new BadInput("the rotation is not signed by both keys");
+    }
+    return this.put({ ...before, key: next, endorsers: [] }, when);
   }
 
   private withdraw(statement: Statement, ended: Set<string>): void {
@@ -122,9 +168,10 @@ export class Roster {
     const gone = this.approvers.get(need(content, "identity") as string);
     if (gone === undefined) throw new BadInput("it cannot be read");
     if (gone.key.fingerprint !== need(content, "fingerprint")) throw new BadInput("the withdrawal is not of the key that is on the roster");
-    if (!this.isEndorsed(statement, ended)) throw new BadInput("the withdrawal is not signed by anyone on the roster");
+    if (!this.findEndorsers(statement, ended).length) throw new BadInput("the withdrawal is not signed by anyone on the roster");
     // Without an approver, no one could be endorsed any more.
     if (this.approvers.size === 1) throw new BadInput(`${gone.identity} is the last approver`);
+    if (!this.hasKeyBesidePasskeys(gone.identity)) throw new BadInput(`${gone.identity} is the last approver whose key is no passkey`);
     this.approvers.delete(gone.identity);
     this.ended.set(gone.key.fingerprint, need(content, "at") as string);
   }
@@ -149,15 +196,17 @@ export class Roster {
     return content;
   }
 
-  private isSigned(statement: Statement, key: PublicKey): boolean {
-    const results = checkStatement(statement, new Ring([key], { isClosed: true }), this.verifier);
-    return results.some((result) => result.by === key.fingerprint && result.outcome === "valid");
+  /** Whether somebody other than `without` is on the roster whose key is no passkey. */
+  private hasKeyBesidePasskeys(without: string): boolean {
+    return [...this.approvers.values()].some(({ identity, custody }) => identity !== without && custody !== PASSKEY);
   }
 
-  private isEndorsed(statement: Statement, but: ReadonlySet<string>): boolean {
-    const ring = new Ring([...this.approvers.values()].map((approver) => approver.key), { isClosed: true });
-    const results = checkStatement(statement, ring, this.verifier);
-    return results.some(({ key, outcome }) => outcome === "valid" && key !== null && !but.has(key.ed25519));
+  /** The approvers who signed a statement with a key other than those in `but`, which has whole keys. */
+  private findEndorsers(statement: Statement, but: ReadonlySet<string>): Approver[] {
+    const named = new Set(statement.signatures.map((signature) => signature.by));
+    return [...this.approvers.values()]
+      .filter(({ key }) => named.has(key.fingerprint) && !but.has(wholeKey(key)) && signatureProblem(statement, key, this.verifier) === null)
+      .map((approver) => ({ ...approver, endorsers: [] }));
   }
 }
 
@@ -174,9 +223,10 @@ function readKey(data: Json): PublicKey {
 }
 
 /** Whether the bytes of a key can be the public half of a key pair. */
-function isUsable(key: PublicKey): boolean {
+function isUsable(key: PublicKey | Passkey): boolean {
+  if (key instanceof Passkey && key.alg !== EDDSA) return isP256Point(key.publicKey);
   try {
-    const point = ed25519.Point.fromHex(key.ed25519, false);
+    const point = ed25519.Point.fromHex(wholeKey(key), false);
     return point.isTorsionFree() && !point.isSmallOrder();
   } catch {
     return false;

@@ -15,7 +15,7 @@
 import { KEYS_CHAIN, META_CHAIN, RESERVED_CHAINS, domainOf, readKind } from "../block.ts";
 import { BLOB_REFERENCE, blobReferences } from "../blobs.ts";
 import { type ByteSource, type Directory, readChunks } from "../bytes.ts";
-import { ChainJudge, type Retirement, type Rules, UNREADABLE_MAX, plainRules, prepareRecords } from "../chain.ts";
+import { ChainJudge, type Retirement, type Rules, UNREADABLE_MAX, plainRules, prepareBatches, prepareRecords } from "../chain.ts";
 import { sha256Hex, startSha256 } from "../digest.ts";
 import {
   EXAMINED_DOMAINS,
@@ -193,7 +193,7 @@ class BundleJudge {
     this.meter = meter;
     this.keyHistory = { ...NO_HISTORY, retired: retirementsByTime(options.ring, options.ed25519) };
     const { requirePq = false } = options;
-    this.rules = plainRules(options.ring, options.ed25519, { retired: this.keyHistory.retired, requirePq });
+    this.rules = plainRules(options.ring, options.ed25519, { retired: this.keyHistory.retired, requirePq, crew: options.crew ?? null });
     this.history = new ImportHistory(options.ring, new Map());
   }
 
@@ -379,12 +379,12 @@ class BundleJudge {
     size: number,
   ): Promise<void> {
     let judged = 0;
-    for await (const items of batches) {
-      await prepareRecords(this.rules, items.filter((item) => item instanceof Sealed));
+    for await (const items of prepareBatches(this.rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
       let bytes = 0;
       for (const item of items) {
         if (judge.stopsReading()) return;
         const content = seen.take(item, judge);
+        if (item instanceof Sealed) this.options.witness?.(chain, seen.facts.count - 1, item.hash);
         if (content !== null && item instanceof Sealed) {
           bytes += item.canonical.length;
           await this.noteRecord(item, content, chain, seen.facts.count - 1, judge.tally);
@@ -532,7 +532,10 @@ class BundleJudge {
       return null;
     }
     if (head === null) {
-      if (owner.ledger !== null) {
+      if (this.directory.isLive) {
+        const words = "a live ledger has no signed heads: its server could hold back the newest records, or whole chains that meta does not know";
+        tally.skip("head", words, { matters: false });
+      } else if (owner.ledger !== null) {
         tally.skip("head", `there is no ${HEAD}: chains may have been left out, or cut at their ends`, { matters: true });
       }
       return null;
@@ -733,16 +736,15 @@ async function measureBundle(directory: Directory, index: BundleIndex): Promise<
 export async function judgeChainFile(name: string, file: ByteSource, options: VerifyOptions): Promise<Verdict> {
   // No ledger is here that says up to which record a retired key was valid; only times can tell.
   const retired = retirementsByTime(options.ring, options.ed25519);
-  const rules = plainRules(options.ring, options.ed25519, { retired, requirePq: options.requirePq ?? false });
+  const rules = plainRules(options.ring, options.ed25519, { retired, requirePq: options.requirePq ?? false, crew: options.crew ?? null });
   const judge = new ChainJudge(rules, { source: name });
   const seen = new JudgedChain();
   const unknown = new Map<string, number>();
   const shown = new Tally();
   const meter = new ProgressMeter(options, file.size);
   const { named, batches } = await peekChainIdentity(file, unknown);
-  read: for await (const items of batches) {
+  read: for await (const items of prepareBatches(rules, batches, (found) => found.filter((item) => item instanceof Sealed))) {
     const records = items.filter((item) => item instanceof Sealed);
-    await prepareRecords(rules, records);
     for (const item of items) {
       if (judge.stopsReading()) break read;
       seen.take(item, judge);

@@ -203,6 +203,34 @@ function requireTexts(data: JsonObject, key: string): Map<string, string> | null
 /** A record, the reason why one cannot be read, or the file's own claim about the chain, which comes last. */
 export type ChainItem = Sealed | BadInput | { claim: ChainClaim };
 
+/** A chain that is not a file: a server gives its records as values, in batches. */
+export interface RecordSource extends ByteSource {
+  entries(): AsyncGenerator<(Json | BadInput)[]>;
+}
+
+function isRecordSource(source: ByteSource): source is RecordSource {
+  return "entries" in source;
+}
+
+/** Read records that a server gave. There is no file, and so no claim of its own. */
+async function* readEntries(source: RecordSource, unknown: Map<string, number> | null): AsyncGenerator<ChainItem[]> {
+  let number = -1;
+  for await (const entries of source.entries()) {
+    yield entries.map((entry) => {
+      number++;
+      try {
+        if (entry instanceof BadInput) return entry;
+        const record = readBundleRecord(entry);
+        if (unknown !== null) noteUnknownMembers(entry as JsonObject, number, unknown);
+        return record;
+      } catch (problem) {
+        if (!(problem instanceof BadInput)) throw problem;
+        return problem;
+      }
+    });
+  }
+}
+
 /**
  * Stream the records of a chain's file, then the file's own claim about the chain.
  *
@@ -210,6 +238,10 @@ export type ChainItem = Sealed | BadInput | { claim: ChainClaim };
  * that Aver does not write, each with the number of the first record that has it.
  */
 export async function* readChainFile(source: ByteSource, unknown: Map<string, number> | null = null): AsyncGenerator<ChainItem[]> {
+  if (isRecordSource(source)) {
+    yield* readEntries(source, unknown);
+    return;
+  }
   let number = -1;
   for await (const { items, error } of readMemberElements(source, "capsules")) {
     const found: ChainItem[] = [];

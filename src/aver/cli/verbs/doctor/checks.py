@@ -112,6 +112,9 @@ def _check_hooks(config: Config) -> Iterator[DoctorReport]:
     if tried:
         yield from (DoctorReport(*one) for one in check_gate_rules(config))
     yield from (DoctorReport(*one) for one in try_servers())
+    from aver.cli.verbs.doctor.proxy_canary import try_proxies
+
+    yield from (DoctorReport(*one) for one in try_proxies())
 
 
 def _check_gateway(config: Config) -> Iterator[DoctorReport]:

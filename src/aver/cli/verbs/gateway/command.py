@@ -22,6 +22,7 @@ SUBCOMMANDS = {
     "status": ("aver.cli.verbs.gateway.status", "ask every part how it is"),
     "delegate": ("aver.cli.verbs.gateway.delegate", "let a caller act for a principal, by a signed token"),
     "revoke": ("aver.cli.verbs.gateway.revoke", "end a delegation"),
+    "skill": ("aver.cli.verbs.gateway.skill", "bring the package of a skill in, or list those that came in"),
     "export": ("aver.cli.verbs.gateway.export", "write one act as a file that anyone can verify"),
     "verify-evidence": (
         "aver.cli.verbs.gateway.verify_evidence",

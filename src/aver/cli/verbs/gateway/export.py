@@ -59,12 +59,14 @@ def _name_signers(found: ActFile, ring: Ring) -> tuple[list[str], list[str]]:
     A principal's key may be in the settings of the gateway alone.
     """
     from aver.gate.approvals.request import REQUEST_KIND, read_request
+    from aver.keys import PublicKey
 
     keys = [key for keys in found.keys.values() for key in keys]
     for record in found.records:
         if record.kind == REQUEST_KIND and found.approved_in is not None:
             request = read_request(record, ledger=found.approved_in[0], tenant=found.approved_in[1])
-            keys += [approver.key for approver in request.approvers.values()]
+            # A passkey is on no ring. A verifier knows it by the key of the approver who endorsed it.
+            keys += [approver.key for approver in request.approvers.values() if isinstance(approver.key, PublicKey)]
     names: dict[str, None] = {}
     others: dict[str, None] = {}
     for key in keys:

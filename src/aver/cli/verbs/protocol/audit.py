@@ -1,4 +1,8 @@
-"""`aver protocol audit`: audits a trace as its auditor, or judges it again. Writes the report as files."""
+"""`aver protocol audit`: audits a trace as its auditor, or judges it again. Writes the report as files.
+
+An auditor elsewhere has the trace only as a bundle. It signs the two events of its audit for the operator: the start of
+the run, and, on a new export that has the start, its end with the report.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import TYPE_CHECKING
 from aver.cli.options import Usage, add_force, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
 from aver.cli.verbs.protocol.run import PROFILES
-from aver.cli.verbs.protocol.trace_access import add_trace, open_session
+from aver.cli.verbs.protocol.trace_access import open_bundle_session, open_session, write_signed
 
 if TYPE_CHECKING:
     from aver.protocol.session import ProtocolSession
@@ -20,6 +24,8 @@ EXAMPLES = """\
   aver protocol audit 5d2e --profile strict        judge by a stricter profile; nothing is appended
   aver protocol audit 5d2e --rerun                 repeat the repeatable calls on the recorded commit, too
   aver protocol audit 5d2e --out report            write report.json report.txt report.html statement.json keys.json
+  aver protocol audit bundle --contribute start.json     as an auditor elsewhere: sign the start for the operator;
+  aver protocol audit bundle2 --contribute end.json      then, on an export that has it, the end with the report
 
 exit code: 0 pass or pass-with-warnings, 1 fail."""
 
@@ -27,11 +33,14 @@ FAILED = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_trace(parser)
+    parser.add_argument("trace", metavar="TRACE|BUNDLE", help="a trace here, or a bundle of a trace elsewhere")
     parser.add_argument("--profile", choices=PROFILES, help="judge by this profile; nothing is appended then")
     parser.add_argument("--rerun", action="store_true", help="repeat the repeatable calls, through the gate")
     parser.add_argument("--workspace", metavar="DIR", help="the repository for --rerun (default: where the trace ran)")
     parser.add_argument("--out", metavar="DIR", help="write the report into this directory")
+    parser.add_argument(
+        "--contribute", metavar="FILE", help="sign the next event of the audit for the operator; append nothing"
+    )
     add_force(parser)
     add_ledger(parser)
     add_tenant(parser)
@@ -42,8 +51,11 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.protocol.judgement.audit import report_trace, write_report_files
     from aver.protocol.judgement.report_text import render_report_text
 
-    with open_session(given) as session:
-        is_due = session.state == "auditing" and given.profile is None
+    is_bundle = os.path.isdir(given.trace)
+    with open_bundle_session(given.trace, given.tenant) if is_bundle else open_session(given) as session:
+        if given.contribute is not None:
+            return _contribute(session, given, screen)
+        is_due = session.state == "auditing" and given.profile is None and not is_bundle
         if given.rerun and not is_due:
             words = f"calls are repeated while the trace is audited, and it is {session.state}"
             raise Usage(words, advice="leave --rerun and --profile out")
@@ -69,6 +81,24 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         if paths:
             errors.print_note(f"wrote {', '.join(path.name for path in paths)} into {given.out}")
     return FAILED if report.status == "fail" else 0
+
+
+def _contribute(session: ProtocolSession, given: argparse.Namespace, screen: Screen) -> int:
+    """Sign the next event of an audit, for the operator to accept."""
+    if given.rerun or given.profile is not None or given.out is not None:
+        raise Usage("--contribute signs one event", advice="leave --rerun, --profile and --out out")
+    signed = session.auditor.contribute()
+    write_signed(given.contribute, signed, force=given.force)
+    event, status = signed.statement.content["event"], signed.payload.get("status")
+    if given.json:
+        print_json({"path": given.contribute, "event": event, "status": status})
+    else:
+        name = os.path.basename(given.contribute)
+        screen.print_line(f"wrote {given.contribute}: {event}{f', {status}' if status else ''}")
+        screen.print_line(f"The operator runs: aver protocol accept {name}")
+        if status is None:
+            screen.print_line("Then get a new export, and run this on it: it signs the report.")
+    return FAILED if status == "fail" else 0
 
 
 def _audit(session: ProtocolSession, given: argparse.Namespace) -> None:

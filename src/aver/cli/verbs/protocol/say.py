@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -15,15 +14,17 @@ from aver.cli.verbs.protocol.trace_access import (
     DOCUMENT_MAX,
     add_agent,
     event_to_dict,
-    find_trace,
+    open_bundle_session,
     open_session,
     print_event,
     read_agent,
     read_object,
+    write_signed,
 )
 
 if TYPE_CHECKING:
     from aver.capsule.blobs import Blob
+    from aver.protocol.statements import ContributionFile
     from aver.protocol.view import Said
 
 EXAMPLES = """\
@@ -59,7 +60,9 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if os.path.isdir(given.trace):
         if given.out is None:
             raise Usage("a bundle cannot be appended to", advice="give --out FILE, and send the file to its operator")
-        return _sign_for_bundle(given, said, agent, screen)
+        with open_bundle_session(given.trace, given.tenant) as session:
+            signed = session.contribute(agent, said.event, said.payload, refs=said.refs, artifacts=said.artifacts)
+        return _write_signed(given, signed, screen)
     with open_session(given) as session:
         if given.out is not None:
             signed = session.contribute(agent, said.event, said.payload, refs=said.refs, artifacts=said.artifacts)
@@ -111,28 +114,8 @@ def _read_artifact(text: str) -> tuple[str, Blob]:
         return name, Blob(mask_bytes(read_limited(file, BLOB_MAX, path)), guess_media(path))
 
 
-def _sign_for_bundle(given: argparse.Namespace, said: Said, agent: str, screen: Screen) -> int:
-    """Sign an event for a trace that is only here as a bundle, with a key of this home."""
-    import aver
-    from aver.check import open_read_only
-
-    ledger = open_read_only(given.trace, tenant=given.tenant)
-    if ledger is None:
-        raise Usage(f"{given.trace} is no bundle")
-    with ledger:
-        names = [name for name in ledger.chains() if name.startswith("protocol.")]
-        if len(names) != 1:
-            raise Usage(f"{given.trace} has {len(names)} traces, and must have one")
-        with aver.ProtocolSession(None, ledger=ledger, trace=find_trace(ledger, names[0])) as session:
-            signed = session.contribute(agent, said.event, said.payload, refs=said.refs, artifacts=said.artifacts)
-            return _write_signed(given, signed, screen)
-
-
-def _write_signed(given: argparse.Namespace, signed: Any, screen: Screen) -> int:
-    from aver.files.new_file import write_new_file
-
-    document = signed.to_dict()
-    write_new_file(Path(given.out), (json.dumps(document, indent=2, sort_keys=True) + "\n").encode(), force=given.force)
+def _write_signed(given: argparse.Namespace, signed: ContributionFile, screen: Screen) -> int:
+    write_signed(given.out, signed, force=given.force)
     if given.json:
         print_json({"path": given.out, "event": given.event})
     else:

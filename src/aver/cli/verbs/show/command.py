@@ -122,7 +122,7 @@ def _find_call_decisions(given: argparse.Namespace) -> list[Sealed]:
     A call that was done has a record under its id. A call that was refused has only these.
     """
     from aver.config import home_dir
-    from aver.gate.decision_record import find_decision_records
+    from aver.gate.call_decisions import find_decision_records
     from aver.ledger.lookup import LedgerSource
 
     if not given.thing.isprintable():

@@ -312,6 +312,10 @@ class PostgresStore:
         )
         return int(rows[0][0]) if rows else 0
 
+    def change_mark(self) -> str:
+        # The transactions that a statement sees. A position in the log would change before its commit can be seen.
+        return str(self._fetch("SELECT pg_current_snapshot()::text")[0][0])
+
     def _conditions(self, tenant: str, search: Search) -> list[tuple[str, str | int]]:
         found = sql_conditions(search)
         if search.chain is not None:

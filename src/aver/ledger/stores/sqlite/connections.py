@@ -21,6 +21,7 @@ limited time, so a waiter polls, less often when the wait is long.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 import threading
@@ -138,6 +139,8 @@ the memory."""
 
 LOCK_SUFFIX = ".lock"
 
+_NUMBERS = itertools.count(1)
+
 _SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 """The errors of `sqlite3`. It raises the second if its message about a damaged schema quotes bytes that are not text,
 and the third for `SQLITE_NOMEM`."""
@@ -169,6 +172,8 @@ class Connections:
         self._guard = threading.RLock()
         self._readers = threading.Condition(self._guard)
         self._idle: list[sqlite3.Connection] = []
+        self._watching: tuple[int, sqlite3.Connection] | None = None
+        """The connection of `data_version`, and its number: answers of two connections cannot be compared."""
         self._reading = 0
 
     def _connect(self, uri: str) -> sqlite3.Connection:
@@ -230,6 +235,38 @@ class Connections:
                     self._idle.append(connection)
                 elif connection is not None:
                     connection.close()
+
+    def data_version(self) -> str:
+        """A value that changes with every commit of another connection, in this process or in any other."""
+        with self._guard:
+            self._reading += 1  # A fork waits until this is 0.
+            watching, self._watching = self._watching, None
+        finished = False
+        try:
+            self._check_place()
+            if watching is None:
+                try:
+                    watching = next(_NUMBERS), self._connect(f"{self.file.as_uri()}?mode=ro")
+                except Unavailable:
+                    # As in `read_once`. Without a log, every change is one of the file itself.
+                    if self.is_closed or check_companions(self.file) & {"-wal", "-journal"}:
+                        raise
+                    found = os.stat(self.file)
+                    return f"file.{found.st_mtime_ns}.{found.st_size}"
+            number, connection = watching
+            version = connection.execute("PRAGMA data_version").fetchone()[0]
+            finished = True
+            return f"{number}.{version}"
+        except (*_SQLITE_ERRORS, OSError) as error:
+            raise to_unavailable(self._path, error) from error
+        finally:
+            with self._guard:
+                self._reading -= 1
+                self._readers.notify_all()
+                if finished and not self.is_closed and self._watching is None:
+                    self._watching = watching
+                elif watching is not None:
+                    watching[1].close()
 
     @contextmanager
     def write_transaction(self) -> Iterator[SqliteTransaction]:
@@ -329,13 +366,20 @@ class Connections:
         with self._mutex:
             try:
                 with self._guard:
-                    while self._idle:
-                        self._idle.pop().close()
+                    self._close_readers()
                 self._close_writer()
             finally:
                 self.lock.close()
                 if "" in self._places:
                     note_closed(self._places.pop(""))
+
+    def _close_readers(self) -> None:
+        """Close the connections that nobody uses now. The caller has the guard."""
+        while self._idle:
+            self._idle.pop().close()
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching[1].close()
 
     def _close_writer(self) -> None:
         writer, self._writer = self._writer, None
@@ -350,8 +394,7 @@ class Connections:
         self._mutex.acquire()
         self._guard.acquire()
         self._readers.wait_for(lambda: self._reading == 0, self._timeout)
-        while self._idle:
-            self._idle.pop().close()
+        self._close_readers()
         if self._writer is not None and not self._writer.in_transaction:
             try:
                 self._close_writer()

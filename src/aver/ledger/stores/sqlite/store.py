@@ -330,6 +330,9 @@ class SqliteStore:
             (value,) = connection.execute("SELECT data FROM blobs WHERE rowid = ?", (number,)).fetchone()
             return Blob(to_bytes(value), str(media))
 
+    def change_mark(self) -> str:
+        return str(self._connections.data_version())
+
     def find_repeated(self, tenant: str) -> list[tuple[str, str, int]]:
         found: list[tuple[str, str, int]] = []
         with self._reading() as connection:

@@ -20,6 +20,7 @@ _DELETE_GUARDS = (
     "SELECT name, sql FROM sqlite_schema"
     " WHERE type = 'trigger' AND name IN ('records_stay', 'chains_stay', 'blobs_stay')"
 )
+_BLOB_GUARD = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'blobs_stay_as_they_are'"
 _CANONICAL_OF_CHAIN = "SELECT canonical FROM records WHERE chain = ?"
 
 VALUES_PER_QUERY = 500
@@ -126,6 +127,18 @@ class SqliteTransaction:
             if row is not None:
                 found[digest] = bool(row[0])
         return found
+
+    def restore_blob(self, tenant: str, blob: Blob) -> bool:
+        # As in `remove_chains`: the guard is gone and back within this transaction.
+        guards = self._connection.execute(_BLOB_GUARD).fetchall()
+        for name, _ in guards:
+            self._connection.execute(f"DROP TRIGGER {name}")
+        self._connection.execute(
+            "UPDATE blobs SET data = ? WHERE tenant = ? AND digest = ?", (blob.data, tenant, blob.digest)
+        )
+        for _, sql in guards:
+            self._connection.execute(sql)
+        return True
 
     def add_blobs(self, tenant: str, blobs: Iterable[tuple[str, Blob]]) -> None:
         self._connection.executemany(

@@ -9,7 +9,8 @@ from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word, change_directory
 from aver.gate.shell.programs.apply import apply_options, is_careless_directory, judge_subcommand
 from aver.gate.shell.programs.spec import parse_spec
-from aver.gate.shell.programs.verbs import VERBS, is_harmless_setting
+from aver.gate.shell.programs.verbs import VERBS
+from aver.gate.shell.programs.verbs.git_verbs import is_harmless_setting
 from aver.lazy_pattern import lazy_pattern
 
 _GIT = (

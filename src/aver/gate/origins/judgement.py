@@ -1,0 +1,269 @@
+"""The judgement of a call: was it asked for, where do its targets come from, and what is doubtful about it.
+
+The origin of a target is the best of these that holds:
+
+    named       the user's words have it, as it stands
+    linked      it stands in a record that the user's words mean, or is the result of an earlier call of the session;
+                or the user described what to choose (`the largest file`), and the service listed it
+    structured  it stands in some other record
+    free_text   it stands in a text only; with `pointed`, in texts that the user pointed at
+    nowhere     the session has not read it
+
+Values in records that others wrote are at most `structured`, and such a target has the doubt AUTHOR. Links and
+addresses inside a text that is sent are targets, too.
+
+The doubts:
+
+    NOT_ASKED         the user's words do not ask for this class of call
+    TARGET_FREE_TEXT  a target stands in free text only
+    TARGET_UNKNOWN    a target stands nowhere, or in a record that nothing links to the user's words
+    AUTHOR            a target stands only in records that others wrote
+    AMOUNT            an amount is larger than any that the user named or linked
+    WHEN              a time is none of those that the user named, or stands only in a text that the user did not mean
+    SENSITIVE         a secret that the user did not name, or a sensitive value in what is sent
+    NO_PROMPT         nobody has told Aver what the user said
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, get_args
+
+from aver.fast_dataclass import dataclass
+from aver.gate.origins.plain_text import contains_value, find_addresses, is_address
+from aver.gate.origins.read_values import ReadRecord, ReadValues, ValuePlace, counts_as_own
+from aver.gate.origins.roles import RoledValue, list_values
+from aver.gate.origins.user_words import UserWords, find_dates
+
+Origin = Literal["named", "linked", "structured", "free_text", "nowhere"]
+
+ORIGINS: tuple[str, ...] = get_args(Origin)
+
+Doubt = Literal["NOT_ASKED", "TARGET_FREE_TEXT", "TARGET_UNKNOWN", "AUTHOR", "AMOUNT", "WHEN", "SENSITIVE", "NO_PROMPT"]
+
+DOUBTS: tuple[str, ...] = get_args(Doubt)
+
+POINTED = "pointed"
+"""Stands beside the origins where all targets from free text are from texts that the user pointed at."""
+
+WHY_MAX = 20
+"""Reasons that a judgement keeps."""
+
+SHOWN_MAX = 80
+"""Characters of a value that a reason shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMeaning:
+    """What a tool does: its name, its class, and what is known of its arguments."""
+
+    tool: str
+    call_class: str
+    schema: Mapping[str, Any] | None = None
+    roles: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallOrigins:
+    """The judgement of one call, as rules ask for it."""
+
+    call_class: str
+    asked: bool
+    origins: frozenset[str] = frozenset()
+    doubts: frozenset[str] = frozenset()
+    why: tuple[str, ...] = ()
+    """What is doubtful, in words for a person."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "class": self.call_class,
+            "asked": self.asked,
+            "origins": sorted(self.origins),
+            "doubts": sorted(self.doubts),
+            "why": list(self.why),
+        }
+
+
+def judge_call(meaning: ToolMeaning, arguments: Mapping[str, Any], words: UserWords, read: ReadValues) -> CallOrigins:
+    """Judge a call by what the user said and what the session has read so far."""
+    if meaning.call_class == "read":
+        return CallOrigins("read", words.asks_for("read", meaning.tool))
+    if not words.is_given:
+        why = ("nobody has told Aver what the user asked for",)
+        return CallOrigins(meaning.call_class, False, doubts=frozenset({"NO_PROMPT"}), why=why)
+    judge = _Judge(meaning, words, read)
+    for value in list_values(arguments, meaning.schema, meaning.roles):
+        if value is None:
+            judge.doubt("TARGET_UNKNOWN", "it has more arguments than can be looked at")
+        else:
+            judge.look_at(value)
+    return judge.conclude()
+
+
+class _Judge:
+    """Looks at the values of one call, and collects origins and doubts."""
+
+    def __init__(self, meaning: ToolMeaning, words: UserWords, read: ReadValues) -> None:
+        self._meaning = meaning
+        self._words = words
+        self._read = read
+        self._origins: set[str] = set()
+        self._doubts: dict[str, None] = {}
+        self._why: list[str] = []
+        self._all_pointed = True
+        self._named: list[str] = []
+        """The targets that the user named."""
+        self._amounts: list[RoledValue] = []
+
+    def doubt(self, code: Doubt, why: str) -> None:
+        self._doubts[code] = None
+        if why not in self._why and len(self._why) < WHY_MAX:
+            self._why.append(why)
+
+    def look_at(self, value: RoledValue) -> None:
+        """Look at one value, by its role."""
+        role = value.role
+        if role == "content" and self._meaning.call_class == "delete":
+            role = "object"  # A name says what to delete.
+        if role in ("destination", "object"):
+            self._look_at_target(value.value, value.name)
+        elif role == "secret":
+            if not self._words.names(value.value):
+                self.doubt("SENSITIVE", f"the user did not name the {value.name}")
+        elif role == "amount":
+            self._amounts.append(value)  # After the targets: they say which records are meant.
+        elif role == "when":
+            self._look_at_time(value)
+        elif role == "content":
+            self._look_at_content(value)
+
+    # --- targets
+
+    def _look_at_target(self, value: str, name: str) -> None:
+        origin, is_pointed, is_author = self._find_origin(value, name)
+        self._origins.add(origin)
+        shown = f"{name} {value[:SHOWN_MAX]!r}"
+        if origin == "structured" and is_author:
+            self.doubt("AUTHOR", f"{shown} stands only in records that others wrote")
+        elif origin == "structured":
+            self.doubt("TARGET_UNKNOWN", f"nothing links {shown} to what the user said")
+        elif origin == "free_text":
+            self._all_pointed = self._all_pointed and is_pointed
+            where = "a text that the user pointed at" if is_pointed else "a text that somebody wrote"
+            self.doubt("TARGET_FREE_TEXT", f"{shown} comes from {where}")
+        elif origin == "nowhere":
+            self.doubt("TARGET_UNKNOWN", f"{shown} is in nothing that the user said or the session read")
+
+    def _find_origin(self, value: str, name: str) -> tuple[Origin, bool, bool]:
+        """Return the origin of a target, whether the user pointed at its texts, and whether others wrote it."""
+        words = self._words
+        if words.names(value):
+            self._named.append(value)
+            return "named", False, False
+        places = self._read.find_structured(value, name=name, tool=self._meaning.tool)
+        own = [place for place in places if counts_as_own(place, value)]
+        if any(self._is_linked(place, value) for place in own):
+            return "linked", False, False
+        # An address can be anyone's, so describing it is not enough.
+        if own and words.selects and not is_address(value):
+            return "linked", False, False
+        texts = self._read.find_texts(value)
+        if self._meaning.call_class == "fetch" and any(
+            words.names(place.record.author) and self._is_pointed(place.record)
+            for place in texts
+            if place.record.author
+        ):
+            return "linked", False, False  # `the article that Bob posted`: the user named the author of that text.
+        if places:
+            return "structured", False, not own
+        if texts:
+            return "free_text", all(self._is_pointed(place.record) for place in texts), False
+        return "nowhere", False, False
+
+    def _is_linked(self, place: ValuePlace, value: str) -> bool:
+        """Whether the user's words mean the record in which a value stands."""
+        record = place.record
+        if record.source.call_class not in ("read", "fetch"):
+            return True  # The result of a call that was let through.
+        if any(self._words.matches(label) for label in record.labels if label != value):
+            return True
+        return self._is_queried(record)
+
+    def _is_queried(self, record: ReadRecord) -> bool:
+        """Whether the call that read a record asked for something that the user named."""
+        return any(self._words.matches(text) for text in record.source.arguments)
+
+    def _is_pointed(self, record: ReadRecord) -> bool:
+        """Whether the user pointed at a record, or asked for the reading of it."""
+        return self._is_queried(record) or any(self._words.matches(label) for label in record.labels)
+
+    # --- all else
+
+    def _look_at_amount(self, value: RoledValue) -> None:
+        try:
+            amount = value.number if value.number is not None else float(value.value)
+        except ValueError:
+            self.doubt("AMOUNT", f"{value.name} {value.value[:SHOWN_MAX]!r} is no number")
+            return
+        linked = (
+            number
+            for record in self._read.records
+            if not record.is_others or self._words.names(record.author)
+            for number in record.numbers
+            if self._is_meant(record)
+        )
+        known = max((*self._words.numbers, *linked), default=0.0)
+        if not 0 <= amount <= known:
+            self.doubt("AMOUNT", f"{value.name} {value.value[:SHOWN_MAX]} is more than the user named or linked")
+
+    def _is_meant(self, record: ReadRecord) -> bool:
+        """Whether the user's words, or a target that they name, mean this record."""
+        if any(self._words.matches(label) for label in record.labels):
+            return True
+        return any(contains_value(label, name) for name in self._named for label in record.labels)
+
+    def _look_at_time(self, value: RoledValue) -> None:
+        dates = find_dates(value.value)
+        if not dates or dates & self._words.dates:
+            return
+        if self._words.dates:
+            self.doubt("WHEN", f"{value.name} {value.value[:SHOWN_MAX]!r} is none of the dates that the user named")
+            return
+        texts = self._read.find_texts(value.value)
+        if texts and not any(self._is_pointed(place.record) for place in texts):
+            self.doubt("WHEN", f"{value.name} {value.value[:SHOWN_MAX]!r} comes from a text that somebody wrote")
+
+    def _look_at_content(self, value: RoledValue) -> None:
+        for address in dict.fromkeys(find_addresses(value.value)):
+            self._look_at_target(address, f"the address in {value.name}")
+        for kind in self._read.find_sensitive(value.value):
+            if not all(self._words.names(word) for word in kind.split()[:1]):
+                self.doubt("SENSITIVE", f"{value.name} holds a value that was read as {kind}")
+
+    def conclude(self) -> CallOrigins:
+        for amount in self._amounts:
+            self._look_at_amount(amount)
+        call_class, tool = self._meaning.call_class, self._meaning.tool
+        asked = self._words.asks_for(call_class, tool)
+        # A new thing without any target: only its kind says whether it is the one that the user wants.
+        if call_class == "create" and not self._origins:
+            asked = asked and self._words.mentions_kind(tool)
+        if not asked:
+            self._doubts["NOT_ASKED"] = None
+            self._why.insert(0, f"the user did not ask for this: {call_class}")
+        origins = set(self._origins)
+        if "free_text" in origins and self._all_pointed:
+            origins.add(POINTED)
+        return CallOrigins(call_class, asked, frozenset(origins), frozenset(self._doubts), tuple(self._why))
+
+
+def passes(found: CallOrigins) -> bool:
+    """Whether the shipped rules let a call pass without a person: for tests and tools that have no rules at hand."""
+    if found.call_class == "read":
+        return True
+    return found.asked and not found.doubts and found.origins <= {"named", "linked"}
+
+
+def describe_doubts(doubts: Iterable[str]) -> str:
+    """Return doubts as one line, in the order of the table."""
+    return " ".join(code for code in DOUBTS if code in set(doubts))

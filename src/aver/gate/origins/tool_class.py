@@ -1,0 +1,188 @@
+"""The class of a tool: what its calls do.
+
+    read     looks something up in the service
+    fetch    gets something from an address that the call names
+    send     gives a text to others: a message, a post
+    share    gives others access: to a file, a room, an event
+    pay      moves money
+    create   makes something new: an event, a file, a booking
+    change   changes something that is there
+    delete   removes something
+
+`classify_tool` looks at these in turn. The first that says something decides:
+
+1. the user's settings, which say `effects` of the tool;
+2. the name: its first word that is a known verb, or its last one (`issue_read`);
+3. the description: the verb of its first sentence.
+
+A tool of which nothing is known changes something. Three things make a class worse, and none makes it better: a second
+verb of the name behind `and` or `or`; a sentence of the description that begins with the verb of an effect; and the
+annotations `readOnlyHint: false` and `destructiveHint: true`. `readOnlyHint: true` counts only for a server that the
+user trusts. A read that takes an address is a fetch.
+
+    >>> classify_tool("get_or_create_label")
+    'create'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+from aver.gate.origins.plain_text import word_set
+from aver.gate.origins.roles import ADDRESS_WORDS, split_name
+from aver.lazy_pattern import lazy_pattern
+
+CallClass = Literal["read", "fetch", "send", "share", "pay", "create", "change", "delete"]
+
+CALL_CLASSES: tuple[str, ...] = get_args(CallClass)
+
+DESCRIPTION_MAX = 4_000
+"""Characters of a description that are read."""
+
+_SEVERITY = ("read", "fetch", "create", "change", "share", "send", "delete", "pay")
+"""From the mildest to the worst, where a tool is of several classes."""
+
+_VERBS: Mapping[CallClass, str] = {
+    "read": """get list read search find check show view describe lookup look query count fetch browse retrieve inspect
+        status stat preview peek explain compare diff validate verify analyze analyse summarize summarise select scan
+        whoami info history detail details tree current convert calculate resolve suggest recommend estimate has is
+        load monitor watch wait snapshot screenshot head tail log logs grep display test ping return provide
+        examine determine obtain collect render extract map crawl scrape measure audit report directions distance
+        elevation geocode think echo sample lint trace outline match navigate_history available allowed""",
+    "fetch": "download visit open navigate goto curl",
+    "send": """send post reply email mail message notify publish forward broadcast comment tweet dm respond contact
+        announce submit react""",
+    "share": "share invite grant permit assign subscribe authorize authorise add_member join",
+    "pay": "pay transfer refund buy purchase charge wire donate tip bill checkout withdraw payout reimburse",
+    "create": """create add make new insert schedule book reserve register generate write save upload import put build
+        plan order fork clone duplicate copy commit start launch begin init initialize bootstrap record log_entry
+        store remember draft enroll branch tag apply_template""",
+    "change": """update edit modify change set patch rename move append replace reschedule adjust mark toggle enable
+        disable configure merge apply execute run call invoke fix extend restore reset rebase
+        click type fill press drag hover select_option evaluate upsert sync push stash switch convert_file resize
+        install scale rollout restart deploy expose transition link unlink lock unlock pin unpin close reopen approve
+        handle manage perform trigger approve_request stage unstage expire pause resume rotate emulate toggle_flag
+        emit operate control alter process complete exec""",
+    "delete": """delete remove cancel clear drop discard erase destroy purge unsubscribe revoke kick ban uninstall
+        terminate kill stop prune archive wipe trash dismiss rm cleanup""",
+}
+
+_CLASS_BY_VERB: Mapping[str, CallClass] = {verb: name for name, words in _VERBS.items() for verb in words.split()}
+
+_MONEY = word_set("money payment payments transaction transactions invoice funds payout refund charge")
+"""Words that make a sending or scheduling tool one that pays."""
+
+_CONJUNCTIONS = frozenset({"and", "or", "then"})
+_SENTENCE = lazy_pattern(
+    r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:it\s+)?(?:will\s+|also\s+|then\s+|can\s+)*([A-Za-z-]{2,20})"
+)
+
+
+def find_verb_class(word: str) -> CallClass | None:
+    """Return the class of a verb in any of its forms; None for a word that no table has."""
+    lower = word.lower()
+    for form in _strip_endings(lower):
+        if form in _CLASS_BY_VERB:
+            return _CLASS_BY_VERB[form]
+    return None
+
+
+def _strip_endings(word: str) -> Iterable[str]:
+    yield word
+    for ending, instead in (("ies", "y"), ("es", ""), ("es", "e"), ("s", ""), ("ing", ""), ("ing", "e")):
+        if word.endswith(ending) and len(word) > len(ending) + 2:
+            yield word[: -len(ending)] + instead
+    # `planning`, `getting`: the last letter is doubled.
+    if word.endswith("ing") and len(word) > 6 and word[-4] == word[-5]:
+        yield word[:-4]
+
+
+def classify_tool(
+    name: str,
+    description: str = "",
+    schema: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    *,
+    declared: Iterable[str] | None = None,
+    is_trusted: bool = False,
+) -> CallClass:
+    """Return the class of a tool. `declared` are the effects that the user's settings give it."""
+    hints = annotations or {}
+    if declared is not None:
+        return _read_declared(tuple(declared))
+    words = split_name(name)
+    found = _classify_name(words) or _classify_first_sentence(description)
+    if is_trusted and hints.get("readOnlyHint") is True:
+        found = "read"
+    elif found is None:
+        return "delete" if hints.get("destructiveHint") is True else "change"
+    else:
+        found = _worsen(found, words, description, hints)
+    if found in ("send", "create", "share") and _MONEY & set(words):
+        return "pay"
+    if found == "read" and _takes_address(schema):
+        return "fetch"
+    return found
+
+
+def _classify_name(words: list[str]) -> CallClass | None:
+    """Return the class by the first verb of a name, or by the last one where the first word is none."""
+    if not words:
+        return None
+    first = find_verb_class(words[0])
+    if first is not None:
+        return first
+    known = [found for word in words[1:] if (found := _CLASS_BY_VERB.get(word)) is not None]
+    return max(known, key=_SEVERITY.index) if known else None
+
+
+def _classify_first_sentence(description: str) -> CallClass | None:
+    words = description[:DESCRIPTION_MAX].split()
+    for word in words[:3]:  # `Tool to list …`, `This gets …`
+        if found := find_verb_class(word.strip(".,:`'\"")):
+            return found
+    return None
+
+
+def _worsen(found: CallClass, words: list[str], description: str, hints: Mapping[str, Any]) -> CallClass:
+    """Return the worst class that name, description and annotations give."""
+    classes = [found]
+    for before, word in pairwise(words):
+        if before in _CONJUNCTIONS and (second := find_verb_class(word)) is not None:
+            classes.append(second)
+    if found in ("read", "fetch"):
+        for verb in _SENTENCE.findall(description[:DESCRIPTION_MAX]):
+            second = find_verb_class(verb) if verb.lower().endswith("s") or verb[0].isupper() else None
+            if second is not None and verb.lower() not in _NOUNS:
+                classes.append(second)
+        if hints.get("readOnlyHint") is False:
+            classes.append("change")
+    if hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True:
+        classes.append("change" if found in ("read", "fetch") else found)
+    return max(classes, key=_SEVERITY.index)
+
+
+_NOUNS = word_set(
+    """calls emails messages posts comments replies tips tags records branches plans orders bills charges links
+    types logs forks copies stores applies runs changes sets updates notes new start note type call run tag
+    set order link stage process control copy"""
+)
+"""Words at the beginning of a sentence that are more often the name of a thing than a verb."""
+
+
+def _takes_address(schema: Mapping[str, Any] | None) -> bool:
+    properties = (schema or {}).get("properties")
+    return isinstance(properties, Mapping) and any(ADDRESS_WORDS & set(split_name(str(name))) for name in properties)
+
+
+def _read_declared(effects: tuple[str, ...]) -> CallClass:
+    """Return the class of a tool whose effects the settings give."""
+    if not set(effects) - {"read", "service-read"}:
+        return "read"
+    if "delete" in effects:
+        return "delete"
+    if "egress" in effects:
+        return "send"
+    return "fetch" if set(effects) <= {"read", "service-read", "network"} else "change"

@@ -1,0 +1,224 @@
+"""The user's words: what they ask for, what they name, and what they point at.
+
+    words = UserWords.read(("Please send the summary of 'notes.txt' to bob@shop.example on May 3rd.",))
+    words.asks_for("send", "send_email")      True
+    words.names("bob@shop.example")           True
+    words.dates                               {(5, 3)}
+
+A class of call is asked for by an imperative of its own (`send`, `reply`, `forward` …) or by the tool's own verb. Words
+in quotation marks are content: they name things, and ask for nothing. `send me` asks for an answer and for no message,
+and `do not send` asks for nothing.
+
+The last turn says what is asked for. A turn without any such word (`yes, please`) leaves that to the turn before it.
+All turns name things.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from functools import lru_cache
+
+from aver.fast_dataclass import dataclass
+from aver.gate.origins.plain_text import find_folded, fold, is_plain, word_set
+from aver.gate.origins.roles import split_name
+from aver.gate.origins.tool_class import find_verb_class
+from aver.lazy_pattern import lazy_pattern
+
+TURNS_MAX = 50
+"""Turns of a session that count. Earlier ones name nothing any more."""
+
+TURN_MAX = 64 * 1024
+"""Characters of one turn that count."""
+
+_ASKING: Mapping[str, frozenset[str]] = {
+    name: word_set(words)
+    for name, words in {
+        "send": """send email e-mail mail message write reply respond post forward notify dm publish inform contact text
+            comment announce""",
+        "share": "share invite add give grant include assign",
+        "pay": "pay send transfer refund buy purchase wire donate reimburse settle schedule set order return",
+        "create": """create add make schedule book reserve set put save write generate draft register order plan upload
+            build start copy record remind prepare""",
+        "change": """change update edit modify adjust reschedule move rename append add set put mark fix correct extend
+            replace write insert switch include increase decrease raise lower postpone rewrite complete""",
+        "delete": "delete remove cancel clear drop discard erase unsubscribe revoke archive",
+    }.items()
+}
+"""The imperatives that ask for a class."""
+
+_BEFORE_NOUNS = word_set(
+    """a an the my your his her its their our this that these those each every any some no new direct unread
+    which what of in from by via per with last first next following same other another own received incoming
+    recent confirmation"""
+)
+"""Words before a noun. `in an email` asks for no mail."""
+
+_NEGATIONS = word_set("not never don't dont doesn't without cannot can't shouldn't won't")
+_TO_THE_USER = word_set("me us")
+_USER_DOES = word_set("i'll i'd i i've we we'll they they'll he she you'll")
+"""Subjects before a verb that say who does it: not the agent."""
+
+_SELECTING = word_set(
+    """most least largest smallest biggest highest lowest cheapest best worst top all each every any both
+    everyone everybody who whose which where starting beginning ending newest oldest latest longest shortest
+    fewest earliest only"""
+)
+"""Words by which a user describes a target instead of naming it."""
+
+_MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES.split(), 1)}
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_ISO_DATE = lazy_pattern(r"(?<!\d)(?:\d{4})-(\d{2})-(\d{2})(?!\d)")
+_MONTH_DAY = lazy_pattern(rf"\b{_MONTH}\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\s*:)", re.IGNORECASE)
+_DAY_MONTH = lazy_pattern(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\b", re.IGNORECASE)
+_NUMBER = lazy_pattern(r"(?<![\w.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w%]|\.\d|\s*%)")
+_QUOTED = lazy_pattern(r"(?<!\w)(?:'([^'\n]{2,300})'|\"([^\"\n]{2,300})\"|“([^”\n]{2,300})”|‘([^’\n]{2,300})’)(?!\w)")
+_WORD = lazy_pattern(r"[A-Za-z][A-Za-z'’-]*")
+_NUMBER_MARK = lazy_pattern(r"(?:\bid|\bids|\bnumber|\bno\.?|#|[a-z]+)\s*[:=]?\s*['\"`]?$")
+_IS_NUMBER = lazy_pattern(r"[+-]?\d+(?:\.\d+)?")
+_SENTENCE_END = lazy_pattern(r"(?<=[a-z0-9])\.(?=[A-Z][a-z]+\s)")
+_STEM_END = lazy_pattern(r"\.[A-Za-z0-9]{1,5}$")
+_SEPARATORS = lazy_pattern(r"[-_./]+")
+
+SHORT = 3
+"""A value with fewer characters, or a bare number, is named only where a word says that it is an id."""
+
+LABEL_MAX = 120
+"""Characters of a value that can be the label of a record: a title, a name. Longer ones are texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserWords:
+    """What the user said in a session. Without turns nothing is asked for, and nothing is named."""
+
+    folded: str = ""
+    asking: frozenset[str] = frozenset()
+    """The imperatives of the turn that says what is asked for."""
+    dates: frozenset[tuple[int, int]] = frozenset()
+    """Month and day of each date. Years are left out: users rarely say them, and agents guess them."""
+    numbers: frozenset[float] = frozenset()
+    quoted: tuple[str, ...] = ()
+    proper: frozenset[str] = frozenset()
+    """Names: words in upper case inside a sentence."""
+    selects: bool = False
+    """Whether the words describe a target instead of naming it: `the largest file`, `each person who …`."""
+    is_given: bool = False
+    _known: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def read(cls, turns: Iterable[str]) -> UserWords:
+        """Read the turns of a session, the oldest first."""
+        kept = [turn[:TURN_MAX] for turn in turns][-TURNS_MAX:]
+        if not kept:
+            return cls()
+        asking: frozenset[str] = frozenset()
+        latest = kept[-1]
+        for turn in reversed(kept):
+            latest, asking = turn, frozenset(_find_imperatives(turn))
+            if asking:
+                break
+        whole = "\n".join(kept)
+        # A sentence that ends without a space: `… our site shop.example.They sent …` names the site, too.
+        split = _SENTENCE_END.sub(". ", whole)
+        return cls(
+            folded=fold(f"{whole}\n{split}" if split != whole else whole),
+            asking=asking,
+            dates=frozenset(find_dates(whole)),
+            numbers=frozenset(float(found.replace(",", "")) for found in _NUMBER.findall(whole)),
+            quoted=tuple(fold("".join(found)) for found in _QUOTED.findall(whole)),
+            proper=frozenset(_find_proper(whole)),
+            selects=bool(_SELECTING & {word.lower() for word in _WORD.findall(_QUOTED.sub(" ", latest))}),
+            is_given=True,
+        )
+
+    def asks_for(self, call_class: str, tool: str) -> bool:
+        """Whether the user asks for calls of this class, or uses the tool's own verb. Reads need no asking."""
+        if call_class in ("read", "fetch"):
+            return self.is_given
+        own = {word for word in split_name(tool) if find_verb_class(word) not in (None, "read", "fetch")}
+        return bool(self.asking & (_ASKING.get(call_class, frozenset()) | own))
+
+    def mentions_kind(self, tool: str) -> bool:
+        """Whether the user's words have the kind of thing that a tool makes, such as `event`."""
+        kinds = [word for word in split_name(tool) if find_verb_class(word) is None and len(word) >= SHORT]
+        forms = {form for kind in kinds for form in (kind, f"{kind}s", kind.removesuffix("s"))}
+        return not kinds or any(find_folded(self.folded, form) >= 0 for form in forms)
+
+    def names(self, value: str) -> bool:
+        """Whether the user named this value, as it stands."""
+        if value not in self._known:
+            self._known[value] = self._is_named(value)
+        return self._known[value]
+
+    def _is_named(self, value: str) -> bool:
+        if not is_plain(value):
+            return False
+        wanted = fold(value)
+        if len(wanted) >= SHORT and not _IS_NUMBER.fullmatch(wanted):
+            return find_folded(self.folded, wanted) >= 0
+        # `June 13` does not name the file 13; `the file with the id 13` does.
+        if wanted in self.quoted:
+            return True
+        start = find_folded(self.folded, wanted)
+        return (
+            start >= 0
+            and re.search(r"(?:\b(?:ids?|number|no\.?|nr\.?)|#)\s*[:=]?\s*$", self.folded[:start]) is not None
+        )
+
+    def matches(self, label: str) -> bool:
+        """Whether the label of a record is one that the user spoke of: named as it stands, or by a part of it."""
+        if not 0 < len(label) <= LABEL_MAX or not is_plain(label):
+            return False
+        wanted = fold(label)
+        if _IS_NUMBER.fullmatch(wanted) or len(wanted) < SHORT or wanted in ("true", "false", "none", "null"):
+            return False
+        stem = _SEPARATORS.sub(" ", _STEM_END.sub("", wanted)).strip()
+        if any(len(form) >= SHORT and find_folded(self.folded, form) >= 0 for form in {wanted, stem}):
+            return True
+        return any(find_folded(wanted, part) >= 0 for part in (*self.quoted, *self.proper))
+
+
+def find_dates(text: str) -> set[tuple[int, int]]:
+    """Return month and day of each date in a text."""
+    found = {(int(month), int(day)) for month, day in _ISO_DATE.findall(text)}
+    found |= {(_MONTHS[month[:3].lower()], int(day)) for month, day in _MONTH_DAY.findall(text)}
+    found |= {(_MONTHS[month[:3].lower()], int(day)) for day, month in _DAY_MONTH.findall(text)}
+    return {(month, day) for month, day in found if 1 <= month <= 12 and 1 <= day <= 31}
+
+
+def _find_imperatives(turn: str) -> Iterable[str]:
+    """Yield the verbs by which a turn asks for something, in their base form."""
+    plain = _QUOTED.sub(" ' ", turn).replace("’", "'")
+    words = [found.lower() for found in _WORD.findall(plain)]
+    for index, word in enumerate(words):
+        if word not in _ALL_ASKING and find_verb_class(word) in (None, "read", "fetch"):
+            continue
+        before = words[max(0, index - 3) : index]
+        after = words[index + 1] if index + 1 < len(words) else ""
+        is_noun = bool(before) and before[-1] in _BEFORE_NOUNS
+        is_others = bool(before) and before[-1] in _USER_DOES
+        if is_noun or is_others or after in _TO_THE_USER or _NEGATIONS & set(before[-2:]):
+            continue
+        yield word
+
+
+_ALL_ASKING = frozenset[str]().union(*_ASKING.values())
+
+_COMMON_CAPITALS = word_set(
+    """january february march april may june july august september october november december monday tuesday
+    wednesday thursday friday saturday sunday please then also after note find read check hey yes"""
+)
+
+
+@lru_cache(maxsize=64)
+def _find_proper(text: str) -> frozenset[str]:
+    """Return the names in a text: words that begin in upper case and do not begin a sentence."""
+    found = set()
+    for match in _WORD.finditer(text):
+        word, before = match[0], text[: match.start()].rstrip(" \t'\"“‘(")[-1:]
+        if len(word) >= 4 and word[0].isupper() and before not in ("", ".", "!", "?", ":", "\n"):
+            name = word.lower().removesuffix("'s").removesuffix("’s")
+            found |= {name} if name not in _COMMON_CAPITALS else set()
+    return frozenset(found)

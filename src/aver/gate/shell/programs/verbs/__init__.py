@@ -1,0 +1,16 @@
+"""The verbs of the tables: what a program does with one argument.
+
+A line of a table names a verb for the value of an option or for an operand, as in `-o=write *read`. Each verb is a
+function that gets the invocation and the word, and reports findings. Each module ends with a table from the names to
+the functions. A verb that has no condition is written there. `VERBS` has all of them.
+"""
+
+from collections.abc import Mapping
+
+from aver.gate.shell.programs.verbs.build_verbs import BUILD_VERBS
+from aver.gate.shell.programs.verbs.file_verbs import FILE_VERBS
+from aver.gate.shell.programs.verbs.git_verbs import GIT_VERBS
+from aver.gate.shell.programs.verbs.network_verbs import NETWORK_VERBS
+from aver.gate.shell.programs.verbs.verb import Verb
+
+VERBS: Mapping[str, Verb] = {**FILE_VERBS, **NETWORK_VERBS, **GIT_VERBS, **BUILD_VERBS}

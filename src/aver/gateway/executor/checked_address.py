@@ -1,0 +1,69 @@
+"""The addresses of a host that an effect may connect to: resolved once, and checked.
+
+A name is resolved once, and the effect connects to the addresses that were checked. So a name server cannot answer
+with a public address first and with `127.0.0.1` later. An address in a private network is refused: an agent must not
+reach the services of this machine, of its network, or of its cloud through the executor. The operator names the hosts
+that may have one (`[gateway] private_hosts`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import Any, NamedTuple
+
+from aver.errors import Refused
+from aver.gateway.codes import DOMAIN_NOT_ALLOWED
+from aver.log import debug
+
+EFFECT_FAILED = "EFFECT_FAILED"
+
+HTTPS = 443
+
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+"""IPv6 addresses that lead to an IPv4 address, the last 32 bits."""
+
+
+class CheckedAddress(NamedTuple):
+    """An address to connect to, as `socket` takes it."""
+
+    family: int
+    address: tuple[Any, ...]
+
+
+def split_domain(domain: str) -> tuple[str, int]:
+    """Return host and port of a bound domain, such as `example.com` or `example.com:8443`."""
+    host, _, port = domain.partition(":")
+    return host, int(port or HTTPS)
+
+
+def find_addresses(domain: str, *, may_be_private: bool) -> list[CheckedAddress]:
+    """Resolve the host of a domain. Raises `Refused` if there is none, or if one of its addresses is private."""
+    host, port = split_domain(domain)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise Refused(EFFECT_FAILED, f"{host} has no address: {error}") from error
+    # One private address is enough to refuse: an attacker's name server may mix it among public ones.
+    for _, _, _, _, address in found:
+        if not may_be_private and is_private(str(address[0])):
+            debug("gateway", "%s leads to %s", host, address[0])
+            raise Refused(
+                DOMAIN_NOT_ALLOWED,
+                f"{domain} leads to {address[0]}, which is an address of a private network",
+                advice="the operator can add the host to [gateway] private_hosts",
+            )
+    return [CheckedAddress(family, address) for family, _, _, _, address in found]
+
+
+def is_private(text: str) -> bool:
+    """Whether an address is not one of the public internet, also where another address is written into it."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    inner: list[ipaddress.IPv4Address | None] = []
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+        if address in _NAT64:
+            inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    if not address.is_global or address.is_multicast or address.is_unspecified:
+        return True
+    return any(not each.is_global for each in inner if each is not None)

@@ -1,0 +1,184 @@
+"""Requests for approval on the API: where they are, answers with a passkey, and everything that is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from aver import Ledger, clock
+from aver.explorer import guard
+from aver.gate.approvals import ApprovalRequest, Person, approve, deny, enrol_passkey
+from aver.gate.approvals.request import add_seconds
+from aver.keys import Statement
+from support.approvals import SHOWN, enrolled, opened, somebody
+from support.explorer_servers import API, Answer, ServedExplorer, serve
+from support.passkeys import UP, SoftPasskey
+
+PHONE = "ada-phone"
+
+
+@pytest.fixture
+def ada(ledger: Ledger) -> Person:
+    person = somebody("ada")
+    enrolled(ledger, person)
+    return person
+
+
+@pytest.fixture
+def phone(ledger: Ledger, ada: Person) -> SoftPasskey:
+    """A passkey on the roster."""
+    made = SoftPasskey(PHONE)
+    enrol_passkey(ledger, made.enrolment(ledger, ada))
+    return made
+
+
+@pytest.fixture
+def served(ledger: Ledger, ada: Person) -> Iterator[ServedExplorer]:
+    with serve(ledger) as running:
+        yield running
+
+
+def send(served: ServedExplorer, request: ApprovalRequest, statement: Statement, shown: str = SHOWN) -> Answer:
+    document = {"statement": statement.to_dict(), "shown": shown, "comment": ""}
+    return served.post(f"approvals/{request.id}", document)
+
+
+def test_requests_are_listed_with_the_places_of_their_words(
+    served: ServedExplorer, ledger: Ledger, ada: Person
+) -> None:
+    first, second, third = (opened(ledger, f"rm -rf build{number}", f"gate-{number}") for number in range(3))
+    deny(ledger, first, ada, shown=SHOWN)
+    approve(ledger, second, ada, shown=SHOWN)
+    listed = served.get("approvals")
+    assert [(found["id"], found["state"]) for found in listed["requests"]] == [
+        (third.id, "pending"),
+        (second.id, "approved"),
+        (first.id, "denied"),
+    ]
+    denied = listed["requests"][2]
+    (word,) = denied["words"]
+    assert (denied["chain"], denied["sequence"]) == (first.chain, first.sequence)
+    assert (word["word"], word["approver"]) == ("deny", "person:ada")
+    record = next(ledger.read(word["chain"], word["sequence"], word["sequence"] + 1))
+    assert record.kind == "approval.decision"
+    assert [found["id"] for found in served.get("approvals?state=approved")["requests"]] == [second.id]
+    found, page = [], served.get("approvals?limit=1")
+    while True:
+        found += [each["id"] for each in page["requests"]]
+        if page["next"] is None:
+            break
+        page = served.get(f"approvals?limit=1&after={page['next']}")
+    assert found == [third.id, second.id, first.id]
+
+
+@pytest.mark.parametrize(("word", "state"), [("approve", "approved"), ("deny", "denied")])
+def test_passkey_answers(served: ServedExplorer, ledger: Ledger, phone: SoftPasskey, word: str, state: str) -> None:
+    request = opened(ledger)
+    answer = send(served, request, phone.vote(request, word))
+    assert answer.status == 200, answer.body
+    assert answer.document["state"] == state
+    assert served.get(f"approvals?state={state}")["requests"][0]["id"] == request.id
+    again = send(served, request, phone.vote(request, word))
+    assert again.status == 409
+    assert again.document["code"] in ("DECIDED", "DENIED")
+    assert ledger.verify().status != "failed"
+
+
+def refused(answer: Answer) -> str:
+    assert answer.status == 409, answer.body
+    return str(answer.document["code"])
+
+
+def test_answers_that_do_not_count_are_refused(served: ServedExplorer, ledger: Ledger, phone: SoftPasskey) -> None:
+    request, other = opened(ledger), opened(ledger, "rm -rf dist", "gate-2")
+    assert refused(send(served, request, phone.vote(other))) == "DIGEST_MISMATCH"
+    assert refused(send(served, request, phone.vote(request), shown="another text")) == "STATEMENT_MISMATCH"
+    assert refused(send(served, request, phone.vote(request, ledger="0" * 36))) == "STATEMENT_MISMATCH"
+    # The same action was asked about twice: an answer to one request is none to the other.
+    assert refused(send(served, request, phone.vote(opened(ledger, gate_id="gate-3")))) == "STATEMENT_MISMATCH"
+    without_verification = phone.wrong_vote(request, flags=UP)
+    foreign_origin = phone.wrong_vote(request, origin="https://evil.example")
+    for statement in (without_verification, foreign_origin):
+        assert refused(send(served, request, statement)) == "SIG_INVALID"
+    assert refused(send(served, request, SoftPasskey("mallory").vote(request))) == "NOT_LISTED"
+    assert all(found["words"] == [] for found in served.get("approvals")["requests"])
+
+
+def test_expired_request_takes_no_answer(
+    served: ServedExplorer, ledger: Ledger, phone: SoftPasskey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = opened(ledger)
+    statement = phone.vote(request)
+    monkeypatch.setattr(clock, "now", lambda: add_seconds(request.expires, 1))
+    assert refused(send(served, request, statement)) == "EXPIRED"
+    assert served.get("approvals?state=expired")["requests"][0]["id"] == request.id
+
+
+def test_forms_that_are_no_answer(served: ServedExplorer, ledger: Ledger, phone: SoftPasskey) -> None:
+    request = opened(ledger)
+    right: dict[str, Any] = {"statement": phone.vote(request).to_dict(), "shown": SHOWN, "comment": ""}
+    path = f"approvals/{request.id}"
+    for wrong in (
+        *([], "x", {}, {**right, "more": 1}, {**right, "shown": 1}, {**right, "comment": None}),
+        *({**right, "statement": "x"}, {**right, "statement": {}}, {**right, "shown": ""}),
+        *({**right, "comment": "x" * 2001},),
+    ):
+        assert served.post(path, wrong).status == 400, wrong
+    body = json.dumps(right).encode()
+    headers = {"Content-Type": "application/json"}
+    assert served.ask(API + path, "POST", body, headers={"Content-Type": "text/plain"}).status == 400
+    assert served.ask(API + path, "POST", body[:-1], headers=headers).status == 400
+    twice = body.replace(b'"comment"', b'"comment": "", "comment"')
+    assert served.ask(API + path, "POST", twice, headers=headers).status == 400
+    assert served.post("approvals/not-an-id", right).status == 400
+    assert served.post(f"approvals/{'0' * 8}-0000-0000-0000-{'0' * 12}", right).status == 404
+    assert served.ask(API + path, "POST", body, headers=headers, token=None).status == 401
+    origin = {**headers, "Origin": "http://evil.example"}
+    assert served.ask(API + path, "POST", body, headers=origin).status == 403
+    assert len(served.get("approvals?state=pending")["requests"]) == 1
+
+
+def test_long_text_that_was_shown_may_be_sent(served: ServedExplorer, ledger: Ledger, phone: SoftPasskey) -> None:
+    request = opened(ledger)
+    shown = "x" * (2 * guard.BODY_MAX)
+    assert send(served, request, phone.vote(request, text=shown), shown).status == 200
+    large = {"Content-Type": "application/json", "Content-Length": str(guard.APPROVAL_BODY_MAX + 1)}
+    assert served.ask(f"{API}approvals/{request.id}", "POST", headers=large).status == 413
+
+
+def test_passkey_is_enrolled_with_an_endorsement(served: ServedExplorer, ledger: Ledger, phone: SoftPasskey) -> None:
+    tablet = SoftPasskey("ada-tablet")
+    assert refused(served.post("approvers", {"statement": tablet.enrolment(ledger).to_dict()})) == "NOT_ENDORSED"
+    mallory = SoftPasskey("mallory")
+    forged = tablet.enrolment(ledger, mallory)
+    assert refused(served.post("approvers", {"statement": forged.to_dict()})) == "NOT_ENDORSED"
+    answer = served.post("approvers", {"statement": tablet.enrolment(ledger, phone).to_dict()})
+    assert answer.status == 200, answer.body
+    assert answer.document["identity"] == "person:ada-tablet"
+    request = opened(ledger)
+    assert send(served, request, tablet.vote(request)).status == 200
+    assert refused(served.post("approvers", {"statement": tablet.enrolment(ledger, phone).to_dict()})) == "ENROLLED"
+    for wrong in ({}, {"statement": {}}, {"statement": tablet.enrolment(ledger, phone).to_dict(), "x": 1}):
+        assert served.post("approvers", wrong).status == 400
+
+
+def test_first_approver_is_not_enrolled_from_a_page(ledger: Ledger) -> None:
+    with serve(ledger) as served:
+        enrolment = SoftPasskey(PHONE).enrolment(ledger).to_dict()
+        assert refused(served.post("approvers", {"statement": enrolment})) == "NO_APPROVERS"
+
+
+def test_answer_that_is_sent_twice_at_once_counts_once(
+    served: ServedExplorer, ledger: Ledger, phone: SoftPasskey
+) -> None:
+    request = opened(ledger)
+    statement = phone.vote(request)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: send(served, request, statement), range(8)))
+    assert sorted(answer.status for answer in answers) == [200] + [409] * 7
+    (listed,) = served.get("approvals")["requests"]
+    assert [word["word"] for word in listed["words"]] == ["approve"]

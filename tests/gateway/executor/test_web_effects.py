@@ -1,0 +1,228 @@
+"""`FetchResource` and `PostWebhook` against a real HTTPS server on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from aver.errors import Refused
+from aver.gateway.effect_settings import EffectSettings
+from aver.gateway.executor import web_effects
+from aver.gateway.executor.checked_address import find_addresses, is_private
+from aver.gateway.executor.executor import EffectOrder
+from aver.gateway.executor.web_effects import WebEffects
+from aver.gateway.request import BoundRequest
+from support.acts import open_office
+from support.loopback_servers import WebServer, serve_web, write_certificate
+
+
+@pytest.fixture
+def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    certificate = write_certificate(tmp_path, "localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with serve_web(certificate) as server:
+        yield server
+
+
+def order(intent: str, **inputs: Any) -> EffectOrder:
+    request = BoundRequest.bind(intent, caller="agent:writer", session="s1", inputs=inputs)
+    return EffectOrder(request, request.inputs, cast(Any, None), "/", "a_0123456789abcdef")
+
+
+def fetch(web: WebServer, resource: str) -> Any:
+    return WebEffects(frozenset({web.domain})).fetch(order("FetchResource", domain=web.domain, resource_id=resource))
+
+
+def post(web: WebServer, path: str, body: str) -> Any:
+    return WebEffects(frozenset({web.domain})).post(order("PostWebhook", domain=web.domain, path=path, body=body))
+
+
+def refused(call: Any, *given: Any) -> Refused:
+    with pytest.raises(Refused) as caught:
+        call(*given)
+    return caught.value
+
+
+def test_a_resource_is_fetched(web: WebServer) -> None:
+    web.answers["/a?b=1"] = 200, {"Content-Type": "text/plain"}, "grüße".encode()
+    done = fetch(web, "a?b=1")
+    assert done.data["content"] == "grüße"
+    assert done.data["http_status"] == 200
+    assert done.recorded == {
+        "url": f"https://{web.domain}/a?b=1",
+        "http_status": 200,
+        "content_type": "text/plain",
+        "size": 7,
+        "sha256": hashlib.sha256("grüße".encode()).hexdigest(),
+        "is_cut": False,
+    }
+    ((method, path, headers, body),) = web.requests
+    assert (method, path, body) == ("GET", "/a?b=1", b"")
+    assert headers["Idempotency-Key"] == "a_0123456789abcdef"
+    assert headers["Host"] == web.domain
+
+
+def test_bytes_that_are_no_text_come_in_base64(web: WebServer) -> None:
+    web.answers["/a"] = 200, {}, b"\xff\x00"
+    assert fetch(web, "a").data["content"] == "/wA="
+
+
+def test_an_error_of_the_server_is_an_answer(web: WebServer) -> None:
+    done = fetch(web, "missing")
+    assert (done.data["http_status"], done.data["content"]) == (404, "nothing here")
+
+
+@pytest.mark.parametrize("location", ["/b", "b", "//{domain}/b", "https://{domain}/b", "https://{domain}/b#top"])
+def test_a_redirect_on_the_same_domain_is_followed(web: WebServer, location: str) -> None:
+    web.answers["/a"] = 302, {"Location": location.format(domain=web.domain)}, b""
+    web.answers["/b"] = 200, {}, b"there"
+    assert fetch(web, "a").data["content"] == "there"
+    assert [path for _, path, _, _ in web.requests] == ["/a", "/b"]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://{domain}/b",
+        "https://localhost/b",
+        "https://example.com/b",
+        "//example.com/b",
+        "https://user@{domain}/b",
+        "https://{domain}@example.com/b",
+        "https://[::1/b",
+        "https://localhost:99999/b",
+        "file:///etc/passwd",
+    ],
+)
+def test_a_redirect_to_another_place_is_refused(web: WebServer, location: str) -> None:
+    web.answers["/a"] = 302, {"Location": location.format(domain=web.domain)}, b""
+    assert refused(fetch, web, "a").code == "DOMAIN_NOT_ALLOWED"
+    assert len(web.requests) == 1
+
+
+def test_redirects_without_end(web: WebServer) -> None:
+    web.answers["/a"] = 302, {"Location": "/a"}, b""
+    assert "redirects more than" in refused(fetch, web, "a").message
+
+
+def test_a_body_is_posted_once(web: WebServer) -> None:
+    web.answers["/hook"] = 303, {"Location": "/elsewhere"}, b"ok"
+    done = post(web, "/hook", '{"a": 1}')
+    assert (done.data["http_status"], done.data["content"]) == (303, "ok")
+    ((method, path, headers, body),) = web.requests
+    assert (method, path, body) == ("POST", "/hook", b'{"a": 1}')
+    assert headers["Content-Type"] == "application/json"
+
+
+def test_text_that_is_no_json_is_posted_as_text(web: WebServer) -> None:
+    post(web, "/hook", "hello")
+    assert web.requests[0][2]["Content-Type"] == "text/plain; charset=utf-8"
+
+
+def test_a_post_without_an_answer_has_an_unknown_outcome(web: WebServer) -> None:
+    web.drops.add("/hook")
+    assert refused(post, web, "/hook", "x").code == "OUTCOME_UNKNOWN"
+    assert len(web.requests) == 1
+    web.drops.add("/a")
+    assert refused(fetch, web, "a").code == "EFFECT_FAILED"
+
+
+def test_a_long_answer(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_effects, "ANSWER_MAX", 1000)
+    web.answers["/a"] = 200, {}, b"x" * 1000
+    assert fetch(web, "a").data["size"] == 1000
+    web.answers["/a"] = 200, {}, b"x" * 1001
+    assert "more than 1000 bytes" in refused(fetch, web, "a").message
+    done = post(web, "/a", "sent")
+    assert (done.data["size"], done.data["is_cut"]) == (1000, True)
+
+
+def test_a_slow_answer_ends(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server says that more comes, and sends nothing. Only the whole exchange has a time that helps."""
+    monkeypatch.setattr(web_effects, "EXCHANGE_SECONDS", 0.2)
+    monkeypatch.setattr(web_effects, "CONNECT_SECONDS", 600.0)
+    web.answers["/a"] = 200, {"Content-Length": "100"}, b"x"
+    assert "gave no whole answer" in refused(fetch, web, "a").message
+
+
+def test_another_certificate_is_refused(web: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(write_certificate(tmp_path / "..", "other.example")))
+    assert "cannot connect" in refused(fetch, web, "a").message
+    assert not web.requests
+
+
+def test_a_private_address_is_refused_unless_the_host_is_listed(web: WebServer) -> None:
+    given = order("FetchResource", domain=web.domain, resource_id="a")
+    assert refused(WebEffects().fetch, given).code == "DOMAIN_NOT_ALLOWED"
+    # Another port of the same host is another place.
+    assert refused(WebEffects(frozenset({"localhost"})).fetch, given).code == "DOMAIN_NOT_ALLOWED"
+    assert not web.requests
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+        ),
+        *("::1", "::", "fe80::1%eth0", "fc00::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1"),
+        *(
+            "64:ff9b::a9fe:a9fe",
+            "2002:7f00:1::",
+            "2002:a00:1::1",
+            "2001:0:4136:e378:8000:63bf:f5ff:fffe",
+            "255.255.255.255",
+        ),
+    ],
+)
+def test_private_addresses(address: str) -> None:
+    assert is_private(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "64:ff9b::808:808", "2002:808:808::1"]
+)
+def test_public_addresses(address: str) -> None:
+    assert not is_private(address)
+
+
+def test_one_private_address_among_public_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(2, 1, 6, "", ("8.8.8.8", 443)), (2, 1, 6, "", ("127.0.0.1", 443))]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *given, **more: found)
+    assert refused(lambda: find_addresses("example.com", may_be_private=False)).code == "DOMAIN_NOT_ALLOWED"
+
+
+def test_a_host_without_an_address() -> None:
+    given = order("FetchResource", domain="nothing.invalid", resource_id="a")
+    assert refused(WebEffects().fetch, given).code == "EFFECT_FAILED"
+
+
+def test_through_the_gateway(web: WebServer, aver_home: Path, tmp_path: Path) -> None:
+    """A person approves, the resource is fetched once, and the record has its digest but not its text."""
+    web.answers["/page"] = 200, {}, b"the text of the page"
+    settings = EffectSettings(private_hosts=frozenset({web.domain}))
+    with open_office(tmp_path / "work", effects=settings) as office:
+        office.enrol()
+        inputs = {"domain": web.domain, "resource_id": "page"}
+        asked = office.act("FetchResource", inputs)
+        if asked["reason_code"] == "REQUIRE_CONFIRM":
+            office.approve(asked["data"]["approval"])
+            asked = office.act("FetchResource", inputs)
+        assert asked["reason_code"] == "ALLOW", asked
+        assert asked["data"]["content"] == "the text of the page"
+        assert len(web.requests) == 1
+        [outcome] = office.ledger.find(kind="act.outcome")
+        assert outcome.to_dict()["outcome"]["result"]["result"]["size"] == 20
+        assert b"the text of the page" not in outcome.canonical
+        assert office.ledger.verify().status == "verified"

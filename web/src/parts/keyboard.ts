@@ -1,0 +1,55 @@
+/**
+ * The keys of the keyboard. A view claims keys while it is shown; the one that claimed last has them. No key works with a
+ * modifier held, nor while the reader types.
+ *
+ *     useKeys({ j: () => move(1), k: () => move(-1) });
+ */
+
+import { useEffect, useRef } from "preact/hooks";
+
+export type KeyMap = Record<string, (event: KeyboardEvent) => void>;
+
+const claims: { keys: KeyMap }[] = [];
+
+/** Claim keys for as long as the component is shown. */
+export function useKeys(keys: KeyMap): void {
+  const claim = useRef({ keys });
+  claim.current.keys = keys;
+  useEffect(() => {
+    const mine = claim.current;
+    claims.push(mine);
+    return () => {
+      claims.splice(claims.indexOf(mine), 1);
+    };
+  }, []);
+}
+
+export function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+}
+
+/** Keys that a focused link or button uses itself. */
+function isOwnKey(event: KeyboardEvent): boolean {
+  return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary");
+}
+
+/** Start to listen. `go` gets the letter after `g`, and says whether there is such a view. */
+export function listenToKeys(go: (letter: string) => boolean): void {
+  let isGoing = false;
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (isTyping(event.target) && event.key !== "Escape") return;
+    if (isOwnKey(event)) return;
+    const wasGoing = isGoing;
+    isGoing = event.key === "g" && !wasGoing;
+    if (isGoing) return;
+    if (wasGoing && go(event.key)) {
+      event.preventDefault();
+      return;
+    }
+    const claim = claims.findLast(({ keys }) => event.key in keys);
+    if (claim === undefined) return;
+    event.preventDefault();
+    claim.keys[event.key]?.(event);
+  });
+}

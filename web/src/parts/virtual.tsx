@@ -1,0 +1,40 @@
+/** A long list as a grid: only the rows near the window are in the page, and the whole is one tab stop. */
+
+import type { JSX, TargetedKeyboardEvent } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { useVirtualRows } from "./virtual_rows.ts";
+
+export interface VirtualHandle {
+  scrollTo(index: number): void;
+}
+
+interface Props {
+  /** The height of each row. The same array as long as nothing changes: a new one is summed up again. */
+  heights: readonly number[];
+  row: (index: number) => JSX.Element;
+  label: string;
+  handle?: (handle: VirtualHandle) => void;
+  /** Told of the rows that are near the window, from and up to. */
+  onRange?: (start: number, stop: number) => void;
+  isBusy?: boolean;
+  onKeyDown?: (event: TargetedKeyboardEvent<HTMLDivElement>) => void;
+}
+
+export function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onKeyDown }: Props): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const { rows, total, reveal } = useVirtualRows(heights, () => box.current);
+  const [start, stop] = [rows[0]?.index ?? 0, (rows.at(-1)?.index ?? -1) + 1];
+  useLayoutEffect(() => onRange?.(start, stop), [start, stop, heights]);
+  useLayoutEffect(() => handle?.({ scrollTo: reveal }));
+  return (
+    <div ref={box} class="virtual" role="grid" aria-label={label} aria-rowcount={heights.length} aria-busy={isBusy} tabIndex={0} onKeyDown={onKeyDown}>
+      <div class="space" role="rowgroup" style={{ height: `${total}px` }}>
+        {rows.map((one) => (
+          <div key={one.index} class="entry" role="row" aria-rowindex={one.index + 1} style={{ top: `${one.start}px`, height: `${one.size}px` }}>
+            <div role="gridcell">{row(one.index)}</div>
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

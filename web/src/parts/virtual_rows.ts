@@ -1,0 +1,77 @@
+/**
+ * Rows of known heights in a box that scrolls: only those near the window are in the page.
+ *
+ * The heights are known before anything is drawn, so that sums and a search by halves are all it takes. A library for
+ * lists that must be measured would be a twentieth of the page's size.
+ */
+
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+
+/** Rows beyond the window that stay in the page, so that scrolling shows no blank. */
+const OVERSCAN = 12;
+/** Rows in the page at most, however tall the window is. */
+export const ROWS_MAX = 120;
+
+export interface VirtualRow {
+  index: number;
+  start: number;
+  size: number;
+}
+
+export interface VirtualRows {
+  rows: VirtualRow[];
+  total: number;
+  /** Scroll so that a row can be seen, with the one before and after it. */
+  reveal(index: number): void;
+}
+
+/** `heights` has the height of each row; `box` returns the element that scrolls. */
+export function useVirtualRows(heights: readonly number[], box: () => HTMLElement | null): VirtualRows {
+  const [{ top, height }, setWindow] = useState({ top: 0, height: 800 });
+  const tops = useMemo(() => sumUp(heights), [heights]);
+  useLayoutEffect(() => {
+    const element = box();
+    if (element === null) return;
+    const update = () => setWindow({ top: element.scrollTop, height: element.clientHeight });
+    const observer = new ResizeObserver(update);
+    observer.observe(element);
+    element.addEventListener("scroll", update, { passive: true });
+    update();
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", update);
+    };
+  }, []);
+  const [from, to] = visibleRange(tops, top, height);
+  const rows = Array.from({ length: to - from }, (_, at) => ({ index: from + at, start: tops[from + at] as number, size: heights[from + at] as number }));
+  const reveal = (index: number) => {
+    const element = box();
+    const [start, size] = [tops[index] ?? 0, heights[index] ?? 0];
+    if (element === null) return;
+    if (start < element.scrollTop + size) element.scrollTop = Math.max(0, start - size);
+    else if (start + 2 * size > element.scrollTop + element.clientHeight) element.scrollTop = start + 2 * size - element.clientHeight;
+  };
+  return { rows, total: tops[heights.length] ?? 0, reveal };
+}
+
+/** The place where each row begins; the last is the height of all. */
+function sumUp(heights: readonly number[]): Float64Array {
+  const tops = new Float64Array(heights.length + 1);
+  heights.forEach((height, at) => { tops[at + 1] = (tops[at] as number) + height; });
+  return tops;
+}
+
+/** The rows to draw, from the first up to and without the last. `tops` are the places where they begin. */
+export function visibleRange(tops: Float64Array, top: number, height: number): [number, number] {
+  const count = tops.length - 1;
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((tops[middle + 1] as number) <= top) low = middle + 1;
+    else high = middle;
+  }
+  let end = low;
+  while (end < count && (tops[end] as number) < top + height) end++;
+  const from = Math.max(0, low - OVERSCAN);
+  return [from, Math.min(count, end + OVERSCAN, from + ROWS_MAX)];
+}

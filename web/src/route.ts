@@ -1,0 +1,57 @@
+/** Where the reader is: the part of the address after `#`, such as `#/c/claude-code.5d2e/7`. */
+
+import { signal } from "@preact/signals";
+import "./source/secrets.ts"; // First: it takes the token out of the address.
+
+function readRoute(): string[] {
+  return location.hash.replace(/^#\/?/, "").split("?", 1)[0]!.split("/").map((part) => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part;
+    }
+  });
+}
+
+/** The parts of the address. */
+export const route = signal<string[]>(readRoute());
+
+/** By address, the link that had the focus when the reader left it, and how far the page was scrolled. */
+const left = new Map<string, string>();
+const scrolled = new Map<string, number>();
+let here = location.hash;
+/** Whether the reader followed a link. By the way back, a page is where it was; by a link, it begins at its top. */
+let isFollowed = false;
+
+addEventListener("click", (event) => {
+  isFollowed = event.target instanceof Element && event.target.closest("a[href^='#']") !== null;
+}, { capture: true });
+
+addEventListener("hashchange", () => {
+  const active = document.activeElement;
+  const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
+  if (target !== null) left.set(here, target);
+  scrolled.set(here, scrollY);
+  here = location.hash;
+  route.value = readRoute();
+});
+
+/** Put focus and window where they were when the reader left this address, or else to the top of the content. */
+export function returnFocus(main: HTMLElement): void {
+  scrollTo(0, isFollowed ? 0 : (scrolled.get(location.hash) ?? 0));
+  isFollowed = false;
+  const target = left.get(location.hash);
+  const found = [...main.querySelectorAll<HTMLElement>("a[href]")].find((one) => target !== undefined && one.getAttribute("href") === target);
+  if (main.contains(document.activeElement) && document.activeElement !== main) return;
+  (found ?? main).focus({ preventScroll: found === undefined });
+}
+
+/** The address of a view. */
+export function link(...parts: (string | number)[]): string {
+  return `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
+}
+
+/** The address of a record: by its sequence number, or by its place where that is another. */
+export function recordLink(chain: string, row: { place: number; sequence: string }): string {
+  return link("c", chain, row.sequence === String(row.place) ? row.sequence : `p${row.place}`);
+}

@@ -1,0 +1,98 @@
+/**
+ * Answers from a server's index: sessions, places of words, and counts. They are claims, and are marked as such: the page
+ * counts and verifies anew what the reader opens. A server whose index cannot answer gives null.
+ */
+
+import { type Api, ApiError, query } from "../worker/api.ts";
+import type { DayActivity } from "../worker/protocol.ts";
+
+/** How much of the ledger the index has read. */
+export interface Indexed {
+  records: number;
+  of_records: number;
+  complete: boolean;
+  note: string;
+}
+
+export interface IndexedSession {
+  tool: string;
+  session: string;
+  title: string;
+  started: string | null;
+  ended: string | null;
+  actions: number;
+  edits: number;
+  denials: number;
+  tokens_in: number | null;
+  tokens_out: number | null;
+  cost_usd: number | null;
+  highest_risk: number | null;
+  workspace: string;
+  records: number;
+  /** The chain by which it is opened. */
+  name: string;
+  chains: string[];
+}
+
+export interface IndexedHit {
+  chain: string;
+  sequence: number;
+  at: string;
+  tool: string;
+  call: string;
+  kind: string;
+  outcome: string;
+}
+
+interface Counts {
+  start: string;
+  records: number;
+  tokens_in: number;
+  tokens_out: number;
+  cost_usd: number;
+  outcomes: Record<string, Record<string, number>>;
+}
+
+/** Sessions that are asked for in all. */
+const SESSIONS_MAX = 5_000;
+/** Days that are asked for: as many as a chart shows. */
+const DAYS = 60;
+
+/** Ask the index; null where there is none, or where it cannot answer now. */
+async function ask<Result>(api: Api, path: string): Promise<Result | null> {
+  try {
+    return await api.json<Result>(path);
+  } catch (error) {
+    if (error instanceof ApiError && [404, 503].includes(error.status)) return null;
+    throw error;
+  }
+}
+
+export async function askSessions(api: Api): Promise<{ sessions: IndexedSession[]; indexed: Indexed } | null> {
+  const sessions: IndexedSession[] = [];
+  for (let after: string | null = null; ; ) {
+    const page: { sessions: IndexedSession[]; next: string | null; indexed: Indexed } | null = await ask(api, `sessions${query({ limit: 500, after })}`);
+    if (page === null) return null;
+    sessions.push(...page.sessions);
+    after = page.next;
+    if (after === null || sessions.length >= SESSIONS_MAX) return { sessions, indexed: page.indexed };
+  }
+}
+
+export async function askHits(api: Api, words: string, limit: number): Promise<{ hits: IndexedHit[]; next: string | null; indexed: Indexed } | null> {
+  return ask(api, `search${query({ query: words, limit: Math.min(limit, 500) })}`);
+}
+
+/** What happened on each day, the earliest first. */
+export async function askActivity(api: Api): Promise<{ days: DayActivity[]; indexed: Indexed } | null> {
+  const page = await ask<{ counts: Counts[]; indexed: Indexed }>(api, `counts${query({ by: "day", limit: DAYS })}`);
+  if (page === null) return null;
+  const days = page.counts.map(({ start, records, tokens_in, tokens_out, cost_usd, outcomes }) => {
+    const day: DayActivity = { day: start, records, success: 0, failure: 0, blocked: 0, tokens: tokens_in + tokens_out, cost: cost_usd };
+    for (const kinds of Object.values(outcomes)) {
+      for (const name of ["success", "failure", "blocked"] as const) day[name] += kinds[name] ?? 0;
+    }
+    return day;
+  });
+  return { days: days.reverse(), indexed: page.indexed };
+}

@@ -1,4 +1,0 @@
-declare module "virtual:worker" {
-  const text: string;
-  export default text;
-}

@@ -1,0 +1,191 @@
+/** The acts of a gateway: preview, the two servers' shares, commit, and the effect that came of it. */
+
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import gateway from "../../../../src/aver/gateway/codes.json" with { type: "json" };
+import { Value } from "../../parts/json.tsx";
+import { Empty, Problem } from "../../parts/states.tsx";
+import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
+import { Mark } from "../../parts/verdict.tsx";
+import { countRecords, readRecords } from "../../records.ts";
+import { type Act, type ActRecord, PATCH_NAMES, joinShares, readActs } from "../../sessions/acts.ts";
+import { asObject, asText } from "../../sessions/values.ts";
+import { contents, link } from "../../state.ts";
+import { at } from "../../verify/block.ts";
+import { type BadInput, JsonNumber } from "../../verify/json.ts";
+import type { Sealed } from "../../verify/sealed.ts";
+import { Statements } from "../capsule/statements.tsx";
+
+/** Records of a chain that are read for this view. */
+const READ_MAX = 20_000;
+const CODES: Record<string, { meaning: string; advice: string }> = gateway.codes;
+
+type State = { state: "loading" } | { state: "too large"; total: number } | { state: "failed"; words: string } | { state: "done"; acts: Act[] };
+
+/** The chains of a domain, also of imports. */
+export function chainsOf(domain: string): string[] {
+  return (contents.value?.chains ?? []).filter(({ id, origin }) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./, "").startsWith(`${domain}.`)).map(({ id }) => id);
+}
+
+export async function readAll(chain: string): Promise<(Sealed | BadInput)[]> {
+  const records: (Sealed | BadInput)[] = [];
+  for await (const batch of readRecords(chain)) records.push(...batch);
+  return records;
+}
+
+export function ActsView({ parts: [wanted = "", actionId = ""] }: { parts: string[] }): JSX.Element {
+  const chains = chainsOf("gateway");
+  const chain = chains.includes(wanted) ? wanted : (chains[0] ?? "");
+  return (
+    <section class="acts-view">
+      <h1>Acts</h1>
+      {chains.length ? null : <Empty command="aver gateway act INTENT --inputs '{}'">No act went through a gateway in these records. This sends one:</Empty>}
+      {chains.length > 1 ? <ChainChoice chains={chains} chosen={chain} route="acts" /> : null}
+      {chain ? <ActsOfChain key={chain} chain={chain} actionId={actionId} /> : null}
+    </section>
+  );
+}
+
+export function ChainChoice({ chains, chosen, route }: { chains: string[]; chosen: string; route: string }): JSX.Element {
+  return (
+    <p><label>Chain <select value={chosen} onChange={(event) => { location.hash = link(route, event.currentTarget.value); }}>{chains.map((name) => <option key={name} value={name}>{name}</option>)}</select></label></p>
+  );
+}
+
+function ActsOfChain({ chain, actionId }: { chain: string; actionId: string }): JSX.Element {
+  const [now, setNow] = useState<State>({ state: "loading" });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let isCurrent = true;
+    const set = (next: State) => { if (isCurrent) setNow(next); };
+    const total = countRecords([chain]);
+    if (total > READ_MAX) set({ state: "too large", total });
+    else readAll(chain).then((records) => set({ state: "done", acts: readActs(records) }), (error: Error) => set({ state: "failed", words: error.message }));
+    return () => { isCurrent = false; };
+  }, [chain, contents.value, turn]);
+  if (now.state === "loading") return <div aria-busy="true"><div class="band placeholder tall" /></div>;
+  if (now.state === "too large") return <p class="strip">This chain has {plural(now.total, "record")}, more than this view reads. <a href={link("chain", chain)}>Read the chain</a>, or ask for one act: <Command>{`aver show ACTION_ID`}</Command></p>;
+  if (now.state === "failed") return <Problem words={now.words} retry={() => setTurn(turn + 1)} />;
+  const chosen = now.acts.find((act) => act.actionId === actionId) ?? now.acts[0];
+  return (
+    <>
+      <p class="beside"><a href={link("chain", chain)}><Text>{chain}</Text></a> · {plural(now.acts.length, "act")}</p>
+      {now.acts.length ? null : <p class="strip">There is no act in this chain.</p>}
+      <div class="acts-split">
+        <nav aria-label="Acts">
+          <ol>
+            {now.acts.map((act) => (
+              <li key={act.actionId}>
+                <a href={link("acts", chain, act.actionId)} aria-current={act === chosen ? "true" : undefined}>
+                  <span class={`state ${act.state}`}>{SIGNS[act.state]} <Text>{act.state === "broken" ? "no preview" : act.code || act.state}</Text></span>
+                  <span><Text>{act.intent || act.actionId}</Text></span>
+                  <span class="beside"><Text>{act.caller}</Text> · <Time short>{act.preview?.at ?? act.commits[0]?.at ?? ""}</Time></span>
+                </a>
+              </li>
+            ))}
+          </ol>
+        </nav>
+        {chosen ? <ActDetail key={chosen.actionId} act={chosen} chain={chain} /> : null}
+      </div>
+    </>
+  );
+}
+
+const SIGNS: Record<Act["state"], string> = { done: "✓", refused: "✕", waits: "…", open: "○", broken: "!" };
+
+function ActDetail({ act, chain }: { act: Act; chain: string }): JSX.Element {
+  const { preview, commits, outcomes } = act;
+  return (
+    <ol class="stages">
+      <Stage title="Preview" record={preview} chain={chain} missing="There is no preview of this act. A commit without one is forged, or its preview was cut off.">
+        {preview ? <Preview record={preview} chain={chain} /> : null}
+      </Stage>
+      <li class={commits.length ? "stage" : "stage missing"}>
+        <h2>Shares</h2>
+        {commits.length ? commits.map((commit) => <Shares key={commit.place} commit={commit} act={act} />) : <p class="soft">No share was used: the act was never committed.</p>}
+      </li>
+      {commits.length ? commits.map((commit) => (
+        <Stage key={commit.place} title="Commit" record={commit} chain={chain} missing="">
+          <dl class="facts">
+            <div><dt>Executor</dt><dd><Value value={commit.result.get("executor") ?? null} /></dd></div>
+            <div><dt>Change</dt><dd><Value value={at(commit.result, "patch") ?? null} /></dd></div>
+          </dl>
+          {commit.statements.length ? <details><summary>{plural(commit.statements.length, "signed statement")}, each checked</summary><Statements values={commit.statements} /></details> : null}
+        </Stage>
+      )) : <Stage title="Commit" record={null} chain={chain} missing={act.state === "waits" ? "It waits for a person's approval. After that, the same act is sent again." : "It was not committed."}>{null}</Stage>}
+      {outcomes.length ? outcomes.map((outcome) => (
+        <Stage key={outcome.place} title={outcome.status === "success" ? "Effect" : "Refused"} record={outcome} chain={chain} missing="">
+          <Code record={outcome} />
+          <Value value={outcome.result.get("result") ?? null} />
+          {asText(outcome.result.get("sent_sha256")) ? <p class="beside">SHA-256 of what was sent: <Hex>{asText(outcome.result.get("sent_sha256"))}</Hex></p> : null}
+        </Stage>
+      )) : <Stage title="Effect" record={null} chain={chain} missing={commits.length ? "Its outcome is not sealed here: it is unknown whether the effect took place." : "There was no effect."}>{null}</Stage>}
+    </ol>
+  );
+}
+
+function Stage({ title, record, chain, missing, children }: { title: string; record: ActRecord | null; chain: string; missing: string; children: JSX.Element | JSX.Element[] | (JSX.Element | null)[] | null }): JSX.Element {
+  return (
+    <li class={`stage${record === null ? " missing" : ""}${record?.status === "blocked" ? " refused" : ""}`}>
+      <h2>{title} {record ? <span class="beside"><Time>{record.at}</Time> · <a href={link("c", chain, record.place)}>record {record.place}</a></span> : null}</h2>
+      {record === null ? <p class="soft">{missing}</p> : children}
+    </li>
+  );
+}
+
+function Code({ record }: { record: ActRecord }): JSX.Element {
+  const explained = CODES[record.reasonCode];
+  return (
+    <p><strong class={record.status === "blocked" ? "bad" : record.status === "pending" ? "warn" : "good"}><Text>{record.reasonCode}</Text></strong>{record.detail ? <> <Text>{record.detail}</Text></> : null}
+      {explained ? <span class="beside"> {explained.meaning} {record.status === "success" ? "" : explained.advice}</span> : null}
+    </p>
+  );
+}
+
+function Preview({ record, chain }: { record: ActRecord; chain: string }): JSX.Element {
+  const { result } = record;
+  const inputs = asObject(result.get("inputs"));
+  const gate = `gate.${chain.replace(/^gateway\./, "")}`;
+  const hasGate = (contents.value?.chains ?? []).some((one) => one.id === gate);
+  return (
+    <>
+      <Code record={record} />
+      {inputs.size ? <><h3>What was asked for</h3><Value value={inputs} /></> : <p class="beside">The inputs are sealed by their digest alone: <Hex>{asText(result.get("inputs_sha256"))}</Hex></p>}
+      <dl class="facts">
+        <div><dt>Allowed</dt><dd>{bitText(result.get("allow_pre"), "yes", "no")}</dd></div>
+        <div><dt>A person must confirm</dt><dd>{bitText(result.get("need_confirm"), "yes", "no")}</dd></div>
+        <div><dt>Change</dt><dd><Text>{asText(at(result, "patch", "patch_name")) || "none"}</Text></dd></div>
+        <div><dt>Expires</dt><dd>{asText(result.get("expires")) ? <Time>{asText(result.get("expires"))}</Time> : "–"}</dd></div>
+        <div><dt>Request</dt><dd><Hex>{asText(result.get("request_sha256"))}</Hex></dd></div>
+        <div><dt>Program of the rules</dt><dd><code><Text>{asText(result.get("program_id")).slice(0, 32)}</Text>…</code></dd></div>
+        {record.decision ? <div><dt>Decision</dt><dd><code>{record.decision}</code>{hasGate ? <> in <a href={link("chain", gate)}><Text>{gate}</Text></a></> : null}</dd></div> : null}
+      </dl>
+      {record.statements.length ? <details><summary>{plural(record.statements.length, "signed statement")}, each checked</summary><Statements values={record.statements} /></details> : null}
+    </>
+  );
+}
+
+function bitText(value: unknown, yes: string, no: string): string {
+  return value instanceof JsonNumber ? (value.text === "1" ? yes : value.text === "0" ? no : value.text) : "–";
+}
+
+/** The two shares side by side, and what they say together. */
+function Shares({ commit, act }: { commit: ActRecord; act: Act }): JSX.Element {
+  const joined = joinShares(commit, act.actionId);
+  if (joined === null) return <p class="finding failed">The commit does not have the shares of both servers.</p>;
+  const preview = act.preview?.result;
+  const isSame = preview !== undefined && bitText(preview.get("allow_pre"), "1", "0") === String(joined.allow) && asText(at(preview, "patch", "patch_name")) === PATCH_NAMES[joined.patch ?? 0];
+  const names = joined.servers[0]?.outputs.map(([name]) => name) ?? [];
+  return (
+    <>
+      <p><Mark name={joined.isOfThisAct && isSame ? "qualified" : "failed"} /> {!joined.isOfThisAct ? <strong class="bad">These shares are of another act or request.</strong> : isSame ? "Joined, both shares say what the preview says. Their MACs are checked by aver verify, which has the servers' keys." : <strong class="bad">Joined, the shares do not say what the preview says.</strong>}</p>
+      <div class="scroll"><table class="plain shares">
+        <thead><tr><th scope="col">Answer</th>{joined.servers.map(({ server }) => <th key={server} scope="col"><Text>{server}</Text></th>)}<th scope="col">together</th></tr></thead>
+        <tbody>{names.map((name, place) => (
+          <tr key={name}><th scope="row"><Text>{name.replaceAll("_", " ")}</Text></th>{joined.servers.map(({ server, outputs }) => <td key={server} class="figure">{outputs[place]?.[1] ?? "–"}</td>)}
+            <td class="figure">{name === "allow_pre" ? joined.allow : name === "need_confirm" ? joined.confirm : joined.patch === null ? "–" : (joined.patch >> (name === "patch1" ? 1 : 0)) & 1}</td></tr>
+        ))}</tbody>
+      </table></div>
+    </>
+  );
+}

@@ -1,0 +1,201 @@
+/** One record: six sections, its seal, its relatives, and the exact bytes with the computed hash beside the stored one. */
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useKeys } from "../../parts/keyboard.ts";
+import { Copy, Hex, Text, Time, plural, visible } from "../../parts/text.tsx";
+import { TryToChange } from "../../parts/tamper.tsx";
+import { FindingCard, Mark } from "../../parts/verdict.tsx";
+import { pins } from "../../source/pins.ts";
+import { toSealed } from "../../records.ts";
+import { connection, contents, findingsOf, link, pinnedKeys, verifyChain } from "../../state.ts";
+import { asText } from "../../sessions/values.ts";
+import { at } from "../../verify/block.ts";
+import { BadInput, type JsonObject } from "../../verify/json.ts";
+import { Sealed } from "../../verify/sealed.ts";
+import type { RecordDetail } from "../../worker/protocol.ts";
+import { type RelatedRecord, findRelated, relatedChains } from "./related.ts";
+import { Sections } from "./sections.tsx";
+
+/** Characters of a record that are laid out. A larger one is shown as its exact bytes alone. */
+const LAID_OUT_MAX = 2_000_000;
+/** Characters of the exact bytes that are shown. All of them can be copied. */
+const EXACT_MAX = 200_000;
+
+type Address = { place: number } | { sequence: string };
+
+function readAddress(text: string): Address | null {
+  const found = /^(p?)(\d{1,19})$/.exec(text);
+  if (found === null) return null;
+  return found[1] ? { place: Number(found[2]) } : { sequence: found[2] as string };
+}
+
+export function CapsuleView({ parts: [chain = "", address = ""] }: { parts: string[] }): JSX.Element {
+  const [detail, setDetail] = useState<RecordDetail | null>(null);
+  const [words, setWords] = useState("");
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let isCurrent = true;
+    setWords("");
+    const place = readAddress(address);
+    if (place === null) {
+      setWords(`${address} names no record: a number does, or p and a place`);
+      return;
+    }
+    connection.ask({ type: "record", chain, at: place, keys: pinnedKeys() }).then(
+      (found) => { if (isCurrent) setDetail(found); },
+      (error: Error) => { if (isCurrent) { setDetail(null); setWords(error.message); } },
+    );
+    void verifyChain(chain);
+    return () => { isCurrent = false; };
+  }, [chain, address, contents.value, pins.value, turn]);
+  const place = detail?.row.place ?? 0;
+  const length = contents.value?.chains.find((one) => one.id === chain)?.length ?? null;
+  const hasNext = length === null || place + 1 < length;
+  // In a damaged chain a record does not lie where its number says.
+  const near = (to: number) => link("c", chain, detail?.row.sequence === String(place) ? to : `p${to}`);
+  useKeys({
+    j: () => { if (detail && hasNext) location.hash = near(place + 1); },
+    k: () => { if (detail && place > 0) location.hash = near(place - 1); },
+    Escape: () => { location.hash = link("s", chain, `at-${detail?.row.sequence ?? ""}`); },
+  });
+  if (words) {
+    return (
+      <>
+        <p><a href={link("s", chain)}>Back to the chain</a></p>
+        <div class="finding failed" role="alert"><p><Text>{words}</Text></p></div>
+        <p><button type="button" onClick={() => setTurn(turn + 1)}>Try again</button></p>
+      </>
+    );
+  }
+  if (detail === null) return <div aria-busy="true"><h1>Record</h1><p class="beside" role="status">Reading the record …</p><div class="band placeholder tall" /><div class="band placeholder tall" /></div>;
+  return <Capsule key={detail.hash + place} chain={chain} detail={detail} hasNext={hasNext} near={near} />;
+}
+
+function Capsule({ chain, detail, hasNext, near }: { chain: string; detail: RecordDetail; hasNext: boolean; near: (to: number) => string }): JSX.Element {
+  const { row } = detail;
+  const { place } = row;
+  const record = useMemo(() => {
+    const { canonical, hash, signature, signaturePq, signedAt, signedBy } = detail;
+    return toSealed(chain, { place, canonical, hash, signature, signaturePq, signedAt, signedBy, problem: "" }) as Sealed;
+  }, [detail]);
+  const content = useMemo(() => readContent(record), [record]);
+  const inChain = findingsOf(chain).filter((one) => String(one.place.sequence) === row.sequence && one.code !== "UNKNOWN_SIGNER");
+  const uri = `capsule://${chain}/${row.sequence || place}`;
+  return (
+    <article class="capsule record">
+      <nav class="beside neighbours" aria-label="Neighbours">
+        <a href={link("s", chain, `at-${row.sequence}`)}>Back to the session or chain (Esc)</a>
+        {place > 0 ? <a href={near(place - 1)} rel="prev">Record before (k)</a> : <span>The first of its chain</span>}
+        {hasNext ? <a href={near(place + 1)} rel="next">Record after (j)</a> : <span>The last of its chain</span>}
+      </nav>
+      <h1><Text>{row.summary || row.kind}</Text></h1>
+      <p class="beside address">
+        <code><Text>{uri}</Text></code> <Copy text={uri} label="copy" /> <Copy text={location.href} label="copy link" />
+        <span>{row.kind} · {row.type} · <Time>{row.at}</Time></span>
+      </p>
+      <SealBand detail={detail} />
+      {inChain.map((finding, index) => <FindingCard key={index} finding={finding} />)}
+      {content === null
+        ? <p class="strip">The text of this record is no JSON object, or too large to lay out. Its exact bytes are below.</p>
+        : <Sections record={record} content={content} />}
+      {content === null ? null : <Related chain={chain} place={place} content={content} />}
+      <SealSection detail={detail} />
+      <TryToChange chain={chain} place={place} sequence={row.sequence} />
+      <section class="section">
+        <h2>Exact bytes</h2>
+        <p class="beside">This text was hashed, as it is. {detail.canonical.length > EXACT_MAX ? `The first ${EXACT_MAX} of ${detail.canonical.length} characters are shown; the copy has all.` : ""}</p>
+        <p><Copy text={detail.canonical} label="copy the text that was hashed" /></p>
+        <pre class="exact" tabIndex={0}>{visible(detail.canonical.slice(0, EXACT_MAX))}</pre>
+      </section>
+    </article>
+  );
+}
+
+function readContent(record: Sealed): JsonObject | null {
+  try {
+    return record.canonical.length <= LAID_OUT_MAX ? record.content : null;
+  } catch (error) {
+    if (error instanceof BadInput) return null;
+    throw error;
+  }
+}
+
+/** What the record's own seal says, in one line. */
+function SealBand({ detail }: { detail: RecordDetail }): JSX.Element {
+  const isSame = detail.computedHash === detail.hash && detail.hash !== "";
+  const failed = detail.findings.filter((one) => one.status === "failed");
+  const isKnown = !detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
+  const name = failed.length || !isSame ? "failed" : isKnown ? "verified" : "qualified";
+  const words = failed.length || !isSame
+    ? "This record does not hold by itself."
+    : isKnown ? "The record holds by itself: its hash is right, and a key that you pinned signed it." : "Its hash is right. Its signer is not pinned here, so the signature is not checked.";
+  return <p class={`seal-band ${name}`} role="status"><Mark name={name} /> <strong>{name}</strong> {words}</p>;
+}
+
+function SealSection({ detail }: { detail: RecordDetail }): JSX.Element {
+  const isSame = detail.computedHash === detail.hash;
+  return (
+    <section class="section seal" id="section-seal">
+      <h2>Seal</h2>
+      <div class="members"><dl>
+        <div><dt>SHA3-256, computed here</dt><dd><Mark name={isSame ? "verified" : "failed"} /> <Hex length={64}>{detail.computedHash || "none: the text has no bytes"}</Hex></dd></div>
+        <div><dt>hash, as stored</dt><dd><Hex length={64}>{detail.hash}</Hex> {isSame ? "the same" : <strong>another</strong>}</dd></div>
+        <div><dt>hash of the record before</dt><dd>{detail.previousHash ? <Hex length={64}>{detail.previousHash}</Hex> : <span class="soft">none: this is the first</span>}</dd></div>
+        <div><dt>signed by</dt><dd><Hex>{detail.signedBy}</Hex> at <Time>{detail.signedAt}</Time></dd></div>
+        <div><dt>signature</dt><dd><Hex length={32}>{detail.signature}</Hex> <SignatureWords detail={detail} /></dd></div>
+        <div><dt>post-quantum signature</dt><dd>{detail.signaturePq ? <Hex length={32}>{detail.signaturePq}</Hex> : <span class="soft">none</span>}</dd></div>
+      </dl></div>
+      {detail.findings.map((finding, index) => <p key={index} class="beside"><strong>{finding.code}</strong> <Text>{finding.words}</Text></p>)}
+    </section>
+  );
+}
+
+function SignatureWords({ detail }: { detail: RecordDetail }): JSX.Element {
+  const failed = detail.findings.find((one) => one.code === "SIG_INVALID" || one.code === "SIG_MISSING");
+  if (failed) return <strong>{failed.code}</strong>;
+  const isUnknown = detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
+  if (!isUnknown) return <span class="good">valid, by a key that you pinned</span>;
+  if (detail.matchesOwnKey === true) return <span class="warn">matches the key in the bundle, which you have not pinned: not checked. <a href={link("keys")}>Keys</a></span>;
+  if (detail.matchesOwnKey === false) return <strong>does not match the key in the bundle</strong>;
+  return <span class="warn">not checked: its key is not known here. <a href={link("keys")}>Keys</a></span>;
+}
+
+/** Parent, children, and records of the same request. */
+function Related({ chain, place, content }: { chain: string; place: number; content: JsonObject }): JSX.Element {
+  const [found, setFound] = useState<{ found: RelatedRecord[]; isCut: boolean } | null>(null);
+  const [words, setWords] = useState("");
+  const { names, isWhole, isQuick } = useMemo(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
+  const [isAsked, setAsked] = useState(false);
+  const isSearched = isQuick || isAsked;
+  useEffect(() => {
+    let isCurrent = true;
+    setFound(null);
+    if (!isSearched) return;
+    findRelated(chain, place, content, names, () => isCurrent).then(
+      (result) => { if (isCurrent) setFound(result); },
+      (error: Error) => { if (isCurrent) setWords(error.message); },
+    );
+    return () => { isCurrent = false; };
+  }, [chain, place, content, names, isSearched]);
+  return (
+    <section class="section" id="section-related">
+      <h2>Records that belong to it</h2>
+      {words ? <p class="finding failed" role="alert"><Text>{words}</Text></p> : null}
+      {isSearched ? null : <p><button type="button" onClick={() => setAsked(true)}>Look through {plural(names.length, "chain")}</button></p>}
+      {isSearched && found === null && !words ? <p class="beside" role="status">Looking through {plural(names.length, "chain")} …</p> : null}
+      {found !== null && !found.found.length ? <p class="beside">No other record {isWhole ? "here" : "of its chain and session"} belongs to the same request, caused it, or was caused by it.</p> : null}
+      {found?.found.length ? (
+        <ul class="related">
+          {found.found.map((one) => (
+            <li key={`${one.chain} ${one.place}`}>
+              <span class="soft"><Text>{one.relation}</Text>:</span> <a href={link("c", one.chain, one.place)}><Text>{one.summary || one.kind}</Text></a> <span class="beside"><Text>{one.kind}</Text> · <Time>{one.at}</Time></span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {found?.isCut ? <p class="beside">There are more. This list is cut.</p> : null}
+      {found !== null && !isWhole ? <p class="beside">Only {plural(names.length, "chain")} of its session and its approvals were searched, because there are too many records.</p> : null}
+    </section>
+  );
+}

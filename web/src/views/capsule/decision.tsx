@@ -1,0 +1,66 @@
+/** A decision of the gate: the word, the rules, the reasons, and the score with its interval and the thresholds. */
+
+import type { JSX } from "preact";
+import { Text, Time } from "../../parts/text.tsx";
+import { type RecordedDecision, isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
+import { decisionLabel } from "../../sessions/labels.ts";
+import { at } from "../../verify/block.ts";
+import { type Json, JsonNumber } from "../../verify/json.ts";
+import { link } from "../../state.ts";
+
+/** The place of a number on a scale from 0 to 1; null if it is none. The text that is shown is the record's own. */
+export function onScale(value: Json | undefined): number | null {
+  if (!(value instanceof JsonNumber)) return null;
+  const number = value.value;
+  return Number.isFinite(number) ? Math.min(1, Math.max(0, number)) : null;
+}
+
+export function DecisionCard({ decision, isLinked = true }: { decision: RecordedDecision; isLinked?: boolean }): JSX.Element {
+  const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
+  const reasons = shownReasons(decision);
+  return (
+    <div class={`decision is-${state}`}>
+      <p>
+        <strong>{decisionLabel(decision.decision)}</strong>
+        {isObserved(decision) ? <span class="warn"> The gate only observed, and held nothing back.</span> : null}
+        {decision.at ? <span class="beside"> · <Time>{decision.at}</Time></span> : null}
+        {isLinked && decision.chain !== null && decision.sequence !== null ? <> · <a href={link("c", decision.chain, decision.sequence)}>its record</a></> : null}
+      </p>
+      {reasons.length ? <ul>{reasons.map((reason, place) => <li key={place}><Text>{reason}</Text></li>)}</ul> : null}
+      <dl class="facts">
+        {decision.rules.length ? <div><dt>Rules</dt><dd>{decision.rules.map((rule) => <code key={rule}><Text>{rule}</Text></code>)}</dd></div> : null}
+        {decision.answer ? <div><dt>Answer to the agent</dt><dd><Text>{decision.answer}</Text></dd></div> : null}
+      </dl>
+      {decision.score instanceof JsonNumber ? <ScoreBar decision={decision} /> : <p class="beside">No risk was computed: the rules alone decided.</p>}
+    </div>
+  );
+}
+
+const WIDTH = 320;
+
+/** The score on a scale from 0 to 1, with its interval and the two thresholds. The numbers stand below as text. */
+function ScoreBar({ decision }: { decision: RecordedDecision }): JSX.Element {
+  const score = decision.score as JsonNumber;
+  const [low, high] = Array.isArray(decision.interval) ? decision.interval : [];
+  const pass = at(decision.thresholds, "pass_below");
+  const skip = at(decision.thresholds, "skip_above");
+  const toX = (value: Json | undefined) => (onScale(value) ?? 0) * WIDTH;
+  const shown = (value: Json | undefined) => (value instanceof JsonNumber ? value.text : "");
+  return (
+    <div class="score">
+      <svg viewBox={`0 0 ${WIDTH} 28`} width="100%" height="28" preserveAspectRatio="none" aria-hidden="true">
+        <rect class="scale" x="0" y="12" width={WIDTH} height="4" />
+        {onScale(low) === null || onScale(high) === null ? null : <rect class="interval" x={toX(low)} y="9" width={Math.max(2, toX(high) - toX(low))} height="10" />}
+        {onScale(pass) === null ? null : <rect class="threshold" x={toX(pass)} y="4" width="2" height="20" />}
+        {onScale(skip) === null ? null : <rect class="threshold" x={toX(skip)} y="4" width="2" height="20" />}
+        <rect class="value" x={toX(score) - 2} y="6" width="4" height="16" />
+      </svg>
+      <p class="beside">
+        Risk <span class="figure">{score.text}</span>
+        {shown(low) ? <>, interval <span class="figure">{shown(low)}</span> to <span class="figure">{shown(high)}</span></> : null}
+        {shown(pass) ? <>; passes below <span class="figure">{shown(pass)}</span></> : null}
+        {shown(skip) ? <>, is denied above <span class="figure">{shown(skip)}</span></> : null}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,198 @@
+/** The six sections of a record as prose and tables. A number is shown as the record writes it. */
+
+import type { ComponentChildren, JSX } from "preact";
+import { DiffView } from "../../parts/diff.tsx";
+import { Value } from "../../parts/json.tsx";
+import { Terminal } from "../../parts/terminal.tsx";
+import { Text, Time } from "../../parts/text.tsx";
+import { isDiff } from "../../sessions/changed_lines.ts";
+import { commandLine, readDecision } from "../../sessions/decisions.ts";
+import { labelledTexts } from "../../sessions/labels.ts";
+import { asList, asObject, asText } from "../../sessions/values.ts";
+import { type Json, JsonNumber, type JsonObject, isObject } from "../../verify/json.ts";
+import type { Sealed } from "../../verify/sealed.ts";
+import { DecisionCard } from "./decision.tsx";
+import { Statements } from "./statements.tsx";
+
+function Section({ name, title, children }: { name: string; title: string; children: ComponentChildren }): JSX.Element {
+  return <section class="section" id={`section-${name}`}><h2>{title} <span class="soft">{name}</span></h2>{children}</section>;
+}
+
+/** Fields of a section that were not shown in another form, as a table. */
+function Rest({ section, shown }: { section: JsonObject; shown: string[] }): JSX.Element | null {
+  const rest = new Map([...section].filter(([name]) => !shown.includes(name)));
+  return rest.size ? <Value value={rest} /> : null;
+}
+
+function Prose({ text }: { text: string }): JSX.Element {
+  return <div class="prose"><Text>{text}</Text></div>;
+}
+
+export function Sections({ record, content }: { record: Sealed; content: JsonObject }): JSX.Element {
+  const section = (name: string) => asObject(content.get(name));
+  return (
+    <>
+      <Trigger section={section("trigger")} />
+      <Context section={section("context")} />
+      <Reasoning section={section("reasoning")} />
+      <Authority section={section("authority")} />
+      <Execution section={section("execution")} />
+      <Outcome section={section("outcome")} record={record} />
+    </>
+  );
+}
+
+function Trigger({ section }: { section: JsonObject }): JSX.Element {
+  const request = asText(section.get("request"));
+  const time = asText(section.get("timestamp"));
+  return (
+    <Section name="trigger" title="What started it">
+      {request ? <Prose text={request} /> : null}
+      {time ? <p class="beside"><Time>{time}</Time></p> : null}
+      <Rest section={section} shown={["request", "timestamp"]} />
+    </Section>
+  );
+}
+
+function Context({ section }: { section: JsonObject }): JSX.Element {
+  const environment = asObject(section.get("environment"));
+  const block = environment.get("aver");
+  const shown = new Map([...section].map(([name, value]) => [name, name === "environment" && isObject(value) ? new Map([...environment].filter(([key]) => key !== "aver")) : value]));
+  return (
+    <Section name="context" title="Where it happened">
+      <Value value={shown} />
+      {isObject(block) ? <details><summary>Aver's block: <Text>{asText(block.get("kind"))}</Text></summary><Value value={block} /></details> : null}
+    </Section>
+  );
+}
+
+function Reasoning({ section }: { section: JsonObject }): JSX.Element {
+  const [analysis, thinking] = [asText(section.get("analysis")), asText(section.get("reasoning"))];
+  const options = asList(section.get("options")).filter(isObject);
+  return (
+    <Section name="reasoning" title="Why">
+      {analysis ? <Prose text={analysis} /> : null}
+      {thinking ? <details class="thinking" open={!analysis}><summary>What the model thought</summary><Prose text={thinking} /></details> : null}
+      {options.length ? <Options options={options} selected={section.get("selected_option") ?? null} /> : null}
+      <Rest section={section} shown={["analysis", "reasoning", ...(options.length ? ["options", "options_considered"] : [])]} />
+    </Section>
+  );
+}
+
+/** The options that were weighed, and why each was not chosen. */
+function Options({ options, selected }: { options: JsonObject[]; selected: Json }): JSX.Element {
+  const known = ["id", "description", "pros", "cons", "estimated_impact", "feasibility", "risks", "selected", "rejection_reason"];
+  return (
+    <div class="scroll">
+      <table class="options">
+        <thead><tr><th scope="col">Option</th><th scope="col">Feasibility</th><th scope="col">Chosen</th><th scope="col">Why, or why not</th></tr></thead>
+        <tbody>
+          {options.map((option, place) => {
+            const name = asText(option.get("description")) || asText(option.get("id")) || `option ${place}`;
+            const isChosen = option.get("selected") === true || (selected !== null && (selected === option.get("id") || selected === option.get("description")));
+            const others = new Map([...option].filter(([key, value]) => !known.includes(key) || (["pros", "cons", "risks"].includes(key) && asList(value).length)));
+            return (
+              <tr key={place} class={isChosen ? "chosen" : ""}>
+                <th scope="row"><Text>{name}</Text></th>
+                <td class="figure">{option.get("feasibility") instanceof JsonNumber ? (option.get("feasibility") as JsonNumber).text : "–"}</td>
+                <td>{isChosen ? <strong>✓ chosen</strong> : "rejected"}</td>
+                <td><Text>{asText(option.get("rejection_reason")) || (isChosen ? "" : "it does not say why")}</Text>{others.size ? <Value value={others} /> : null}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const AUTHORITIES: Record<string, string> = {
+  autonomous: "The agent did it by itself: nobody was asked.",
+  policy: "A rule allowed or refused it.",
+  human_approved: "A person decided about it.",
+  escalated: "A second level decided about it.",
+  unknown: "Nobody is known to have decided about it.",
+};
+
+function Authority({ section }: { section: JsonObject }): JSX.Element {
+  const type = asText(section.get("type"));
+  const chain = asList(section.get("chain"));
+  return (
+    <Section name="authority" title="Who allowed it">
+      {type ? <p><strong><Text>{type.replaceAll("_", " ")}</Text></strong>. {AUTHORITIES[type] ?? ""}</p> : null}
+      {chain.length ? <><h3>Signed statements, each checked here</h3><Statements values={chain} /></> : null}
+      <Rest section={section} shown={["type", "chain"]} />
+    </Section>
+  );
+}
+
+function Execution({ section }: { section: JsonObject }): JSX.Element {
+  const calls = asList(section.get("tool_calls")).filter(isObject);
+  return (
+    <Section name="execution" title="What was done">
+      {calls.map((call, place) => <Call key={place} call={call} />)}
+      <Rest section={section} shown={["tool_calls"]} />
+    </Section>
+  );
+}
+
+function Call({ call }: { call: JsonObject }): JSX.Element {
+  const given = asObject(call.get("arguments"));
+  const command = commandLine(given);
+  return (
+    <div class="tool-call">
+      <h3><code><Text>{asText(call.get("tool")) || "tool"}</Text></code> {call.get("success") === true ? <span class="good">ended well</span> : call.get("success") === false ? <span class="bad">did not end well</span> : null}</h3>
+      {command ? <pre class="command-line" tabIndex={0}><Text>{command}</Text></pre> : null}
+      {!command && given.size ? <Value value={given} /> : null}
+      {command && given.size > 1 ? <Value value={new Map([...given].filter(([name]) => name !== "command" && name !== "cmd"))} /> : null}
+      {asText(call.get("error")) ? <Terminal text={asText(call.get("error"))} label="Error" /> : null}
+      <Output value={call.get("result") ?? null} />
+      <Rest section={call} shown={["tool", "arguments", "result", "success", "error"]} />
+    </div>
+  );
+}
+
+/** A result: a diff, the output of a command, or a table. */
+export function Output({ value }: { value: Json }): JSX.Element | null {
+  if (typeof value === "string") return value ? (isDiff(value) ? <DiffView diff={value} /> : <Terminal text={value} />) : null;
+  if (isObject(value) && [...value.values()].some((item) => typeof item === "string" && (item.includes("\n") || item.includes("\x1b[")))) {
+    return (
+      <>
+        {labelledTexts(value).map((part, place) => (
+          <section key={place} class="output">
+            {part.name ? <h4><Text>{part.name}</Text></h4> : null}
+            {part.isAside ? <p class="beside"><Text>{part.text}</Text></p> : isDiff(part.text) ? <DiffView diff={part.text} /> : <Terminal text={part.text} />}
+          </section>
+        ))}
+      </>
+    );
+  }
+  return value === null ? null : <Value value={value} />;
+}
+
+const STATUSES: Record<string, [string, string]> = {
+  success: ["good", "It ended well."],
+  failure: ["bad", "It failed."],
+  blocked: ["bad", "It was denied."],
+  pending: ["warn", "Its outcome is not known here."],
+  partial: ["warn", "It ended in part."],
+};
+
+function Outcome({ section, record }: { section: JsonObject; record: Sealed }): JSX.Element {
+  const status = asText(section.get("status"));
+  const decision = readDecision(record);
+  const result = section.get("result") ?? null;
+  const diff = isObject(result) && typeof result.get("diff") === "string" ? (result.get("diff") as string) : "";
+  const [tone, words] = STATUSES[status] ?? ["", ""];
+  return (
+    <Section name="outcome" title="What came of it">
+      {status ? <p><strong class={tone}><Text>{status}</Text></strong>. {words}</p> : null}
+      {asText(section.get("summary")) ? <Prose text={asText(section.get("summary"))} /> : null}
+      {asText(section.get("error")) ? <Terminal text={asText(section.get("error"))} label="Error" /> : null}
+      {decision === null ? null : <DecisionCard decision={decision} isLinked={false} />}
+      {diff ? <DiffView diff={diff} /> : null}
+      {diff ? <Rest section={new Map([...(result as JsonObject)].filter(([name]) => name !== "diff"))} shown={[]} /> : <Output value={result} />}
+      <Rest section={section} shown={["status", "summary", "error", "result"]} />
+    </Section>
+  );
+}

@@ -1,0 +1,103 @@
+/** The signed statements in a record: of approvers, policy servers and participants. Each signature is checked here. */
+
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Value } from "../../parts/json.tsx";
+import { Hex, Text } from "../../parts/text.tsx";
+import { Mark } from "../../parts/verdict.tsx";
+import { pins } from "../../source/pins.ts";
+import { asText } from "../../sessions/values.ts";
+import { connection, contents, pinnedKeys } from "../../state.ts";
+import { at } from "../../verify/block.ts";
+import { canonicalJson } from "../../verify/canonical.ts";
+import { type Json, JsonNumber } from "../../verify/json.ts";
+import type { Contents, StatementCheck } from "../../worker/protocol.ts";
+
+const STATES: Record<StatementCheck["state"], ["verified" | "qualified" | "failed" | "not judged", string]> = {
+  pinned: ["verified", "The signature is valid, by a key that you pinned."],
+  "came along": ["qualified", "The signature matches the key that came with the records, which you have not pinned: not checked."],
+  invalid: ["failed", "Nobody signed it, or the signature is not that of the pinned key."],
+  "does not match": ["failed", "The signature does not match the key that came with the records."],
+  unknown: ["not judged", "Not checked: the signer's key is not here."],
+  "no statement": ["not judged", "It is no signed statement."],
+};
+const NAMES: Record<string, string> = {
+  approval: "A person's answer",
+  policy: "A policy server's word",
+  delegation: "A delegation",
+  "protocol-join": "A participant joins",
+  "protocol-event": "A participant's contribution",
+  "protocol-report": "The auditor's report",
+};
+
+/** Records of a chain of keys that are searched. */
+const SEARCHED_MAX = 2_000;
+const known = new WeakMap<Contents, Promise<[string, string][]>>();
+
+/** The keys that the records themselves name: of approvers, of the ledger, and of participants in traces. */
+function collectKeys(open: Contents): Promise<[string, string][]> {
+  const before = known.get(open);
+  if (before !== undefined) return before;
+  const reading = (async () => {
+    const keys = new Map<string, string>();
+    for (const { id } of open.chains) {
+      const isRoster = id === "keys" || /^(?:import\.[0-9a-f]{16}\.)?approvers\./.test(id);
+      if (!isRoster && !/^(?:import\.[0-9a-f]{16}\.)?protocol\./.test(id)) continue;
+      // The first event of a trace binds its participants.
+      const found = await connection.ask({ type: "records", chain: id, start: 0, stop: isRoster ? SEARCHED_MAX : 1 }).catch(() => []);
+      for (const { canonical } of found) for (const [, key] of canonical.matchAll(/"public_key":"([0-9a-f]{64})"/g)) keys.set((key as string).slice(0, 16), key as string);
+    }
+    return [...keys];
+  })();
+  known.set(open, reading);
+  return reading;
+}
+
+/** Statements with the result of each check. */
+export function Statements({ values }: { values: Json[] }): JSX.Element {
+  const [checked, setChecked] = useState<StatementCheck[] | null>(null);
+  const [words, setWords] = useState("");
+  useEffect(() => {
+    let isCurrent = true;
+    const open = contents.value;
+    const check = async () => {
+      const second = new Map(open?.pqKeys ?? []);
+      const named = open === null ? [] : [...open.keys, ...(await collectKeys(open))];
+      const along = named.map(([fingerprint, key]): [string, string] => [key, second.get(fingerprint) ?? ""]);
+      return connection.ask({ type: "statements", text: canonicalJson(values), keys: pinnedKeys(), along });
+    };
+    check().then(
+      (found) => { if (isCurrent) setChecked(found); },
+      (error: Error) => { if (isCurrent) setWords(error.message); },
+    );
+    return () => { isCurrent = false; };
+  }, [values, pins.value]);
+  if (words) return <p class="finding failed" role="alert"><Text>{words}</Text></p>;
+  if (checked === null) return <p class="beside" role="status">Checking {values.length} statements …</p>;
+  return (
+    <ol class="statements">
+      {values.map((value, place) => {
+        const { purpose, by, state } = checked[place] ?? { purpose: "", by: [], state: "no statement" as const };
+        const [mark, said] = STATES[state];
+        return (
+          <li key={place}>
+            <p>
+              <Mark name={mark} /> <strong>{NAMES[purpose] ?? (purpose || "Entry")}</strong>
+              {signerOf(value) ? <> by <Text>{signerOf(value)}</Text></> : null}
+              {by.map((fingerprint) => <span key={fingerprint}> <Hex>{fingerprint}</Hex></span>)}
+            </p>
+            <p class={`beside${mark === "failed" ? " bad" : ""}`}>{said}</p>
+            <details><summary>What it says</summary><Value value={at(value, "content") ?? value} /></details>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+/** Who says that he made the statement. The key behind the signature says who did. */
+function signerOf(value: Json): string {
+  const named = ["approver", "agent", "principal", "iss"].map((name) => asText(at(value, "content", name))).find(Boolean);
+  const server = at(value, "content", "server_id");
+  return named ?? (server instanceof JsonNumber ? `policy:${server.text}` : "");
+}

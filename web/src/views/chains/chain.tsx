@@ -1,0 +1,214 @@
+/**
+ * One chain, record by record. Only the rows near the window are in the page, and a ledger is asked only for those.
+ *
+ * A break cuts the line at its place, with its code and advice. The records after it keep their own marks: intact in
+ * themselves, no longer tied to what came before. Missing records are one row that counts them.
+ */
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useKeys } from "../../parts/keyboard.ts";
+import { Empty, Problem } from "../../parts/states.tsx";
+import { Hex, Text, Time, count, plural } from "../../parts/text.tsx";
+import { Band, FindingCard, Mark } from "../../parts/verdict.tsx";
+import { type VirtualHandle, VirtualRows } from "../../parts/virtual.tsx";
+import { link, recordLink } from "../../route.ts";
+import { connection, contents, findingsOf, judgement, judgementOf, verifyChain } from "../../state.ts";
+import type { Finding } from "../../verify/verdict.ts";
+import type { RecordRow } from "../../worker/protocol.ts";
+import { type Entry, type Extra, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
+
+const ROW_HEIGHT = 36;
+const PHONE_ROW_HEIGHT = 56;
+const CARD_HEIGHT = 112;
+/** Rows that stand for those that are not here yet. */
+const PLACEHOLDERS = 12;
+/** Rows that are asked for at once. */
+const PAGE = 200;
+/** Rows of a file that are read at once: all that are listed. */
+const FILE_ROWS = 50_000;
+
+const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
+
+/** By chain, the row that was selected when the reader left it. */
+const lastSelected = new Map<string, number>();
+
+function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: RecordRow | undefined; chain: string; isAfterBreak: boolean; isBroken: boolean; isSelected: boolean; place: number }): JSX.Element {
+  const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
+  if (row === undefined) return <div class={`${classes} loading`}><span class="time" /><span class="node" /><span class="sequence figure">{place}</span></div>;
+  const word = row.problem ? "cannot be read" : row.status && row.status !== "success" ? (row.status === "blocked" ? "denied" : row.status) : "";
+  return (
+    <a class={classes} href={recordLink(chain, row)} tabIndex={-1}>
+      <span class="time"><Time short>{row.at}</Time></span>
+      <span class="node" aria-hidden="true" />
+      <span class="sequence figure">{row.sequence || row.place}</span>
+      <span class="sort" title={row.type} aria-hidden="true">{SORTS[row.type] ?? "○"}</span>
+      <span class="kind">{row.kind}</span>
+      <span class="summary">{row.tool ? <strong><Text>{row.tool}</Text></strong> : null} <Text>{row.problem || row.summary}</Text></span>
+      <span class={word ? `word ${row.status}` : ""}>{word}</span>
+      <span class="authority">{row.authority}</span>
+      <span class="tokens figure">{row.tokens}</span>
+    </a>
+  );
+}
+
+/** Expected and found, where the finding has both. */
+function Proof({ extra }: { extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
+  const proof = extra.finding.proof;
+  if (proof === undefined || proof === null || typeof proof !== "object") return null;
+  const heads = Object.entries(proof as Record<string, { count?: number; hash?: string | null }>).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
+  if (!heads.length) return null;
+  return <p class="beside">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <Hex>{head.hash}</Hex> : "no head"} </span>)}</p>;
+}
+
+/** Findings about the chain as a whole: wrong claims about it, mostly. The list of records keeps its room. */
+function WholeFindings({ findings }: { findings: Finding[] }): JSX.Element | null {
+  const [first, ...rest] = findings;
+  if (first === undefined) return null;
+  return (
+    <>
+      <FindingCard finding={first} />
+      {rest.length ? <details><summary>{plural(rest.length, "more finding")} about the chain as a whole</summary>{rest.slice(0, 50).map((finding, at) => <FindingCard key={at} finding={finding} />)}</details> : null}
+    </>
+  );
+}
+
+export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[] }): JSX.Element {
+  const listed = contents.value?.chains.find((one) => one.id === chain);
+  const isLive = contents.value?.format === "ledger";
+  const [rows, setRows] = useState<ReadonlyMap<number, RecordRow>>(new Map());
+  const [total, setTotal] = useState<number | null>(isLive ? (listed?.length ?? 0) : null);
+  const [isCut, setCut] = useState(false);
+  const [words, setWords] = useState("");
+  const [selected, setSelected] = useState(wanted ? -1 : (lastSelected.get(chain) ?? -1));
+  const list = useRef<VirtualHandle>(null);
+  const asked = useRef(new Set<number>());
+  const [isPhone] = useState(() => matchMedia("(max-width: 720px)").matches);
+
+  const fetchRows = (start: number, stop: number) => {
+    connection.ask({ type: "rows", chain, start, stop }).then(
+      (found) => {
+        setRows((before) => {
+          const next = new Map(before);
+          for (const row of found.rows) next.set(row.place, row);
+          return next;
+        });
+        setTotal(found.total);
+        setCut(found.isCut);
+        setWords("");
+      },
+      (error: Error) => setWords(error.message),
+    );
+  };
+  const fetchPages = (start: number, stop: number) => {
+    if (!isLive) return;
+    for (let page = Math.floor(start / PAGE); page * PAGE < stop; page++) {
+      if (asked.current.has(page)) continue;
+      asked.current.add(page);
+      fetchRows(page * PAGE, (page + 1) * PAGE);
+    }
+  };
+  useEffect(() => {
+    asked.current.clear();
+    if (isLive) {
+      // A chain that has grown: the last page has more now.
+      setTotal(listed?.length ?? 0);
+      fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
+    } else fetchRows(0, FILE_ROWS);
+  }, [chain, contents.value]);
+  useEffect(() => { void verifyChain(chain); }, [chain, judgement.value.state]);
+
+  const now = judgementOf(chain);
+  const findings = findingsOf(chain);
+  // Not with each report of progress: a long chain takes a while to arrange.
+  const judged = now.state === "done" ? now.verdict : null;
+  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive)), [rows, total, judged]);
+  const length = rowCount(total ?? 0, extras);
+  const entry = (index: number): Entry => entryAt(index, extras);
+  const heights = useMemo(() => {
+    const all = Array<number>(total === null ? PLACEHOLDERS : length).fill(isPhone ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
+    for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT;
+    return all;
+  }, [extras, length, total === null]);
+  const select = (index: number) => {
+    setSelected(index);
+    lastSelected.set(chain, index);
+    list.current?.scrollTo(index);
+  };
+  useEffect(() => {
+    if (!wanted && selected >= 0 && length) list.current?.scrollTo(selected);
+  }, [total === null]);
+  useEffect(() => {
+    if (!wanted.startsWith("at-") || !length) return;
+    const place = Number(wanted.slice(3));
+    const found = findExtra(extras, place) ?? [...rows.values()].find((row) => row.sequence === wanted.slice(3))?.place ?? place;
+    const index = typeof found === "number" ? indexOfPlace(Math.min(found, (total ?? 1) - 1), extras) : found.index;
+    select(index);
+  }, [wanted, extras.length, total]);
+  const move = (step: number) => {
+    let index = selected;
+    do index += step; while (index >= 0 && index < length && entry(index).sort !== "row");
+    if (index >= 0 && index < length) select(index);
+  };
+  const goToBreak = () => {
+    const breaks = extras.filter((extra) => extra.sort !== "end");
+    const next = breaks.find((extra) => extra.index > selected) ?? breaks[0];
+    if (next) select(next.index);
+  };
+  useKeys({
+    ...{ j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), b: goToBreak },
+    Enter: () => {
+      const found = selected >= 0 ? entry(selected) : null;
+      const row = found?.sort === "row" ? rows.get(found.place) : undefined;
+      if (row) location.hash = recordLink(chain, row);
+    },
+    Escape: () => { location.hash = link("chains"); },
+  });
+  const broken = useMemo(() => new Set(extras.flatMap((extra) => (extra.sort === "break" && extra.isAtRow ? [extra.before] : []))), [extras]);
+  const firstBreak = extras.find((extra) => extra.sort !== "end")?.before ?? Infinity;
+  return (
+    <section class="chain-view">
+      <header>
+        <h1><Text>{listed?.title ?? chain}</Text></h1>
+        <p class="beside">
+          <code><Text>{chain}</Text></code> {total === null ? "" : plural(total, "record")}
+          {isCut ? " listed; the chain is longer, and was verified whole" : ""}{" "}
+          {now.state === "done" ? <span class="judged"><Mark name={findings.some((one) => one.status === "failed") ? "failed" : now.verdict.status === "verified" ? "verified" : "qualified"} /> {findings.some((one) => one.status === "failed") ? plural(findings.filter((one) => one.status === "failed").length, "finding") : now.verdict.status === "verified" ? "verified" : "no failure"}</span> : null}{" "}
+          {extras.some((extra) => extra.sort !== "end") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}{" "}
+          <a href={link("s", chain)}>as a session</a>
+        </p>
+        {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} {...(judgement.value.state === "working" ? {} : { total: total ?? 0 })} /> : null}
+        <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
+      </header>
+      {words ? <Problem words={words} retry={() => { asked.current.clear(); fetchRows(0, isLive ? PAGE : FILE_ROWS); }} /> : null}
+      {total === 0 && !words && !length ? <Empty command="aver log">There is no record in it.</Empty> : null}
+      <VirtualRows
+        heights={heights}
+        label={`Records of ${chain}; j and k move, Enter opens one`}
+        isBusy={total === null}
+        handle={(handle) => { list.current = handle; }}
+        onRange={(start, stop) => {
+          if (total === null || stop <= start) return;
+          const places = [start, stop - 1].map((index) => entry(index)).map((found) => (found.sort === "row" ? found.place : found.before));
+          fetchPages(places[0] ?? 0, (places[1] ?? 0) + 1);
+        }}
+        row={(index) => {
+          if (total === null) return <div class="row loading" />;
+          const found = entry(index);
+          if (found.sort === "row") {
+            return <Row row={rows.get(found.place)} place={found.place} chain={chain} isAfterBreak={found.place >= firstBreak} isBroken={broken.has(found.place)} isSelected={index === selected} />;
+          }
+          if (found.sort === "missing") return <div class={`missing${index === selected ? " selected" : ""}`}>{found.words}</div>;
+          if (found.sort === "end") return <div class="cap">{found.words}</div>;
+          return (
+            <div class={`break${index === selected ? " selected" : ""}`}>
+              <span class="jag" aria-hidden="true" />
+              <div><FindingCard finding={found.finding} /><Proof extra={found} /></div>
+            </div>
+          );
+        }}
+      />
+      <p class="beside">{total === null ? "Reading …" : `${count(total)} rows; j and k move, Enter opens, b goes to the next break.`}</p>
+    </section>
+  );
+}

@@ -1,0 +1,137 @@
+/** The keys: those that the reader pinned, and those that came along, to compare. */
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
+import { Copy, Text, Time, plural, visible } from "../../parts/text.tsx";
+import { pinKey, pins, readKeys, unpinKey } from "../../source/pins.ts";
+import { connection, contents, link, recordLink, thing, verifyThing } from "../../state.ts";
+import { PublicKey } from "../../verify/ring.ts";
+
+function Whole({ value }: { value: string }): JSX.Element {
+  return <code class="whole">{visible(value.replace(/(.{16})/g, "$1 ").trim())}</code>;
+}
+
+/** Where keys are kept, in words. */
+function keeping(): string {
+  if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
+  if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
+  return "Pins are kept in this browser, for this address.";
+}
+
+/** Records of the `keys` chain that are listed, the first. */
+const RECORDS_MAX = 200;
+
+/** What the ledger recorded about its keys: when each was made, rotated and retired. */
+function KeyRecords(): JSX.Element | null {
+  const isThere = contents.value?.chains.some((chain) => chain.id === "keys") ?? false;
+  const answer = useAnswer(() => (isThere ? connection.ask({ type: "rows", chain: "keys", start: 0, stop: RECORDS_MAX }) : Promise.resolve(null)), [contents.value]);
+  if (!isThere) return null;
+  return (
+    <section>
+      <h2>Recorded in the keys chain</h2>
+      {answer.state === "failed" ? <Problem words={answer.words} retry={answer.retry} /> : null}
+      {answer.state === "loading" ? <Loading rows={2} words="Reading the keys chain" /> : null}
+      {answer.value ? (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Records of the keys chain"><table class="plain">
+          <tbody>
+            {answer.value.rows.map((row) => (
+              <tr key={row.place}><td><Time>{row.at}</Time></td><td>{row.kind}</td><td><a href={recordLink("keys", row)}><Text>{row.problem || row.summary}</Text></a></td></tr>
+            ))}
+          </tbody>
+        </table></div>
+      ) : null}
+      {answer.value && answer.value.total > RECORDS_MAX ? <p><a href={link("chain", "keys")}>All {answer.value.total} records</a></p> : null}
+    </section>
+  );
+}
+
+export function KeysView(_: { parts: string[] }): JSX.Element {
+  const [given, setGiven] = useState("");
+  const [words, setWords] = useState("");
+  const [done, setDone] = useState("");
+  const pinAll = (keys: PublicKey[], origin: string) => {
+    for (const key of keys) pinKey(key, origin);
+    setWords("");
+    setDone(`${plural(keys.length, "key")} pinned.`);
+    void verifyThing();
+  };
+  const add = (text: string, origin: string) => {
+    try {
+      pinAll(readKeys(text), origin);
+      setGiven("");
+    } catch (error) {
+      setDone("");
+      setWords((error as Error).message);
+    }
+  };
+  const isPinned = (key: string) => pins.value.some((pin) => pin.publicKey === key);
+  const came = contents.value?.keys ?? [];
+  const pq = new Map(contents.value?.pqKeys ?? []);
+  const source = thing.value?.live ? "The server says" : "Came with the records";
+  return (
+    <>
+      <h1>Keys</h1>
+      <p>A key that came with the records proves nothing: whoever made the records could have put it there. Pin only a key that you compared with its owner, by another way.</p>
+      <section>
+        <h2>Pinned by you</h2>
+        {pins.value.length ? (
+          <div class="scroll" tabIndex={0} role="region" aria-label="Pinned keys"><table class="plain keys">
+            <thead><tr><th scope="col">Key</th><th scope="col">From</th><th scope="col">When</th><th scope="col"><span class="hidden">Unpin</span></th></tr></thead>
+            <tbody>
+              {pins.value.map((pin) => (
+                <tr key={pin.publicKey}>
+                  <td><Whole value={pin.publicKey} />{pin.publicKeyPq ? <p class="beside tight">with an ML-DSA-65 half</p> : null}</td>
+                  <td><Text>{pin.origin}</Text></td>
+                  <td><Time>{pin.at}</Time></td>
+                  <td><button type="button" class="small" aria-label={`Unpin ${pin.publicKey.slice(0, 16)}`} onClick={() => { unpinKey(pin.publicKey); void verifyThing(); }}>Unpin</button></td>
+                </tr>
+              ))}
+            </tbody>
+          </table></div>
+        ) : <Empty command="aver keys export">None. Signatures are not checked until you pin a key. Its owner prints it by this command.</Empty>}
+        <form onSubmit={(event) => { event.preventDefault(); add(given, "pasted"); }}>
+          <label>Paste a key: 64 hex digits, or the text of a key export<br />
+            <textarea rows={3} value={given} onInput={(event) => setGiven(event.currentTarget.value)} spellcheck={false} autocomplete="off" data-testid="key" />
+          </label>
+          <p>
+            <button type="submit" data-testid="pin">Pin it</button>{" "}
+            <label class="button">Choose a file
+              <input type="file" class="hidden" onChange={(event) => {
+                const file = event.currentTarget.files?.[0];
+                if (file) void file.text().then((text) => add(text, `from ${file.name}`));
+              }} />
+            </label>
+          </p>
+        </form>
+        {words ? <Problem words={words} /> : null}
+        <p class="good" role="status">{done}</p>
+        <p class="beside">{keeping()}</p>
+      </section>
+      <KeyRecords />
+      <section>
+        <h2>{source}</h2>
+        {came.length ? (
+          <div class="scroll" tabIndex={0} role="region" aria-label="Keys that came along"><table class="plain keys">
+            <thead><tr><th scope="col">Key</th><th scope="col">State</th><th scope="col"><span class="hidden">Pin</span></th></tr></thead>
+            <tbody>
+              {came.map(([fingerprint, key]) => (
+                <tr key={fingerprint}>
+                  <td><Whole value={key} /> <Copy text={key} label="copy" /></td>
+                  <td>{isPinned(key) ? <span class="good">pinned</span> : <span class="warn">not pinned, not used</span>}</td>
+                  <td>{isPinned(key) ? null : <button type="button" class="small" onClick={() => {
+                    try {
+                      pinAll([new PublicKey(key, pq.get(fingerprint) ?? "")], thing.value?.live ? "listed by the server, and compared by you" : "came with the records, and compared by you");
+                    } catch (error) {
+                      setWords((error as Error).message);
+                    }
+                  }}>I compared it: pin it</button>}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table></div>
+        ) : <p class="soft">No key came along.</p>}
+      </section>
+    </>
+  );
+}

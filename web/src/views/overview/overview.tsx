@@ -1,0 +1,152 @@
+/** The first screen: is it intact, does something wait for me, what happened last, what was refused. */
+
+import type { JSX } from "preact";
+import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
+import { Text, Time, count, plural } from "../../parts/text.tsx";
+import { VerdictBand } from "../../parts/verdict.tsx";
+import { link, recordLink } from "../../route.ts";
+import { askActivity, askHits } from "../../source/index_answers.ts";
+import { formatMoney } from "../../sessions/labels.ts";
+import { changed, connection, contents, news, server, totalRecords } from "../../state.ts";
+import type { DayActivity, RecordRow } from "../../worker/protocol.ts";
+import { CaseLine } from "../approvals/approvals.tsx";
+import { cases, casesProblem, stateOf } from "../approvals/cases.ts";
+import { readRow } from "../search/find.ts";
+import { SessionTable } from "../sessions/sessions.tsx";
+import { type SessionRow, sessionRows, useSessions } from "../sessions/session_rows.ts";
+import { DayChart } from "./chart.tsx";
+
+/** Sessions on the first screen. */
+const LATEST = 6;
+/** Refusals on the first screen. */
+const DENIALS = 8;
+/** Sessions of a ledger that are counted to find the latest. */
+const COUNTED_SESSIONS = 200;
+/** Records up to which the page counts the activity by reading all of them. */
+const COUNTED_MAX = 50_000;
+
+function Waiting(): JSX.Element | null {
+  const open = (cases.value ?? []).filter((one) => stateOf(one) === "pending");
+  if (!open.length) return null;
+  return (
+    <section class="waiting">
+      <h2>{plural(open.length, "approval")} {open.length === 1 ? "waits" : "wait"} for an answer</h2>
+      <div class="cases">{open.slice(0, 3).map((one) => <CaseLine key={one.id} one={one} />)}</div>
+      {open.length > 3 ? <p><a href={link("approvals")}>All of them</a></p> : null}
+    </section>
+  );
+}
+
+function Refused({ denials }: { denials: Activity["denials"] }): JSX.Element {
+  return (
+    <section>
+      <h2>Refused last</h2>
+      {denials.length ? (
+        <ul class="hits">
+          {denials.map(({ chain, row }) => (
+            <li key={`${chain}/${row.place}`}><a href={recordLink(chain, row)}>
+              <span><span class="word failure">denied</span> <strong><Text>{row.tool || row.kind}</Text></strong> <Text>{row.summary}</Text></span>
+              <span class="beside"><Time>{row.at}</Time> · <Text>{chain}</Text></span>
+            </a></li>
+          ))}
+        </ul>
+      ) : <p class="soft">Nothing was refused.</p>}
+    </section>
+  );
+}
+
+/** The days from the first to the last, also those on which nothing happened, at most 60. */
+function fillDays(found: DayActivity[]): DayActivity[] {
+  const last = found.at(-1);
+  if (last === undefined) return [];
+  const byDay = new Map(found.map((day) => [day.day, day]));
+  const days: typeof found = [];
+  const end = Date.parse(`${last.day}T00:00:00Z`);
+  const start = Math.max(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 59 * 86_400_000);
+  for (let at = start; at <= end; at += 86_400_000) {
+    const day = new Date(at).toISOString().slice(0, 10);
+    days.push(byDay.get(day) ?? { day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0 });
+  }
+  return days;
+}
+
+function Charts({ days, from }: { days: DayActivity[]; from: string }): JSX.Element | null {
+  if (!days.length) return null;
+  const names = days.map((day) => day.day);
+  const of = (name: "records" | "success" | "failure" | "blocked" | "tokens" | "cost") => days.map((day) => day[name]);
+  return (
+    <section>
+      <h2>Activity</h2>
+      <div class="charts">
+        <DayChart title="Records" days={names} show={count} series={[{ name: "records", colour: "ink", values: of("records") }]} />
+        <DayChart title="Outcomes" days={names} show={count} series={[{ name: "success", colour: "good", values: of("success") }, { name: "failure", colour: "warn", values: of("failure") }, { name: "denied", colour: "bad", values: of("blocked") }]} />
+        <DayChart title="Tokens" days={names} show={count} series={[{ name: "tokens", colour: "ink", values: of("tokens") }]} />
+        <DayChart title="Cost" days={names} show={formatMoney} series={[{ name: "cost", colour: "ink", values: of("cost") }]} />
+      </div>
+      <p class="beside">{from}</p>
+    </section>
+  );
+}
+
+interface Activity {
+  days: DayActivity[];
+  denials: { chain: string; row: RecordRow }[];
+  /** Where the figures are from, in words. */
+  from: string;
+}
+
+/** What happened and what was refused: by the server's index, or else counted from the records; null for too many. */
+async function readActivity(): Promise<Activity | null> {
+  const api = server.value?.api;
+  const answer = api === undefined ? null : await askActivity(api);
+  if (api === undefined || answer === null) {
+    if (totalRecords.value > COUNTED_MAX) return null;
+    const found = await connection.ask({ type: "activity" });
+    return { ...found, from: `Counted here from ${plural(found.records, "record")}${found.isCut ? "; there are more" : ""}. The verdict says whether they hold.` };
+  }
+  const refused = (await askHits(api, "outcome:blocked", DENIALS))?.hits ?? [];
+  const rows = await Promise.all(refused.map(async ({ chain, sequence }) => ({ chain, row: await readRow(chain, sequence) })));
+  const behind = answer.indexed.of_records - answer.indexed.records;
+  return {
+    days: answer.days,
+    denials: rows.flatMap(({ chain, row }) => (row === null ? [] : [{ chain, row }])),
+    from: `From the server's index, which proves nothing${behind > 0 ? ` and lacks ${plural(behind, "record")} yet` : ""}. The refusals are read from their records.`,
+  };
+}
+
+function latestSessions(): SessionRow[] {
+  const rows = sessionRows.value ?? [];
+  const end = (row: SessionRow) => row.figures?.ended ?? "";
+  return (rows.some((row) => row.figures) ? [...rows].sort((one, other) => (end(one) < end(other) ? 1 : -1)) : rows).slice(0, LATEST);
+}
+
+export function OverviewView(_: { parts: string[] }): JSX.Element {
+  // A ledger lists its chains by name: which sessions are the latest shows only when they are counted.
+  useSessions(contents.value?.format === "ledger" ? COUNTED_SESSIONS : LATEST);
+  const whole = contents.value;
+  const isSmall = totalRecords.value <= COUNTED_MAX;
+  const activity = useAnswer(readActivity, [whole?.ledger, whole?.name, isSmall, changed.value, news.value.index]);
+  if (whole === null) return <p class="strip">Nothing is open.</p>;
+  // What waits stands first. Until it is known, nothing is drawn that it would push down.
+  if (cases.value === null && !casesProblem.value) return <><h1><Text>{whole.name}</Text></h1><div class="band placeholder tall" /></>;
+  const rows = latestSessions();
+  return (
+    <>
+      <h1><Text>{whole.name}</Text></h1>
+      <Waiting />
+      <VerdictBand />
+      <section>
+        <h2>Latest sessions</h2>
+        {sessionRows.value === null ? <Loading rows={LATEST} words="Reading the sessions" /> : null}
+        {rows.length ? <SessionTable rows={rows} /> : null}
+        {sessionRows.value !== null && !rows.length ? <Empty command="aver ingest --all">No session of a coding agent is in it. <a href={link("chains")}>Its chains</a> have what was recorded otherwise.</Empty> : null}
+        {(sessionRows.value?.length ?? 0) > LATEST ? <p><a href={link("sessions")}>All {count(sessionRows.value?.length ?? 0)} sessions</a></p> : null}
+      </section>
+      {activity.state === "failed" ? <Problem words={activity.words} retry={activity.retry} /> : null}
+      {activity.state === "loading" ? <Loading rows={6} words="Counting the activity" /> : null}
+      {activity.value ? <Refused denials={activity.value.denials} /> : null}
+      {activity.value ? <Charts days={fillDays(activity.value.days)} from={activity.value.from} /> : null}
+      {activity.state === "done" && activity.value === null ? <p class="strip">There are more than {count(COUNTED_MAX)} records: the page does not count their activity. <code>aver sessions</code> does.</p> : null}
+    </>
+  );
+}

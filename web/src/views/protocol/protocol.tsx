@@ -1,0 +1,219 @@
+/** A trace of the agent protocol: the roles as lanes, the claims with their evidence, challenges, and the audit. */
+
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Value } from "../../parts/json.tsx";
+import { Empty, Problem } from "../../parts/states.tsx";
+import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
+import { Mark } from "../../parts/verdict.tsx";
+import { countRecords, readBlob } from "../../records.ts";
+import { valueText } from "../../sessions/labels.ts";
+import { ROLES, type Trace, type TraceClaim, type TraceEvent, describeCheck, readTrace } from "../../sessions/trace.ts";
+import { asList, asObject, asText } from "../../sessions/values.ts";
+import { contents, link } from "../../state.ts";
+import { at } from "../../verify/block.ts";
+import { BadInput, type Json, type JsonObject, isObject, readJson } from "../../verify/json.ts";
+import { ChainChoice, chainsOf, readAll } from "../acts/acts.tsx";
+import { Statements } from "../capsule/statements.tsx";
+
+/** Records of a trace that this view lays out. */
+const READ_MAX = 10_000;
+/** Events that are shown at first. */
+const EVENTS_SHOWN = 200;
+
+type State = { state: "loading" } | { state: "too large"; total: number } | { state: "failed"; words: string } | { state: "done"; trace: Trace; report: JsonObject | null };
+
+export function ProtocolView({ parts: [wanted = ""] }: { parts: string[] }): JSX.Element {
+  const chains = chainsOf("protocol");
+  const chain = chains.includes(wanted) ? wanted : (chains[0] ?? "");
+  return (
+    <section class="protocol-view">
+      <h1>Protocol</h1>
+      {chains.length ? null : <Empty command="aver protocol run TASK.toml">There is no trace of the agent protocol in these records. This makes one:</Empty>}
+      {chains.length > 1 ? <ChainChoice chains={chains} chosen={chain} route="protocol" /> : null}
+      {chain ? <TraceOfChain key={chain} chain={chain} /> : null}
+    </section>
+  );
+}
+
+function TraceOfChain({ chain }: { chain: string }): JSX.Element {
+  const [now, setNow] = useState<State>({ state: "loading" });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let isCurrent = true;
+    const set = (next: State) => { if (isCurrent) setNow(next); };
+    const total = countRecords([chain]);
+    if (total > READ_MAX) set({ state: "too large", total });
+    else {
+      (async () => {
+        const trace = readTrace(await readAll(chain));
+        set({ state: "done", trace, report: await readReport(trace) });
+      })().catch((error: Error) => set({ state: "failed", words: error.message }));
+    }
+    return () => { isCurrent = false; };
+  }, [chain, contents.value, turn]);
+  if (now.state === "loading") return <div aria-busy="true"><div class="band placeholder tall" /><div class="band placeholder tall" /></div>;
+  if (now.state === "too large") return <p class="strip">This trace has {plural(now.total, "event")}, more than this view lays out. <a href={link("chain", chain)}>Read the chain</a>, or: <Command>{`aver show ${chain} --html trace.html`}</Command></p>;
+  if (now.state === "failed") return <Problem words={now.words} retry={() => setTurn(turn + 1)} />;
+  const { trace, report } = now;
+  return (
+    <>
+      <p class="sentence"><Text>{asText(trace.task.get("objective")) || chain}</Text></p>
+      <p class="beside"><a href={link("chain", chain)}><Text>{chain}</Text></a> · {plural(trace.events.length, "event")} · state <strong><Text>{trace.state}</Text></strong> · profile <Text>{trace.profile}</Text></p>
+      <Audit trace={trace} report={report} chain={chain} />
+      <h2>Claims</h2>
+      {trace.claims.length ? trace.claims.map((claim) => <Claim key={claim.id} claim={claim} chain={chain} report={report} trace={trace} />) : <p class="strip">Nothing is claimed yet.</p>}
+      <h2>Events by role</h2>
+      <Lanes trace={trace} chain={chain} />
+      <h2>Participants</h2>
+      <div class="scroll"><table class="plain"><thead><tr><th scope="col">Agent</th><th scope="col">Role</th><th scope="col">Key</th><th scope="col">Held</th></tr></thead>
+        <tbody>{trace.participants.map((one, place) => <tr key={place}><th scope="row"><Text>{one.agent}</Text></th><td><Text>{one.role}</Text></td><td><Hex>{one.key}</Hex></td><td><Text>{one.held}</Text></td></tr>)}</tbody></table></div>
+    </>
+  );
+}
+
+/** The auditor's report, from the blob beside the audit; null where it is not here. */
+async function readReport(trace: Trace): Promise<JsonObject | null> {
+  const digest = asText(at(trace.audit?.payload, "report", "blob", "digest"));
+  const data = digest ? await readBlob(digest) : null;
+  try {
+    const report = data === null ? null : readJson(data);
+    return isObject(report ?? undefined) ? (report as JsonObject) : null;
+  } catch (error) {
+    if (error instanceof BadInput) return null;
+    throw error;
+  }
+}
+
+const AUDITS: Record<string, ["verified" | "qualified" | "failed", string]> = {
+  pass: ["verified", "The auditor found that everything holds."],
+  "pass-with-warnings": ["qualified", "The auditor found no failure, and has warnings."],
+  fail: ["failed", "The auditor found that it does not hold."],
+};
+
+function Audit({ trace, report, chain }: { trace: Trace; report: JsonObject | null; chain: string }): JSX.Element {
+  const { audit } = trace;
+  if (audit === null) return <p class="strip">No audit is sealed in this trace. The auditor makes one: <Command>{`aver protocol audit ${chain.replace(/^protocol\./, "")}`}</Command></p>;
+  const status = asText(audit.payload.get("status"));
+  const [mark, words] = AUDITS[status] ?? ["failed" as const, "The audit has a status that is not known."];
+  const findings = asList(report?.get("findings") ?? null).filter(isObject);
+  return (
+    <section class={`band ${mark}`}>
+      <h2><Mark name={mark} /> Audit: <Text>{status}</Text></h2>
+      <p>{words} By <Text>{audit.agent}</Text>, <Time>{audit.at}</Time>, in <a href={link("c", chain, audit.place)}>record {audit.place}</a>.</p>
+      <p class="beside">These are the auditor's words. The page checks the seals; whether the evidence holds is judged anew by <Command>{`aver verify ${contents.value?.name ?? "BUNDLE"}`}</Command></p>
+      {report === null ? <p class="beside">The report itself is not here: its blob is missing, damaged or too large.</p> : (
+        <div class="columns">
+          <div><h3>Checks</h3><table class="checks"><tbody>{asList(report.get("checks")).filter(isObject).map((check, place) => <tr key={place}><th scope="row"><Text>{asText(check.get("name"))}</Text></th><td><Text>{asText(check.get("status"))}</Text></td></tr>)}</tbody></table></div>
+          <div><h3>Findings</h3>{findings.length ? <table class="checks"><tbody>{findings.map((finding, place) => <tr key={place}><th scope="row"><Text>{asText(finding.get("code"))}</Text></th><td><Text>{asText(finding.get("status"))}</Text></td><td><Text>{asText(finding.get("check"))}</Text>, event <SequenceLink chain={chain} value={finding.get("sequence") ?? null} /></td></tr>)}</tbody></table> : <p>None.</p>}</div>
+        </div>
+      )}
+      {audit.statements.length ? <details><summary>The auditor's signed statement, checked</summary><Statements values={audit.statements} /></details> : null}
+    </section>
+  );
+}
+
+function SequenceLink({ chain, value }: { chain: string; value: Json }): JSX.Element {
+  const text = (value as { text?: string } | null)?.text ?? "";
+  return text ? <a href={link("c", chain, text)}>{text}</a> : <>–</>;
+}
+
+const STANDINGS: Record<string, string> = {
+  issued: "nobody challenged it",
+  disputed: "a challenge is open",
+  settled: "every challenge was settled",
+  refuted: "a person upheld a challenge",
+  retracted: "it was taken back",
+};
+
+function Claim({ claim, chain, report, trace }: { claim: TraceClaim; chain: string; report: JsonObject | null; trace: Trace }): JSX.Element {
+  const judged = asList(report?.get("claims") ?? null).filter(isObject).find((one) => one.get("id") === claim.id);
+  const tone = claim.standing === "settled" || claim.standing === "issued" ? "good" : claim.standing === "disputed" ? "warn" : "bad";
+  return (
+    <article class={`claim is-${tone}`}>
+      <h3><Text>{claim.text}</Text></h3>
+      <p class="beside">
+        <strong class={tone}><Text>{claim.standing}</Text></strong>: {STANDINGS[claim.standing] ?? ""} · about {claim.about || "an outcome"} · confidence <span class="figure">{claim.confidence || "–"}</span> · <Text>{claim.agent}</Text> · <a href={link("c", chain, claim.place)}>record {claim.place}</a>
+      </p>
+      {claim.earlier.map((earlier, place) => <p key={place} class="beside earlier">before: <del><Text>{earlier.text}</Text></del></p>)}
+      <Evidence items={claim.evidence} judged={asList(judged?.get("evidence") ?? null)} chain={chain} trace={trace} />
+      {claim.challenges.map((challenge) => (
+        <div key={challenge.id} class="challenge">
+          <p><strong>Challenge</strong> by <Text>{challenge.agent}</Text>, <strong class={challenge.standing === "open" ? "warn" : ""}><Text>{challenge.standing}</Text></strong> · <a href={link("c", chain, challenge.place)}>record {challenge.place}</a></p>
+          <p><Text>{challenge.reason}</Text></p>
+          {challenge.rationale ? <p class="beside"><Text>{challenge.rationale}</Text></p> : null}
+          <Evidence items={challenge.evidence} judged={[]} chain={chain} trace={trace} />
+        </div>
+      ))}
+    </article>
+  );
+}
+
+/** Pieces of evidence, with the auditor's word on each where there is one. */
+function Evidence({ items, judged, chain, trace }: { items: Json[]; judged: Json[]; chain: string; trace: Trace }): JSX.Element | null {
+  if (!items.length) return null;
+  return (
+    <table class="plain evidence">
+      <thead><tr><th scope="col">Evidence</th><th scope="col">From</th><th scope="col">By the audit</th></tr></thead>
+      <tbody>
+        {items.map((item, place) => {
+          const start = trace.events.find((event) => event.id === at(item, "execution"));
+          const word = judged[place];
+          const holds = at(word, "holds");
+          return (
+            <tr key={place}>
+              <td><Text>{describeCheck(at(item, "check"))}</Text></td>
+              <td>{start ? <a href={link("c", chain, start.place)}>execution {start.place}</a> : null} {asText(at(item, "artifact")) ? <Hex>{asText(at(item, "artifact"))}</Hex> : null}</td>
+              <td>{word === undefined ? "–" : holds === true ? <span class="good">✓ holds</span> : <><span class="bad">✕ does not hold</span> <Text>{asText(at(word, "reason"))}</Text></>}{word !== undefined && at(word, "found") !== undefined ? <span class="beside"> found <Text>{foundText(at(word, "found") as Json)}</Text></span> : null}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+/** A value that the audit found, on one line. */
+function foundText(value: Json): string {
+  return isObject(value) ? [...value].map(([name, item]) => `${name} ${valueText(item)}`).join(", ") : valueText(value);
+}
+
+/** The events in order, each in the lane of its role. */
+function Lanes({ trace, chain }: { trace: Trace; chain: string }): JSX.Element {
+  const [shown, setShown] = useState(EVENTS_SHOWN);
+  const roles = ROLES.filter((role) => trace.events.some((event) => event.role === role));
+  return (
+    <>
+      <div class="scroll"><table class="lanes">
+        <thead><tr><th scope="col">Event</th>{roles.map((role) => <th key={role} scope="col">{role}</th>)}</tr></thead>
+        <tbody>
+          {trace.events.slice(0, shown).map((event) => (
+            <tr key={event.place} class={event.before !== event.after ? "turn" : ""}>
+              <th scope="row"><a href={link("c", chain, event.place)}>{event.place}</a> <span class="beside"><Time short>{event.at}</Time></span></th>
+              {roles.map((role) => <td key={role} class={role === event.role ? "said" : ""}>{role === event.role ? <EventCell event={event} /> : null}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table></div>
+      {trace.events.length > shown ? <p><button type="button" onClick={() => setShown(shown + 10 * EVENTS_SHOWN)}>Show more of {plural(trace.events.length, "event")}</button></p> : null}
+    </>
+  );
+}
+
+function EventCell({ event }: { event: TraceEvent }): JSX.Element {
+  const { payload } = event;
+  const words = ["objective", "text", "reason", "rationale", "justification", "name", "words"].map((name) => asText(payload.get(name))).find(Boolean) ?? "";
+  const verdict = asText(payload.get("verdict")) || asText(payload.get("outcome")) || asText(payload.get("status")) || asText(payload.get("code"));
+  const code = payload.get("exit_code") as { text?: string } | null | undefined;
+  return (
+    <>
+      <strong><Text>{event.event.replaceAll("_", " ")}</Text></strong>
+      {verdict ? <span class="verdict-word"> <Text>{verdict}</Text></span> : null}
+      {code?.text ? <span class="verdict-word"> exit code {code.text}</span> : null}
+      {asText(payload.get("tool")) ? <> <code><Text>{asText(payload.get("tool"))}</Text></code></> : null}
+      {words ? <p><Text>{words.slice(0, 300)}</Text></p> : null}
+      {asObject(payload.get("arguments")).size ? <Value value={payload.get("arguments") as Json} /> : null}
+      {event.before !== event.after ? <p class="beside"><Text>{`${event.before} → ${event.after}`}</Text></p> : null}
+    </>
+  );
+}

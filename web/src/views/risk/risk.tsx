@@ -1,0 +1,256 @@
+/** The gate's decisions over time with their scores and intervals, how reliable the scores were, and what was learned. */
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { type ChartLine, type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
+import { Empty, Problem } from "../../parts/states.tsx";
+import { Command, Hex, Text, Time, count, plural } from "../../parts/text.tsx";
+import { Left, countRecords, readBlob, readRecords } from "../../records.ts";
+import { isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
+import { decisionLabel } from "../../sessions/labels.ts";
+import { OUTCOMES_MIN, type RiskDecision, type RiskOutcome, RiskReader, reliability } from "../../sessions/risk.ts";
+import { asObject } from "../../sessions/values.ts";
+import { contents, link } from "../../state.ts";
+import { at } from "../../verify/block.ts";
+import { BadInput, type Json, JsonNumber, readJson } from "../../verify/json.ts";
+import { Sealed } from "../../verify/sealed.ts";
+import { onScale } from "../capsule/decision.tsx";
+
+/** Records that are read for this view. Above, only the decisions are, and outcomes in other chains stay unread. */
+const READ_MAX = 20_000;
+/** Decisions that the chart draws: the latest. */
+const DRAWN_MAX = 1_000;
+/** Decisions that the table lists at first. */
+const LISTED = 100;
+
+interface Reading {
+  decisions: RiskDecision[];
+  outcomes: Map<RiskDecision, RiskOutcome>;
+  /** Records that were not read for outcomes. */
+  unread: number;
+}
+
+type State = { state: "loading"; records: number } | { state: "failed"; words: string } | { state: "done"; reading: Reading };
+
+async function readRisk(report: (records: number) => void): Promise<Reading> {
+  const all = (contents.value?.chains ?? []).map((chain) => chain.id).filter((id) => id !== "meta" && id !== "keys");
+  const isGate = (id: string) => id.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.");
+  const gates = all.filter(isGate);
+  const others = all.filter((id) => !isGate(id));
+  const isWhole = countRecords(all) <= READ_MAX;
+  const reader = new RiskReader();
+  let records = 0;
+  for (const chain of isWhole && gates.length ? all : gates) {
+    for await (const batch of readRecords(chain)) {
+      for (const record of batch) if (record instanceof Sealed) reader.add(record);
+      report((records += batch.length));
+    }
+  }
+  const decisions = reader.decisions.sort((one, other) => (one.at < other.at ? -1 : 1));
+  const outcomes = new Map<RiskDecision, RiskOutcome>();
+  for (const decision of decisions) {
+    const outcome = reader.outcomeOf(decision);
+    if (outcome !== null) outcomes.set(decision, outcome);
+  }
+  return { decisions, outcomes, unread: isWhole ? 0 : countRecords(others) };
+}
+
+export function RiskView(_: { parts: string[] }): JSX.Element {
+  const [now, setNow] = useState<State>({ state: "loading", records: 0 });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let isCurrent = true;
+    const set = (next: State) => { if (isCurrent) setNow((before) => (next.state === "loading" && before.state === "done" ? before : next)); };
+    const report = (records: number) => {
+      if (!isCurrent) throw new Left();
+      set({ state: "loading", records });
+    };
+    readRisk(report).then(
+      (reading) => set({ state: "done", reading }),
+      (error: Error) => set({ state: "failed", words: error.message }),
+    );
+    return () => { isCurrent = false; };
+  }, [contents.value, turn]);
+  return (
+    <section class="risk-view">
+      <h1>Risk</h1>
+      {now.state === "loading" ? <div aria-busy="true"><p class="beside" role="status">Reading decisions: {plural(now.records, "record")} so far …</p><div class="band placeholder tall" /><div class="band placeholder tall" /></div> : null}
+      {now.state === "failed" ? <Problem words={now.words} retry={() => setTurn(turn + 1)} /> : null}
+      {now.state === "done" ? <Decisions reading={now.reading} /> : null}
+    </section>
+  );
+}
+
+function Decisions({ reading }: { reading: Reading }): JSX.Element {
+  const { decisions, unread } = reading;
+  if (!decisions.length) {
+    return <Empty command="aver install claude-code">The gate has decided about nothing in these records. This makes it decide about the calls of coding agents:</Empty>;
+  }
+  const refused = decisions.filter((one) => refuses(one) && !isObserved(one)).length;
+  const asked = decisions.filter((one) => one.decision === "human_review").length;
+  const observed = decisions.filter(isObserved).length;
+  return (
+    <>
+      <p class="sentence">
+        {plural(decisions.length, "decision")}: {count(decisions.length - refused - asked)} allowed, {count(asked)} left to a person, {count(refused)} denied.
+        {observed ? ` ${plural(observed, "of them", "of them")} only observed, and held nothing back.` : ""}
+      </p>
+      {unread ? <p class="strip">Only the gate's own chains were read: {plural(unread, "other record")} would have to be searched for outcomes. A git history says more: <Command>aver gate report --git .</Command></p> : null}
+      <h2>Over time</h2>
+      <OverTime decisions={decisions} />
+      <h2>How reliable</h2>
+      <Reliability reading={reading} />
+      <h2>What was learned</h2>
+      <Learned decisions={decisions} />
+    </>
+  );
+}
+
+const sortOf = (decision: RiskDecision) => (refuses(decision) ? "denied" : decision.decision === "human_review" ? "asked" : "allowed");
+
+function addressOf({ chain, sequence }: RiskDecision): string {
+  return link("c", chain ?? "", sequence ?? 0);
+}
+
+function OverTime({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
+  const [listed, setListed] = useState(LISTED);
+  const scored = useMemo(() => decisions.filter((one) => one.score instanceof JsonNumber).slice(-DRAWN_MAX), [decisions]);
+  const times = scored.map((one) => Date.parse(one.at)).filter(Number.isFinite);
+  const [first, last] = [Math.min(...times), Math.max(...times)];
+  const points = scored.map((decision, index): ChartPoint => {
+    const time = Date.parse(decision.at);
+    const [low, high] = Array.isArray(decision.interval) ? decision.interval.map(onScale) : [];
+    return {
+      x: last > first && Number.isFinite(time) ? (time - first) / (last - first) : scored.length > 1 ? index / (scored.length - 1) : 0.5,
+      y: onScale(decision.score) ?? 0,
+      low: low ?? null,
+      high: high ?? null,
+      sort: sortOf(decision),
+      words: `${decision.at}: ${decisionLabel(decision.decision)}, ${decision.tool}, risk ${(decision.score as JsonNumber).text}`,
+      href: addressOf(decision),
+    };
+  });
+  const newest = scored.at(-1);
+  const lines = ([["pass_below", "passes below"], ["skip_above", "is denied above"]] as const).flatMap(([name, words]): ChartLine[] => {
+    const value = at(newest?.thresholds, name);
+    const y = onScale(value);
+    return y === null ? [] : [{ y, words: `${words} ${(value as JsonNumber).text}` }];
+  });
+  const day = (time: number) => (Number.isFinite(time) ? new Date(time).toISOString().slice(0, 16).replace("T", " ") : "");
+  const rows = [...decisions].reverse();
+  return (
+    <>
+      {points.length ? <PointChart points={points} lines={lines} ends={[day(first), day(last)]} label={`${points.length} decisions over time, by risk from 0 to 1. The table below has all of them.`} /> : <p class="strip">No decision has a score: the rules alone decided.</p>}
+      <p class="beside legend"><span class="good">● allowed</span> <span class="warn">■ left to a person</span> <span class="bad">✕ denied</span> A line is the 90 % interval of the score. {scored.length === DRAWN_MAX ? `The chart has the latest ${count(DRAWN_MAX)}.` : ""}</p>
+      <div class="scroll">
+        <table class="chains decisions">
+          <thead><tr><th scope="col">When</th><th scope="col">Decision</th><th scope="col">Tool</th><th scope="col">Risk</th><th scope="col">Interval</th><th scope="col">Why</th></tr></thead>
+          <tbody>
+            {rows.slice(0, listed).map((decision) => (
+              <tr key={decision.hash}>
+                <td><a href={addressOf(decision)}><Time>{decision.at}</Time></a></td>
+                <td><span class={sortOf(decision)}>{isObserved(decision) ? "observed: " : ""}{decisionLabel(decision.decision)}</span></td>
+                <td><Text>{decision.tool}</Text></td>
+                <td class="figure">{numberText(decision.score)}</td>
+                <td class="figure">{Array.isArray(decision.interval) ? decision.interval.map(numberText).join(" to ") : ""}</td>
+                <td><Text>{shownReasons(decision).join("; ") || decision.rules.join(" ")}</Text></td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length > listed ? <p><button type="button" onClick={() => setListed(listed + 5 * LISTED)}>Show {count(Math.min(5 * LISTED, rows.length - listed))} more</button></p> : null}
+    </>
+  );
+}
+
+/** A number as the record writes it, without digits beyond the fourth; the record has them all. */
+function numberText(value: Json): string {
+  if (!(value instanceof JsonNumber)) return "";
+  return /^-?\d+\.\d{5,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 5)}…` : value.text;
+}
+
+function Reliability({ reading: { decisions, outcomes } }: { reading: Reading }): JSX.Element {
+  const cases = decisions.flatMap((decision) => {
+    const outcome = outcomes.get(decision);
+    return outcome !== undefined && decision.score instanceof JsonNumber ? [{ score: decision.score.value, outcome }] : [];
+  });
+  const bars = reliability(cases);
+  if (bars === null) {
+    return (
+      <p class="strip">
+        Too few to say: {plural(cases.length, "outcome")} of scored actions {cases.length === 1 ? "is" : "are"} sealed here, and {OUTCOMES_MIN} are needed. An outcome is sealed with the record of a call, and by <Command>aver gate outcome GATE_ID failed</Command>
+      </p>
+    );
+  }
+  return (
+    <>
+      <p>{plural(cases.length, "scored action")} with an outcome that is sealed here. On the dashed line, as many failed as the scores said.</p>
+      <ChartWithTable
+        chart={<ReliabilityChart bars={bars} label="Failed actions against predicted risk" />}
+        table={
+          <table class="plain"><thead><tr><th scope="col">Scores</th><th scope="col">Actions</th><th scope="col">Predicted</th><th scope="col">Failed</th><th scope="col">95 % interval</th></tr></thead>
+            <tbody>{bars.map((bar) => <tr key={bar.low}><th scope="row">{bar.low} to {bar.high}</th><td>{bar.count}</td><td>{bar.predicted.toFixed(3)}</td><td>{bar.happened.toFixed(3)}</td><td>{bar.interval[0].toFixed(2)} to {bar.interval[1].toFixed(2)}</td></tr>)}</tbody>
+          </table>
+        }
+      />
+    </>
+  );
+}
+
+interface LearnedState {
+  digest: string;
+  workspace: string;
+  since: string;
+  uses: number;
+  levels: [string, Json][];
+  isHere: boolean;
+}
+
+/** The states of the model, each with its levels: what the gate had learned when it decided. */
+function Learned({ decisions }: { decisions: RiskDecision[] }): JSX.Element {
+  const [states, setStates] = useState<LearnedState[] | null>(null);
+  useEffect(() => {
+    let isCurrent = true;
+    void (async () => {
+      const found = new Map<string, LearnedState>();
+      for (const { state, workspace, at: since } of decisions) {
+        if (!state) continue;
+        const known = found.get(state) ?? { digest: state, workspace, since, uses: 0, levels: [], isHere: false };
+        found.set(state, { ...known, uses: known.uses + 1 });
+      }
+      const latest = [...found.values()].slice(-20).reverse();
+      const read = await Promise.all(latest.map(async (one) => ({ ...one, ...(await readLevels(one.digest)) })));
+      if (isCurrent) setStates(read);
+    })();
+    return () => { isCurrent = false; };
+  }, [decisions]);
+  if (states === null) return <div class="band placeholder" aria-busy="true" />;
+  if (!states.length) return <p class="strip">No decision names a learned state.</p>;
+  return (
+    <>
+      {states.map((one) => (
+        <section key={one.digest} class="learned">
+          <h3>State <Hex>{one.digest}</Hex> <span class="soft">used by {plural(one.uses, "decision")} since <Time>{one.since}</Time></span></h3>
+          {!one.isHere ? <p class="beside">Its content is not here: the blob is missing, damaged or too large.</p> : null}
+          {one.isHere && !one.levels.length ? <p>Nothing was learned yet in <Text>{one.workspace || "this workspace"}</Text>: the gate used the prior that Aver ships.</p> : null}
+          {one.levels.length ? (
+            <table class="plain"><thead><tr><th scope="col">Kind of action</th><th scope="col">Level</th><th scope="col">Variance</th><th scope="col">Outcomes learned from</th></tr></thead>
+              <tbody>{one.levels.map(([kind, level]) => <tr key={kind}><th scope="row"><Text>{kind}</Text></th>{["b", "v", "observations"].map((name) => <td key={name} class="figure">{numberText(at(level, name) ?? null)}</td>)}</tr>)}</tbody>
+            </table>
+          ) : null}
+        </section>
+      ))}
+    </>
+  );
+}
+
+async function readLevels(digest: string): Promise<{ levels: [string, Json][]; isHere: boolean }> {
+  const data = await readBlob(digest);
+  try {
+    return data === null ? { levels: [], isHere: false } : { levels: [...asObject(at(readJson(data), "levels"))], isHere: true };
+  } catch (error) {
+    if (error instanceof BadInput) return { levels: [], isHere: false };
+    throw error;
+  }
+}

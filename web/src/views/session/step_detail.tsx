@@ -1,0 +1,147 @@
+/** One step, whole: what was asked, thought, done and changed, what the gate decided, and what later records add. */
+
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { DiffView } from "../../parts/diff.tsx";
+import { Value } from "../../parts/json.tsx";
+import { Terminal } from "../../parts/terminal.tsx";
+import { Copy, Text, Time } from "../../parts/text.tsx";
+import { SortIcon } from "../../parts/timeline_icon.tsx";
+import type { TimelineRow } from "../../parts/timeline_rows.ts";
+import { readBlob, readRecordAt } from "../../records.ts";
+import { fetchStep } from "../../sessions/blobs.ts";
+import { commandLine } from "../../sessions/decisions.ts";
+import { authorityLabel, consumptionLabel, formatDuration, resultTexts, stepError, stepSummary } from "../../sessions/labels.ts";
+import { type Step, readStep } from "../../sessions/step.ts";
+import { applyAdditions, type StoryEntry } from "../../sessions/story.ts";
+import { isObject } from "../../verify/json.ts";
+import { Sealed } from "../../verify/sealed.ts";
+import { link } from "../../state.ts";
+import { DecisionCard } from "../capsule/decision.tsx";
+
+/** Bytes of a long text beside the record that is fetched to be shown. */
+export const SHOWN_BLOB_MAX = 1024 * 1024;
+
+export interface WholeStep {
+  step: Step;
+  additions: Step[];
+}
+
+/** Read a step of the story again from its records, with its long texts. */
+export async function readWholeStep(entry: StoryEntry): Promise<WholeStep> {
+  const read = async (place: number): Promise<Step | null> => {
+    const record = await readRecordAt(entry.chain, place);
+    return record instanceof Sealed ? readStep(record) : null;
+  };
+  const own = await read(entry.place);
+  const additions = (await Promise.all(entry.additions.map(read))).filter((step) => step !== null);
+  const shown = entry.step as Step;
+  // A prompt that another tool's record repeats is a step of its own.
+  const base = own === null || shown.what !== own.what ? shown : applyAdditions(own, additions);
+  return { step: await fetchStep(base, readBlob, SHOWN_BLOB_MAX), additions };
+}
+
+export function StepDetail({ row }: { row: TimelineRow }): JSX.Element {
+  const { entry } = row;
+  const [whole, setWhole] = useState<WholeStep | null>(null);
+  const [words, setWords] = useState("");
+  useEffect(() => {
+    let isCurrent = true;
+    setWords("");
+    if (entry?.step) {
+      readWholeStep(entry).then(
+        (found) => { if (isCurrent) setWhole(found); },
+        (error: Error) => { if (isCurrent) setWords(error.message); },
+      );
+    }
+    return () => { isCurrent = false; };
+  }, [entry]);
+  if (entry === null) return <p class="strip">{row.words || "Choose a row to see the whole of it."}</p>;
+  if (entry.step === null) {
+    return entry.decision === null
+      ? <><h2>Subagent <Text>{entry.agent}</Text></h2><p>Its part of the session starts here, in a chain of its own: <a href={link("chain", entry.chain)}><Text>{entry.chain}</Text></a>.</p></>
+      : <><h2>A decision about a call that is in no transcript</h2><DecisionCard decision={entry.decision} /></>;
+  }
+  const step = whole?.step ?? entry.step;
+  const isCurrent = whole !== null && whole.step.hash === entry.step.hash;
+  return (
+    <article class="step-detail" aria-busy={!isCurrent}>
+      <header>
+        <h2><SortIcon sort={row.sort} isStruck={row.isDenied} /> <Text>{step.what === "prompt" ? "Prompt" : step.what === "answer" ? "Answer" : stepSummary(step)}</Text></h2>
+        <p class="beside">
+          {step.at ? <Time>{step.at}</Time> : "at a time that the record does not say"}
+          {step.model ? <> · <Text>{step.model}</Text></> : null}
+          {step.durationMs === null ? null : <> · {formatDuration(step.durationMs)}</>}
+          {consumptionLabel(step.spent) ? <> · {consumptionLabel(step.spent)}</> : null}
+        </p>
+        <p class="buttons">
+          <a class="button small" href={recordAddress(entry)}>Open the record</a>
+          <Copy text={`capsule://${entry.chain}/${step.sequence ?? entry.place}`} label="Copy its address" />
+        </p>
+      </header>
+      {words ? <div class="finding failed" role="alert"><p><Text>{words}</Text></p></div> : null}
+      {isCurrent ? <StepBody step={step} /> : <div class="placeholder tall" />}
+      {entry.decision === null ? null : <section><h3>The gate</h3><DecisionCard decision={entry.decision} /></section>}
+      {isCurrent && whole.additions.length ? <Additions steps={whole.additions} chain={entry.chain} places={entry.additions} /> : null}
+    </article>
+  );
+}
+
+/** The address of a step's record. */
+export function recordAddress({ chain, place, step }: StoryEntry): string {
+  return link("c", chain, step !== null && step.sequence === place ? place : `p${place}`);
+}
+
+function Prose({ text }: { text: string }): JSX.Element {
+  return <div class="prose"><Text>{text}</Text></div>;
+}
+
+/** The content of a step. */
+export function StepBody({ step }: { step: Step }): JSX.Element {
+  const given = isObject(step.arguments) ? step.arguments : null;
+  const command = step.what === "call" && given !== null ? commandLine(given) : "";
+  const results = resultTexts(step, step.result);
+  const error = stepError(step);
+  return (
+    <>
+      {step.what === "prompt" ? <Prose text={step.asked} /> : null}
+      {step.text && step.what !== "prompt" ? <Prose text={step.text} /> : null}
+      {step.thinking ? <details class="thinking" open={!step.text && step.what !== "call"}><summary>What the model thought</summary><Prose text={step.thinking} /></details> : null}
+      {step.redacted ? <p class="beside">The model thought here, and its tool redacted the text. The record keeps the proof of it.</p> : null}
+      {typeof step.diff === "string" && step.diff ? <DiffView diff={step.diff} /> : null}
+      {command ? <><h3>Command</h3><pre class="command-line" tabIndex={0}><Text>{command}</Text></pre></> : null}
+      {step.what === "call" && !command && given?.size && typeof step.diff !== "string" ? <><h3>Arguments</h3><Value value={given} /></> : null}
+      {error ? <><h3>Error</h3><Terminal text={error} label="Error" /></> : null}
+      {results.map((part, at) => (
+        <section key={at}>
+          <h3>{part.name ? <Text>{part.name}</Text> : part.isAside ? "Result" : "Output"}</h3>
+          {part.isAside ? <p class="beside"><Text>{part.text}</Text></p> : <Terminal text={part.text} />}
+        </section>
+      ))}
+      {typeof step.diff !== "string" && step.diff !== null ? <><h3>Change</h3><Value value={step.diff} /></> : null}
+      {step.what !== "call" && step.more !== null ? <><h3>More</h3><Value value={step.more} /></> : null}
+      <dl class="facts">
+        {authorityLabel(step) ? <div><dt>{step.status === "blocked" ? "Denied" : "Allowed"}</dt><dd><Text>{authorityLabel(step)}</Text></dd></div> : null}
+        {step.status ? <div><dt>Outcome</dt><dd>{step.status === "blocked" ? "denied" : step.status}</dd></div> : null}
+        {step.sideEffects.length ? <div><dt>Side effects</dt><dd><ul>{step.sideEffects.slice(0, 50).map((effect, at) => <li key={at}><Text>{effect}</Text></li>)}</ul></dd></div> : null}
+      </dl>
+    </>
+  );
+}
+
+function Additions({ steps, chain, places }: { steps: Step[]; chain: string; places: number[] }): JSX.Element {
+  return (
+    <section>
+      <h3>Later records about the same step</h3>
+      <ul>
+        {steps.map((step, at) => (
+          <li key={step.hash || at}>
+            <a href={link("c", chain, places[at] ?? 0)}>record {places[at]}</a> from the {step.addition?.via || "transcript"}
+            {step.addition?.status ? <>; it says that the call ended with <strong>{step.addition.status}</strong></> : null}
+            {step.addition?.differs.length ? <span class="warn">; both disagree in <Text>{step.addition.differs.join(", ")}</Text></span> : null}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,118 @@
+/** The sessions of coding agents: one row each. Figures are counted from the records. */
+
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { formatMoney } from "../../sessions/labels.ts";
+import { useRowKeys } from "../../parts/rows.ts";
+import { Empty, Loading, Problem } from "../../parts/states.tsx";
+import { Text, Time, count } from "../../parts/text.tsx";
+import { link } from "../../route.ts";
+import { ChainMark } from "../chains/mark.tsx";
+import { type SessionRow, indexed, sessionRows, sessionsProblem, useSessions } from "./session_rows.ts";
+
+/** Sessions that are counted and shown at once. */
+const SHOWN_MAX = 50;
+
+type Column = { name: string; words: string; value: (row: SessionRow) => number | string; show: (row: SessionRow) => JSX.Element | string; isNumber?: boolean };
+
+const figure = (value: number | null | undefined) => (value === undefined || value === null ? "–" : count(value));
+const COLUMNS: Column[] = [
+  { name: "start", words: "Start", value: (row) => row.figures?.started ?? "", show: (row) => <Time brief>{row.figures?.started ?? ""}</Time> },
+  { name: "actions", words: "Actions", isNumber: true, value: (row) => row.figures?.actions ?? -1, show: (row) => figure(row.figures?.actions) },
+  { name: "edits", words: "Edits", isNumber: true, value: (row) => row.figures?.edits ?? -1, show: (row) => figure(row.figures?.edits) },
+  { name: "tokens", words: "Tokens", isNumber: true, value: (row) => row.figures?.tokens ?? -1, show: (row) => figure(row.figures?.tokens) },
+  { name: "cost", words: "Cost", isNumber: true, value: (row) => row.figures?.costUsd ?? -1, show: (row) => (row.figures?.costUsd == null ? "–" : formatMoney(row.figures.costUsd)) },
+  { name: "denials", words: "Denials", isNumber: true, value: (row) => row.figures?.denials ?? -1, show: (row) => (row.figures?.denials ? <strong class="bad">{count(row.figures.denials)}</strong> : figure(row.figures?.denials)) },
+  { name: "risk", words: "Risk", isNumber: true, value: (row) => row.figures?.risk ?? -1, show: (row) => (row.figures?.risk == null ? "–" : row.figures.risk.toFixed(2)) },
+];
+
+export function SessionTable({ rows, sorted, onSort }: { rows: SessionRow[]; sorted?: string; onSort?: (name: string) => void }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  useRowKeys(box);
+  const head = (name: string, words: string, isNumber = false) => (
+    <th scope="col" class={`${isNumber ? "number " : ""}at-${name}`} aria-sort={sorted?.replace("-", "") === name ? (sorted.startsWith("-") ? "descending" : "ascending") : undefined}>
+      {onSort ? <button type="button" class="sort-by" onClick={() => onSort(name)}>{words}<span aria-hidden="true">{sorted === name ? " ↑" : sorted === `-${name}` ? " ↓" : ""}</span></button> : words}
+    </th>
+  );
+  return (
+    <div class="scroll" ref={box} tabIndex={0} role="region" aria-label="Sessions">
+      <table class="chains sessions">
+        <thead><tr><th scope="col">State</th>{head("title", "Title")}<th scope="col" class="at-tool">Tool</th>{COLUMNS.map(({ name, words, isNumber = false }) => head(name, words, isNumber))}</tr></thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={row.chain}>
+              <td class="state"><ChainMark chain={row.chain} /></td>
+              <td class="title"><a data-row tabIndex={at === 0 ? 0 : -1} href={link("s", row.chain)}><Text>{row.figures?.title || row.session}</Text></a></td>
+              <td class="at-tool"><Text>{row.tool}</Text></td>
+              {COLUMNS.map(({ name, show, isNumber }) => <td key={name} class={`${isNumber ? "number " : ""}at-${name}`}>{row.figures === null ? "…" : show(row)}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function order(rows: SessionRow[], sorted: string): SessionRow[] {
+  const isDown = sorted.startsWith("-");
+  const name = sorted.replace("-", "");
+  const value = name === "title" ? (row: SessionRow) => (row.figures?.title ?? "").toLowerCase() : COLUMNS.find((column) => column.name === name)?.value;
+  if (value === undefined) return rows;
+  return [...rows].sort((one, other) => {
+    const [a, b] = [value(one), value(other)];
+    return (a < b ? -1 : a > b ? 1 : 0) * (isDown ? -1 : 1);
+  });
+}
+
+export function SessionsView(_: { parts: string[] }): JSX.Element {
+  const [wanted, setWanted] = useState("");
+  const [tool, setTool] = useState("");
+  const [since, setSince] = useState("");
+  const [until, setUntil] = useState("");
+  const [sorted, setSorted] = useState("-start");
+  const [isByWorkspace, setByWorkspace] = useState(false);
+  const [shown, setShown] = useState(SHOWN_MAX);
+  useSessions(shown);
+  const all = sessionRows.value ?? [];
+  const tools = [...new Set(all.map(({ tool: name }) => name))].sort();
+  const found = all.filter(({ tool: name, session, figures }) => {
+    const started = figures?.started?.slice(0, 10) ?? "";
+    return (
+      (!tool || name === tool) &&
+      (!since || !figures || started >= since) &&
+      (!until || !figures || started <= until) &&
+      `${session} ${figures?.title ?? ""} ${figures?.workspace ?? ""}`.toLowerCase().includes(wanted.toLowerCase())
+    );
+  });
+  const listed = order(found.slice(0, shown), sorted);
+  const groups = new Map<string, SessionRow[]>();
+  if (isByWorkspace) for (const row of listed) groups.set(row.figures?.workspace || "no workspace named", [...(groups.get(row.figures?.workspace || "no workspace named") ?? []), row]);
+  const onSort = (name: string) => setSorted(sorted === `-${name}` ? name : `-${name}`);
+  return (
+    <>
+      <h1>Sessions</h1>
+      <form class="filters" onSubmit={(event) => { event.preventDefault(); if (wanted.trim()) location.hash = link("search", wanted.trim()); }}>
+        <label>Filter <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} placeholder="title, id or workspace" /></label>
+        <label>Tool <select value={tool} onChange={(event) => setTool(event.currentTarget.value)}>
+          <option value="">all</option>
+          {tools.map((name) => <option key={name} value={name}>{name}</option>)}
+        </select></label>
+        <label>From <input type="date" value={since} onInput={(event) => setSince(event.currentTarget.value)} /></label>
+        <label>to <input type="date" value={until} onInput={(event) => setUntil(event.currentTarget.value)} /></label>
+        <label class="choice"><input type="checkbox" checked={isByWorkspace} onChange={(event) => setByWorkspace(event.currentTarget.checked)} /> by workspace</label>
+        <span class="beside" role="status">{sessionRows.value === null ? "" : `${count(found.length)} of ${count(all.length)}`}</span>
+        {wanted.trim() ? <button type="submit" class="small">Search the records for it</button> : null}
+      </form>
+      {sessionsProblem.value ? <Problem words={sessionsProblem.value} /> : null}
+      {sessionRows.value === null && !sessionsProblem.value ? <Loading rows={10} words="Reading the sessions" /> : null}
+      {sessionRows.value !== null && !all.length ? <Empty command="aver ingest --all">There is no session of a coding agent in it. This records those that are on your machine; <code>aver install</code> records the next ones as they happen.</Empty> : null}
+      {all.length && !found.length ? <Empty>No session fits this filter.</Empty> : null}
+      {listed.length && !isByWorkspace ? <SessionTable rows={listed} sorted={sorted} onSort={onSort} /> : null}
+      {[...groups].map(([workspace, rows]) => (
+        <section key={workspace}><h2><Text>{workspace}</Text></h2><SessionTable rows={rows} sorted={sorted} onSort={onSort} /></section>
+      ))}
+      {found.length > shown ? <p><button type="button" onClick={() => setShown(shown + SHOWN_MAX)}>Show {SHOWN_MAX} more</button></p> : null}
+      {all.length ? <p class="beside">{indexed.value ? `The figures are from the server's index, which proves nothing; a session's own page counts them anew from its records.${indexed.value.complete ? "" : ` The index has read ${count(indexed.value.records)} of ${count(indexed.value.of_records)} records.`}` : "The figures are counted from the records, as aver sessions counts them."} A dash: the records do not say.</p> : null}
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+/** Try to change it: choose a record of a copy, change it, and see where the verification breaks. */
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { TryToChange } from "../../parts/tamper.tsx";
+import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
+import { Text } from "../../parts/text.tsx";
+import { link } from "../../route.ts";
+import { changed, connection, contents, thing } from "../../state.ts";
+
+/** Records of a chain that one can choose from. */
+const CHOICES = 200;
+
+export function TamperView({ parts: [given = "", at = ""] }: { parts: string[] }): JSX.Element {
+  const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
+  const [chain, setChain] = useState(given || (chains.find((one) => (one.length ?? 0) > 2)?.id ?? chains[0]?.id ?? ""));
+  const [place, setPlace] = useState(Number(at) || 1);
+  const rows = useAnswer(() => (chain ? connection.ask({ type: "rows", chain, start: 0, stop: CHOICES }) : Promise.reject(new Error("There is no chain in it."))), [chain, contents.value]);
+  const listed = rows.value?.rows ?? [];
+  const row = listed.find((one) => one.place === place) ?? listed[0];
+  return (
+    <>
+      <h1>Try to change it</h1>
+      <p>Believe nobody: change a record yourself, and see what the verification says. The page changes a copy in its memory and marks it. The records themselves stay untouched.</p>
+      {thing.value?.live ? (
+        <Empty command="aver export --html --out DIR">A live ledger is not copied into the page. Export it, and open the folder under <a href={link("open")}>Verify a file</a>.</Empty>
+      ) : null}
+      {!thing.value?.live && !["bundle", "chain"].includes(contents.value?.format ?? "") ? <Empty command="aver export --out DIR">Only the records of a bundle or of one chain can be changed here.</Empty> : null}
+      {changed.value ? <p class="strip">This is a changed copy already. A further change comes on top of it.</p> : null}
+      {!thing.value?.live && ["bundle", "chain"].includes(contents.value?.format ?? "") ? (
+        <>
+          <div class="filters">
+            <label>Chain <select value={chain} onChange={(event) => { setChain(event.currentTarget.value); setPlace(1); }}>
+              {chains.map((one) => <option key={one.id} value={one.id}>{one.id}</option>)}
+            </select></label>
+            <label>Record <select value={String(row?.place ?? 0)} onChange={(event) => setPlace(Number(event.currentTarget.value))}>
+              {listed.map((one) => <option key={one.place} value={String(one.place)}>{one.sequence || one.place}: {one.summary.slice(0, 60)}</option>)}
+            </select></label>
+          </div>
+          {rows.state === "failed" ? <Problem words={rows.words} retry={rows.retry} /> : null}
+          {rows.state === "loading" ? <Loading rows={3} words="Reading the chain" /> : null}
+          {row ? <p class="beside">{row.kind} · <Text>{row.summary}</Text> · <a href={link("c", chain, `p${row.place}`)}>open it</a></p> : null}
+          {row ? <TryToChange chain={chain} place={row.place} sequence={row.sequence || String(row.place)} title="What to do with it" /> : null}
+        </>
+      ) : null}
+    </>
+  );
+}

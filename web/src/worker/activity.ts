@@ -1,0 +1,61 @@
+/** What happened on each day, and what was refused last: counted from the records themselves. */
+
+import { at } from "../verify/block.ts";
+import { BadInput, JsonNumber } from "../verify/json.ts";
+import type { Library } from "./library.ts";
+import type { DayActivity, RecordRow, Results } from "./protocol.ts";
+import { describeRow, safeContent, text } from "./rows.ts";
+
+/** Records that are counted. More are named as not counted. */
+const COUNTED_MAX = 200_000;
+/** Days that are shown, the latest. */
+const DAYS_MAX = 366;
+/** Denials that are listed, the latest. */
+const DENIALS_MAX = 8;
+
+const OWN = new Set(["meta", "keys"]);
+
+export async function countActivity(library: Library): Promise<Results["activity"]> {
+  const days = new Map<string, DayActivity>();
+  let denials: { chain: string; row: RecordRow }[] = [];
+  let records = 0;
+  for (const { id: chain } of library.chains) {
+    if (OWN.has(chain)) continue;
+    let place = -1;
+    for await (const items of library.readBatches(chain)) {
+      for (const item of items) {
+        place++;
+        if (records++ >= COUNTED_MAX) return { days: sortDays(days), denials, records: COUNTED_MAX, isCut: true };
+        if (item instanceof BadInput) continue;
+        const content = safeContent(item);
+        const day = (text(at(content, "trigger", "timestamp")) || item.signed_at).slice(0, 10);
+        if (!/^\d{4}-\d\d-\d\d$/.test(day)) continue;
+        const sum = days.get(day) ?? { day, records: 0, success: 0, failure: 0, blocked: 0, tokens: 0, cost: 0 };
+        days.set(day, sum);
+        sum.records++;
+        const status = text(at(content, "outcome", "status"));
+        if (status === "success" || status === "failure" || status === "blocked") sum[status]++;
+        const usage = at(content, "execution", "resources_used");
+        for (const name of ["tokens_in", "tokens_out"]) sum.tokens += numberOf(at(usage, name));
+        sum.cost += numberOf(at(usage, "cost_usd"));
+        if (status === "blocked") {
+          denials.push({ chain, row: describeRow(item, place) });
+          if (denials.length > 64) denials = latest(denials);
+        }
+      }
+    }
+  }
+  return { days: sortDays(days), denials: latest(denials), records, isCut: false };
+}
+
+function numberOf(value: ReturnType<typeof at>): number {
+  return value instanceof JsonNumber && Number.isFinite(value.value) ? Math.max(0, value.value) : 0;
+}
+
+function sortDays(days: Map<string, DayActivity>): DayActivity[] {
+  return [...days.values()].sort((one, other) => (one.day < other.day ? -1 : 1)).slice(-DAYS_MAX);
+}
+
+function latest(denials: { chain: string; row: RecordRow }[]): { chain: string; row: RecordRow }[] {
+  return denials.sort((one, other) => (one.row.at < other.row.at ? 1 : -1)).slice(0, DENIALS_MAX);
+}

@@ -1,0 +1,207 @@
+/**
+ * The ledger behind a server, as the bundle that it would export at this moment.
+ *
+ * The list of chains is fetched once, and fixes the bound: records that are appended later are not read. The index is
+ * built from that list, so the verifier compares the server's claims with the records. The verifier reads everything
+ * from the API's bytes, in pieces, and believes none of it.
+ */
+
+import type { ByteSource, Directory } from "../verify/bytes.ts";
+import { MemorySource } from "../verify/bytes.ts";
+import { INDEX, META } from "../verify/bundle/layout.ts";
+import { BadInput, type Json, NotFound, Unreadable, encoder, readJson } from "../verify/json.ts";
+import { NotJudged } from "../verify/options.ts";
+import { Api, ApiError, query } from "./api.ts";
+import type { LiveAccess } from "./protocol.ts";
+
+/** Records that are asked for at once. The server gives at most 1,000, and at most 8 MiB. */
+const PAGE = 500;
+/** Chains that are asked for at once, and in all. */
+const CHAINS_PAGE = 500;
+const CHAINS_MAX = 200_000;
+/** Bytes that a record has about, for showing progress. More than `SHORTEST_CHAIN`, so that no chain counts as too short. */
+const RECORD_BYTES = 2_000;
+
+export interface LiveChain {
+  name: string;
+  count: number;
+  head: string | null;
+  frozen: boolean;
+  origin: string | null;
+}
+
+export interface About {
+  ledger: string;
+  tenant: string;
+  [key: string]: unknown;
+}
+
+/** A key of the server's list, as far as this page uses it. */
+interface LiveKey {
+  public_key: string;
+  public_key_pq: string | null;
+}
+
+/** A record of the API as a value of a bundle's chain, or why it cannot be read. */
+type Entry = Json | BadInput;
+
+/** A chain of the ledger, up to the bound. It gives records, not bytes. */
+export class LiveChainSource implements ByteSource {
+  readonly size: number;
+  private readonly api: Api;
+  private readonly chain: string;
+  private readonly start: number;
+  private readonly stop: number;
+
+  constructor(api: Api, chain: string, stop: number, start = 0) {
+    this.api = api;
+    this.chain = chain;
+    this.start = start;
+    this.stop = stop;
+    this.size = Math.max((stop - start) * RECORD_BYTES, 1);
+  }
+
+  async read(): Promise<Uint8Array> {
+    throw new NotJudged("a ledger's chain is read by records");
+  }
+
+  /** The records in order, in batches. A chain that the server ends early just ends: the judge finds that. */
+  async *entries(): AsyncGenerator<Entry[]> {
+    for (let at = this.start; at < this.stop; ) {
+      const entries = await this.fetchPage(at, Math.min(at + PAGE, this.stop));
+      if (!entries.length) return;
+      yield entries;
+      at += entries.length;
+    }
+  }
+
+  private async fetchPage(start: number, stop: number): Promise<Entry[]> {
+    const path = `chains/${encodeURIComponent(this.chain)}/records${query({ start, stop })}`;
+    let raw: Uint8Array;
+    try {
+      raw = new Uint8Array(await (await this.api.ask(path)).arrayBuffer());
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return [];
+      throw error;
+    }
+    const entries: Entry[] = [];
+    for (let from = 0; from < raw.length && entries.length < stop - start; ) {
+      const end = raw.indexOf(0x0a, from);
+      const line = raw.subarray(from, end < 0 ? raw.length : end);
+      from = end < 0 ? raw.length : end + 1;
+      if (line.length) entries.push(readEntry(line));
+    }
+    return entries;
+  }
+}
+
+function readEntry(line: Uint8Array): Entry {
+  try {
+    const entry = readJson(line);
+    if (entry instanceof Map && entry.has("canonical_hex")) return new Unreadable("its bytes are not UTF-8");
+    return entry;
+  } catch (error) {
+    if (error instanceof BadInput) return error;
+    throw error;
+  }
+}
+
+/** A blob of the ledger. It is fetched whole when it is opened: the API gives no parts. */
+async function openBlob(api: Api, digest: string): Promise<ByteSource> {
+  try {
+    return new MemorySource(new Uint8Array(await (await api.ask(`blobs/${encodeURIComponent(digest)}`)).arrayBuffer()));
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) throw new NotFound(`there is no blob ${digest}`);
+    throw error;
+  }
+}
+
+/** The ledger at one moment. */
+export class LiveDirectory implements Directory {
+  readonly name: string;
+  readonly isLive = true;
+  readonly about: About;
+  readonly chains: ReadonlyMap<string, LiveChain>;
+  readonly api: Api;
+  private readonly listedKeys: readonly LiveKey[];
+  /** The chains that are judged; null for all. */
+  private readonly only: ReadonlySet<string> | null;
+
+  constructor(
+    api: Api,
+    name: string,
+    about: About,
+    chains: ReadonlyMap<string, LiveChain>,
+    keys: readonly LiveKey[],
+    only: ReadonlySet<string> | null = null,
+  ) {
+    this.listedKeys = keys;
+    this.api = api;
+    this.name = name;
+    this.about = about;
+    this.chains = chains;
+    this.only = only;
+  }
+
+  static async fetch(access: LiveAccess, name: string): Promise<LiveDirectory> {
+    const api = new Api(access);
+    const { keys } = await api.json<{ keys: LiveKey[] }>("keys");
+    return new LiveDirectory(api, name, await api.json<About>("about"), await fetchChains(api), keys);
+  }
+
+  /** The same moment, with some chains only. Keys are always among them: their history decides about signatures. */
+  limitTo(chains: string[]): LiveDirectory {
+    return new LiveDirectory(this.api, this.name, this.about, this.chains, this.listedKeys, new Set([...chains, "keys"]));
+  }
+
+  /** The keys that the server lists, by fingerprint. They prove nothing until the reader pins them. */
+  get keys(): [string, string][] {
+    return this.listedKeys.map((key) => [key.public_key.slice(0, 16), key.public_key]);
+  }
+
+  get pqKeys(): [string, string][] {
+    return this.listedKeys.flatMap((key) => (key.public_key_pq ? [[key.public_key.slice(0, 16), key.public_key_pq] as [string, string]] : []));
+  }
+
+  private get listed(): LiveChain[] {
+    return [...this.chains.values()].filter((chain) => this.only === null || this.only.has(chain.name));
+  }
+
+  async list(): Promise<string[]>;
+  async list(inside: string): Promise<string[] | null>;
+  async list(inside?: string): Promise<string[] | null> {
+    return inside === undefined ? [INDEX, ...this.listed.map((chain) => `${chain.name}.json`)] : null;
+  }
+
+  async open(...names: string[]): Promise<ByteSource> {
+    const [name = "", inside] = names;
+    if (inside !== undefined) return openBlob(this.api, inside);
+    if (name === INDEX) return new MemorySource(encoder.encode(this.buildIndex()));
+    const chain = this.chains.get(name === META ? "meta" : name.replace(/\.json$/, ""));
+    if (chain === undefined) throw new NotFound(`there is no ${name}`);
+    return new LiveChainSource(this.api, chain.name, chain.count);
+  }
+
+  private buildIndex(): string {
+    const claim = ({ name, count, head, origin }: LiveChain) => ({ id: name, length: count, head_hash: head, ...(origin && origin !== name ? { origin } : {}) });
+    const meta = this.listed.find((chain) => chain.name === "meta");
+    return JSON.stringify({
+      ledger: this.about.ledger,
+      tenant: this.about.tenant,
+      part: this.only !== null,
+      meta: meta === undefined ? null : claim(meta),
+      chains: this.listed.filter((chain) => chain.name !== "meta").map(claim),
+    });
+  }
+}
+
+async function fetchChains(api: Api): Promise<Map<string, LiveChain>> {
+  const chains = new Map<string, LiveChain>();
+  for (let after: string | null = null; ; ) {
+    const page: { chains: LiveChain[]; next?: string | null } = await api.json(`chains${query({ after, limit: CHAINS_PAGE })}`);
+    for (const chain of page.chains) chains.set(chain.name, chain);
+    after = page.next ?? null;
+    if (after === null || !page.chains.length) return chains;
+    if (chains.size >= CHAINS_MAX) throw new NotJudged(`the ledger has more than ${CHAINS_MAX} chains; run: aver verify`);
+  }
+}

@@ -1,0 +1,43 @@
+// The crew of the worker that judges: node --test web/tests
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { WorkerCrew, assist } from "../src/worker/crew.ts";
+import { openEd25519 } from "../src/verify/verify.ts";
+import { sha3Hex } from "../src/verify/digest.ts";
+import { encoder } from "../src/verify/json.ts";
+import { readQuery } from "../src/worker/search.ts";
+
+const ed25519 = await openEd25519();
+
+test("a crew hashes and answers in the order of the questions", async () => {
+  const channels = [new MessageChannel(), new MessageChannel()];
+  for (const { port2 } of channels) assist(port2, ed25519);
+  const crew = new WorkerCrew(channels.map(({ port1 }) => port1));
+  const texts = Array.from({ length: 20 }, (_, number) => `text ${number} ü`);
+  const question = { publicHex: "00".repeat(32), message: "x", signature: "00".repeat(64) };
+  const found = await Promise.all([0, 1, 2].map(() => crew.work(texts, [question, question])));
+  for (const { hashes, answers } of found) {
+    assert.deepEqual(hashes, texts.map((text) => sha3Hex(encoder.encode(text))));
+    assert.deepEqual(answers, [false, false]);
+  }
+  for (const { port1, port2 } of channels) for (const port of [port1, port2]) port.close();
+});
+
+test("a crew that answers too little is not believed", async () => {
+  const { port1, port2 } = new MessageChannel();
+  port2.onmessage = ({ data }) => port2.postMessage({ id: data.id, hashes: [], answers: [] });
+  await assert.rejects(new WorkerCrew([port1]).work(["a"], []), /another number of answers/);
+  port1.close();
+  port2.close();
+});
+
+test("a query of a search", () => {
+  const { words, fields } = readQuery('login "two  words" pre* tool:Bash since:2026-01-01 http://x');
+  assert.deepEqual(fields, [["tool", "bash"], ["since", "2026-01-01"]]);
+  assert.equal(words.length, 4);
+  assert.ok(words[0].test("a Login b") && !words[0].test("logins"));
+  assert.ok(words[1].test("two words"));
+  assert.ok(words[2].test("prefix") && !words[2].test("a supre"));
+  assert.ok(words[3].test("see http://x now"));
+});
