@@ -4419,7 +4419,7 @@ function replaceSurrogates(text) {
 function isFileName(name) {
 	return typeof name === "string" && isPrintable(name) && name !== "" && !name.startsWith(".") && !name.includes("/") && !name.includes("\\") && new TextEncoder().encode(name).length <= 240;
 }
-function show(value, most = 80) {
+function show$1(value, most = 80) {
 	return JSON.stringify(String(value)).slice(0, most);
 }
 // src/verify/statement.ts
@@ -4446,7 +4446,7 @@ function signatureFields({ by, ed25519, ml_dsa_65, passkey }) {
 function checkObject(value, where, required, optional = []) {
 	if (!isObject(value)) throw new BadInput(`${where} must be an object`);
 	for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
-	for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
+	for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show$1(name)}`);
 	return value;
 }
 function checkVersion(value, where) {
@@ -15161,13 +15161,17 @@ async function collect(directory, prefix, files) {
 	}
 }
 // src/views/open/open.tsx
+function show(found) {
+	location.hash = "#/";
+	openThing(found);
+}
 function OpenView(_) {
 	const [isOver, setOver] = d$2(false);
 	const files = T(null);
 	const folder = T(null);
 	const take = (input) => {
 		const found = input?.files ? fromFileList(input.files) : null;
-		if (found !== null) openThing(found);
+		if (found !== null) show(found);
 		if (input) input.value = "";
 	};
 	return a("section", {
@@ -15185,7 +15189,7 @@ function OpenView(_) {
 				onDrop: (event) => {
 					event.preventDefault();
 					setOver(false);
-					if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && openThing(found));
+					if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found));
 				},
 				children: [
 					a("p", {
@@ -18526,7 +18530,7 @@ function actionFields(action) {
 }
 function readAction(data) {
 	if (!isObject(data)) throw new BadInput("an action must be an object");
-	for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);
+	for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
 	const get = (name) => {
 		const value = data.get(name);
 		if (value !== void 0) return value;
@@ -20737,7 +20741,7 @@ function fileOf(claim) {
 	return `${claim.id}.json`;
 }
 function checkFileName(name) {
-	if (!isFileName(name)) throw new Unreadable(`${show(name)} is not a name that a file may have here`);
+	if (!isFileName(name)) throw new Unreadable(`${show$1(name)} is not a name that a file may have here`);
 	return name;
 }
 async function readIndex(directory) {
@@ -20951,7 +20955,7 @@ function readCheckpoint(statement, where) {
 		ledger,
 		tenant,
 		heads: [...heads].map(([chain, head]) => {
-			if (!isObject(head) || head.size !== 2 || !head.has("count") || !head.has("hash")) throw new BadInput(`${where}: its head of ${show(chain)} is not valid`);
+			if (!isObject(head) || head.size !== 2 || !head.has("count") || !head.has("hash")) throw new BadInput(`${where}: its head of ${show$1(chain)} is not valid`);
 			return readHead(new Map([
 				["ledger", ledger],
 				["tenant", tenant],
@@ -20987,7 +20991,7 @@ async function readBundleHead(directory) {
 function checkBundleHead(head, heads, tally, of, rules, history) {
 	tally.countDone(CHECK$2);
 	if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
-		tally.fail(CHECK$2, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show(head.ledger)}; this is another`, WHERE);
+		tally.fail(CHECK$2, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show$1(head.ledger)}; this is another`, WHERE);
 		return;
 	}
 	if (!checkSignatures(head, rules, tally, history)) return;
@@ -21093,7 +21097,7 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 	if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
 	if (facts.count === 0) return;
 	const fail = (what, claimed) => {
-		tally.fail(CHECK$1, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
+		tally.fail(CHECK$1, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show$1(claimed)}`, where);
 	};
 	if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) fail("an all_hashes_ok", claim.allHashesOk);
 	if (claim.startedAt !== null && claim.startedAt !== facts.startedAt) fail("a time of its first record", claim.startedAt);
@@ -21114,18 +21118,18 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 		cutText(facts.rawTitle, 90),
 		name
 	].includes(claim.title)) {
-		const words = `${source.name} claims a title that the first request does not have: ${show(claim.title)}`;
+		const words = `${source.name} claims a title that the first request does not have: ${show$1(claim.title)}`;
 		tally.warn(CHECK$1, "INDEX_MISMATCH", words, where);
 	}
 }
 function warnOfKeys(unknown, who, tally, where) {
 	if (!unknown.length) return;
-	const listed = unknown.map((key) => show(key)).join(", ");
+	const listed = unknown.map((key) => show$1(key)).join(", ");
 	tally.warn(CHECK$1, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
 }
 function warnOfMembers(unknown, tally, chain, source = null) {
 	if (!unknown.size) return;
-	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show(key)).join(", ")}`;
+	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show$1(key)).join(", ")}`;
 	tally.warn(CHECK$1, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
 }
 function checkKeyClaims(index, head, signers, ring, recorded, tally) {
@@ -21141,17 +21145,17 @@ function checkKeyClaims(index, head, signers, ring, recorded, tally) {
 		const known = new Set(ring.lookup(fingerprint).map((one) => one.ed25519));
 		const record = recorded.get(fingerprint);
 		if (record !== void 0) known.add(record.publicKey);
-		if (cutText(key, 16) !== fingerprint || known.size && !known.has(key)) fail(`its key of ${show(fingerprint)} is another than that signer's`);
-		else if (!signers.has(fingerprint) && fingerprint !== index.fingerprint) fail(`it lists the key ${show(fingerprint)}, which signed nothing here`);
+		if (cutText(key, 16) !== fingerprint || known.size && !known.has(key)) fail(`its key of ${show$1(fingerprint)} is another than that signer's`);
+		else if (!signers.has(fingerprint) && fingerprint !== index.fingerprint) fail(`it lists the key ${show$1(fingerprint)}, which signed nothing here`);
 	}
 	for (const [fingerprint, key] of index.pqKeys ?? []) {
 		const known = new Set(ring.lookup(fingerprint).map((one) => one.mlDsa).filter(Boolean));
 		const record = recorded.get(fingerprint);
 		if (record !== void 0) known.add(record.publicKeyPq);
-		if (!claimed.has(fingerprint) || known.size && !known.has(key)) fail(`its ML-DSA-65 key of ${show(fingerprint)} is another than that signer's`);
+		if (!claimed.has(fingerprint) || known.size && !known.has(key)) fail(`its ML-DSA-65 key of ${show$1(fingerprint)} is another than that signer's`);
 	}
 	const signersOfHead = head === null ? [] : head.statement.signatures.map((one) => one.by);
-	if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show(index.fingerprint)}; another signed ${HEAD$1}`);
+	if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show$1(index.fingerprint)}; another signed ${HEAD$1}`);
 	if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
 }
 async function checkUnlistedFiles(directory, index, blobs, known, tally) {
@@ -21163,7 +21167,7 @@ async function checkUnlistedFiles(directory, index, blobs, known, tally) {
 	]);
 	if (index.meta !== null) listed.add(META);
 	const warn = (name, why) => {
-		const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show(name, NAME_SHOWN).slice(1);
+		const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show$1(name, NAME_SHOWN).slice(1);
 		tally.warn(CHECK$1, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
 	};
 	for (const name of await directory.list()) {
