@@ -25,8 +25,8 @@ const CARD_HEIGHT = 112;
 const PLACEHOLDERS = 12;
 /** Rows that are asked for at once. */
 const PAGE = 200;
-/** Rows of a file that are read at once: all that are listed. */
-const FILE_ROWS = 50_000;
+/** Rows of a file that are taken at once. More would keep the page's thread busy. */
+const FILE_PAGE = 2_000;
 
 const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
 
@@ -85,36 +85,49 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const asked = useRef(new Set<number>());
   const [isPhone] = useState(() => matchMedia("(max-width: 720px)").matches);
 
-  const fetchRows = (start: number, stop: number) => {
-    connection.ask({ type: "rows", chain, start, stop }).then(
-      (found) => {
-        setRows((before) => {
-          const next = new Map(before);
-          for (const row of found.rows) next.set(row.place, row);
-          return next;
-        });
-        setTotal(found.total);
-        setCut(found.isCut);
-        setWords("");
-      },
-      (error: Error) => setWords(error.message),
-    );
+  const [isReading, setReading] = useState(!isLive);
+
+  /** Read rows. Returns whether more are to come. */
+  const fetchRows = async (start: number, stop: number): Promise<boolean> => {
+    try {
+      const found = await connection.ask({ type: "rows", chain, start, stop });
+      setRows((before) => {
+        const next = new Map(before);
+        for (const row of found.rows) next.set(row.place, row);
+        return next;
+      });
+      setTotal(found.total);
+      setCut(found.isCut);
+      setWords("");
+      return found.isMore;
+    } catch (error) {
+      setWords((error as Error).message);
+      return false;
+    }
+  };
+  /** Read all rows of a file, page by page. What is missing shows only when all are there. */
+  const readFile = async (isCurrent: () => boolean): Promise<void> => {
+    setReading(true);
+    for (let start = 0; isCurrent() && (await fetchRows(start, start + FILE_PAGE)); ) start += FILE_PAGE;
+    if (isCurrent()) setReading(false);
   };
   const fetchPages = (start: number, stop: number) => {
     if (!isLive) return;
     for (let page = Math.floor(start / PAGE); page * PAGE < stop; page++) {
       if (asked.current.has(page)) continue;
       asked.current.add(page);
-      fetchRows(page * PAGE, (page + 1) * PAGE);
+      void fetchRows(page * PAGE, (page + 1) * PAGE);
     }
   };
   useEffect(() => {
+    let isCurrent = true;
     asked.current.clear();
     if (isLive) {
       // A chain that has grown: the last page has more now.
       setTotal(listed?.length ?? 0);
       fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
-    } else fetchRows(0, FILE_ROWS);
+    } else void readFile(() => isCurrent);
+    return () => { isCurrent = false; };
   }, [chain, contents.value]);
   useEffect(() => { void verifyChain(chain); }, [chain, judgement.value.state]);
 
@@ -122,7 +135,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const findings = findingsOf(chain);
   // Not with each report of progress: a long chain takes a while to arrange.
   const judged = now.state === "done" ? now.verdict : null;
-  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive)), [rows, total, judged]);
+  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive || isReading)), [isLive || isReading ? null : rows, total, judged, isReading]);
   const length = rowCount(total ?? 0, extras);
   const entry = (index: number): Entry => entryAt(index, extras);
   const heights = useMemo(() => {
@@ -180,7 +193,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
         {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} {...(judgement.value.state === "working" ? {} : { total: total ?? 0 })} /> : null}
         <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
       </header>
-      {words ? <Problem words={words} retry={() => { asked.current.clear(); fetchRows(0, isLive ? PAGE : FILE_ROWS); }} /> : null}
+      {words ? <Problem words={words} retry={() => { asked.current.clear(); if (isLive) fetchPages(0, PAGE); else void readFile(() => true); }} /> : null}
       {total === 0 && !words && !length ? <Empty command="aver log">There is no record in it.</Empty> : null}
       <VirtualRows
         heights={heights}

@@ -12550,7 +12550,7 @@ var PHONE_ROW_HEIGHT$1 = 56;
 var CARD_HEIGHT = 112;
 var PLACEHOLDERS = 12;
 var PAGE$1 = 200;
-var FILE_ROWS = 5e4;
+var FILE_PAGE = 2e3;
 var SORTS = {
 	tool: "◆",
 	chat: "❝",
@@ -12662,13 +12662,15 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const list = T(null);
 	const asked = T(new Set());
 	const [isPhone] = d$2(() => matchMedia("(max-width: 720px)").matches);
-	const fetchRows = (start, stop) => {
-		connection.ask({
-			type: "rows",
-			chain,
-			start,
-			stop
-		}).then((found) => {
+	const [isReading, setReading] = d$2(!isLive);
+	const fetchRows = async (start, stop) => {
+		try {
+			const found = await connection.ask({
+				type: "rows",
+				chain,
+				start,
+				stop
+			});
 			setRows((before) => {
 				const next = new Map(before);
 				for (const row of found.rows) next.set(row.place, row);
@@ -12677,7 +12679,16 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 			setTotal(found.total);
 			setCut(found.isCut);
 			setWords("");
-		}, (error) => setWords(error.message));
+			return found.isMore;
+		} catch (error) {
+			setWords(error.message);
+			return false;
+		}
+	};
+	const readFile = async (isCurrent) => {
+		setReading(true);
+		for (let start = 0; isCurrent() && await fetchRows(start, start + FILE_PAGE);) start += FILE_PAGE;
+		if (isCurrent()) setReading(false);
 	};
 	const fetchPages = (start, stop) => {
 		if (!isLive) return;
@@ -12688,21 +12699,27 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 		}
 	};
 	A$1(() => {
+		let isCurrent = true;
 		asked.current.clear();
 		if (isLive) {
 			setTotal(listed?.length ?? 0);
 			fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
-		} else fetchRows(0, FILE_ROWS);
+		} else readFile(() => isCurrent);
+		return () => {
+			isCurrent = false;
+		};
 	}, [chain, contents.value]);
 	A$1(() => {
 		verifyChain(chain);
 	}, [chain, judgement.value.state]);
 	const now = judgementOf(chain);
 	const findings = findingsOf(chain);
-	const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive), [
-		rows,
+	const judged = now.state === "done" ? now.verdict : null;
+	const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive || isReading), [
+		isLive || isReading ? null : rows,
 		total,
-		now.state === "done" ? now.verdict : null
+		judged,
+		isReading
 	]);
 	const length = rowCount(total ?? 0, extras);
 	const entry = (index) => entryAt(index, extras);
@@ -12809,7 +12826,8 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 				words,
 				retry: () => {
 					asked.current.clear();
-					fetchRows(0, isLive ? PAGE$1 : FILE_ROWS);
+					if (isLive) fetchPages(0, PAGE$1);
+					else readFile(() => true);
 				}
 			}) : null,
 			total === 0 && !words && !length ? a(Empty, {
@@ -24681,35 +24699,46 @@ var Library = class {
 			return {
 				rows,
 				total: this.live.chains.get(chain)?.count ?? 0,
+				isMore: false,
 				isCut: false
 			};
 		}
-		if (this.kept?.chain !== chain) await this.keepRows(chain);
-		const rows = this.kept?.rows ?? [];
+		if (this.kept?.chain !== chain) this.kept = {
+			chain,
+			rows: [],
+			items: [],
+			rest: this.readBatches(chain)
+		};
+		const { kept } = this;
+		while (kept.rest !== null && kept.rows.length < stop) {
+			const next = await kept.rest.next();
+			if (next.done) {
+				kept.rest = null;
+				break;
+			}
+			for (const item of next.value) kept.rows.push(describeRow(item, kept.rows.length));
+			kept.items = kept.items !== null && kept.rows.length <= KEPT_MAX ? [...kept.items, ...next.value] : null;
+			if (kept.rows.length >= LISTED_MAX) kept.rest = null;
+		}
+		const isCut = kept.rows.length >= LISTED_MAX;
+		if (isCut) kept.rows.length = LISTED_MAX;
+		const claimed = Math.min(this.chains.find((one) => one.id === chain)?.length ?? 0, LISTED_MAX);
+		const total = kept.rest === null ? kept.rows.length : Math.max(kept.rows.length, claimed);
 		return {
-			rows: rows.slice(start, stop),
-			total: rows.length,
-			isCut: rows.length >= LISTED_MAX
+			rows: kept.rows.slice(start, stop),
+			total,
+			isMore: kept.rest !== null,
+			isCut
 		};
 	}
-	async keepRows(chain) {
-		const rows = [];
-		let items = [];
-		for await (const batch of this.readBatches(chain)) {
-			for (const item of batch) rows.push(describeRow(item, rows.length));
-			items = items !== null && rows.length <= KEPT_MAX ? [...items, ...batch] : null;
-			if (rows.length >= LISTED_MAX) break;
-		}
-		this.kept = {
-			chain,
-			rows: rows.slice(0, LISTED_MAX),
-			items
-		};
+	keptItems(chain) {
+		return this.kept?.chain === chain && this.kept.rest === null ? this.kept.items : null;
 	}
 	async records(chain, start, stop) {
 		const found = [];
 		let place = this.live === null ? 0 : start;
-		for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain, start, stop)) for (const item of batch) {
+		const known = this.keptItems(chain);
+		for await (const batch of known ? [known] : this.readBatches(chain, start, stop)) for (const item of batch) {
 			if (place >= stop) return found;
 			if (place >= start) found.push(describeText(item, place));
 			place++;
@@ -24734,7 +24763,8 @@ var Library = class {
 		}
 		const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
 		let place = 0;
-		for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain)) {
+		const known = this.keptItems(chain);
+		for await (const batch of known ? [known] : this.readBatches(chain)) {
 			const likely = "sequence" in address ? Number(address.sequence) - place : -1;
 			if (batch[likely] !== void 0 && isWanted(batch[likely], place + likely)) return {
 				item: batch[likely],
