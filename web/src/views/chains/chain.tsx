@@ -8,19 +8,19 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useKeys } from "../../parts/keyboard.ts";
-import { Empty, Problem } from "../../parts/states.tsx";
-import { Hex, Text, Time, count, plural } from "../../parts/text.tsx";
+import { Empty, Problem, useAnswer } from "../../parts/states.tsx";
+import { Text, Time, WholeHex, count, plural } from "../../parts/text.tsx";
 import { Band, FindingCard, Mark } from "../../parts/verdict.tsx";
 import { type VirtualHandle, VirtualRows } from "../../parts/virtual.tsx";
 import { link, recordLink } from "../../route.ts";
-import { connection, contents, findingsOf, judgement, judgementOf, verifyChain } from "../../state.ts";
+import { connection, contents, findingsOf, judgement, judgementOf, pinnedKeys, verifyChain } from "../../state.ts";
 import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
 import { type Entry, type Extra, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
 
 const ROW_HEIGHT = 36;
 const PHONE_ROW_HEIGHT = 56;
-const CARD_HEIGHT = 112;
+const CARD_HEIGHT = 124;
 /** Rows that stand for those that are not here yet. */
 const PLACEHOLDERS = 12;
 /** Rows that are asked for at once. */
@@ -52,13 +52,38 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: R
   );
 }
 
-/** Expected and found, where the finding has both. */
+/** What the place of a break should have, and what it has. Both are read again from the records. */
+async function readExpected(chain: string, extra: Extract<Extra, { sort: "break" }>): Promise<[expected: string, found: string] | null> {
+  const { finding, before, isAtRow } = extra;
+  const ask = (place: number) => connection.ask({ type: "record", chain, at: { place }, keys: pinnedKeys() });
+  if (!isAtRow) return null;
+  if (finding.code === "HASH_MISMATCH") {
+    const { hash, computedHash } = await ask(before);
+    return [hash, computedHash];
+  }
+  if (["CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"].includes(finding.code) && before > 0) {
+    const [previous, here] = [await ask(before - 1), await ask(before)];
+    return [previous.hash, here.previousHash];
+  }
+  return null;
+}
+
+/** Expected and found, where a break has both. */
+function Expected({ chain, extra }: { chain: string; extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
+  const answer = useAnswer(() => readExpected(chain, extra).catch(() => null), [chain, extra.before, extra.finding]);
+  if (!answer.value) return null;
+  const [expected, found] = answer.value;
+  const what = extra.finding.code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
+  return <p class="beside tight">{what[0]}: <WholeHex>{expected}</WholeHex> {what[1]}: {found ? <WholeHex>{found}</WholeHex> : "nothing"}</p>;
+}
+
+/** Both heads, where the finding has them as its proof. */
 function Proof({ extra }: { extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
   const proof = extra.finding.proof;
   if (proof === undefined || proof === null || typeof proof !== "object") return null;
   const heads = Object.entries(proof as Record<string, { count?: number; hash?: string | null }>).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
   if (!heads.length) return null;
-  return <p class="beside">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <Hex>{head.hash}</Hex> : "no head"} </span>)}</p>;
+  return <p class="beside">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <WholeHex>{head.hash}</WholeHex> : "no head"} </span>)}</p>;
 }
 
 /** Findings about the chain as a whole: wrong claims about it, mostly. The list of records keeps its room. */
@@ -191,6 +216,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
           <a href={link("s", chain)}>as a session</a>
         </p>
         {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} {...(judgement.value.state === "working" ? {} : { total: total ?? 0 })} /> : null}
+        {extras.some((extra) => extra.sort !== "end") ? <p class="beside tight">Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark.</p> : null}
         <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
       </header>
       {words ? <Problem words={words} retry={() => { asked.current.clear(); if (isLive) fetchPages(0, PAGE); else void readFile(() => true); }} /> : null}
@@ -216,7 +242,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
           return (
             <div class={`break${index === selected ? " selected" : ""}`}>
               <span class="jag" aria-hidden="true" />
-              <div><FindingCard finding={found.finding} /><Proof extra={found} /></div>
+              <div><FindingCard finding={found.finding} /><Expected chain={chain} extra={found} /><Proof extra={found} /></div>
             </div>
           );
         }}
