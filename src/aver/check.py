@@ -125,6 +125,7 @@ FORMATS = (
         "gateway.judgement.act_file_verdict:judge_act_file",
         "gateway.judgement.act_file_verdict:read_act_records",
     ),
+    Format("a report", "sessions.report_verdict:is_report", "sessions.report_verdict:judge_report"),
     Format("a proof", "actions.run_files:is_proof", "actions.verify:judge_proof"),
     Format("actions", "actions.run_files:is_actions_file", "actions.verify:judge_actions"),
     # The last two take all JSON that is left, so that a damaged file of capsules fails instead of being unknown.

@@ -113,7 +113,21 @@ td.warning, td.matters { color: var(--warn); } td.not_checked { color: var(--sof
 footer { color: var(--soft); font-size: .85rem; padding-bottom: 3rem; }
 @media (max-width: 40rem) { li.step { grid-template-columns: minmax(0, 1fr); } header { padding-top: 1.25rem; }
   header, main, footer { padding-left: .9rem; padding-right: .9rem; } details.agent { padding-left: .5rem; } }
-@media print { .tools, .skip { display: none !important; } body { background: #fff; color: #000; } }
+.lists { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 0 2rem; margin: 1rem 0; }
+.lists h2 { font-size: 1.1rem; margin: .5rem 0; }
+.lists ul { margin: 0; padding-left: 1.1rem; }
+.lists li { margin: .35rem 0; overflow-wrap: anywhere; }
+table.sessions td { font-variant-numeric: tabular-nums; }
+h2.session { margin: 2rem 0 0; font-size: 1.25rem; overflow-wrap: anywhere; }
+@media print { .tools, .skip { display: none !important; }
+  :root { color-scheme: light; --back: #fff; --card: #fff; --text: #1d1c1a; --soft: #5f5b55; --line: #dedad3;
+    --accent: #3451a4; --good: #1c6b36; --bad: #a8201a; --warn: #7d5200; --good-back: #e6f4e9; --bad-back: #fbe9e7;
+    --warn-back: #faf0d7; --code: #f4f2ee; --asked: #eef1fa; }
+  body { background: #fff; color: #000; font-size: 10.5pt; }
+  header, main, footer { max-width: none; padding-left: 0; padding-right: 0; }
+  li.step, tr, .badge, .lists li { break-inside: avoid; } h1, h2 { break-after: avoid; }
+  pre.diff { white-space: pre-wrap; overflow-wrap: anywhere; } pre.diff span { min-width: 0; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } @page { margin: 16mm 14mm; } }
 """
 
 PAGE_SCRIPT = """
@@ -169,12 +183,13 @@ def escape_text(text: Any) -> str:
     return escape(escape_unprintable(str(text).replace("\r", ""), keep="\n\t"), quote=True)
 
 
-def begin_page(title: str) -> str:
-    """The beginning of a page, up to its body."""
+def begin_page(title: str, mark: str = "") -> str:
+    """The beginning of a page, up to its body. `mark` is an element of the head that says what the file is."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+{mark}
 <meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">

@@ -37,7 +37,9 @@ from aver import (
 )
 from aver.capsule.json_reader import DuplicateKey, Unreadable, read_json
 from aver.capsule.validate import is_plainly_valid, normalise_scores
+from aver.keys import statement_bytes
 from aver.keys.algorithms import verify_ed25519
+from aver.keys.passkey import Passkey, PasskeySignature, passkey_problem, statement_challenge
 from aver.verdict import ChainJudge, Rules, conclude
 from aver.verdict.record import read_record
 from support.many_cases import for_each
@@ -385,3 +387,14 @@ def test_seals(case: dict[str, Any]) -> None:
 def test_ed25519_by_the_one_rule(case: dict[str, Any]) -> None:
     key = bytes.fromhex(case["public"]) if case["public"] == case["public"].lower() else b""
     assert verify_ed25519(key, case["message"].encode(), case["signature"]) is case["valid"]
+
+
+PASSKEYS = load("passkeys.json")
+
+
+@for_each(PASSKEYS["cases"], name_of)
+def test_passkeys(case: dict[str, Any]) -> None:
+    message = statement_bytes(PASSKEYS["purpose"], PASSKEYS["content"])
+    assert statement_challenge(message) == PASSKEYS["challenge"]
+    passkey, signed = Passkey.read(case["passkey"], "case"), PasskeySignature(**case["signature"])
+    assert (passkey_problem(passkey, message, signed) is None) is case["valid"]

@@ -223,3 +223,34 @@ def test_page_from_an_address_has_no_passkeys(desk: Desk, served: ServedExplorer
     assert desk.page.evaluate("averPasskey.passkeyObstacle()") == ""
     desk.page.goto("about:blank")
     assert desk.page.evaluate("averPasskey.passkeyObstacle()") != ""
+
+
+@pytest.mark.parametrize(("button", "state"), [("Approve", "approved"), ("Deny", "denied")])
+def test_person_uses_the_page(
+    chromium: Any, served: ServedExplorer, ledger: Ledger, ada: Person, button: str, state: str
+) -> None:
+    """By the page's own controls: make a passkey, let ada endorse it, read the request, answer it."""
+    context = chromium.new_context()
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.goto(served.server.link)
+    Desk(page, served, ledger)
+    page.evaluate("location.hash = '#/approvals'")
+    page.get_by_label("Person").fill("person:ada-phone")
+    page.get_by_role("button", name="Make a passkey").click()
+    command = page.get_by_text("aver approvals endorse").first
+    command.wait_for(timeout=60_000)
+    code = command.inner_text().split("endorse ")[1].split()[0]
+    endorse_passkey(ledger, read_enrolment_code(code), ada)
+    request = opened(ledger)
+    page.evaluate("id => { location.hash = `#/approvals/${id}`; }", request.id)
+    page.locator("pre.shown").get_by_text(f"digest {request.digest}").wait_for(timeout=60_000)
+    assert "command: rm -rf build" in page.locator("pre.shown").inner_text()
+    page.get_by_role("button", name=f"{button} with a passkey").click()
+    page.locator(".sentence .word.good, .sentence .word.failure").wait_for(timeout=60_000)
+    assert load_request_state(ledger, request).state == state
+    assert ledger.verify().check("approvals").status == "passed"
+    assert problems == []
+    context.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -241,3 +242,62 @@ def test_joins_count_once_and_nothing_else_is_accepted_bare(session: ProtocolSes
 def test_hostile_documents_are_refused(session: ProtocolSession, document: Any) -> None:
     with pytest.raises((BadInput, Refused)):
         session.accept(document)
+
+
+def list_places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every part of a document, by its path."""
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield (*path, key)
+            yield from list_places(value[key], (*path, key))
+
+
+@pytest.mark.sqlite
+def test_a_contribution_that_was_changed_in_any_part_is_refused(session: ProtocolSession) -> None:
+    proposal = session.planner.propose("one")
+    sent = review_by_carol(session, proposal.id).to_dict()
+    tried = 0
+    for path in list_places(sent):
+        for value in (None, -1, 2**70, "x", "0" * 64, [], {}, ["a"], "\ud800", ...):
+            changed = copy.deepcopy(sent)
+            part: Any = changed
+            for key in path[:-1]:
+                part = part[key]
+            if value is ...:
+                del part[path[-1]]
+            else:
+                part[path[-1]] = value
+            if changed != sent:
+                tried += 1
+                code_of(session, changed)
+    assert tried > 250
+    assert session.accept(sent).agent == "agent:carol"
+
+
+def test_who_says_two_things_under_one_id_has_said_the_first(session: ProtocolSession) -> None:
+    """Both are signed by the participant's own key. The trace keeps one, whoever brings the other, and when."""
+    proposal = session.planner.propose("one")
+    said = clock.new_id()
+    rejection = {**REVIEW, "verdict": "rejected"}
+    session.accept(review_by_carol(session, proposal.id, id=said))
+    assert code_of(session, review_by_carol(session, proposal.id, id=said, payload=rejection)) == "REPLAY"
+    # Under another id it is another word, and the latest counts. Both stay in the trace.
+    session.accept(review_by_carol(session, proposal.id, payload=rejection))
+    assert session.fold.proposals[proposal.id].reviews == {"agent:carol": "rejected"}
+    verdicts = [event.payload["verdict"] for event in session.events if event.name == "proposal_reviewed"]
+    assert verdicts == ["approved", "rejected"]
+
+
+def test_an_operator_with_two_histories_can_use_a_contribution_in_one_of_them(
+    session: ProtocolSession, ledger: Ledger, tmp_path: Path
+) -> None:
+    """Carol has seen one history. In the other, her word names a head that is not there."""
+    proposal = session.planner.propose("one")
+    seen = session.fold.head
+    assert seen is not None
+    other = replace(seen, hash="0" * 64)
+    assert code_of(session, review_by_carol(session, proposal.id, seen=other)) == "ROLLBACK"
+    assert (
+        code_of(session, review_by_carol(session, proposal.id, seen=replace(seen, count=seen.count + 1))) == "ROLLBACK"
+    )
+    assert session.accept(review_by_carol(session, proposal.id, seen=seen)).agent == "agent:carol"

@@ -65,7 +65,11 @@ class Client:
         return found
 
     def answer(self, number: Any) -> dict[str, Any]:
-        """Return the answer with this id. Messages before it are kept."""
+        """Return the answer with this id. Other messages that come meanwhile are kept."""
+        for message in self.kept:
+            if message.get("id") == number and "method" not in message:
+                self.kept.remove(message)
+                return message
         while (message := self.read()).get("id") != number or "method" in message:
             self.kept.append(message)
         return message

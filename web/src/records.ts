@@ -11,12 +11,17 @@ import { BadInput, Unreadable } from "./verify/json.ts";
 import { Sealed } from "./verify/sealed.ts";
 import type { Contents, RecordText } from "./worker/protocol.ts";
 
-/** Records of one request. A file is read from its beginning for each, so a request takes many. */
-const REQUEST_RECORDS = 1_000;
+/** Records of one request to a server, which gives no more at once. */
+const LIVE_RECORDS = 1_000;
+/** Records of one request to a file. It is read from its beginning for each request, so that one takes many. */
+const FILE_RECORDS = 4_000;
 /** Records between two looks at the clock. */
 const SLICE_RECORDS = 25;
 /** Milliseconds that the page's thread works before it pauses. A longer task would be felt. */
 const WORK_MS = 20;
+
+/** The reader has left the view, so that what it reads is of no use any more. */
+export class Left extends Error {}
 
 let since = performance.now();
 
@@ -35,13 +40,14 @@ export function toSealed(chain: string, text: RecordText): Sealed | BadInput {
 
 /** All records of a chain, in small batches. */
 export async function* readRecords(chain: string): AsyncGenerator<(Sealed | BadInput)[]> {
-  for (let start = 0; ; start += REQUEST_RECORDS) {
-    const found = await connection.ask({ type: "records", chain, start, stop: start + REQUEST_RECORDS });
+  const step = contents.value?.format === "ledger" ? LIVE_RECORDS : FILE_RECORDS;
+  for (let start = 0; ; start += step) {
+    const found = await connection.ask({ type: "records", chain, start, stop: start + step });
     for (let at = 0; at < found.length; at += SLICE_RECORDS) {
       yield found.slice(at, at + SLICE_RECORDS).map((text) => toSealed(chain, text));
       await pause();
     }
-    if (found.length < REQUEST_RECORDS) return;
+    if (found.length < step) return;
   }
 }
 

@@ -65,3 +65,12 @@ test("Ed25519, by the platform and by points", async () => {
     assert.equal(verifier.holdsByPoints(key, new TextEncoder().encode(message), signature), valid, name);
   }
 });
+
+test("passkeys", () => {
+  const { purpose, content, cases } = load("passkeys");
+  const message = verifier.statementBytes(purpose, verifier.readJson(JSON.stringify(content)));
+  for (const { name, passkey, signature, valid } of cases) {
+    const key = new verifier.Passkey(verifier.readJson(JSON.stringify(passkey)), "case");
+    assert.equal(verifier.passkeyProblem(key, message, signature, ed25519) === null, valid, name);
+  }
+});

@@ -47,6 +47,9 @@ _DRAFT_BLOCK_KEYS = frozenset({"kind", "refs", "origin"})
 
 RESERVED_CHAINS = frozenset({"meta", "keys"})
 
+TRACE_PREFIX = "protocol."
+"""How the names of the chains of protocol traces begin."""
+
 IMPORT_DOMAIN = "import"
 """The domain of imported chains. No other chain may be in it."""
 

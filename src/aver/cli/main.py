@@ -22,6 +22,7 @@ VERBS = {
     "sessions": ("aver.cli.verbs.sessions", "list coding agents' sessions, with figures and verdicts"),
     "search": ("aver.cli.verbs.search", "find records by their words, and verify each that is shown"),
     "show": ("aver.cli.verbs.show.command", "show one record, or the story of a session, with its verdict"),
+    "report": ("aver.cli.verbs.report", "write sessions as one signed page with their records inside"),
     "ingest": ("aver.cli.verbs.ingest", "record coding agents' past sessions from their transcripts"),
     "watch": ("aver.cli.verbs.watch", "record coding agents' sessions as they happen"),
     "reconcile": ("aver.cli.verbs.reconcile", "compare a sealed session with its transcript and git history"),

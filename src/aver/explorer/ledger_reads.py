@@ -1,4 +1,4 @@
-"""What the Explorer's API reads from a ledger: records, blobs, places and keys, as documents.
+"""Reads from a ledger for the Explorer's API: records, blobs, places and keys, as documents.
 
 Everything is given as it is stored, intact or not, because the page judges it. Each line of `read_records` has the
 bytes that a bundle has for this record (`aver.ledger.bundle.layout.dump_capsule`). The one exception are bytes that are

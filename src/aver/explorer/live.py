@@ -63,7 +63,8 @@ class LiveFeed:
         self._ledger = ledger
         self._moments = moments
         self._keeper = keeper
-        self._mark: str | None = None
+        self._latest: tuple[str, Moment] | None = None
+        """The newest moment, and the store's mark from just before it was read."""
         self._moment: Moment | None = None
         self._approvals = b""
         self._approval_heads: tuple[Any, ...] | None = None
@@ -80,8 +81,17 @@ class LiveFeed:
         return self._streams >= STREAMS_MAX
 
     def take_moment(self) -> Moment:
-        """Read the state of the ledger now. Raises `Unavailable` or `IntegrityError`."""
-        return self._moments.add(self._ledger.store.chains(self._ledger.tenant))
+        """The state of the ledger now. It is read only if something was written since the last call.
+
+        Raises `Unavailable` or `IntegrityError`.
+        """
+        # Asked before the chains are read: a record that comes in between changes the mark once more.
+        mark = self._ledger.store.change_mark()
+        latest = self._latest
+        if latest is None or latest[0] != mark:
+            latest = mark, self._moments.add(self._ledger.store.chains(self._ledger.tenant))
+            self._latest = latest
+        return latest[1]
 
     async def watch(self) -> None:
         """Look at the ledger again and again, as long as there are streams. Ends when it is cancelled."""
@@ -101,10 +111,10 @@ class LiveFeed:
                 self._problem = None
             except AverError as error:
                 debug("explorer", "the live stream cannot read the ledger: %s", error)
-                self._problem, self._mark = error, None
+                self._problem = error
             except Exception as error:  # noqa: BLE001 - without this, the streams would go on and tell nothing
                 _LOG.exception("the ledger cannot be watched")
-                self._problem, self._mark = Unavailable(f"internal error: {type(error).__name__}"), None
+                self._problem = Unavailable(f"internal error: {type(error).__name__}")
             if before != (self._moment, self._approvals, self._index, self._problem):
                 async with self._changed:
                     self._changed.notify_all()
@@ -112,15 +122,10 @@ class LiveFeed:
             raise self._problem
 
     def _read(self) -> None:
-        """Ask the store for its mark, and read what may have changed. Runs in a thread, one at a time."""
-        # Before the chains are read: a record that comes in between changes the mark once more.
-        mark = self._ledger.store.change_mark()
-        if mark != self._mark or self._moment is None:
-            before = self._moment
-            self._moment = self.take_moment()
-            self._mark = mark
-            if self._moment != before:
-                self._keeper.want()
+        """Read what may have changed. Runs in a thread, one at a time."""
+        before, self._moment = self._moment, self.take_moment()
+        if self._moment != before:
+            self._keeper.want()
         heads = tuple(self._moment.by_name.get(name) for name in approval_chains(self._ledger.tenant))
         # A request expires without any record.
         is_expired = self._next_expiry is not None and datetime.now(UTC) >= self._next_expiry

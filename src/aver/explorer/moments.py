@@ -71,7 +71,7 @@ class Difference:
 
 
 def compare_moments(before: Moment, after: Moment) -> Difference:
-    """What became different from one moment to a later one."""
+    """The differences from one moment to a later one."""
     changed = tuple(chain for chain in after.chains if before.by_name.get(chain.name) != chain)
     return Difference(changed, tuple(name for name in before.by_name if name not in after.by_name))
 

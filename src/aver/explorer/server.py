@@ -162,7 +162,7 @@ class ExplorerServer:
         self._uvicorn: _Uvicorn | None = None
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
         self.link = f"{place.url}/#token={self.token}&keys={digest_keys(ledger.keys.ring())}"
-        """For the person at the terminal. Whoever has it can read the ledger."""
+        """For the person at the terminal. Everyone who has it can read the ledger."""
         page = PageFiles()
         self._api = ExplorerApi(ledger, page, read_only=read_only)
 

@@ -16,6 +16,7 @@ from functools import partial
 
 from aver.errors import Refused
 from aver.gate.ask import load_gate
+from aver.gateway.executor.answer_effect import release_answer
 from aver.gateway.executor.effects import build_effects
 from aver.gateway.executor.executor import ActEffect, Executor
 from aver.gateway.executor.tool_effects import ToolEffects
@@ -83,7 +84,7 @@ def open_embedded(
     own = build_effects(ledger, workspace, settings.effects) if effects is None else effects
     executor = Executor(
         ledger,
-        {**ToolEffects(upstreams).by_intent, **own},
+        {**ToolEffects(upstreams).by_intent, "FinalizeOutput": release_answer, **own},
         trust=trust,
         # The gateway compares an older PREVIEW with the rules as they are now, and has the servers decide again.
         program_id=lambda: servers[0].program_id or name_program(load(workspace)),

@@ -38,6 +38,7 @@ from aver.gate.decision import Decision
 from aver.gate.decision_record import REFUSING_DECISIONS
 from aver.gate.effects.effects import CHANGED_TOOL_HINT
 from aver.gate.effects.large_action import TEXT_MAX, bound_action
+from aver.gate.origins.judgement import ToolMeaning
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import (
     ACTION_PREFIX,
@@ -56,6 +57,7 @@ from aver.gateway.act_records import (
     read_preview,
     revocation_key,
 )
+from aver.gateway.call_meaning import TOOL_INTENT, find_tool_meaning, judge_request, note_result
 from aver.gateway.codes import BAD_REQUEST, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
@@ -66,8 +68,9 @@ from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
 from aver.gateway.policy_server import Evaluator, name_program
 from aver.gateway.proof.patch import NOOP
 from aver.gateway.request import SKILL_CALLER, ActRequest, BoundRequest
+from aver.gateway.session_memory import SessionMemories, seal_turn
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
-from aver.gateway.upstream import Upstream
+from aver.gateway.upstream import ToolDefinition, Upstream
 from aver.keys.statement import Statement
 from aver.ledger import Entry, Ledger
 from aver.log import debug
@@ -147,6 +150,7 @@ class Gateway:
         self.deployment = deployment
         self._upstreams = {} if upstreams is None else upstreams
         self._clock = clock
+        self._memories = SessionMemories(ledger)
         self._close = close
         self.door = Door(session=check_session(session or new_session()))
         """The door of this process itself: for callers of `act` that name no other."""
@@ -169,6 +173,17 @@ class Gateway:
             raise Refused("EXECUTOR_UNAVAILABLE", "the executor runs apart, and cannot call tools of this process")
         if self._upstreams.setdefault(server, upstream) is not upstream:
             raise Refused(BAD_REQUEST, f"another server is called {server!r}", advice="choose another name")
+
+    def open_session(self, prompt: str, *, session: str = "", told_by: str = "embedded") -> Door:
+        """Seal what the user said, and return the door of that session. Without `session`, a new one begins.
+
+        Only a caller that is trusted to know the user's words may use this: acts are judged by them. Call it again with
+        the same session for the user's next words. Raises `BadInput`, and what `append` raises.
+        """
+        name = check_session(session or new_session())
+        record = seal_turn(self.ledger, name, prompt, told_by=told_by)
+        self._memories.of(name).add_turn(record, prompt)
+        return replace(self.door, session=name)
 
     def act(self, document: Any, *, door: Door | None = None) -> dict[str, Any]:
         """Answer an act: an object of four fields, or the bytes of one. Returns the envelope and raises nothing.
@@ -274,8 +289,7 @@ class Gateway:
 
     def _annotate(self, request: BoundRequest) -> Mapping[str, Any]:
         """Return the annotations of the tool that a request calls, and whether the tool is not as first seen."""
-        upstream = self._upstreams.get(request.inputs["server"]) if request.intent_id == "CallTool" else None
-        definition = None if upstream is None else upstream.find_tool(request.inputs["tool"])
+        definition = self._find_definition(request)
         if definition is None:
             return {}
         known = {name: value for name, value in definition.annotations.items() if isinstance(value, bool)}
@@ -329,6 +343,7 @@ class Gateway:
             self.ledger,
             shown.action,
             annotations=self._annotate(request),
+            meaning=self._judge(request),
             decide=panel.decide,
             beside=lambda decision, record_id: act.build_entries(panel.answer, decision, record_id),
             approvals="use" if uses_approval else "find",
@@ -409,7 +424,13 @@ class Gateway:
         if shown.base != preview.base:
             return self._refuse_commit(preview, visit, "WORKSPACE_CHANGED", "the file has changed since the PREVIEW")
         panel = PolicyPanel(self._servers, request, preview.action_id)
-        answer = ask(self.ledger, shown.action, annotations=self._annotate(request), decide=panel.decide)
+        answer = ask(
+            self.ledger,
+            shown.action,
+            annotations=self._annotate(request),
+            meaning=self._judge(request),
+            decide=panel.decide,
+        )
         evidence = _Evidence.collect(panel.answer, answer, is_confirmed=self._is_confirmed(visit))
         if evidence is None:
             code = panel.answer.reason_code
@@ -435,10 +456,30 @@ class Gateway:
             ingress=visit.surroundings.ingress,
         )
         try:
-            return self._executor.execute(order)
+            envelope = self._executor.execute(order)
+            note_result(request, self._find_tool(request), envelope, self._memories.of(request.session))
+            return envelope
         except Unavailable as error:
             # An executor raises this only where the order has not reached it: nothing can have happened.
             return self._refuse_commit(preview, visit, "EXECUTOR_UNAVAILABLE", str(error))
+
+    def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
+        """Return what the tool of a request does; None where it calls none."""
+        if request.intent_id != TOOL_INTENT:
+            return None
+        definition = self._find_definition(request)
+        gate = load_gate(self.ledger.config, self.workspace, self.ledger)
+        return find_tool_meaning(request, {} if definition is None else definition.document, gate, self.settings.tools)
+
+    def _find_definition(self, request: BoundRequest) -> ToolDefinition | None:
+        """Return the definition of the tool that a request calls, as its server gives it."""
+        upstream = self._upstreams.get(request.inputs["server"]) if request.intent_id == TOOL_INTENT else None
+        return None if upstream is None else upstream.find_tool(request.inputs["tool"])
+
+    def _judge(self, request: BoundRequest) -> dict[str, Any] | None:
+        """Judge what a request means; None for an intent that calls no tool and says nothing."""
+        memory = self._memories.of(request.session)
+        return judge_request(request, self._find_tool(request), memory, self.ledger)
 
     def _is_confirmed(self, visit: _Visit) -> bool:
         """Whether the caller's own word counts as a person's confirmation."""

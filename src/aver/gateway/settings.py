@@ -13,6 +13,11 @@
     token_sha256 = "9f86..."           SHA-256 of the client's token; or  uid = 1001
     sessions = ["build-*"]             which sessions and callers it may name; left out, any
     callers = ["agent:build"]
+    prompts = true                     it is trusted to know the user's words (`POST /session`); left out, it is not
+
+    [gateway.tools."shop.refund"]      what a tool of an MCP server does, and what its arguments are for
+    effects = ["network", "egress"]
+    roles = { order = "object" }
 
     [gateway.capabilities.callers]     which intents a caller may use; with this table, only what it lists
     "agent:build" = ["ReadWorkspaceFile", "Write*"]
@@ -67,7 +72,7 @@ _CLIENT = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KEYS = frozenset(
     (
         *("tx_ttl", "mac_ttl", "confirm", "inputs", "policy0", "policy1", "executor"),
-        *("clients", "capabilities", "principals"),
+        *("clients", "capabilities", "principals", "tools"),
         *EFFECT_KEYS,
     )
 )
@@ -82,6 +87,18 @@ class GatewayClient:
     uid: int | None = None
     sessions: tuple[str, ...] = ("*",)
     callers: tuple[str, ...] = ("*",)
+    prompts: bool = False
+    """Whether it is trusted to know the user's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSettings:
+    """What the user says of one tool of an MCP server."""
+
+    effects: tuple[str, ...] | None = None
+    """The effects of the tool; None where the settings do not say."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """The roles of its arguments, by name: see `aver.gate.origins.roles`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +121,8 @@ class GatewaySettings:
     """Public keys of principals, by name."""
     effects: EffectSettings = EffectSettings()
     """The settings of single effects."""
+    tools: Mapping[str, ToolSettings] = field(default_factory=dict)
+    """Settings of tools, by `<server>.<tool>`."""
     is_insecure: bool = False
     """Whether the executor acts without evidence."""
 
@@ -136,6 +155,9 @@ def read_gateway_settings(config: Config, environment: Mapping[str, str] = os.en
             for name, value in _table(table, "principals", where).items()
         },
         effects=read_effect_settings(table, where),
+        tools={
+            name: _read_tool(value, f"{where} tools.{name}") for name, value in _table(table, "tools", where).items()
+        },
         is_insecure=environment.get("EXECUTOR_INSECURE_ALLOW", "") == "1",
         **places,
     )
@@ -188,9 +210,11 @@ def _read_clients(table: Mapping[str, Any], where: str) -> tuple[GatewayClient, 
     for name, value in table.items():
         place = f"{where}.{name}"
         text_field(name, where, _CLIENT)
-        check_object(value, place, frozenset(), frozenset({"token_sha256", "uid", "sessions", "callers"}))
+        check_object(value, place, frozenset(), frozenset({"token_sha256", "uid", "sessions", "callers", "prompts"}))
         if ("token_sha256" in value) == ("uid" in value):
             raise BadInput(f"{place} must have either token_sha256 or uid")
+        if not isinstance(value.get("prompts", False), bool):
+            raise BadInput(f"{place} prompts must be true or false")
         clients.append(
             GatewayClient(
                 name,
@@ -198,6 +222,7 @@ def _read_clients(table: Mapping[str, Any], where: str) -> tuple[GatewayClient, 
                 uid=int_field(value["uid"], f"{place} uid", low=0, high=UID_MAX) if "uid" in value else None,
                 sessions=_read_names(value.get("sessions", ["*"]), f"{place} sessions"),
                 callers=_read_names(value.get("callers", ["*"]), f"{place} callers"),
+                prompts=value.get("prompts", False),
             )
         )
     for kind in ("token_sha256", "uid"):
@@ -216,6 +241,17 @@ def _read_capabilities(table: Mapping[str, Any], name: str, where: str) -> Mappi
         pattern: frozenset(_read_names(intents, f"{where} capabilities.{name}.{pattern}"))
         for pattern, intents in found.items()
     }
+
+
+def _read_tool(value: Any, where: str) -> ToolSettings:
+    from aver.gate.origins.roles import ARGUMENT_ROLES  # Not above: most homes name no tool.
+    from aver.gate.own_tools import check_effects
+
+    known = check_object(value, where, frozenset(), frozenset({"effects", "roles"}))
+    roles = known.get("roles", {})
+    if not isinstance(roles, dict) or not all(role in ARGUMENT_ROLES for role in roles.values()):
+        raise BadInput(f"{where} roles must be a table of arguments, each one of {', '.join(ARGUMENT_ROLES)}")
+    return ToolSettings(check_effects(known["effects"], f"{where} effects") if "effects" in known else None, roles)
 
 
 def _read_principal(value: Any, where: str) -> PublicKey:

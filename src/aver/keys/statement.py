@@ -43,7 +43,7 @@ SIGNATURES_MAX = 64
 STATEMENT_MAX = CAPSULE_MAX
 """Largest content of a statement, in canonical bytes: a statement is stored inside a capsule."""
 
-STATEMENT_MAX_BY_PURPOSE = {"checkpoint": 12 * 1024 * 1024}
+STATEMENT_MAX_BY_PURPOSE = {"checkpoint": 12 * 1024 * 1024, "report": 12 * 1024 * 1024}
 """The same for purposes whose statements are not stored in a capsule. The limit allows a checkpoint of 100,000 chains,
 and fits into the largest JSON element that Aver reads."""
 

@@ -275,9 +275,9 @@ def replaced_keys(ring: Ring, records: Iterable[Sealed]) -> dict[str, str]:
 def report_unrecorded(tally: Tally) -> None:
     """Turn the signers that the `keys` chain does not record, and no trace vouches for, into a warning each."""
     missing: dict[str, Place] = {}
-    for name, place in tally.unrecorded.items():
-        if name not in tally.vouched:
-            missing.setdefault(name.partition(" ")[0], place)
+    for signer, place in tally.unrecorded.items():
+        if signer not in tally.vouched:
+            missing.setdefault(signer.key, place)
     for key, place in missing.items():
         words = f"no intact keys chain records that the key {key[:16]} came into use before it sealed {place}"
         # Without a place of its own: the doubt concerns all that the key sealed, and what else may have been cut.

@@ -10,8 +10,15 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from aver.capsule.blobs import TEXT_MEDIA
+from aver.capsule.canonical import canonical_json
+from aver.errors import NotCanonical
+
 if TYPE_CHECKING:
     from aver.protocol.session import ProtocolSession
+
+JSON = "application/json"
+BYTES = "application/octet-stream"
 
 FailureCode = Literal["TIMEOUT", "ERROR"]
 
@@ -38,6 +45,22 @@ class ToolResult(NamedTuple):
     outputs: ToolOutputs
     cut: tuple[str, ...] = ()
     """The outputs of which only the beginning was kept, by name."""
+
+
+def encode_value(value: Any) -> tuple[bytes, str]:
+    """Return the value of a call as bytes, with their media type: bytes and texts as they are, others as JSON.
+
+    A value that has no JSON is kept in its Python form. A text stays a text in any case, so that secrets in it are
+    found and masked.
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value), BYTES
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace"), TEXT_MEDIA
+    try:
+        return canonical_json(value), JSON
+    except NotCanonical:
+        return repr(value).encode("utf-8", "backslashreplace"), TEXT_MEDIA
 
 
 class ToolFailure(NamedTuple):

@@ -36,15 +36,15 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from aver import clock
 from aver.capsule.blobs import Blob, restore_large_texts
 from aver.capsule.canonical import canonical_json
-from aver.capsule.masking.mask import mask
 from aver.capsule.model import Authority
 from aver.capsule.sealed import HoldableSigner, Signer
 from aver.errors import BadInput, Exists, HeadMoved, IntegrityError, NotFound, OutcomeUnknown, Refused, Unavailable
 from aver.keys.statement import Statement
 from aver.ledger import Ledger, open_ledger
 from aver.log import debug
-from aver.protocol.events import OPERATOR, Event, build_event_draft, check_trace_id, find_payload_problem
-from aver.protocol.records.draft import SEALED_AS_GIVEN, BoundSigner, prepare_payload, prepare_task
+from aver.protocol.contributions import accept_for_trace, sign_for_operator
+from aver.protocol.events import OPERATOR, Event, build_event_draft, check_trace_id
+from aver.protocol.records.draft import BoundSigner, prepare_payload, prepare_task
 from aver.protocol.records.membership import (
     admit_join,
     build_first_event,
@@ -59,15 +59,11 @@ from aver.protocol.records.trace_files import read_seen_head, save_seen_head
 from aver.protocol.rules.step import EventRefused
 from aver.protocol.standings import IntentStanding, Participant
 from aver.protocol.statements import (
-    EVENT_PURPOSE,
-    JOIN_PURPOSE,
     ContributionFile,
     JoinFile,
     SeenHead,
     TracePlace,
     digest_json,
-    read_contribution,
-    sign_contribution,
 )
 from aver.protocol.trace import ProtocolTrace
 from aver.protocol.view import View, build_view
@@ -417,70 +413,14 @@ class ProtocolSession:
         It names the head that this session has seen: the operator cannot seal it into another history. `more` are
         further statements that the event needs, such as the auditor's about its report.
         """
-        with self._lock:
-            self._read_on()
-            participant, head = self.find_participant(agent), self.fold.head
-            assert head is not None
-            said = Event(
-                trace=self.trace,
-                name=event,
-                role=participant.role,
-                agent=agent,
-                payload=prepare_payload(event, payload),
-                refs=dict(refs or {}),
-                statements=more,
-            )
-            self.fold.next_state(said)  # Refused here already, if it may not come.
-            signer: Any = self.find_signer(agent)
-            statement = sign_contribution(signer, self.place, said, head)
-        return ContributionFile(statement, said.payload, tuple(artifacts), more)
+        return sign_for_operator(self, agent, event, payload, refs or {}, tuple(artifacts), more)
 
     def accept(self, contribution: ContributionFile | JoinFile | Statement | Mapping[str, Any]) -> Event:
         """Seal a participant's contribution or join, as the operator. Returns the event.
 
         Each counts once, and only in the trace that it names. Raises `EventRefused` where it does not.
         """
-        if isinstance(contribution, Mapping):
-            contribution = _read_document(dict(contribution))
-        if isinstance(contribution, Statement):
-            if contribution.purpose != JOIN_PURPOSE:
-                words = f"a statement of the purpose {contribution.purpose} cannot be accepted by itself"
-                raise BadInput(words, advice="send the whole contribution, with its payload")
-            contribution = JoinFile(contribution)
-        if isinstance(contribution, JoinFile):
-            with self._lock:
-                return admit_join(self, contribution, "elsewhere")
-        if contribution.statement.purpose != EVENT_PURPOSE:
-            raise BadInput(f"a contribution has a statement of the purpose {EVENT_PURPOSE}")
-        said = read_contribution(contribution.statement)
-        if said.place != self.place:
-            raise EventRefused("REPLAY", "the contribution is for another ledger, tenant or trace", place="statement")
-        extra = {blob.digest for blob in contribution.artifacts} - set(said.artifacts)
-        if extra:
-            raise BadInput(f"the contribution brings an artifact that it does not name: {min(extra)}")
-        payload = contribution.payload
-        if mask(dict(payload)).count and said.event not in SEALED_AS_GIVEN:
-            words = "the contribution holds something that looks like a secret, and nobody but its signer may change it"
-            raise Refused("SECRET_FOUND", words, advice="mask it and sign again")
-        if problem := find_payload_problem(said.event, payload):
-            raise EventRefused("SCHEMA_INVALID", problem, place="payload")
-        with self._lock:
-            self._read_on()
-            renew_key(self, OPERATOR)
-            event = Event(
-                trace=self.trace,
-                name=said.event,
-                role=said.role,
-                agent=said.agent,
-                payload=payload,
-                refs=dict(said.refs),
-                statements=(contribution.statement, *contribution.more),
-                id=said.id,
-            )
-            sealed = self.seal_judged(event, self.ledger.signer(), contribution.artifacts)
-            if sealed.name == "verification_run_completed":
-                self.close_chain()
-            return sealed
+        return accept_for_trace(self, contribution)
 
     # --- for the handles
 
@@ -561,10 +501,3 @@ class ProtocolSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _read_document(document: dict[str, Any]) -> ContributionFile | JoinFile | Statement:
-    """Read what a participant sent: a bare join, a join with rotations, or a contribution. Raises `BadInput`."""
-    if "purpose" in document:
-        return Statement.from_dict(document)
-    return JoinFile.from_dict(document) if "join" in document else ContributionFile.from_dict(document)

@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from aver.capsule.blobs import TEXT_MEDIA
-from aver.capsule.canonical import canonical_json
-from aver.errors import BadInput, NotCanonical, Refused
+from aver.errors import BadInput, Refused
 from aver.protocol.calls import BegunCall, begin_call, finish_call, mask_call, sign_intent
 from aver.protocol.events import Event
-from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
+from aver.protocol.runner import CallDescription, ToolFailure, ToolResult, encode_value
 from aver.protocol.standings import IntentStanding
 from aver.protocol.statements import digest_json
 
@@ -104,13 +102,7 @@ class UnderProposal:
         begun = self._begun.pop(gate_id, None) if gate_id is not None else None
         if begun is None:
             return ""  # The gate could not judge it, or refused it: the trace has no start.
-        if isinstance(outputs, str):
-            data, media = outputs.encode("utf-8", "backslashreplace"), TEXT_MEDIA
-        else:
-            try:
-                data, media = canonical_json(outputs), "application/json"
-            except NotCanonical:
-                data, media = repr(outputs).encode("utf-8", "backslashreplace"), TEXT_MEDIA
+        data, media = encode_value(outputs)
         found = {RESULT_NAME: (data, media)}
         result: ToolResult | ToolFailure = ToolResult(None, found)
         if not success:

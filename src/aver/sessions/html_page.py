@@ -68,9 +68,14 @@ def render_page(
 ) -> Iterator[str]:
     """Yield the page, piece by piece."""
     yield from _render_head(session, verdict)
-    yield from _StoryRenderer(blob).render(entries)
+    yield from render_story(entries, blob)
     yield from _render_verdict(session, verdict)
     yield f"<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n"
+
+
+def render_story(entries: Iterator[StoryEntry], blob: ReadBlob) -> Iterator[str]:
+    """Yield the steps of one session."""
+    return _StoryRenderer(blob).render(entries)
 
 
 # --- head and verdict
@@ -78,20 +83,16 @@ def render_page(
 
 def _render_head(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
     title = " ".join(session.title.split()) or f"{session.tool} {session.session}"
-    tool, name, started = escape_text(session.tool), escape_text(session.session), _time_tag(session.started)
+    tool, name, started = escape_text(session.tool), escape_text(session.session), time_tag(session.started)
     totals = "".join(f"<li>{escape_text(words)}</li>" for words in total_labels(session))
     yield f"""{begin_page(title)}<a class="skip" href="#story">To the story</a>
 <header>
 <h1 dir="auto">{escape_text(title)}</h1>
-<p class="meta">{tool} · session <code>{name}</code> · {started} to {_time_tag(session.ended)} UTC</p>
+<p class="meta">{tool} · session <code>{name}</code> · {started} to {time_tag(session.ended)} UTC</p>
 <ul class="totals" aria-label="Totals">{totals}</ul>
 <p><a class="badge {verdict.status}" href="#verdict">{verdict.status}: {plural(verdict.records, "record")}</a></p>
-{_render_first_bad(verdict)}
-<div class="tools" hidden role="group" aria-label="Filter the steps">
-{_FILTER_BUTTONS}
-<input type="search" aria-label="Only steps with these words" placeholder="Only steps with these words">
-<button type="button" data-fold aria-pressed="false">Open all</button>
-</div>
+{render_first_bad(verdict)}
+{FILTER_TOOLS}
 </header>
 <main id="story">
 """
@@ -110,14 +111,21 @@ _FILTER_BUTTONS = "\n".join(
     )
 )
 
+FILTER_TOOLS = f"""<div class="tools" hidden role="group" aria-label="Filter the steps">
+{_FILTER_BUTTONS}
+<input type="search" aria-label="Only steps with these words" placeholder="Only steps with these words">
+<button type="button" data-fold aria-pressed="false">Open all</button>
+</div>"""
+"""The tools above a story. The page's script shows them."""
 
-def _time_tag(at: str | None) -> str:
+
+def time_tag(at: str | None) -> str:
     if not at:
         return "no time"
     return f'<time datetime="{escape_text(at)}">{escape_text(at[:19].replace("T", " "))}</time>'
 
 
-def _render_first_bad(verdict: Verdict) -> str:
+def render_first_bad(verdict: Verdict) -> str:
     return (
         "" if verdict.first_bad is None else f'<p class="error"><strong>{escape_text(verdict.first_bad)}</strong></p>'
     )
@@ -128,20 +136,13 @@ def _render_verdict(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
 <h2 id="verdict-title">Verdict: <span class="badge {verdict.status}">{verdict.status}</span></h2>
 <p>{escape_text(verdict.subject)}:
 {plural(verdict.records, "record")} in {plural(verdict.chains, "chain")}, verified when this page was made,
-{_time_tag(now())} UTC, by aver {escape_text(__version__)}.</p>
+{time_tag(now())} UTC, by aver {escape_text(__version__)}.</p>
 """
     if verdict.first_bad is not None:
-        yield f"{_render_first_bad(verdict)}<p>{escape_text(explain_code(verdict.first_bad.code))}</p>\n"
-    yield '<table><thead><tr><th scope="col">Check</th><th scope="col">Result</th><th scope="col">Details'
-    yield "</th></tr></thead><tbody>\n"
-    for check in verdict.checks:
-        words = check.status.replace("_", " ")
-        matters = " matters" if check.matters else ""
-        yield f'<tr><th scope="row">{escape_text(check.name)}</th><td class="{check.status}{matters}">{words}</td>'
-        yield f"<td>{escape_text(check.reason)}</td></tr>\n"
+        yield f"{render_first_bad(verdict)}<p>{escape_text(explain_code(verdict.first_bad.code))}</p>\n"
+    yield from render_checks(verdict)
     chains = "".join(f"<dt>chain</dt><dd><code>{escape_text(name)}</code></dd>" for name in session.chains)
-    yield f"""</tbody></table>
-<dl>{chains}</dl>
+    yield f"""<dl>{chains}</dl>
 </section>
 </main>
 <footer>
@@ -149,6 +150,18 @@ def _render_verdict(session: SessionTotals, verdict: Verdict) -> Iterator[str]:
 <code>aver verify</code> on the ledger, or on a bundle written by <code>aver export</code>.</p>
 </footer>
 """
+
+
+def render_checks(verdict: Verdict) -> Iterator[str]:
+    """Yield the table of a verdict's checks."""
+    yield '<table><thead><tr><th scope="col">Check</th><th scope="col">Result</th><th scope="col">Details'
+    yield "</th></tr></thead><tbody>\n"
+    for check in verdict.checks:
+        words = check.status.replace("_", " ")
+        matters = " matters" if check.matters else ""
+        yield f'<tr><th scope="row">{escape_text(check.name)}</th><td class="{check.status}{matters}">{words}</td>'
+        yield f"<td>{escape_text(check.reason)}</td></tr>\n"
+    yield "</tbody></table>\n"
 
 
 # --- the story
@@ -197,7 +210,7 @@ class _StoryRenderer:
             text = self._full_text(step, "asked")
             first = " ".join(text.split())[:80]
             yield f'<section class="turn" aria-label="Asked: {escape_text(first)}"><div class="asked">'
-            yield f'<h2 class="place">Asked {_time_tag(step.at)}</h2>'
+            yield f'<h2 class="place">Asked {time_tag(step.at)}</h2>'
             yield self._render_text(text, OPEN_SPEECH_LINES, "the whole prompt")
             yield f'{_render_seal(step)}</div>\n<ol class="steps">\n'
         elif not entry.step.is_bookkeeping:

@@ -28,7 +28,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from aver.capsule.aver_block import BLOCK_KEY, RESERVED_CHAINS, read_kind
+from aver.capsule.aver_block import BLOCK_KEY, RESERVED_CHAINS, TRACE_PREFIX, read_kind
 from aver.capsule.json_reader import DuplicateKey, Unreadable
 from aver.capsule.sealed import Sealed, content_hash
 from aver.errors import find_machine_fault
@@ -38,7 +38,7 @@ from aver.keys.public_key import HYBRID, KeyRole, PublicKey
 from aver.keys.ring import Ring
 from aver.log import debug
 from aver.verdict.record import COLUMNS, column_values, examine_profile, read_record
-from aver.verdict.verdict import CheckStatus, Finding, Place, Tally
+from aver.verdict.verdict import CheckStatus, Finding, Place, Tally, UnrecordedKey
 
 Level = Literal["structural", "content", "signature"]
 LEVELS: tuple[Level, ...] = ("structural", "content", "signature")
@@ -81,9 +81,6 @@ class Rules:
         entry = self.ring.entry_of(key)
         return self.roles.get(key.ed25519) if entry is None else entry.role
 
-
-TRACE_PREFIX = "protocol."
-"""How the names of the chains of protocol traces begin."""
 
 UNREADABLE_MAX = 1000
 """Records that cannot be read, or have not their hash, after which a verifier of a file reads no further. A short file
@@ -410,8 +407,8 @@ class ChainJudge:
         if not is_recorded:
             # In a trace of the protocol, a participant's join may stand for the record. So each trace counts by itself.
             is_trace = name is not None and name.startswith(TRACE_PREFIX)
-            signer_name = f"{key} {self._chain}" if is_trace else key
-            self.tally.unrecorded.setdefault(signer_name, Place(self._chain, self._expected, self._source))
+            unrecorded = UnrecordedKey(key, self._chain if is_trace else None)
+            self.tally.unrecorded.setdefault(unrecorded, Place(self._chain, self._expected, self._source))
         if self._role is not None and (not self._is_sealer or name is None or name in RESERVED_CHAINS):
             problem = find_misuse(self._role, verified, content, content["domain"] if name is None else name)
             if problem:

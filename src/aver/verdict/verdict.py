@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -143,6 +143,15 @@ class Check:
         }
 
 
+class UnrecordedKey(NamedTuple):
+    """A signer without a record in the `keys` chain."""
+
+    key: str
+    """The 64 digits of its Ed25519 key."""
+    trace: str | None = None
+    """The chain of the trace that it sealed in. In each trace, a join may stand for the record."""
+
+
 @dataclass(slots=True)
 class Tally:
     """The findings and counts of one piece of verification. Merging keeps the order of the pieces."""
@@ -163,11 +172,10 @@ class Tally:
     """Records that were verified before and not read again."""
     doubtful: set[str | None] = field(default_factory=set)
     """The chains of all findings, also of those that are only counted; None for a finding without a chain."""
-    unrecorded: dict[str, Place] = field(default_factory=dict)
-    """The signers that an intact `keys` chain does not record, by their 64 digits, each with its first record. Those
-    that sealed in a trace of the protocol stand here once for each trace: digits, a blank, the chain."""
-    vouched: set[str] = field(default_factory=set)
-    """Signers of traces whose joins the trace's operator has sealed, named as in `unrecorded`: they need no record."""
+    unrecorded: dict[UnrecordedKey, Place] = field(default_factory=dict)
+    """The signers that an intact `keys` chain does not record, each with its first record."""
+    vouched: set[UnrecordedKey] = field(default_factory=set)
+    """Signers of traces whose joins the trace's operator has sealed: they need no record."""
 
     def add(self, finding: Finding) -> None:
         """Count a finding, and keep it while there are at most `FINDINGS_KEPT` of its check and code."""

@@ -53,6 +53,15 @@ def test_acts_really_happen_once_each(aver: Aver) -> None:
     assert ran.json["forged"]["status"] == "failed"
 
 
+def test_calls_through_the_proxy_are_acts_and_an_approved_one_happens_once(aver: Aver) -> None:
+    ran = aver("demo", "--keep", "kept", "--json")
+    codes = [step["reason_code"] for step in ran.json["calls"]]
+    assert codes == ["ALLOW", "POLICY_DENY", "REQUIRE_CONFIRM", "ALLOW", "REQUIRE_CONFIRM"]
+    assert ran.json["calls_verdict"]["status"] == "verified"
+    orders = aver.directory / "kept" / "calls" / "orders.txt"
+    assert orders.read_text().splitlines() == ["order 7: tea, 4", "refunded 7"]
+
+
 def test_a_wrong_claim_is_challenged_and_attacks_on_the_trace_are_caught(aver: Aver) -> None:
     ran = aver("demo", "--keep", "kept", "--json")
     assert [step["title"] for step in ran.json["trace"]] == ["ran", "claimed", "challenged", "revised", "audited"]

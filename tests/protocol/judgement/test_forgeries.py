@@ -13,7 +13,7 @@ from aver import Ledger, clock
 from aver.capsule.aver_block import of_kind
 from aver.capsule.blobs import Blob
 from aver.capsule.model import Authority, Capsule
-from aver.capsule.sealed import seal
+from aver.capsule.sealed import content_hash, seal
 from aver.errors import BadInput, IntegrityError
 from aver.gate.approvals import approve, enrol_approver, recent_requests
 from aver.keys import SeedSigner
@@ -23,13 +23,14 @@ from aver.ledger.bundle import export_bundle
 from aver.ledger.bundle.import_ import import_bundle
 from aver.protocol.bounds import Bounds
 from aver.protocol.events import OPERATOR, Event, build_event_draft, read_event
+from aver.protocol.judgement.audit import report_trace
 from aver.protocol.rules.claims import dispute_action
 from aver.protocol.rules.step import EventRefused
 from support.approvals import SHOWN, somebody
 from support.protocol_sessions import claim_count, open_session, reach_claiming
 from support.protocol_traces import AGENTS, TraceInMemory
 from support.stored_traces import HomeSigner, StoredTrace
-from support.tamper import first_bad
+from support.tamper import changed, first_bad, unguarded
 
 CHAIN = "protocol.t1"
 ANN = somebody("ann")
@@ -420,3 +421,53 @@ def test_a_trace_is_judged_alike_the_second_time(trace: StoredTrace) -> None:
     assert (first.status, second.status) == ("verified", "verified")
     whole, again = trace.verify_ledger(), trace.verify_ledger()
     assert (whole.status, again.status) == ("verified", "verified")
+
+
+# --- artifacts and keys beside the records
+
+
+def test_the_media_type_in_a_store_is_no_evidence(trace: StoredTrace) -> None:
+    """The signed reference tells the media type. Its copy beside the bytes decides nothing."""
+    trace.finish()
+    before, report = trace.verify(), report_trace(trace.ledger, "t1").report.data
+    assert before.status == "verified"
+    attacker = unguarded(trace.ledger)
+    with changed(attacker, ("UPDATE blobs SET media = ?", ("text/html",))):
+        after = trace.verify()
+        assert (after.status, after.findings) == ("verified", before.findings)
+        assert [check.status for check in after.checks] == [check.status for check in before.checks]
+        assert report_trace(trace.ledger, "t1").report.data == report
+    attacker.close()
+
+
+def test_a_media_type_in_a_signed_reference_cannot_be_changed(trace: StoredTrace) -> None:
+    trace.finish()
+    place = "chain = (SELECT chain FROM chains WHERE name = 'protocol.t1') AND sequence = 4"
+    attacker = unguarded(trace.ledger)
+    (stored,) = attacker.execute(f"SELECT canonical FROM records WHERE {place}").fetchone()
+    forged = bytes(stored).replace(b'"media":"application/json"', b'"media":"text/html"')
+    assert forged != bytes(stored)
+    digest = content_hash(forged)
+    for hashed, code in (({}, "HASH_MISMATCH"), ({"hash": digest}, "SIG_INVALID")):
+        change = ", ".join(f"{name} = ?" for name in ("canonical", *hashed))
+        with changed(attacker, (f"UPDATE records SET {change} WHERE {place}", (forged, *hashed.values()))):
+            assert first_bad(trace.verify()) == (code, CHAIN, 4)
+    attacker.close()
+
+
+def test_participants_that_the_operator_has_replaced_by_its_own_keys(ledger: Ledger, workspace: Path) -> None:
+    """The operator writes a trace with keys that it made up for all roles. Everything in it is signed and fits."""
+    trace = StoredTrace(ledger, workspace)
+    honest = [signer.public for signer in trace.signers.values()]
+    for agent in trace.agents:
+        trace.signers[agent] = SeedSigner(f"made up for {agent}".encode().ljust(32, b".")[:32])
+    payload = {**trace.initial.payload, "participants": [trace.participant(agent) for agent in trace.agents]}
+    joins = tuple(trace.join(agent, role) for agent, role in trace.agents.items())
+    trace.initial = replace(trace.initial, payload=payload, statements=joins)
+    trace.finish()
+    # Who has the participants' keys from elsewhere finds the first record that none of them signed.
+    assert first_bad(aver.verify(CHAIN, ledger=ledger, keys=honest)) == ("SIG_INVALID", CHAIN, 1)
+    # Who knows the operator's key alone learns that the others are not known.
+    verdict = trace.verify()
+    assert verdict.status == "qualified"
+    assert verdict.check("signature").status == "not_checked"

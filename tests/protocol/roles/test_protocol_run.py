@@ -14,7 +14,7 @@ from aver import Said, View
 from aver.errors import BadInput
 from aver.protocol.roles import protocol_run
 from aver.protocol.roles.built_in import build_role
-from aver.protocol.roles.protocol_run import build_roles, import_role, run_session
+from aver.protocol.roles.protocol_run import build_roles, import_role, run_session, say_for
 from aver.protocol.roles.role_process import CommandRole, RoleBroken, read_answer
 from aver.protocol.roles.task_file import RoleSpec
 from aver.protocol.session import ProtocolSession
@@ -325,12 +325,71 @@ def test_a_program_that_lies_is_told_why_it_is_refused(tmp_path: Path) -> None:
         ("print('{\"a\": ' * 100000)", "broke down"),
         ("while True: print('x' * 100000)", "at most"),
         ("import os; os.kill(os.getpid(), 9)", "exit code -9"),
+        ("import sys\nwhile True: print('x' * 100000, file=sys.stderr)", "at most"),
+        (
+            'import os; print(\'{"event": "proposal_created", "pay\', flush=True); os.kill(os.getpid(), 9)',
+            "exit code -9",
+        ),
+        ('import os; print(\'{"event": "proposal_created"}\', flush=True); os._exit(1)', "exit code 1"),
     ],
 )
 def test_a_program_that_is_broken(tmp_path: Path, code: str, words: str) -> None:
     with open_here(make_project(tmp_path / "shop")) as session:
         with pytest.raises(RoleBroken, match=words):
             run_session(session, {"agent:planner": program(session, code)})
+        assert names(session) == ["session_initialized"]
+
+
+FORKING = """
+import os, time
+for number in range(10):
+    if os.fork() == 0:
+        if number % 2:
+            os.setsid()
+        time.sleep(4 if number % 2 else 600)
+        os._exit(0)
+print('{"event": "proposal_created", "payload": {"objective": "forked"}}', flush=True)
+"""
+
+
+def test_a_program_that_forks_is_not_waited_for(tmp_path: Path) -> None:
+    """Its children hold the pipe open, some of them in sessions of their own. The answer counts all the same."""
+    with open_here(make_project(tmp_path / "shop")) as session:
+        said = program(session, FORKING)(session.view("agent:planner"))
+        assert said is not None
+        assert said.payload == {"objective": "forked"}
+
+
+def test_a_program_that_stops_itself_is_ended(tmp_path: Path) -> None:
+    with open_here(make_project(tmp_path / "shop")) as session:
+        stopped = program(session, "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", seconds=1.0)
+        with pytest.raises(RoleBroken, match="no answer within 1 seconds"):
+            run_session(session, {"agent:planner": stopped})
+
+
+@pytest.mark.parametrize("arguments", [None, 7, "text", [1], True])
+def test_the_arguments_of_an_intent_are_an_object(tmp_path: Path, arguments: Any) -> None:
+    with open_here(make_project(tmp_path / "shop")) as session:
+        proposal = session.planner.propose("look")
+        session.critic.review(proposal.id, "approved", rationale="fine")
+        payload = {"tool": "read_file", "arguments": arguments, "justification": "to see it"}
+        said = Said(event="tool_intent_signed", payload=payload, refs={"proposal": proposal.id})
+        with pytest.raises(BadInput, match="an object as arguments"):
+            say_for(session, "agent:executor", said)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("event", {}), ("event", None), ("payload", "text"), ("payload", None), ("refs", ["a"]), ("refs", {"a": 1})),
+        *(("artifacts", b"bytes"), ("artifacts", ["text"]), ("artifacts", None)),
+    ],
+)
+def test_a_function_that_says_a_wrong_type_is_broken(tmp_path: Path, field: str, value: Any) -> None:
+    said = Said(**{"event": "proposal_created", "payload": {"objective": "x"}, field: value})
+    with open_here(make_project(tmp_path / "shop")) as session:
+        with pytest.raises(RoleBroken, match=f"the {field} of what it said"):
+            run_session(session, {"agent:planner": lambda view: said})
         assert names(session) == ["session_initialized"]
 
 

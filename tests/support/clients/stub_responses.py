@@ -21,7 +21,7 @@ MODEL = "gpt-5.5"
 Item = Mapping[str, Any]
 Turns = Sequence[Sequence[Item]]
 
-_CALLS = ("function_call", "custom_tool_call")
+_CALLS = ("function_call", "custom_tool_call", "tool_search_call")
 
 
 def call(identifier: str, tool: str, **arguments: Any) -> Item:

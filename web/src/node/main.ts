@@ -22,9 +22,12 @@ export { canonicalJson, splitOffKeys } from "../verify/canonical.ts";
 export { ChainJudge, plainRules } from "../verify/chain.ts";
 export { holdsByPoints } from "../verify/ed25519.ts";
 export { BadInput, decodeUtf8, readJson } from "../verify/json.ts";
+export { Passkey } from "../verify/passkey.ts";
+export { passkeyProblem } from "../verify/passkey_signature.ts";
 export { readRecord } from "../verify/record.ts";
 export { PublicKey, Ring, readRingEntry } from "../verify/ring.ts";
 export { Sealed, sealedFromJson } from "../verify/sealed.ts";
+export { statementBytes } from "../verify/statement.ts";
 export { conclude } from "../verify/verdict.ts";
 export { openEd25519 };
 

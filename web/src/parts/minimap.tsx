@@ -1,7 +1,7 @@
 /** A narrow map of a whole list: where edits, failures, denials, hits and breaks are, and what the window shows. */
 
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 
 export type MarkSort = "edit" | "failure" | "denial" | "hit" | "break" | "prompt";
 
@@ -26,8 +26,8 @@ export function Minimap({ marks, share: [from, to], go, words }: { marks: MapMar
     const view = box.current?.querySelector<HTMLElement>(".view");
     if (view) [view.style.top, view.style.height] = [`${100 * from}%`, `${Math.max(1, 100 * (to - from))}%`];
   });
-  // The worst come last, so that they lie on top.
-  const drawn = [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-MARKS_MAX);
+  // Scrolling changes only the view, and the map may have many marks.
+  const map = useMemo(() => <Marks marks={marks} />, [marks]);
   return (
     <div
       ref={box}
@@ -37,10 +37,20 @@ export function Minimap({ marks, share: [from, to], go, words }: { marks: MapMar
       onPointerDown={(event) => { event.currentTarget.setPointerCapture(event.pointerId); point(event); }}
       onPointerMove={(event) => { if (event.buttons & 1) point(event); }}
     >
-      <svg viewBox="0 0 16 1000" preserveAspectRatio="none" width="16" height="100%">
-        {drawn.map(({ sort, at }, index) => <rect key={index} class={sort} x={sort === "prompt" ? 0 : sort === "edit" ? 3 : sort === "hit" ? 6 : 8} y={Math.round(at * 994)} width={sort === "prompt" ? 16 : 5} height="6" />)}
-      </svg>
+      {map}
       <div class="view" />
     </div>
+  );
+}
+
+const COLUMNS: Record<MarkSort, [x: number, width: number]> = { prompt: [0, 16], edit: [3, 5], hit: [6, 5], failure: [8, 5], denial: [8, 5], break: [8, 5] };
+
+function Marks({ marks }: { marks: MapMark[] }): JSX.Element {
+  // The worst come last, so that they lie on top.
+  const drawn = [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-MARKS_MAX);
+  return (
+    <svg viewBox="0 0 16 1000" preserveAspectRatio="none" width="16" height="100%">
+      {drawn.map(({ sort, at }, index) => <rect key={index} class={sort} x={COLUMNS[sort][0]} y={Math.round(at * 994)} width={COLUMNS[sort][1]} height="6" />)}
+    </svg>
   );
 }

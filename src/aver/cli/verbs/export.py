@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from aver.cli.options import add_force, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
 from aver.text import plural
-from aver.verdict.chain import TRACE_PREFIX
 
 if TYPE_CHECKING:
     from aver.keys import Ring
@@ -92,6 +91,8 @@ def _add_decisions(chains: list[str], here: set[str]) -> list[str]:
 
     A trace may be named by its id alone.
     """
+    from aver.capsule.aver_block import TRACE_PREFIX
+
     named = [
         name if name in here or f"{TRACE_PREFIX}{name}" not in here else f"{TRACE_PREFIX}{name}" for name in chains
     ]
@@ -101,7 +102,7 @@ def _add_decisions(chains: list[str], here: set[str]) -> list[str]:
 
 def _find_approvals(ledger: Ledger, chains: list[str]) -> list[str]:
     """The chains of requests and approvers, if a trace to export rests on a person's answer. Else there are none."""
-    from aver.capsule.aver_block import read_block
+    from aver.capsule.aver_block import TRACE_PREFIX, read_block
     from aver.gate.approvals.enrolment import approvers_chain
     from aver.gate.approvals.request_records import approvals_chain
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import html
 import os
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,17 +74,14 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             writes = "read-only" if given.read_only else "read-only but for answers to requests for approval"
             screen.print_line(f"the Explorer shows the ledger {ledger.store.name}, tenant {ledger.tenant}; {writes}")
             # Never cut to the width of the terminal: the link would not work.
-            print(f"\n  {server.link}\n", flush=True)
-            screen.print_line("Whoever has this link can read the ledger. Ctrl-C stops the server, and ends the link.")
-            with _open_browser(ledger.config.home, server.link) if given.open else _no_browser():
+            print(f"\n  {server.link}\n")
+            screen.print_line("Everyone who has this link can read the ledger.")
+            screen.print_line("Ctrl-C stops the server, and ends the link.")
+            sys.stdout.flush()
+            with _open_browser(ledger.config.home, server.link) if given.open else nullcontext():
                 server.run()
     StderrScreen().print_note("stopped")
     return 0
-
-
-@contextmanager
-def _no_browser() -> Iterator[None]:
-    yield
 
 
 @contextmanager

@@ -12155,7 +12155,7 @@ async function main(given) {
 	}
 }
 if (process.argv[1] !== void 0 && import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = await main(process.argv.slice(2));
-export { BadInput, ChainJudge, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, plainRules, readJson, readRecord, readRingEntry, sealedFromJson, splitOffKeys, verifyPath };
+export { BadInput, ChainJudge, Passkey, PublicKey, Ring, Sealed, canonicalJson, conclude, decodeUtf8, dumpVerdict, holdsByPoints, openEd25519, passkeyProblem, plainRules, readJson, readRecord, readRingEntry, sealedFromJson, splitOffKeys, statementBytes, verifyPath };
 
 /*!
 This file contains these libraries:

@@ -206,7 +206,7 @@ def find_effects(
     if intent is not None:  # The request says of which server the tool is. The name alone may say two things.
         server = _text_or_empty(action.arguments[intent.server])
         if facts.meaning and action.diff is None:
-            finder.add_judged_call(facts.meaning)
+            finder.add_judged_call(facts.meaning, facts.annotations, server)
             return finder.conclude(server)
         finder.add_secret(intent)
     if known.is_mcp_caller(action.tool):
@@ -239,8 +239,7 @@ def find_effects(
     if facts.annotations.get("openWorldHint") is True:
         finder.report.add_effect("network", (action.tool,))
     if facts.annotations.get(CHANGED_TOOL_HINT) is True:
-        words = f"the definition of this tool is not the one first seen; look at it: aver proxy trust {server}"
-        finder.report.add_unclear("changed-tool", words)
+        finder.add_changed_tool(server)
     return mark_creations(finder.conclude(server), action, facts)
 
 
@@ -450,11 +449,18 @@ class _EffectFinder:
         if any(name in COMMAND_ARGUMENTS for name, _ in self._named):
             self._analyse_commands()
 
-    def add_judged_call(self, meaning: Mapping[str, Any]) -> None:
+    def add_changed_tool(self, server: str) -> None:
+        """Say that a tool is not the one that was first seen, so that a person looks at it."""
+        words = f"the definition of this tool is not the one first seen; look at it: aver proxy trust {server}"
+        self.report.add_unclear("changed-tool", words)
+
+    def add_judged_call(self, meaning: Mapping[str, Any], annotations: Mapping[str, Any], server: str) -> None:
         """Add the effects of a call whose meaning is known: rules ask for its class, origins and doubts instead.
 
         Guarded paths and hosts in its arguments stay targets of their own.
         """
+        if annotations.get(CHANGED_TOOL_HINT) is True:
+            self.add_changed_tool(server)
         name = "call-read" if meaning.get("class") == "read" else "call"
         self.report.add_effect(name, (self._action.tool,))
         if "SENSITIVE" in meaning.get("doubts", ()):

@@ -51,7 +51,7 @@ _NOTE = "note"
 
 
 def facts_to_dict(facts: Facts) -> dict[str, Any]:
-    """Return facts as JSON values. `declared`, `written`, `asked`, `git`, `meaning` are left out where there are none."""
+    """Return facts as JSON values. Those that are rarely there are left out where there are none."""
     found = {
         "now": facts.now,
         "changed": dict(facts.changed),

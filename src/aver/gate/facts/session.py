@@ -54,7 +54,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from aver import log
-from aver.capsule.aver_block import read_kind
+from aver.capsule.aver_block import TRACE_PREFIX, read_kind
 from aver.capsule.sealed import Sealed
 from aver.clock import new_id
 from aver.errors import AverError, BadInput, IntegrityError
@@ -75,9 +75,6 @@ LOOK_BACK = 50
 
 OPEN_LOOK_BACK = 5
 """Newest records in which the session's newest state is looked for, to see whether the end of a call is open."""
-
-TRACE_PREFIX = "protocol."
-"""The beginning of the names of chains that hold traces of the multi-agent protocol."""
 
 USES_MAX = 200
 """Newest records that count for a tool's uses. A decision reads no more than so many at once."""

@@ -233,6 +233,25 @@ class ReadValues:
         return [kind for value, kind in self._sensitive.items() if find_folded(folded, value) >= 0]
 
 
+SOURCE_TEXTS_MAX = 64
+"""Texts of a call's arguments by which the user can have asked for its result."""
+
+
+def list_texts(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the texts in the arguments of a call."""
+    texts: list[str] = []
+    waiting: list[Any] = list(arguments.values())
+    while waiting and len(texts) < SOURCE_TEXTS_MAX:
+        item = waiting.pop(0)
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, Mapping):
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+    return tuple(texts)
+
+
 SENSITIVE_MIN = 4
 """Characters from which on the value of a sensitive field is looked for. Shorter ones are in every text."""
 

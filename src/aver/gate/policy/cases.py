@@ -25,6 +25,11 @@
     caution = "strict"                    balanced or strict; default: balanced
     absent = ["/work/shop/notes.txt"]     files that the action writes, and that are not there yet
     written = "--- …"                     the change that a command makes, as a unified diff
+    prompt = "Pay the bill."              the user's words, for a request of CallTool or FinalizeOutput; "": none
+    read = [{ tool = "list_bills", arguments = {}, result = […] }]
+                                          the calls of the session so far, with their results
+
+`prompt` and `read` are judged by `aver.gate.origins`, and `annotations` and `declared` count for the tool's class.
 
 The gate decides a case from the case and the rules alone. The learned state of a workspace does not count, so the
 answer is the same on every machine. A key that is not listed here is an error.
@@ -34,7 +39,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +78,7 @@ _ANY_REQUEST = "0" * 64
 _FACT_KEYS = frozenset(
     (
         *("labels", "risk", "weekday", "hour", "approved", "groups", "trusted_servers", "annotations", "recent"),
-        *("home", "caution", "absent", "written", "declared"),
+        *("home", "caution", "absent", "written", "declared", "prompt", "read"),
     )
 )
 _COMMAND_ACTION = {"type": "shell_exec", "tool": "Bash"}
@@ -168,10 +173,13 @@ def _parse_case(entry: Any, where: str, workspace: str) -> PolicyCase:
     caution = facts.get("caution", "balanced")
     if caution not in CAUTIONS:
         raise BadInput(f"{where}: caution must be one of {', '.join(CAUTIONS)}")
+    action = _parse_action(entry["action"], f"{where}: action", workspace)
+    known = _parse_facts(facts, f"{where}: facts")
+    meaning = _judge_meaning(action, known, facts, f"{where}: facts")
     return PolicyCase(
         name=name,
-        action=_parse_action(entry["action"], f"{where}: action", workspace),
-        facts=_parse_facts(facts, f"{where}: facts"),
+        action=action,
+        facts=replace(known, meaning=meaning) if meaning else known,
         expect=entry["expect"],
         rule=_parse_text(entry.get("rule", ""), f"{where}: rule"),
         thresholds=thresholds_for_risk(risk, Thresholds()),
@@ -235,6 +243,29 @@ def _parse_facts(table: Mapping[str, Any], where: str) -> Facts:
         written=_parse_text(table["written"], f"{where}: written") if "written" in table else None,
         absent=tuple(_parse_text_list(table.get("absent", []), f"{where}: absent")),
     )
+
+
+def _judge_meaning(action: Action, facts: Facts, table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Judge what the call or the answer of a case means; empty for a case without `prompt`."""
+    if "prompt" not in table:
+        return {}
+    from aver.gate.origins.action_meaning import EarlierCall, judge_action
+
+    prompt = _parse_text(table["prompt"], f"{where}: prompt")
+    listed = table.get("read", [])
+    if not isinstance(listed, list):
+        raise BadInput(f"{where}: read must be a list of tables")
+    earlier = []
+    for number, entry in enumerate(listed, 1):
+        place = f"{where}: read {number}"
+        known = check_object(entry, place, frozenset({"tool", "result"}), frozenset({"arguments"}))
+        arguments = _parse_table(known.get("arguments", {}), f"{place}: arguments")
+        earlier.append(EarlierCall(_parse_text(known["tool"], f"{place}: tool"), arguments, known["result"]))
+    is_trusted = str(action.arguments.get("server", "")) in _parse_names(table.get("trusted_servers", []), where)
+    found = judge_action(action, facts, [prompt] if prompt else [], earlier, is_trusted=is_trusted)
+    if found is None:
+        raise BadInput(f"{where}: prompt is for requests of CallTool and FinalizeOutput", advice="leave it out")
+    return found.to_dict()
 
 
 def _parse_declaration(table: Mapping[str, Any], where: str) -> ToolDeclaration:

@@ -114,7 +114,7 @@ class PolicyQuestion:
     effects: frozenset[str]
     labels: frozenset[str] = frozenset()
     meaning: Mapping[str, Any] = field(default_factory=dict)
-    """What a call means (`gate.origins`): `class`, `asked`, `origins` and `doubts`; empty where nobody has judged it."""
+    """The meaning of a call (`gate.origins`): `class asked origins doubts`; empty where nobody has judged it."""
     unclear: bool = False
     arguments: FlatArguments = FlatArguments()
     risk: Literal["low", "unsure", "high"] = "unsure"

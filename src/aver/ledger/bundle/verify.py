@@ -206,6 +206,11 @@ class BundleJudge:
         """The chains in which something was found."""
         return set(self._tally.doubtful)
 
+    @property
+    def key_history(self) -> KeyHistory:
+        """The history of the keys of the bundle's ledger."""
+        return self._key_history
+
     def judge(self, only: Collection[str] | None = None) -> Tally:
         """Judge everything, or only the chains of these ids. The numbers are those of the module's docstring."""
         tally, index = self._tally, self.index

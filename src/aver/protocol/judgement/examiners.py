@@ -49,6 +49,7 @@ from aver.text import plural
 from aver.verdict import Examination, ExaminedChain, Finding, Place, Tally
 from aver.verdict.chain import make_printable
 from aver.verdict.examiner import TRACE_CHECKS, ValidRecords, guard
+from aver.verdict.verdict import UnrecordedKey
 
 if TYPE_CHECKING:
     from aver.protocol.judgement.rulings import RulingExaminer
@@ -133,7 +134,7 @@ class _TraceExaminer:
         else:
             # The operator has sealed the joins of these keys. That stands for their records in the `keys` chain.
             joined = (each.key.ed25519 for each in judge.trace.bound_keys.values() if each.role != OPERATOR)
-            self.tally.vouched = {f"{key} {self._chain.name}" for key in joined}
+            self.tally.vouched = {UnrecordedKey(key, self._chain.name) for key in joined}
             if judge.audit is None:
                 self._report_open(judge.trace)
 

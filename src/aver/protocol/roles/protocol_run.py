@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from aver.capsule.blobs import Blob
 from aver.errors import AverError, BadInput, Refused
 from aver.fast_dataclass import dataclass
 from aver.log import debug
@@ -180,6 +181,8 @@ class _TraceLoop:
             raise RoleBroken(agent, f"{type(error).__name__}: {error}") from error
         if said is not None and not isinstance(said, Said):
             raise RoleBroken(agent, f"it returned a {type(said).__name__}, not a Said or None")
+        if said is not None and (field := _find_wrong_field(said)):
+            raise RoleBroken(agent, f"the {field} of what it said is of a wrong type")
         return said
 
     def _note_refusal(self, agent: str, role: RoleFunction, said: Said, error: AverError) -> bool:
@@ -235,6 +238,19 @@ class _TraceLoop:
                 return
 
 
+def _find_wrong_field(said: Said) -> str:
+    """The field of what a function said whose type is wrong; empty if there is none. The values come later."""
+    if not isinstance(said.event, str):
+        return "event"
+    if not isinstance(said.payload, Mapping):
+        return "payload"
+    refs = said.refs.values() if isinstance(said.refs, Mapping) else [None]
+    if not all(isinstance(value, str) for value in refs):
+        return "refs"
+    is_list = isinstance(said.artifacts, list | tuple)
+    return "" if is_list and all(isinstance(blob, Blob) for blob in said.artifacts) else "artifacts"
+
+
 def say_for(session: ProtocolSession, agent: str, said: Said) -> Event:
     """Say what a role wants to say. The session fills in what only it can know.
 
@@ -263,13 +279,16 @@ def _intend(session: ProtocolSession, agent: str, payload: Mapping[str, Any], re
     from aver.protocol.rules.step import EventRefused
 
     event, wish = "tool_intent_signed", payload.get("repeatable", False)
+    tool, arguments = _require_field(payload, "tool", event), _require_field(payload, "arguments", event)
+    if not isinstance(tool, str) or not isinstance(arguments, Mapping):
+        raise BadInput(f"{event} needs a text as tool, and an object as arguments")
     proposal, retry_of = _require_field(refs, "proposal", event), refs.get("retry_of")
     for repeatable in (True, False) if wish is None else (wish,):
         try:
             return ExecutorHandle(session, agent).intend(
                 proposal,
-                _require_field(payload, "tool", event),
-                _require_field(payload, "arguments", event),
+                tool,
+                arguments,
                 justification=_require_field(payload, "justification", event),
                 risk=_read_declared_risk(payload.get("risk")),
                 repeatable=repeatable,

@@ -29,8 +29,9 @@ from aver.capsule.json_reader import read_json
 from aver.errors import BadInput, Unavailable
 from aver.log import debug
 from aver.protocol.roles.work_items import BlobReader
+from aver.protocol.runner import BYTES
 from aver.protocol.tools.processes import run_process
-from aver.protocol.tools.tool import BYTES, Limits
+from aver.protocol.tools.tool import Limits
 from aver.protocol.view import Said, View
 from aver.text import to_one_line
 

@@ -16,8 +16,8 @@ from typing import Any
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput
 from aver.gate.effects.intents import INTENTS
-from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
-from aver.protocol.tools.tool import JSON, Tool, ToolOrder, fail_tool
+from aver.protocol.runner import JSON, CallDescription, ToolFailure, ToolResult
+from aver.protocol.tools.tool import Tool, ToolOrder, fail_tool
 
 Act = Callable[[dict[str, Any]], dict[str, Any]]
 

@@ -23,9 +23,9 @@ from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.files.regular import NotRegularFile, open_descriptor
 from aver.log import debug
-from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
+from aver.protocol.runner import BYTES, JSON, CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.processes import run_process, tool_environment
-from aver.protocol.tools.tool import BYTES, JSON, ToolOrder, fail_tool, read_arguments, read_words
+from aver.protocol.tools.tool import ToolOrder, fail_tool, read_arguments, read_words
 
 COMMAND = "command"
 

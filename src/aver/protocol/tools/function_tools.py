@@ -16,17 +16,14 @@ the failure says that it may still run.
 from __future__ import annotations
 
 import inspect
-import json
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aver.capsule.blobs import TEXT_MEDIA
-from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput
 from aver.gate.own_tools import find_declared_effects
-from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
-from aver.protocol.tools.tool import BYTES, JSON, Tool, ToolOrder, fail_tool
+from aver.protocol.runner import CallDescription, ToolFailure, ToolResult, encode_value
+from aver.protocol.tools.tool import Tool, ToolOrder, fail_tool
 
 
 class FunctionTool:
@@ -84,14 +81,6 @@ def build_result(value: Any, output_max: int) -> ToolResult | ToolFailure:
     """Return the result of a function from its value. A `ToolResult` or `ToolFailure` is taken as it is."""
     if isinstance(value, ToolResult | ToolFailure):
         return value
-    if isinstance(value, bytes | bytearray | memoryview):
-        data, media = bytes(value), BYTES
-    elif isinstance(value, str):
-        data, media = value.encode("utf-8", "surrogatepass"), TEXT_MEDIA
-    else:
-        try:
-            data, media = canonical_bytes({"value": value})[len(b'{"value":') : -1], JSON
-        except BadInput:
-            data, media = json.dumps(repr(value)).encode(), JSON  # No JSON value: its Python form is kept as a text.
+    data, media = encode_value(value)
     cut = ("result",) if len(data) > output_max else ()
     return ToolResult(0, {"result": (data[:output_max], media)}, cut)

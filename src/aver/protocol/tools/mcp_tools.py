@@ -19,9 +19,9 @@ from typing import Any, Self
 from aver.capsule.blobs import TEXT_MEDIA
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import BadInput, Unavailable
-from aver.protocol.runner import CallDescription, ToolFailure, ToolResult
+from aver.protocol.runner import JSON, CallDescription, ToolFailure, ToolResult
 from aver.protocol.tools.processes import tool_environment
-from aver.protocol.tools.tool import JSON, Tool, ToolOrder, fail_tool
+from aver.protocol.tools.tool import Tool, ToolOrder, fail_tool
 
 TOOLS_MAX = 1000
 """Most tools of one server."""

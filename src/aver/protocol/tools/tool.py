@@ -29,9 +29,6 @@ NAME_MAX = 128
 WORDS_MAX = 1000
 """Characters of the words about a failure. The rest is in the outputs."""
 
-JSON = "application/json"
-BYTES = "application/octet-stream"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

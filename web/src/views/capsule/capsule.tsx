@@ -165,21 +165,25 @@ function SignatureWords({ detail }: { detail: RecordDetail }): JSX.Element {
 function Related({ chain, place, content }: { chain: string; place: number; content: JsonObject }): JSX.Element {
   const [found, setFound] = useState<{ found: RelatedRecord[]; isCut: boolean } | null>(null);
   const [words, setWords] = useState("");
-  const { names, isWhole } = useMemo(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
+  const { names, isWhole, isQuick } = useMemo(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [chain, content, contents.value]);
+  const [isAsked, setAsked] = useState(false);
+  const isSearched = isQuick || isAsked;
   useEffect(() => {
     let isCurrent = true;
     setFound(null);
-    findRelated(chain, place, content, names).then(
+    if (!isSearched) return;
+    findRelated(chain, place, content, names, () => isCurrent).then(
       (result) => { if (isCurrent) setFound(result); },
       (error: Error) => { if (isCurrent) setWords(error.message); },
     );
     return () => { isCurrent = false; };
-  }, [chain, place, content, names]);
+  }, [chain, place, content, names, isSearched]);
   return (
     <section class="section" id="section-related">
       <h2>Records that belong to it</h2>
       {words ? <p class="finding failed" role="alert"><Text>{words}</Text></p> : null}
-      {found === null && !words ? <p class="beside" role="status">Looking through {plural(names.length, "chain")} …</p> : null}
+      {isSearched ? null : <p><button type="button" onClick={() => setAsked(true)}>Look through {plural(names.length, "chain")}</button></p>}
+      {isSearched && found === null && !words ? <p class="beside" role="status">Looking through {plural(names.length, "chain")} …</p> : null}
       {found !== null && !found.found.length ? <p class="beside">No other record {isWhole ? "here" : "of its chain and session"} belongs to the same request, caused it, or was caused by it.</p> : null}
       {found?.found.length ? (
         <ul class="related">

@@ -1,6 +1,6 @@
 /** Records that belong to one record: its parent, its children, those of the same request, and those that it names. */
 
-import { pause, readRecords } from "../../records.ts";
+import { Left, readRecords } from "../../records.ts";
 import { refsOf } from "../../sessions/decisions.ts";
 import { asText } from "../../sessions/values.ts";
 import { contents } from "../../state.ts";
@@ -17,16 +17,18 @@ export interface RelatedRecord {
   at: string;
 }
 
-/** Records that are searched for relatives at once. */
-export const SEARCHED_MAX = 20_000;
+/** Records that are searched without being asked. A search of more would keep the next record waiting. */
+const SEARCHED_AT_ONCE = 2_000;
+/** Records that are searched at most. */
+const SEARCHED_MAX = 20_000;
 /** Relatives that are listed. */
 const FOUND_MAX = 100;
 
 /** The chains in which relatives may be: all where they are few, else the same chain and those of the same session. */
-export function relatedChains(chain: string, session: string): { names: string[]; isWhole: boolean } {
+export function relatedChains(chain: string, session: string): { names: string[]; isWhole: boolean; isQuick: boolean } {
   const all = contents.value?.chains ?? [];
   const total = all.reduce((sum, one) => sum + (one.length ?? 0), 0);
-  if (total <= SEARCHED_MAX) return { names: all.map((one) => one.id).filter((id) => id !== "meta"), isWhole: true };
+  if (total <= SEARCHED_MAX) return { names: all.map((one) => one.id).filter((id) => id !== "meta"), isWhole: true, isQuick: total <= SEARCHED_AT_ONCE };
   const names: string[] = [];
   let sum = 0;
   for (const one of [...all].sort((left, right) => Number(right.id === chain) - Number(left.id === chain))) {
@@ -35,10 +37,11 @@ export function relatedChains(chain: string, session: string): { names: string[]
     if (sum > SEARCHED_MAX && names.length) break;
     names.push(one.id);
   }
-  return { names, isWhole: false };
+  return { names, isWhole: false, isQuick: sum <= SEARCHED_AT_ONCE };
 }
 
-export async function findRelated(chain: string, place: number, content: JsonObject, names: string[]): Promise<{ found: RelatedRecord[]; isCut: boolean }> {
+/** Search chains for relatives of a record. `isWanted` is asked now and then; raises `Left` once it says no. */
+export async function findRelated(chain: string, place: number, content: JsonObject, names: string[], isWanted: () => boolean): Promise<{ found: RelatedRecord[]; isCut: boolean }> {
   const id = asText(content.get("id"));
   const parent = asText(content.get("parent_id"));
   const request = asText(at(content, "trigger", "correlation_id"));
@@ -58,7 +61,7 @@ export async function findRelated(chain: string, place: number, content: JsonObj
         found.push({ ...relation, chain: name, place: index });
         if (found.length >= FOUND_MAX) return { found, isCut: true };
       }
-      await pause();
+      if (!isWanted()) throw new Left();
     }
   }
   return { found, isCut: false };

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ChartLine, type ChartPoint, ChartWithTable, PointChart, ReliabilityChart } from "../../parts/chart.tsx";
 import { Empty, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, count, plural } from "../../parts/text.tsx";
-import { countRecords, readBlob, readRecords } from "../../records.ts";
+import { Left, countRecords, readBlob, readRecords } from "../../records.ts";
 import { isObserved, refuses, shownReasons } from "../../sessions/decisions.ts";
 import { decisionLabel } from "../../sessions/labels.ts";
 import { OUTCOMES_MIN, type RiskDecision, type RiskOutcome, RiskReader, reliability } from "../../sessions/risk.ts";
@@ -61,7 +61,11 @@ export function RiskView(_: { parts: string[] }): JSX.Element {
   useEffect(() => {
     let isCurrent = true;
     const set = (next: State) => { if (isCurrent) setNow((before) => (next.state === "loading" && before.state === "done" ? before : next)); };
-    readRisk((records) => set({ state: "loading", records })).then(
+    const report = (records: number) => {
+      if (!isCurrent) throw new Left();
+      set({ state: "loading", records });
+    };
+    readRisk(report).then(
       (reading) => set({ state: "done", reading }),
       (error: Error) => set({ state: "failed", words: error.message }),
     );

@@ -12,12 +12,13 @@ import { Command, Text, Time, count, plural } from "../../parts/text.tsx";
 import { Timeline } from "../../parts/timeline.tsx";
 import { type TimelineRow, type Wanted, arrangeStory, isWanted } from "../../parts/timeline_rows.ts";
 import { Mark } from "../../parts/verdict.tsx";
-import { countRecords, findSession, readBlob, readRecords } from "../../records.ts";
+import { Left, countRecords, findSession, readBlob, readRecords } from "../../records.ts";
 import { type SessionChains, chainNames } from "../../sessions/chains.ts";
 import { totalFigures } from "../../sessions/labels.ts";
 import { type SessionReading, readSession } from "../../sessions/story.ts";
 import { contents, findingsOf, judgementOf, link, verifyChain } from "../../state.ts";
 import { Sealed } from "../../verify/sealed.ts";
+import type { Contents } from "../../worker/protocol.ts";
 import { ChainView } from "../chains/chain.tsx";
 import { StepDetail, recordAddress } from "./step_detail.tsx";
 
@@ -35,12 +36,25 @@ type State =
   | { state: "failed"; words: string }
   | { state: "done"; chains: SessionChains; reading: SessionReading };
 
+/** The session that was read last. A reader who opens a record and comes back does not wait for it again. */
+let last: { open: Contents; chains: SessionChains; reading: SessionReading } | null = null;
+
+function recall(chain: string): State {
+  const isHere = last !== null && last.open === contents.value && chainNames(last.chains).includes(chain);
+  return isHere && last !== null ? { state: "done", chains: last.chains, reading: last.reading } : { state: "loading", records: 0, total: 0 };
+}
+
 /** Read the session of a chain. While a grown one is read again, the earlier reading stays. */
 export function useSession(chain: string): State & { again: () => void } {
-  const [now, setNow] = useState<State>({ state: "loading", records: 0, total: 0 });
+  const [now, setNow] = useState<State>(() => recall(chain));
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     let isCurrent = true;
+    const open = contents.value;
+    if (open === null || recall(chain).state === "done") {
+      setNow(recall(chain));
+      return;
+    }
     const set = (next: State) => { if (isCurrent) setNow((before) => (next.state === "loading" && before.state === "done" ? before : next)); };
     void (async () => {
       try {
@@ -48,10 +62,14 @@ export function useSession(chain: string): State & { again: () => void } {
         if (chains === null) return set({ state: "none" });
         const total = countRecords(chainNames(chains));
         if (total > STORY_MAX) return set({ state: "too large", chains, total });
-        const reading = await readSession(chains, readRecords, readBlob, (records) => set({ state: "loading", records, total }));
+        const reading = await readSession(chains, readRecords, readBlob, (records) => {
+          if (!isCurrent) throw new Left();
+          set({ state: "loading", records, total });
+        });
+        last = { open, chains, reading };
         set({ state: "done", chains, reading });
       } catch (error) {
-        set({ state: "failed", words: (error as Error).message });
+        if (!(error instanceof Left)) set({ state: "failed", words: (error as Error).message });
       }
     })();
     return () => { isCurrent = false; };

@@ -6,6 +6,7 @@
 4. Tamper: copies of the ledger are changed, and each change is caught.
 5. Ingest: sessions of four coding agents are sealed from their transcripts; one transcript is edited and caught.
 6. Act: an agent acts through the gateway, by the word of two policy servers; an act that nobody allowed is caught.
+   It calls tools of an MCP server through the proxy, which are acts, too.
 7. Prove: four agents work on one task; a wrong claim is challenged, and attacks on their trace are caught.
 
 Nothing is hard-coded. The gate really decides, and every line with `caught` is the verdict on a file that was really
@@ -100,11 +101,13 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                 _print_result(screen, result)
         sessions, edited = _ingest_transcripts(stage, None if given.json else screen)
         acts, forged = _act_through_gateway(stage, None if given.json else screen)
+        calls, called = _call_through_proxy(stage, None if given.json else screen)
         story, attacks = _prove_claims(stage, None if given.json else screen)
     caught = sum(result.is_caught for result in results)
     good = verdict.status == "verified" and caught == len(results) and all(step.is_expected for step in steps)
     good = good and all(session.is_good for session in sessions) and edited.status == "failed"
     good = good and all(step.is_expected for step in acts) and forged.status == "failed"
+    good = good and all(step.is_expected for step in calls) and called.status == "verified"
     good = good and all(step.is_expected for step in story) and all(attack.is_caught for attack in attacks)
     if given.json:
         described = [result.to_dict() for result in results]
@@ -114,6 +117,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         sealed = {"records": records, "verdict": verdict.to_dict(), "tampering": described}
         ingested = {"sessions": [session.to_dict() for session in sessions], "edited": edited.to_dict()}
         acted = {"acts": [step.to_dict() for step in acts], "forged": forged.to_dict()}
+        acted |= {"calls": [step.to_dict() for step in calls], "calls_verdict": called.to_dict()}
         proved = {"trace": [step.to_dict() for step in story], "attacks": [attack.to_dict() for attack in attacks]}
         print_json({"gate": gate, **sealed, **ingested, **acted, **proved, **summary})
     else:
@@ -232,18 +236,35 @@ def _act_through_gateway(stage: Path, screen: Screen | None) -> tuple[list[ActSt
         screen.print_line()
         screen.print_line(StyledText("6. Act", "strong"), " through the gateway, by the word of two policy servers.")
         screen.print_line()
-    steps = []
-    for step in run_acts(home, stage / "acts"):
-        steps.append(step)
+    steps = list(_show_acts(run_acts(home, stage / "acts"), screen))
+    forged = forge_act(home)
+    if screen is not None:
+        _print_finding(screen, "an act forged", forged)
+    return steps, forged
+
+
+def _call_through_proxy(stage: Path, screen: Screen | None) -> tuple[list[ActStep], Verdict]:
+    """Call tools of an MCP server behind the proxy, and verify the records."""
+    from aver.cli.verbs.demo.proxied_calls import run_calls, verify_calls
+
+    home = stage / "calls-home"
+    if screen is not None:
+        screen.print_line()
+        screen.print_line("   Tools of an MCP server behind aver proxy: each call is an act.")
+        screen.print_line()
+    steps = list(_show_acts(run_calls(home, stage / "calls"), screen))
+    return steps, verify_calls(home)
+
+
+def _show_acts(steps: Iterator[ActStep], screen: Screen | None) -> Iterator[ActStep]:
+    """Pass acts on, and show each."""
+    for step in steps:
         if screen is not None:
             style = "good" if step.answer["status"] == "OK" else "warn"
             screen.print_line("  ", StyledText(f"{step.answer['reason_code']:<22}", style), f"  {step.title}")
             if not step.is_expected:
                 screen.print_line(f"    expected {step.expected}: {step.answer['summary']}")
-    forged = forge_act(home)
-    if screen is not None:
-        _print_finding(screen, "an act forged", forged)
-    return steps, forged
+        yield step
 
 
 def _prove_claims(stage: Path, screen: Screen | None) -> tuple[list[StoryStep], list[TraceAttack]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
 from aver.cli.terminal import Screen, StderrScreen, print_json
-from aver.cli.verbs.protocol.trace_access import DOCUMENT_MAX, PREFIX, event_to_dict, print_event, read_object
+from aver.cli.verbs.protocol.trace_access import DOCUMENT_MAX, event_to_dict, print_event, read_object
 from aver.errors import AverError
 
 EXAMPLES = """\
@@ -53,9 +53,11 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 def _find_trace(document: dict[str, Any], name: str) -> str:
     """Return the trace that a file names."""
+    from aver.capsule.aver_block import TRACE_PREFIX
+
     statement = document.get("statement", document)
     content = statement.get("content") if isinstance(statement, dict) else None
     chain = content.get("chain") if isinstance(content, dict) else None
-    if not isinstance(chain, str) or not chain.startswith(PREFIX):
+    if not isinstance(chain, str) or not chain.startswith(TRACE_PREFIX):
         raise Usage(f"{name} is no signed join or contribution")
-    return chain.removeprefix(PREFIX)
+    return chain.removeprefix(TRACE_PREFIX)

@@ -86,15 +86,18 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
 def _read_lines(ledger: Ledger, state: str | None) -> list[TraceLine]:
     """Read the last record of every trace: it says in which state the trace stands."""
+    from aver.capsule.aver_block import TRACE_PREFIX
+
     found = []
     for row in ledger.store.chains(ledger.tenant):
-        if not row.count or not (row.origin or row.name).startswith("protocol."):
+        if not row.count or not (row.origin or row.name).startswith(TRACE_PREFIX):
             continue
         last = _read_record(ledger, row, row.count - 1)
         context = last.get("context", {})
         block = context.get("environment", {}).get("protocol", {})
         at = context.get("environment", {}).get("aver", {}).get("at", "")
-        line = TraceLine(row.name.removeprefix("protocol."), row.name, str(block.get("after", "?")), row.count, str(at))
+        trace = row.name.removeprefix(TRACE_PREFIX)
+        line = TraceLine(trace, row.name, str(block.get("after", "?")), row.count, str(at))
         if state in (None, line.state):
             found.append(line)
     return found

@@ -33,7 +33,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
 
     import aver
     from aver.check import open_ledger
-    from aver.cli.verbs.protocol.trace_run import load_saved_run, run_and_report
+    from aver.cli.verbs.protocol.trace_run import load_roles, load_saved_run, run_and_report
     from aver.protocol.roles.task_file import read_task_file
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
@@ -47,4 +47,5 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
                 saved = load_saved_run(session)
                 roles, directory, workspace = saved.roles, saved.directory, given.workspace or saved.workspace
             session.workspace = os.path.abspath(workspace)
-            return run_and_report(session, roles, given, screen, directory=directory)
+            functions = load_roles(ledger, roles, workspace=session.workspace, directory=directory)
+            return run_and_report(session, roles, functions, given, screen)

@@ -55,9 +55,9 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     import aver
+    from aver.capsule.aver_block import TRACE_PREFIX
     from aver.check import open_ledger
-    from aver.cli.verbs.protocol.trace_run import run_and_report, save_run_files
-    from aver.protocol.roles.protocol_run import build_roles
+    from aver.cli.verbs.protocol.trace_run import load_roles, run_and_report, save_run_files
     from aver.protocol.roles.task_file import read_task_file
 
     path = Path(given.task)
@@ -66,11 +66,10 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     joins = [_read_join(name) for name in given.join]
     participants = _list_participants(found, joins)
     directory = str(path.parent.absolute())
-    # Wrong options and programs that are not there end the run here, before a trace is begun.
-    build_roles(found.roles, workspace=workspace, directory=directory, blob=lambda digest: None)
-    ledger = open_ledger(given.ledger, tenant=given.tenant)
-    with ledger:
-        if given.trace is not None and ledger.head(f"protocol.{given.trace}").count:
+    with open_ledger(given.ledger, tenant=given.tenant) as ledger:
+        # Wrong options and programs that are not there end the run here, before a trace is begun.
+        functions = load_roles(ledger, found.roles, workspace=workspace, directory=directory)
+        if given.trace is not None and ledger.head(f"{TRACE_PREFIX}{given.trace}").count:
             raise Usage(f"there is a trace {given.trace} already", advice=f"aver protocol resume {given.trace}")
         with aver.ProtocolSession(
             found.task,
@@ -82,7 +81,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             wait=float(given.wait),
         ) as session:
             save_run_files(session, found.roles, workspace=workspace, directory=directory)
-            return run_and_report(session, found.roles, given, screen, directory=directory)
+            return run_and_report(session, found.roles, functions, given, screen)
 
 
 def _read_join(name: str) -> Statement:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SHORTEST_PREFIX = 4
 """Characters that name a trace at the least."""
 
-PREFIX = "protocol."
 AGENT_WIDTH = 18
 EVENT_WIDTH = 26
 
@@ -46,8 +45,11 @@ def read_agent(name: str) -> str:
 
 def find_trace(ledger: Ledger, text: str) -> str:
     """Return the id of the one trace that begins with a text. Raises `NotFound`, or `Usage` if there are several."""
-    wanted = text.removeprefix(PREFIX)
-    names = [row.name.removeprefix(PREFIX) for row in ledger.store.chains(ledger.tenant) if row.name.startswith(PREFIX)]
+    from aver.capsule.aver_block import TRACE_PREFIX
+
+    wanted = text.removeprefix(TRACE_PREFIX)
+    chains = [row.name for row in ledger.store.chains(ledger.tenant)]
+    names = [name.removeprefix(TRACE_PREFIX) for name in chains if name.startswith(TRACE_PREFIX)]
     if wanted in names:
         return wanted
     found = [name for name in names if len(wanted) >= SHORTEST_PREFIX and name.startswith(wanted)]
@@ -78,13 +80,14 @@ def open_session(given: argparse.Namespace, **options: Any) -> ProtocolSession:
 def open_bundle_session(path: str, tenant: str | None) -> Iterator[ProtocolSession]:
     """Open the one trace of a bundle, to read and to sign for it. Raises `Usage` if it has none, or several."""
     import aver
+    from aver.capsule.aver_block import TRACE_PREFIX
     from aver.check import open_read_only
 
     ledger = open_read_only(path, tenant=tenant)
     if ledger is None:
         raise Usage(f"{path} is no bundle")
     with ledger:
-        names = [name for name in ledger.chains() if name.startswith(PREFIX)]
+        names = [name for name in ledger.chains() if name.startswith(TRACE_PREFIX)]
         if len(names) != 1:
             raise Usage(f"{path} has {len(names)} traces, and must have one")
         with aver.ProtocolSession(None, ledger=ledger, trace=find_trace(ledger, names[0])) as session:

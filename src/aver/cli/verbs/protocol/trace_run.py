@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +19,9 @@ from aver.errors import AverError, NotFound
 from aver.text import to_one_line
 
 if TYPE_CHECKING:
+    from aver.ledger import Ledger
     from aver.protocol.roles.protocol_run import RunNote
+    from aver.protocol.roles.role import RoleFunction
     from aver.protocol.roles.task_file import RoleSpec
     from aver.protocol.session import ProtocolSession
 
@@ -71,19 +73,32 @@ def _run_path(session: ProtocolSession) -> Path:
     return session.home / "protocol" / f"{session.trace}.run.json"
 
 
-def run_and_report(
-    session: ProtocolSession, roles: tuple[RoleSpec, ...], given: argparse.Namespace, screen: Screen, *, directory: str
-) -> int:
-    """Run an open session, print what happens, and return the exit code."""
-    from aver.protocol.roles.protocol_run import build_roles, run_session
-
-    shown = None if given.json else screen
+def load_roles(
+    ledger: Ledger, roles: tuple[RoleSpec, ...], *, workspace: str, directory: str
+) -> dict[str, RoleFunction]:
+    """Return the functions of the roles. Wrong options, and programs that are not there, raise `BadInput`."""
+    from aver.protocol.roles.protocol_run import build_roles
 
     def read_blob(digest: str) -> bytes | None:
         try:
-            return session.ledger.blob(digest)
+            return ledger.blob(digest)
         except AverError:
             return None
+
+    return build_roles(roles, workspace=workspace, directory=directory, blob=read_blob)
+
+
+def run_and_report(
+    session: ProtocolSession,
+    roles: tuple[RoleSpec, ...],
+    functions: Mapping[str, RoleFunction],
+    given: argparse.Namespace,
+    screen: Screen,
+) -> int:
+    """Run an open session, print what happens, and return the exit code."""
+    from aver.protocol.roles.protocol_run import run_session
+
+    shown = None if given.json else screen
 
     def watch(note: RunNote) -> None:
         if shown is not None and note.event is not None:
@@ -91,7 +106,6 @@ def run_and_report(
         elif note.event is None:
             StderrScreen().print_note(f"refused: {note.agent}: {note.refusal}")
 
-    functions = build_roles(roles, workspace=session.workspace, directory=directory, blob=read_blob)
     session.tools = build_tools(session.workspace, roles)
     if shown is not None:
         shown.print_line(StyledText(f"trace {session.trace}", "strong"), f"  profile {session.fold.profile}")

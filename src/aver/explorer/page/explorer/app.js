@@ -1086,7 +1086,7 @@ function M() {
 }
 // src/preferences.ts
 var KEPT$1 = location.protocol !== "file:";
-function recall$1(name) {
+function recall$2(name) {
 	try {
 		return KEPT$1 ? localStorage.getItem(name) : null;
 	} catch {
@@ -1098,8 +1098,8 @@ function keep(name, value) {
 		if (KEPT$1) localStorage.setItem(name, value);
 	} catch {}
 }
-var remembered = recall$1("aver-theme");
-var usesUtc = y$1(recall$1("aver-time") !== "local");
+var remembered = recall$2("aver-theme");
+var usesUtc = y$1(recall$2("aver-time") !== "local");
 var theme = y$1(remembered === "light" || remembered === "dark" ? remembered : "auto");
 function applyPreferences() {
 	x(() => keep("aver-time", usesUtc.value ? "utc" : "local"));
@@ -4936,7 +4936,7 @@ var Connection = class {
 // src/source/secrets.ts
 var TOKEN = "aver-token";
 var KEYS$1 = "aver-keys";
-function recall(name) {
+function recall$1(name) {
 	try {
 		return sessionStorage.getItem(name) ?? "";
 	} catch {
@@ -4950,8 +4950,8 @@ function takeSecrets() {
 	};
 	const fragment = location.hash.slice(1);
 	if (!fragment.startsWith("token=")) return {
-		token: recall(TOKEN),
-		keys: recall(KEYS$1)
+		token: recall$1(TOKEN),
+		keys: recall$1(KEYS$1)
 	};
 	const given = new URLSearchParams(fragment);
 	history.replaceState(null, "", `${location.pathname}${location.search}#/`);
@@ -8689,9 +8689,11 @@ function checkSealFields(sealed) {
 	return sealed;
 }
 // src/records.ts
-var REQUEST_RECORDS = 1e3;
+var LIVE_RECORDS = 1e3;
+var FILE_RECORDS = 4e3;
 var SLICE_RECORDS = 25;
 var WORK_MS = 20;
+var Left = class extends Error {};
 var since = performance.now();
 async function pause$1() {
 	if (performance.now() - since < WORK_MS) return;
@@ -8710,18 +8712,19 @@ function toSealed(chain, text) {
 	}, chain);
 }
 async function* readRecords(chain) {
-	for (let start = 0;; start += REQUEST_RECORDS) {
+	const step = contents.value?.format === "ledger" ? LIVE_RECORDS : FILE_RECORDS;
+	for (let start = 0;; start += step) {
 		const found = await connection.ask({
 			type: "records",
 			chain,
 			start,
-			stop: start + REQUEST_RECORDS
+			stop: start + step
 		});
 		for (let at = 0; at < found.length; at += SLICE_RECORDS) {
 			yield found.slice(at, at + SLICE_RECORDS).map((text) => toSealed(chain, text));
 			await pause$1();
 		}
-		if (found.length < REQUEST_RECORDS) return;
+		if (found.length < step) return;
 	}
 }
 async function readRecordAt(chain, place) {
@@ -10516,27 +10519,33 @@ function commandLine(values) {
 	if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
 	return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
 }
+// src/views/capsule/related.ts
+var SEARCHED_AT_ONCE = 2e3;
+var SEARCHED_MAX$1 = 2e4;
 var FOUND_MAX = 100;
 function relatedChains(chain, session) {
 	const all = contents.value?.chains ?? [];
-	if (all.reduce((sum, one) => sum + (one.length ?? 0), 0) <= 2e4) return {
+	const total = all.reduce((sum, one) => sum + (one.length ?? 0), 0);
+	if (total <= SEARCHED_MAX$1) return {
 		names: all.map((one) => one.id).filter((id) => id !== "meta"),
-		isWhole: true
+		isWhole: true,
+		isQuick: total <= SEARCHED_AT_ONCE
 	};
 	const names = [];
 	let sum = 0;
 	for (const one of [...all].sort((left, right) => Number(right.id === chain) - Number(left.id === chain))) {
 		if (one.id !== chain && !(session && one.id.includes(session)) && !one.id.startsWith("approvals.")) continue;
 		sum += one.length ?? 0;
-		if (sum > 2e4 && names.length) break;
+		if (sum > SEARCHED_MAX$1 && names.length) break;
 		names.push(one.id);
 	}
 	return {
 		names,
-		isWhole: false
+		isWhole: false,
+		isQuick: sum <= SEARCHED_AT_ONCE
 	};
 }
-async function findRelated(chain, place, content, names) {
+async function findRelated(chain, place, content, names, isWanted) {
 	const id = asText(content.get("id"));
 	const parent = asText(content.get("parent_id"));
 	const request = asText(at(content, "trigger", "correlation_id"));
@@ -10572,7 +10581,7 @@ async function findRelated(chain, place, content, names) {
 					isCut: true
 				};
 			}
-			await pause$1();
+			if (!isWanted()) throw new Left();
 		}
 	}
 	return {
@@ -12246,15 +12255,18 @@ function SignatureWords({ detail }) {
 function Related({ chain, place, content }) {
 	const [found, setFound] = d$2(null);
 	const [words, setWords] = d$2("");
-	const { names, isWhole } = w$2(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [
+	const { names, isWhole, isQuick } = w$2(() => relatedChains(chain, asText(at(content, "context", "session_id"))), [
 		chain,
 		content,
 		contents.value
 	]);
+	const [isAsked, setAsked] = d$2(false);
+	const isSearched = isQuick || isAsked;
 	A$1(() => {
 		let isCurrent = true;
 		setFound(null);
-		findRelated(chain, place, content, names).then((result) => {
+		if (!isSearched) return;
+		findRelated(chain, place, content, names, () => isCurrent).then((result) => {
 			if (isCurrent) setFound(result);
 		}, (error) => {
 			if (isCurrent) setWords(error.message);
@@ -12266,7 +12278,8 @@ function Related({ chain, place, content }) {
 		chain,
 		place,
 		content,
-		names
+		names,
+		isSearched
 	]);
 	return a("section", {
 		class: "section",
@@ -12278,7 +12291,12 @@ function Related({ chain, place, content }) {
 				role: "alert",
 				children: a(Text, { children: words })
 			}) : null,
-			found === null && !words ? a("p", {
+			isSearched ? null : a("p", { children: a("button", {
+				type: "button",
+				onClick: () => setAsked(true),
+				children: ["Look through ", plural$1(names.length, "chain")]
+			}) }),
+			isSearched && found === null && !words ? a("p", {
 				class: "beside",
 				role: "status",
 				children: [
@@ -13080,19 +13098,30 @@ function Minimap({ marks, share: [from, to], go, words }) {
 		onPointerMove: (event) => {
 			if (event.buttons & 1) point(event);
 		},
-		children: [a("svg", {
-			viewBox: "0 0 16 1000",
-			preserveAspectRatio: "none",
-			width: "16",
-			height: "100%",
-			children: [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-1500).map(({ sort, at }, index) => a("rect", {
-				class: sort,
-				x: sort === "prompt" ? 0 : sort === "edit" ? 3 : sort === "hit" ? 6 : 8,
-				y: Math.round(at * 994),
-				width: sort === "prompt" ? 16 : 5,
-				height: "6"
-			}, index))
-		}), a("div", { class: "view" })]
+		children: [w$2(() => a(Marks, { marks }), [marks]), a("div", { class: "view" })]
+	});
+}
+var COLUMNS$1 = {
+	prompt: [0, 16],
+	edit: [3, 5],
+	hit: [6, 5],
+	failure: [8, 5],
+	denial: [8, 5],
+	break: [8, 5]
+};
+function Marks({ marks }) {
+	return a("svg", {
+		viewBox: "0 0 16 1000",
+		preserveAspectRatio: "none",
+		width: "16",
+		height: "100%",
+		children: [...marks].sort((one, other) => ORDER.indexOf(one.sort) - ORDER.indexOf(other.sort)).slice(-1500).map(({ sort, at }, index) => a("rect", {
+			class: sort,
+			x: COLUMNS$1[sort][0],
+			y: Math.round(at * 994),
+			width: COLUMNS$1[sort][1],
+			height: "6"
+		}, index))
 	});
 }
 // src/parts/timeline_icon.tsx
@@ -14064,15 +14093,28 @@ function Additions({ steps, chain, places }) {
 var STORY_MAX = 2e4;
 var WIDE = 1200;
 var TYPING_MS = 250;
-function useSession(chain) {
-	const [now, setNow] = d$2({
+var last = null;
+function recall(chain) {
+	return last !== null && last.open === contents.value && chainNames(last.chains).includes(chain) && last !== null ? {
+		state: "done",
+		chains: last.chains,
+		reading: last.reading
+	} : {
 		state: "loading",
 		records: 0,
 		total: 0
-	});
+	};
+}
+function useSession(chain) {
+	const [now, setNow] = d$2(() => recall(chain));
 	const [turn, setTurn] = d$2(0);
 	A$1(() => {
 		let isCurrent = true;
+		const open = contents.value;
+		if (open === null || recall(chain).state === "done") {
+			setNow(recall(chain));
+			return;
+		}
 		const set = (next) => {
 			if (isCurrent) setNow((before) => next.state === "loading" && before.state === "done" ? before : next);
 		};
@@ -14086,18 +14128,26 @@ function useSession(chain) {
 					chains,
 					total
 				});
-				const reading = await readSession(chains, readRecords, readBlob, (records) => set({
-					state: "loading",
-					records,
-					total
-				}));
+				const reading = await readSession(chains, readRecords, readBlob, (records) => {
+					if (!isCurrent) throw new Left();
+					set({
+						state: "loading",
+						records,
+						total
+					});
+				});
+				last = {
+					open,
+					chains,
+					reading
+				};
 				set({
 					state: "done",
 					chains,
 					reading
 				});
 			} catch (error) {
-				set({
+				if (!(error instanceof Left)) set({
 					state: "failed",
 					words: error.message
 				});
@@ -16999,10 +17049,14 @@ function RiskView(_) {
 		const set = (next) => {
 			if (isCurrent) setNow((before) => next.state === "loading" && before.state === "done" ? before : next);
 		};
-		readRisk((records) => set({
-			state: "loading",
-			records
-		})).then((reading) => set({
+		const report = (records) => {
+			if (!isCurrent) throw new Left();
+			set({
+				state: "loading",
+				records
+			});
+		};
+		readRisk(report).then((reading) => set({
 			state: "done",
 			reading
 		}), (error) => set({

@@ -1,0 +1,120 @@
+"""The second half of the demo's sixth part: an MCP server behind the proxy.
+
+A client calls tools of a real server through the real `aver proxy`, which runs as a process of its own. A tool that
+only reads passes. A refund waits for a person, and happens once. A call that could change Aver's own keys is refused,
+and the server never sees it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from aver import open_ledger
+from aver.cli.verbs.demo.acts import PERSON, ActStep
+from aver.gate.approvals import (
+    GLANCE_LINES,
+    approve,
+    enrol_approver,
+    find_person,
+    load_request,
+    load_request_state,
+    render_request,
+)
+from aver.install.client import aver_command
+from aver.verdict import Verdict
+
+SESSION = "shop-calls"
+
+SETTINGS = '[gate.tools]\nmcp__shop__get_order = ["read"]\n'
+"""The user says that this tool only reads. Nobody has said anything about the other one."""
+
+
+def run_calls(home: Path, workspace: Path) -> Iterator[ActStep]:
+    """Call tools through the proxy, one after the other."""
+    workspace.mkdir()
+    orders = workspace / "orders.txt"
+    orders.write_text("order 7: tea, 4\n")
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text(SETTINGS)
+    with open_ledger(home / "ledger.db", home=home) as ledger, _start_proxy(home, workspace, orders) as client:
+        passphrase = secrets.token_hex(16)
+        ledger.keys.create(PERSON, passphrase=passphrase)
+        person = find_person(ledger.keys, PERSON, lambda: passphrase)
+        enrol_approver(ledger, person)
+        yield ActStep("get_order 7, which only reads", "ALLOW", client.call("get_order", {"order": 7}))
+        refused = client.call("refund", {"order": 7, "receipt": str(home / "keys" / "ledger.key")})
+        yield ActStep("refund 7, with a receipt to write over Aver's keys", "POLICY_DENY", refused)
+        asked = client.call("refund", {"order": 7})
+        yield ActStep("refund 7", "REQUIRE_CONFIRM", asked)
+        request = load_request(ledger, asked["approval"])
+        shown = render_request(
+            request, request.read_action(ledger.blob), None, load_request_state(ledger, request), limit=GLANCE_LINES
+        )
+        approve(ledger, request, person, shown=shown.text)
+        yield ActStep(f"the same, signed by {PERSON}", "ALLOW", client.call("refund", {"order": 7}))
+        yield ActStep("the same once more", "REQUIRE_CONFIRM", client.call("refund", {"order": 7}))
+
+
+def verify_calls(home: Path) -> Verdict:
+    """Return the verdict on the records of the calls."""
+    with open_ledger(home / "ledger.db", home=home, create=False) as ledger:
+        return ledger.verify()
+
+
+class _ProxyClient:
+    """The smallest client: it sends a request, and waits for the line that answers it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._number = 0
+
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._number += 1
+        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call a tool. Returns the answer in the form of the gateway's answers."""
+        result = self.request("tools/call", {"name": tool, "arguments": arguments})
+        told = {name.removeprefix("aver/"): value for name, value in result.get("_meta", {}).items()}
+        status = "DENY" if result.get("isError") else "OK"
+        return {"status": status, "reason_code": "ALLOW", "summary": result["content"][0]["text"], **told}
+
+
+@contextmanager
+def _start_proxy(home: Path, workspace: Path, orders: Path) -> Iterator[_ProxyClient]:
+    """Start the proxy before the demo's server, as a client does."""
+    server = [sys.executable, "-P", str(Path(__file__).with_name("shop_server.py")), str(orders)]
+    options = ["proxy", "--name", "shop", "--session", SESSION, "--wait", "0", "--workspace", str(workspace)]
+    environment = {name: value for name, value in os.environ.items() if name not in ("AVER_LEDGER", "AVER_LOG")}
+    process = subprocess.Popen(
+        [*aver_command(), *options, "--", *server],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**environment, "AVER_HOME": str(home)},
+    )
+    try:
+        client = _ProxyClient(process)
+        info = {"name": "demo", "version": "1"}
+        client.request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info})
+        yield client
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()

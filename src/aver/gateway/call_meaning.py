@@ -1,0 +1,82 @@
+"""What the act of a request means: the judgement of `aver.gate.origins` on calls of tools, and on answers.
+
+The gateway judges before it asks the gate, by the session's memory and the definition of the tool. The judgement is a
+fact of the decision (`Facts.meaning`), and is sealed with it. Intents that call no tool and say nothing have none.
+
+A session whose memory cannot be read has no origins: every call in it has the doubt NO_PROMPT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aver.errors import AverError
+from aver.gate.decide import Gate
+from aver.gate.origins.answer import judge_answer
+from aver.gate.origins.judgement import ToolMeaning, judge_call
+from aver.gate.origins.read_values import ReadValues
+from aver.gate.origins.tool_class import classify_tool
+from aver.gate.origins.user_words import UserWords
+from aver.gate.own_tools import find_declaration, read_declaration
+from aver.gateway.request import BoundRequest
+from aver.gateway.session_memory import SessionMemory, build_source
+from aver.gateway.settings import ToolSettings
+from aver.ledger import Ledger
+from aver.log import debug
+
+TOOL_INTENT = "CallTool"
+ANSWER_INTENT = "FinalizeOutput"
+
+
+def find_tool_meaning(
+    request: BoundRequest, definition: Mapping[str, Any], gate: Gate, settings: Mapping[str, ToolSettings]
+) -> ToolMeaning:
+    """Return what the tool of a request does: by the settings, and by its server's definition."""
+    server, tool = request.inputs["server"], request.inputs["tool"]
+    own = settings.get(f"{server}.{tool}")
+    declared = read_declaration(find_declaration(gate.tools, f"mcp__{server}__{tool}", gate.known))
+    schema, hints = definition.get("inputSchema"), definition.get("annotations")
+    call_class = classify_tool(
+        tool,
+        str(definition.get("description") or ""),
+        schema if isinstance(schema, Mapping) else None,
+        hints if isinstance(hints, Mapping) else None,
+        declared=declared if own is None or own.effects is None else own.effects,
+        is_trusted=server in gate.trusted,
+    )
+    roles = {} if own is None else own.roles
+    return ToolMeaning(tool, call_class, schema if isinstance(schema, Mapping) else None, roles)
+
+
+def judge_request(
+    request: BoundRequest, meaning: ToolMeaning | None, memory: SessionMemory, ledger: Ledger
+) -> dict[str, Any] | None:
+    """Judge the request of a call or an answer; None for all others."""
+    if meaning is None and request.intent_id != ANSWER_INTENT:
+        return None
+    words, read = UserWords(), ReadValues()
+    with memory.lock:
+        try:
+            memory.catch_up(ledger)
+            words, read = memory.words, memory.read
+        except AverError as error:
+            debug("gateway", "the memory of %s cannot be used: %s", request.session, error.message)
+        if meaning is not None:
+            return judge_call(meaning, request.inputs["arguments"], words, read).to_dict()
+        return judge_answer(request.inputs["text"], words, read).to_dict()
+
+
+def note_result(
+    request: BoundRequest, meaning: ToolMeaning | None, envelope: Mapping[str, Any], memory: SessionMemory
+) -> None:
+    """Add the result of an act that was carried out to what the session has read."""
+    data = envelope.get("data")
+    if envelope.get("status") != "OK" or not isinstance(data, Mapping):
+        return
+    if meaning is not None and "result" in data:
+        source = build_source(meaning.tool, meaning.call_class, request.inputs["arguments"])
+        memory.add_result(str(data.get("action_id")), source, data["result"])
+    elif request.intent_id == "ReadWorkspaceFile" and data.get("encoding") == "utf-8":
+        source = build_source(request.intent_id, "read", request.inputs)
+        memory.add_result(str(data.get("action_id")), source, data.get("content"))

@@ -1,0 +1,253 @@
+"""Servers from npm behind the proxy: driven by the SDK, by the real Claude Code and by the real Codex."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from aver import open_ledger
+from aver.gate.approvals import approve, enrol_approver, load_request, recent_requests
+from support.approvals import SHOWN, somebody
+from support.clients import stub_anthropic, stub_responses
+from support.clients.npm_clients import installed
+from support.clients.rooms import Room, new_room
+from support.mcp_clients import COMMAND, environment
+from support.proxies import read_outcomes, write_settings
+
+pytestmark = [pytest.mark.long, pytest.mark.clients]
+
+FILES = "@modelcontextprotocol/server-filesystem@2026.8.31"
+EVERYTHING = "@modelcontextprotocol/server-everything@2026.8.31"
+
+
+def list_with(command: Sequence[str], place: Path, work: Any, **options: Any) -> Any:
+    """Do something with a client of the SDK that has started a server by a command."""
+
+    async def run() -> Any:
+        server = StdioServerParameters(command=command[0], args=list(command[1:]), env=environment())
+        with (place / "errors.txt").open("w+") as errors:
+            async with Client(stdio_client(server, errlog=errors), mode="legacy", **options) as client:
+                return await work(client)
+
+    return anyio.run(run)
+
+
+def through_proxy(command: Sequence[str], name: str, place: Path) -> list[str]:
+    words = [str(COMMAND), "proxy", "--name", name, "--session", "s1", "--wait", "0", "--workspace", str(place)]
+    return [*words, "--", *command]
+
+
+async def list_names(client: Client) -> list[str]:
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+def test_the_filesystem_server_works_behind_the_proxy(tmp_path: Path, aver_home: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "a.txt").write_text("one\ntwo\n")
+    server = [str(installed(FILES) / "mcp-server-filesystem"), str(data)]
+    names = list_with(server, tmp_path, list_names)
+    reading = [name for name in names if not name.startswith(("write", "edit", "create", "move"))]
+    write_settings(aver_home, reading, server="files")
+    person = somebody("ada")
+    with open_ledger() as ledger:
+        ledger.keys.trust(person.public)
+        enrol_approver(ledger, person)
+    path = str(data / "a.txt")
+
+    async def read_all(client: Client) -> list[Any]:
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("read_text_file", {"path": path}),
+            ("read_multiple_files", {"paths": [path]}),
+            ("list_directory", {"path": str(data)}),
+            ("directory_tree", {"path": str(data)}),
+            ("search_files", {"path": str(data), "pattern": "a*"}),
+            ("get_file_info", {"path": path}),
+            ("list_allowed_directories", {}),
+            ("read_text_file", {"path": str(data / "missing.txt")}),
+        ]
+        found = [await client.call_tool(name, arguments) for name, arguments in calls]
+        return [result.model_dump(mode="json", exclude={"meta"}) for result in found]
+
+    async def use(client: Client) -> None:
+        assert await list_names(client) == names
+        assert await read_all(client) == direct
+        target = str(data / "b.txt")
+        refused = await client.call_tool("write_file", {"path": target, "content": "new\n"})
+        assert refused.is_error
+        assert not Path(target).exists()
+        with open_ledger() as ledger:
+            approve(ledger, load_request(ledger, (refused.meta or {})["aver/approval"]), person, shown=SHOWN)
+        done = await client.call_tool("write_file", {"path": target, "content": "new\n"})
+        assert not done.is_error
+        assert Path(target).read_text() == "new\n"
+        Path(target).unlink()
+        assert (await client.call_tool("write_file", {"path": target, "content": "new\n"})).is_error
+        assert not Path(target).exists()
+
+    direct = list_with(server, tmp_path, read_all)
+    list_with(through_proxy(server, "files", tmp_path), tmp_path, use)
+    with open_ledger() as ledger:
+        assert ledger.verify().status == "verified"
+        assert set(read_outcomes(ledger)) == {"ALLOW"}
+
+
+def test_the_everything_server_works_behind_the_proxy(tmp_path: Path, aver_home: Path) -> None:
+    server = [str(installed(EVERYTHING) / "mcp-server-everything")]
+    names = list_with(server, tmp_path, list_names)
+    write_settings(aver_home, names, server="all")
+
+    async def use(client: Client) -> list[Any]:
+        found: list[Any] = []
+        for name in await list_names(client):
+            if name not in ("get-env", "gzip-file-as-resource") and not name.startswith(
+                ("toggle", "trigger", "simulate")
+            ):
+                try:
+                    result = await client.call_tool(name, ARGUMENTS.get(name, {}))
+                except Exception as error:  # The same error must come through the proxy.
+                    found.append((name, type(error).__name__))
+                else:
+                    found.append((name, result.model_dump(mode="json", exclude={"meta"})))
+        prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        resources = [str(one.uri) for one in (await client.list_resources()).resources]
+        # Some resources have the time in them.
+        return list(
+            json.loads(re.sub(r"[0-9]+:[0-9]{2}:[0-9]{2} [AP]M", "now", json.dumps([*found, prompts, resources])))
+        )
+
+    direct = list_with(server, tmp_path, use)
+    assert list_with(through_proxy(server, "all", tmp_path), tmp_path, use) == direct
+    with open_ledger() as ledger:
+        assert ledger.verify().status == "verified"
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "echo": {"message": "hello"},
+    "get-sum": {"a": 2, "b": 3},
+    "get-annotated-message": {"messageType": "success"},
+    "get-structured-content": {"location": "Chicago"},
+    "get-resource-links": {"count": 2},
+    "get-resource-reference": {"resourceType": "Text", "resourceId": 1},
+}
+
+
+def prepare(room: Room, aver_home: Path) -> Path:
+    """A directory that the filesystem server may use, and rules by which reading it passes."""
+    data = room.workspace / "data"
+    data.mkdir()
+    (data / "a.txt").write_text("one\n")
+    write_settings(aver_home, ("read_text_file", "list_directory"), server="files")
+    return data
+
+
+def test_claude_code_calls_through_the_proxy_in_one_session(claude_code: Path, tmp_path: Path, aver_home: Path) -> None:
+    data = tmp_path / "workspace" / "data"
+    call, answer = stub_anthropic.call, stub_anthropic.answer
+    turns: stub_anthropic.Turns = [
+        [call("toolu_read", "mcp__files__read_text_file", path=str(data / "a.txt"))],
+        [call("toolu_write", "mcp__files__write_file", path=str(data / "b.txt"), content="two\n")],
+        [answer("That was all.")],
+    ]
+    with stub_anthropic.model_that_says(turns) as stub:
+        room = new_room(tmp_path, aver_home, stub, claude_code)
+        prepare(room, aver_home)
+        settings = room.home / ".claude.json"
+        entry = {"type": "stdio", "command": str(installed(FILES) / "mcp-server-filesystem"), "args": [str(data)]}
+        before = json.dumps({"mcpServers": {"files": entry}}, indent=2)
+        settings.write_text(before)
+        room.aver("install", "claude-code", "--proxy")
+        assert "behind it: files" in room.aver("status")
+        key = {"ANTHROPIC_BASE_URL": stub.url, "ANTHROPIC_API_KEY": "not-a-real-one"}
+        inside = Room(room.home, room.workspace, {**room.environment, **key})
+        asked = ("-p", "Note what there is.", "--model", stub_anthropic.MODEL, "--output-format", "stream-json")
+        done = inside.run("claude", *asked, "--verbose", "--allowedTools", "mcp__files")
+        assert done.returncode == 0, done.stdout + done.stderr
+        session = json.loads(done.stdout.splitlines()[0])["session_id"]
+    assert "one" in stub_anthropic.heard(stub, "toolu_read")
+    assert "Aver: REQUIRE_CONFIRM" in stub_anthropic.heard(stub, "toolu_write")
+    assert not (data / "b.txt").exists()
+    with open_ledger() as ledger:
+        # The proxy joined the session of the client, and the hook left both calls to it.
+        assert read_outcomes(ledger, session) == ["ALLOW"]
+        assert ledger.verify().status in ("verified", "qualified")
+    assert "the proxy before files refuses the canary" in room.aver("doctor")
+    room.aver("uninstall", "claude-code")
+    assert json.loads(settings.read_text())["mcpServers"] == {"files": entry}
+
+
+def test_codex_calls_through_the_proxy(codex: Path, tmp_path: Path, aver_home: Path) -> None:
+    data = tmp_path / "workspace" / "data"
+    call, answer = stub_responses.call, stub_responses.answer
+    space = {"namespace": "mcp__files"}
+    find = {"type": "tool_search_call", "call_id": "c_find", "execution": "client", "status": "completed"}
+    turns: stub_responses.Turns = [
+        # Codex keeps tools of MCP servers back until the model has searched for them.
+        [{**find, "arguments": {"query": "read text file, write file", "limit": 10}}],
+        [{**call("c_read", "read_text_file", path=str(data / "a.txt")), **space}],
+        [{**call("c_write", "write_file", path=str(data / "b.txt"), content="two\n"), **space}],
+        [answer("That was all.")],
+    ]
+    with stub_responses.model_that_says(turns) as stub:
+        room = new_room(tmp_path, aver_home, stub, codex)
+        prepare(room, aver_home)
+        settings = room.home / ".codex" / "config.toml"
+        settings.parent.mkdir()
+        program = str(installed(FILES) / "mcp-server-filesystem")
+        text = CODEX_SETTINGS.format(
+            model=stub_responses.MODEL, url=stub.url, workspace=room.workspace, program=program, data=data
+        )
+        settings.write_text(text)
+        servers = tomllib.loads(text)["mcp_servers"]
+        room.aver("install", "codex", "--proxy")
+        free = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
+        done = room.run("codex", "exec", *free, "Note what there is.")
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "one" in stub_responses.heard(stub, "c_read")
+    assert "Aver: REQUIRE_CONFIRM" in stub_responses.heard(stub, "c_write")
+    assert not (data / "b.txt").exists()
+    with open_ledger() as ledger:
+        [chain] = [name for name in ledger.chains() if name.startswith("gateway.")]
+        assert read_outcomes(ledger, chain.removeprefix("gateway.")) == ["ALLOW"]
+        assert len(list(recent_requests(ledger))) <= 1
+    room.aver("uninstall", "codex")
+    assert tomllib.loads(settings.read_text())["mcp_servers"] == servers
+
+
+CODEX_SETTINGS = """\
+model = "{model}"
+model_provider = "stub"
+check_for_update_on_startup = false
+
+[model_providers.stub]
+name = "stub"
+base_url = "{url}/v1"
+wire_api = "responses"
+requires_openai_auth = false
+request_max_retries = 0
+
+[analytics]
+enabled = false
+
+[features]
+apps = false
+plugins = false
+
+[mcp_servers.files]
+command = "{program}"
+args = ["{data}"]
+required = true
+startup_timeout_sec = 60
+
+[projects."{workspace}"]
+trust_level = "trusted"
+"""
