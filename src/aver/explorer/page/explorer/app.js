@@ -1142,6 +1142,17 @@ function visible(text) {
 function Text({ children }) {
 	return a("bdi", { children: visible(children) });
 }
+function WholeHex({ children }) {
+	const [isFocused, setFocused] = d$2(false);
+	return a("code", {
+		class: "hex",
+		tabIndex: 0,
+		title: children,
+		onFocus: () => setFocused(true),
+		onBlur: () => setFocused(false),
+		children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
+	});
+}
 function Hex({ children, length = 16 }) {
 	return a("code", {
 		class: "hex",
@@ -4977,7 +4988,7 @@ function readRoute() {
 	});
 }
 var route = y$1(readRoute());
-var left$1 = new Map();
+var left = new Map();
 var scrolled = new Map();
 var here = location.hash;
 var isFollowed = false;
@@ -4987,7 +4998,7 @@ addEventListener("click", (event) => {
 addEventListener("hashchange", () => {
 	const active = document.activeElement;
 	const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
-	if (target !== null) left$1.set(here, target);
+	if (target !== null) left.set(here, target);
 	scrolled.set(here, scrollY);
 	here = location.hash;
 	route.value = readRoute();
@@ -4995,7 +5006,7 @@ addEventListener("hashchange", () => {
 function returnFocus(main) {
 	scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
 	isFollowed = false;
-	const target = left$1.get(location.hash);
+	const target = left.get(location.hash);
 	const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
 	if (main.contains(document.activeElement) && document.activeElement !== main) return;
 	(found ?? main).focus({ preventScroll: found === void 0 });
@@ -9907,7 +9918,7 @@ function isRefused(state) {
 		"closed"
 	].includes(state);
 }
-function left(expires) {
+function timeLeft(expires) {
 	const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
 	const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
 	return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
@@ -9946,7 +9957,7 @@ function CaseLine({ one }) {
 			a(State, { one }),
 			a("span", {
 				class: "beside",
-				children: stateOf(one) === "pending" ? a($, { children: [left(one.expires), " left"] }) : a(Time, { children: one.opened })
+				children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
 			})
 		]
 	});
@@ -10111,7 +10122,7 @@ function Case({ one }) {
 					" ",
 					state === "pending" ? a("strong", {
 						class: "countdown",
-						children: [left(one.expires), " left; then it is denied"]
+						children: [timeLeft(one.expires), " left; then it is denied"]
 					}) : a(Text, { children: one.reason })
 				]
 			}),
@@ -12565,7 +12576,7 @@ function findExtra(extras, sequence) {
 // src/views/chains/chain.tsx
 var ROW_HEIGHT$3 = 36;
 var PHONE_ROW_HEIGHT$1 = 56;
-var CARD_HEIGHT = 112;
+var CARD_HEIGHT = 124;
 var PLACEHOLDERS = 12;
 var PAGE$1 = 200;
 var FILE_PAGE = 2e3;
@@ -12647,6 +12658,51 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 		]
 	});
 }
+async function readExpected(chain, extra) {
+	const { finding, before, isAtRow } = extra;
+	const ask = (place) => connection.ask({
+		type: "record",
+		chain,
+		at: { place },
+		keys: pinnedKeys()
+	});
+	if (!isAtRow) return null;
+	if (finding.code === "HASH_MISMATCH") {
+		const { hash, computedHash } = await ask(before);
+		return [hash, computedHash];
+	}
+	if ([
+		"CHAIN_BREAK",
+		"SEQUENCE_GAP",
+		"GENESIS_INVALID"
+	].includes(finding.code) && before > 0) {
+		const [previous, here] = [await ask(before - 1), await ask(before)];
+		return [previous.hash, here.previousHash];
+	}
+	return null;
+}
+function Expected({ chain, extra }) {
+	const answer = useAnswer(() => readExpected(chain, extra).catch(() => null), [
+		chain,
+		extra.before,
+		extra.finding
+	]);
+	if (!answer.value) return null;
+	const [expected, found] = answer.value;
+	const what = extra.finding.code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
+	return a("p", {
+		class: "beside tight",
+		children: [
+			what[0],
+			": ",
+			a(WholeHex, { children: expected }),
+			" ",
+			what[1],
+			": ",
+			found ? a(WholeHex, { children: found }) : "nothing"
+		]
+	});
+}
 function Proof({ extra }) {
 	const proof = extra.finding.proof;
 	if (proof === void 0 || proof === null || typeof proof !== "object") return null;
@@ -12659,7 +12715,7 @@ function Proof({ extra }) {
 			": ",
 			head.count,
 			" records, ",
-			head.hash ? a(Hex, { children: head.hash }) : "no head",
+			head.hash ? a(WholeHex, { children: head.hash }) : "no head",
 			" "
 		] }, name))
 	});
@@ -12838,6 +12894,10 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 					again: () => verifyChain(chain),
 					...judgement.value.state === "working" ? {} : { total: total ?? 0 }
 				}) : null,
+				extras.some((extra) => extra.sort !== "end") ? a("p", {
+					class: "beside tight",
+					children: "Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark."
+				}) : null,
 				a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })
 			] }),
 			words ? a(Problem, {
@@ -12888,7 +12948,14 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 						children: [a("span", {
 							class: "jag",
 							"aria-hidden": "true"
-						}), a("div", { children: [a(FindingCard, { finding: found.finding }), a(Proof, { extra: found })] })]
+						}), a("div", { children: [
+							a(FindingCard, { finding: found.finding }),
+							a(Expected, {
+								chain,
+								extra: found
+							}),
+							a(Proof, { extra: found })
+						] })]
 					});
 				}
 			}),
@@ -14789,7 +14856,7 @@ function Whole({ value }) {
 		children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 	});
 }
-function keeping() {
+function storageWords() {
 	if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
 	if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
 	return "Pins are kept in this browser, for this address.";
@@ -14963,7 +15030,7 @@ function KeysView(_) {
 			}),
 			a("p", {
 				class: "beside",
-				children: keeping()
+				children: storageWords()
 			})
 		] }),
 		a(KeyRecords, {}),
