@@ -154,6 +154,7 @@ def test_letters_lead_to_every_view(page: Any, bundle: Path) -> None:
 def test_focus_returns_to_the_link_that_was_followed(page: Any, bundle: Path) -> None:
     open_folder(page, bundle)
     go(page, "#/chains")
+    page.locator(".chain-row:not(.heads)").first.wait_for()
     page.keyboard.press("j")
     page.keyboard.press("j")
     address = page.evaluate("document.activeElement.getAttribute('href')")

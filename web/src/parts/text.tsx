@@ -1,6 +1,7 @@
 /** Texts from records, shown as they are: nothing in them is markup, and nothing in them stays invisible. */
 
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { usesUtc } from "../preferences.ts";
 
 /** Characters that a reader would not see, or that would reorder what he sees. */
@@ -15,7 +16,17 @@ export function Text({ children }: { children: string }): JSX.Element {
   return <bdi>{visible(children)}</bdi>;
 }
 
-/** The first 16 digits of a hash; the whole on focus and for copying. */
+/** The first 16 digits of a hash, and the whole while it has the focus. For places where a hash is read, not for lists. */
+export function WholeHex({ children }: { children: string }): JSX.Element {
+  const [isFocused, setFocused] = useState(false);
+  return (
+    <code class="hex" tabIndex={0} title={children} onFocus={() => setFocused(true)} onBlur={() => setFocused(false)}>
+      {visible(isFocused ? children : children.slice(0, 16))}{!isFocused && children.length > 16 ? "…" : ""}
+    </code>
+  );
+}
+
+/** The first 16 digits of a hash; the pointer shows the whole. */
 export function Hex({ children, length = 16 }: { children: string; length?: number }): JSX.Element {
   return (
     <code class="hex" title={children}>

@@ -5,8 +5,8 @@ import { encoder } from "../verify/json.ts";
 import { NotJudged } from "../verify/options.ts";
 import type { Change } from "./protocol.ts";
 
-type Record_ = Record<string, string>;
-type ChainDocument = Record<string, unknown> & { capsules?: Record_[] };
+type StoredRecord = Record<string, string>;
+type ChainDocument = Record<string, unknown> & { capsules?: StoredRecord[] };
 
 /** Claims about a chain that a shorter chain does not have. An attacker leaves them out. */
 const CLAIMS = ["ended_at", "signed_by", "all_hashes_ok"];
@@ -58,7 +58,7 @@ export async function changeChain(source: string, place: number, change: Change)
 }
 
 /** Give a record another text, and a seal over it by a key that is made now. */
-async function forge(record: Record_, text: string): Promise<void> {
+async function forge(record: StoredRecord, text: string): Promise<void> {
   const pair = (await crypto.subtle.generateKey("Ed25519", true, ["sign"])) as CryptoKeyPair;
   const signer = toHex(await crypto.subtle.exportKey("raw", pair.publicKey)).slice(0, 16);
   const canonical = text.replaceAll(`"by":"${record["signed_by"]}"`, `"by":"${signer}"`);

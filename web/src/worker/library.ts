@@ -52,8 +52,8 @@ export class Library {
   private thing: OpenedThing | null = null;
   private contents: Contents | null = null;
   private live: LiveDirectory | null = null;
-  /** The rows of the file's chain that was listed last, and its records if it is short. */
-  private kept: { chain: string; rows: RecordRow[]; items: Item[] | null } | null = null;
+  /** The rows of the file's chain that was listed last, its records if it is short, and what is not read yet. */
+  private kept: { chain: string; rows: RecordRow[]; items: Item[] | null; rest: AsyncGenerator<Item[]> | null } | null = null;
 
   /** Other workers that compute beside this one. */
   crew: Crew | null = null;
@@ -201,29 +201,39 @@ export class Library {
       for await (const batch of this.readBatches(chain, start, stop)) {
         for (const item of batch) rows.push(describeRow(item, start + rows.length));
       }
-      return { rows, total: this.live.chains.get(chain)?.count ?? 0, isCut: false };
+      return { rows, total: this.live.chains.get(chain)?.count ?? 0, isMore: false, isCut: false };
     }
-    if (this.kept?.chain !== chain) await this.keepRows(chain);
-    const rows = this.kept?.rows ?? [];
-    return { rows: rows.slice(start, stop), total: rows.length, isCut: rows.length >= LISTED_MAX };
+    if (this.kept?.chain !== chain) this.kept = { chain, rows: [], items: [], rest: this.readBatches(chain) };
+    const { kept } = this;
+    // Only as far as it is needed: the first rows of a long chain are there as soon as those of a short one.
+    while (kept.rest !== null && kept.rows.length < stop) {
+      const next = await kept.rest.next();
+      if (next.done) {
+        kept.rest = null;
+        break;
+      }
+      for (const item of next.value) kept.rows.push(describeRow(item, kept.rows.length));
+      kept.items = kept.items !== null && kept.rows.length <= KEPT_MAX ? [...kept.items, ...next.value] : null;
+      if (kept.rows.length >= LISTED_MAX) kept.rest = null;
+    }
+    const isCut = kept.rows.length >= LISTED_MAX;
+    if (isCut) kept.rows.length = LISTED_MAX;
+    const claimed = Math.min(this.chains.find((one) => one.id === chain)?.length ?? 0, LISTED_MAX);
+    const total = kept.rest === null ? kept.rows.length : Math.max(kept.rows.length, claimed);
+    return { rows: kept.rows.slice(start, stop), total, isMore: kept.rest !== null, isCut };
   }
 
-  private async keepRows(chain: string): Promise<void> {
-    const rows: RecordRow[] = [];
-    let items: Item[] | null = [];
-    for await (const batch of this.readBatches(chain)) {
-      for (const item of batch) rows.push(describeRow(item, rows.length));
-      items = items !== null && rows.length <= KEPT_MAX ? [...items, ...batch] : null;
-      if (rows.length >= LISTED_MAX) break;
-    }
-    this.kept = { chain, rows: rows.slice(0, LISTED_MAX), items };
+  /** The records of a chain, where all of them are in memory. */
+  private keptItems(chain: string): Item[] | null {
+    return this.kept?.chain === chain && this.kept.rest === null ? this.kept.items : null;
   }
 
   /** The exact texts of records, with their seals. */
   async records(chain: string, start: number, stop: number): Promise<RecordText[]> {
     const found: RecordText[] = [];
     let place = this.live === null ? 0 : start;
-    for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain, start, stop)) {
+    const known = this.keptItems(chain);
+    for await (const batch of known ? [known] : this.readBatches(chain, start, stop)) {
       for (const item of batch) {
         if (place >= stop) return found;
         if (place >= start) found.push(describeText(item, place));
@@ -253,7 +263,8 @@ export class Library {
     const isWanted = (item: Item, place: number) =>
       "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
     let place = 0;
-    for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain)) {
+    const known = this.keptItems(chain);
+    for await (const batch of known ? [known] : this.readBatches(chain)) {
       // In an intact chain a record lies where its number says: try that place first.
       const likely = "sequence" in address ? Number(address.sequence) - place : -1;
       if (batch[likely] !== undefined && isWanted(batch[likely], place + likely)) return { item: batch[likely], place: place + likely };

@@ -233,7 +233,8 @@ export interface Results {
   figures: SessionFigures;
   /** The files that are others in the copy, by their names; null for one that it lacks. */
   change: { files: [string, Blob | null][] };
-  rows: { rows: RecordRow[]; total: number; isCut: boolean };
+  /** `isMore` says that the chain is not read to its end yet, and that its total is a claim. */
+  rows: { rows: RecordRow[]; total: number; isMore: boolean; isCut: boolean };
   records: RecordText[];
   blob: Uint8Array;
   search: { hits: Hit[]; searched: number; isCut: boolean };

@@ -31,7 +31,7 @@ function isRefused(state: string): boolean {
 }
 
 /** How long is left, as minutes and seconds. */
-function left(expires: string): string {
+function timeLeft(expires: string): string {
   const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1000));
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
   return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
@@ -63,7 +63,7 @@ export function CaseLine({ one }: { one: ApprovalCase }): JSX.Element {
     <a class="case-line" href={link("approvals", one.id)} data-row>
       <code><Text>{line.slice(0, 160)}</Text></code>
       <State one={one} />
-      <span class="beside">{stateOf(one) === "pending" ? <>{left(one.expires)} left</> : <Time>{one.opened}</Time>}</span>
+      <span class="beside">{stateOf(one) === "pending" ? <>{timeLeft(one.expires)} left</> : <Time>{one.opened}</Time>}</span>
     </a>
   );
 }
@@ -160,7 +160,7 @@ function Case({ one }: { one: ApprovalCase }): JSX.Element {
     <article class="record case">
       <p class="beside"><a href={link("approvals")}>All requests</a></p>
       <h1><code><Text>{line.slice(0, 400)}</Text></code></h1>
-      <p class="sentence"><State one={one} /> {state === "pending" ? <strong class="countdown">{left(one.expires)} left; then it is denied</strong> : <Text>{one.reason}</Text>}</p>
+      <p class="sentence"><State one={one} /> {state === "pending" ? <strong class="countdown">{timeLeft(one.expires)} left; then it is denied</strong> : <Text>{one.reason}</Text>}</p>
       {one.problem ? <Problem words={`The record of this request does not hold: ${one.problem}. Do not answer it.`} /> : null}
       {!one.isSameAction ? <Problem words="The action or the diff in this request is not the one that its digest names. Do not answer it." /> : null}
       {!one.isSignerKnown && !one.problem ? <div class="finding warning"><p>The record of this request was signed by a key that you have not pinned, so the signature was not checked. <a href={link("keys")}>Keys</a></p></div> : null}

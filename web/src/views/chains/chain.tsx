@@ -8,25 +8,25 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useKeys } from "../../parts/keyboard.ts";
-import { Empty, Problem } from "../../parts/states.tsx";
-import { Hex, Text, Time, count, plural } from "../../parts/text.tsx";
+import { Empty, Problem, useAnswer } from "../../parts/states.tsx";
+import { Text, Time, WholeHex, count, plural } from "../../parts/text.tsx";
 import { Band, FindingCard, Mark } from "../../parts/verdict.tsx";
 import { type VirtualHandle, VirtualRows } from "../../parts/virtual.tsx";
 import { link, recordLink } from "../../route.ts";
-import { connection, contents, findingsOf, judgement, judgementOf, verifyChain } from "../../state.ts";
+import { connection, contents, findingsOf, judgement, judgementOf, pinnedKeys, verifyChain } from "../../state.ts";
 import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
 import { type Entry, type Extra, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
 
 const ROW_HEIGHT = 36;
 const PHONE_ROW_HEIGHT = 56;
-const CARD_HEIGHT = 112;
+const CARD_HEIGHT = 124;
 /** Rows that stand for those that are not here yet. */
 const PLACEHOLDERS = 12;
 /** Rows that are asked for at once. */
 const PAGE = 200;
-/** Rows of a file that are read at once: all that are listed. */
-const FILE_ROWS = 50_000;
+/** Rows of a file that are taken at once. More would keep the page's thread busy. */
+const FILE_PAGE = 2_000;
 
 const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
 
@@ -52,13 +52,38 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: R
   );
 }
 
-/** Expected and found, where the finding has both. */
+/** What the place of a break should have, and what it has. Both are read again from the records. */
+async function readExpected(chain: string, extra: Extract<Extra, { sort: "break" }>): Promise<[expected: string, found: string] | null> {
+  const { finding, before, isAtRow } = extra;
+  const ask = (place: number) => connection.ask({ type: "record", chain, at: { place }, keys: pinnedKeys() });
+  if (!isAtRow) return null;
+  if (finding.code === "HASH_MISMATCH") {
+    const { hash, computedHash } = await ask(before);
+    return [hash, computedHash];
+  }
+  if (["CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"].includes(finding.code) && before > 0) {
+    const [previous, here] = [await ask(before - 1), await ask(before)];
+    return [previous.hash, here.previousHash];
+  }
+  return null;
+}
+
+/** Expected and found, where a break has both. */
+function Expected({ chain, extra }: { chain: string; extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
+  const answer = useAnswer(() => readExpected(chain, extra).catch(() => null), [chain, extra.before, extra.finding]);
+  if (!answer.value) return null;
+  const [expected, found] = answer.value;
+  const what = extra.finding.code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
+  return <p class="beside tight">{what[0]}: <WholeHex>{expected}</WholeHex> {what[1]}: {found ? <WholeHex>{found}</WholeHex> : "nothing"}</p>;
+}
+
+/** Both heads, where the finding has them as its proof. */
 function Proof({ extra }: { extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
   const proof = extra.finding.proof;
   if (proof === undefined || proof === null || typeof proof !== "object") return null;
   const heads = Object.entries(proof as Record<string, { count?: number; hash?: string | null }>).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
   if (!heads.length) return null;
-  return <p class="beside">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <Hex>{head.hash}</Hex> : "no head"} </span>)}</p>;
+  return <p class="beside">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <WholeHex>{head.hash}</WholeHex> : "no head"} </span>)}</p>;
 }
 
 /** Findings about the chain as a whole: wrong claims about it, mostly. The list of records keeps its room. */
@@ -85,36 +110,49 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const asked = useRef(new Set<number>());
   const [isPhone] = useState(() => matchMedia("(max-width: 720px)").matches);
 
-  const fetchRows = (start: number, stop: number) => {
-    connection.ask({ type: "rows", chain, start, stop }).then(
-      (found) => {
-        setRows((before) => {
-          const next = new Map(before);
-          for (const row of found.rows) next.set(row.place, row);
-          return next;
-        });
-        setTotal(found.total);
-        setCut(found.isCut);
-        setWords("");
-      },
-      (error: Error) => setWords(error.message),
-    );
+  const [isReading, setReading] = useState(!isLive);
+
+  /** Read rows. Returns whether more are to come. */
+  const fetchRows = async (start: number, stop: number): Promise<boolean> => {
+    try {
+      const found = await connection.ask({ type: "rows", chain, start, stop });
+      setRows((before) => {
+        const next = new Map(before);
+        for (const row of found.rows) next.set(row.place, row);
+        return next;
+      });
+      setTotal(found.total);
+      setCut(found.isCut);
+      setWords("");
+      return found.isMore;
+    } catch (error) {
+      setWords((error as Error).message);
+      return false;
+    }
+  };
+  /** Read all rows of a file, page by page. What is missing shows only when all are there. */
+  const readFile = async (isCurrent: () => boolean): Promise<void> => {
+    setReading(true);
+    for (let start = 0; isCurrent() && (await fetchRows(start, start + FILE_PAGE)); ) start += FILE_PAGE;
+    if (isCurrent()) setReading(false);
   };
   const fetchPages = (start: number, stop: number) => {
     if (!isLive) return;
     for (let page = Math.floor(start / PAGE); page * PAGE < stop; page++) {
       if (asked.current.has(page)) continue;
       asked.current.add(page);
-      fetchRows(page * PAGE, (page + 1) * PAGE);
+      void fetchRows(page * PAGE, (page + 1) * PAGE);
     }
   };
   useEffect(() => {
+    let isCurrent = true;
     asked.current.clear();
     if (isLive) {
       // A chain that has grown: the last page has more now.
       setTotal(listed?.length ?? 0);
       fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
-    } else fetchRows(0, FILE_ROWS);
+    } else void readFile(() => isCurrent);
+    return () => { isCurrent = false; };
   }, [chain, contents.value]);
   useEffect(() => { void verifyChain(chain); }, [chain, judgement.value.state]);
 
@@ -122,7 +160,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const findings = findingsOf(chain);
   // Not with each report of progress: a long chain takes a while to arrange.
   const judged = now.state === "done" ? now.verdict : null;
-  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive)), [rows, total, judged]);
+  const extras = useMemo(() => (total === null ? [] : arrange(rows, total, findings, isLive || isReading)), [isLive || isReading ? null : rows, total, judged, isReading]);
   const length = rowCount(total ?? 0, extras);
   const entry = (index: number): Entry => entryAt(index, extras);
   const heights = useMemo(() => {
@@ -178,9 +216,10 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
           <a href={link("s", chain)}>as a session</a>
         </p>
         {now.state === "working" || now.state === "not judged" ? <Band now={now} again={() => verifyChain(chain)} {...(judgement.value.state === "working" ? {} : { total: total ?? 0 })} /> : null}
+        {extras.some((extra) => extra.sort !== "end") ? <p class="beside tight">Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark.</p> : null}
         <WholeFindings findings={findings.filter((one) => one.place.sequence === null)} />
       </header>
-      {words ? <Problem words={words} retry={() => { asked.current.clear(); fetchRows(0, isLive ? PAGE : FILE_ROWS); }} /> : null}
+      {words ? <Problem words={words} retry={() => { asked.current.clear(); if (isLive) fetchPages(0, PAGE); else void readFile(() => true); }} /> : null}
       {total === 0 && !words && !length ? <Empty command="aver log">There is no record in it.</Empty> : null}
       <VirtualRows
         heights={heights}
@@ -203,7 +242,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
           return (
             <div class={`break${index === selected ? " selected" : ""}`}>
               <span class="jag" aria-hidden="true" />
-              <div><FindingCard finding={found.finding} /><Proof extra={found} /></div>
+              <div><FindingCard finding={found.finding} /><Expected chain={chain} extra={found} /><Proof extra={found} /></div>
             </div>
           );
         }}

@@ -13,7 +13,7 @@ function Whole({ value }: { value: string }): JSX.Element {
 }
 
 /** Where keys are kept, in words. */
-function keeping(): string {
+function storageWords(): string {
   if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
   if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
   return "Pins are kept in this browser, for this address.";
@@ -106,7 +106,7 @@ export function KeysView(_: { parts: string[] }): JSX.Element {
         </form>
         {words ? <Problem words={words} /> : null}
         <p class="good" role="status">{done}</p>
-        <p class="beside">{keeping()}</p>
+        <p class="beside">{storageWords()}</p>
       </section>
       <KeyRecords />
       <section>

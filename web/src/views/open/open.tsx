@@ -5,6 +5,13 @@ import type { JSX } from "preact";
 import { Text } from "../../parts/text.tsx";
 import { fromDrop, fromFileList } from "../../source/files.ts";
 import { openThing, opening, problem } from "../../state.ts";
+import type { OpenedThing } from "../../worker/protocol.ts";
+
+/** Open a thing, and go to its first screen. If it cannot be opened, that screen says why. */
+function show(found: OpenedThing): void {
+  location.hash = "#/";
+  void openThing(found);
+}
 
 export function OpenView(_: { parts: string[] }): JSX.Element {
   const [isOver, setOver] = useState(false);
@@ -12,7 +19,7 @@ export function OpenView(_: { parts: string[] }): JSX.Element {
   const folder = useRef<HTMLInputElement>(null);
   const take = (input: HTMLInputElement | null) => {
     const found = input?.files ? fromFileList(input.files) : null;
-    if (found !== null) void openThing(found);
+    if (found !== null) show(found);
     if (input) input.value = "";
   };
   return (
@@ -26,7 +33,7 @@ export function OpenView(_: { parts: string[] }): JSX.Element {
         onDrop={(event) => {
           event.preventDefault();
           setOver(false);
-          if (event.dataTransfer) void fromDrop(event.dataTransfer).then((found) => found && openThing(found));
+          if (event.dataTransfer) void fromDrop(event.dataTransfer).then((found) => found && show(found));
         }}
       >
         <p class="large">Drop a bundle's folder or a file here</p>

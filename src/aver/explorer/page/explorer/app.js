@@ -1142,6 +1142,17 @@ function visible(text) {
 function Text({ children }) {
 	return a("bdi", { children: visible(children) });
 }
+function WholeHex({ children }) {
+	const [isFocused, setFocused] = d$2(false);
+	return a("code", {
+		class: "hex",
+		tabIndex: 0,
+		title: children,
+		onFocus: () => setFocused(true),
+		onBlur: () => setFocused(false),
+		children: [visible(isFocused ? children : children.slice(0, 16)), !isFocused && children.length > 16 ? "…" : ""]
+	});
+}
 function Hex({ children, length = 16 }) {
 	return a("code", {
 		class: "hex",
@@ -4419,7 +4430,7 @@ function replaceSurrogates(text) {
 function isFileName(name) {
 	return typeof name === "string" && isPrintable(name) && name !== "" && !name.startsWith(".") && !name.includes("/") && !name.includes("\\") && new TextEncoder().encode(name).length <= 240;
 }
-function show(value, most = 80) {
+function show$1(value, most = 80) {
 	return JSON.stringify(String(value)).slice(0, most);
 }
 // src/verify/statement.ts
@@ -4446,7 +4457,7 @@ function signatureFields({ by, ed25519, ml_dsa_65, passkey }) {
 function checkObject(value, where, required, optional = []) {
 	if (!isObject(value)) throw new BadInput(`${where} must be an object`);
 	for (const name of required) if (!value.has(name)) throw new BadInput(`${where} lacks '${name}'`);
-	for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show(name)}`);
+	for (const name of value.keys()) if (!required.includes(name) && !optional.includes(name)) throw new BadInput(`${where} has an unknown key ${show$1(name)}`);
 	return value;
 }
 function checkVersion(value, where) {
@@ -4977,7 +4988,7 @@ function readRoute() {
 	});
 }
 var route = y$1(readRoute());
-var left$1 = new Map();
+var left = new Map();
 var scrolled = new Map();
 var here = location.hash;
 var isFollowed = false;
@@ -4987,7 +4998,7 @@ addEventListener("click", (event) => {
 addEventListener("hashchange", () => {
 	const active = document.activeElement;
 	const target = active instanceof HTMLElement ? active.getAttribute("href") : null;
-	if (target !== null) left$1.set(here, target);
+	if (target !== null) left.set(here, target);
 	scrolled.set(here, scrollY);
 	here = location.hash;
 	route.value = readRoute();
@@ -4995,7 +5006,7 @@ addEventListener("hashchange", () => {
 function returnFocus(main) {
 	scrollTo(0, isFollowed ? 0 : scrolled.get(location.hash) ?? 0);
 	isFollowed = false;
-	const target = left$1.get(location.hash);
+	const target = left.get(location.hash);
 	const found = [...main.querySelectorAll("a[href]")].find((one) => target !== void 0 && one.getAttribute("href") === target);
 	if (main.contains(document.activeElement) && document.activeElement !== main) return;
 	(found ?? main).focus({ preventScroll: found === void 0 });
@@ -9907,7 +9918,7 @@ function isRefused(state) {
 		"closed"
 	].includes(state);
 }
-function left(expires) {
+function timeLeft(expires) {
 	const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
 	const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
 	return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
@@ -9946,7 +9957,7 @@ function CaseLine({ one }) {
 			a(State, { one }),
 			a("span", {
 				class: "beside",
-				children: stateOf(one) === "pending" ? a($, { children: [left(one.expires), " left"] }) : a(Time, { children: one.opened })
+				children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
 			})
 		]
 	});
@@ -10111,7 +10122,7 @@ function Case({ one }) {
 					" ",
 					state === "pending" ? a("strong", {
 						class: "countdown",
-						children: [left(one.expires), " left; then it is denied"]
+						children: [timeLeft(one.expires), " left; then it is denied"]
 					}) : a(Text, { children: one.reason })
 				]
 			}),
@@ -12565,10 +12576,10 @@ function findExtra(extras, sequence) {
 // src/views/chains/chain.tsx
 var ROW_HEIGHT$3 = 36;
 var PHONE_ROW_HEIGHT$1 = 56;
-var CARD_HEIGHT = 112;
+var CARD_HEIGHT = 124;
 var PLACEHOLDERS = 12;
 var PAGE$2 = 200;
-var FILE_ROWS = 5e4;
+var FILE_PAGE = 2e3;
 var SORTS = {
 	tool: "◆",
 	chat: "❝",
@@ -12647,6 +12658,51 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 		]
 	});
 }
+async function readExpected(chain, extra) {
+	const { finding, before, isAtRow } = extra;
+	const ask = (place) => connection.ask({
+		type: "record",
+		chain,
+		at: { place },
+		keys: pinnedKeys()
+	});
+	if (!isAtRow) return null;
+	if (finding.code === "HASH_MISMATCH") {
+		const { hash, computedHash } = await ask(before);
+		return [hash, computedHash];
+	}
+	if ([
+		"CHAIN_BREAK",
+		"SEQUENCE_GAP",
+		"GENESIS_INVALID"
+	].includes(finding.code) && before > 0) {
+		const [previous, here] = [await ask(before - 1), await ask(before)];
+		return [previous.hash, here.previousHash];
+	}
+	return null;
+}
+function Expected({ chain, extra }) {
+	const answer = useAnswer(() => readExpected(chain, extra).catch(() => null), [
+		chain,
+		extra.before,
+		extra.finding
+	]);
+	if (!answer.value) return null;
+	const [expected, found] = answer.value;
+	const what = extra.finding.code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
+	return a("p", {
+		class: "beside tight",
+		children: [
+			what[0],
+			": ",
+			a(WholeHex, { children: expected }),
+			" ",
+			what[1],
+			": ",
+			found ? a(WholeHex, { children: found }) : "nothing"
+		]
+	});
+}
 function Proof({ extra }) {
 	const proof = extra.finding.proof;
 	if (proof === void 0 || proof === null || typeof proof !== "object") return null;
@@ -12659,7 +12715,7 @@ function Proof({ extra }) {
 			": ",
 			head.count,
 			" records, ",
-			head.hash ? a(Hex, { children: head.hash }) : "no head",
+			head.hash ? a(WholeHex, { children: head.hash }) : "no head",
 			" "
 		] }, name))
 	});
@@ -12680,13 +12736,15 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const list = T(null);
 	const asked = T(new Set());
 	const [isPhone] = d$2(() => matchMedia("(max-width: 720px)").matches);
-	const fetchRows = (start, stop) => {
-		connection.ask({
-			type: "rows",
-			chain,
-			start,
-			stop
-		}).then((found) => {
+	const [isReading, setReading] = d$2(!isLive);
+	const fetchRows = async (start, stop) => {
+		try {
+			const found = await connection.ask({
+				type: "rows",
+				chain,
+				start,
+				stop
+			});
 			setRows((before) => {
 				const next = new Map(before);
 				for (const row of found.rows) next.set(row.place, row);
@@ -12695,7 +12753,16 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 			setTotal(found.total);
 			setCut(found.isCut);
 			setWords("");
-		}, (error) => setWords(error.message));
+			return found.isMore;
+		} catch (error) {
+			setWords(error.message);
+			return false;
+		}
+	};
+	const readFile = async (isCurrent) => {
+		setReading(true);
+		for (let start = 0; isCurrent() && await fetchRows(start, start + FILE_PAGE);) start += FILE_PAGE;
+		if (isCurrent()) setReading(false);
 	};
 	const fetchPages = (start, stop) => {
 		if (!isLive) return;
@@ -12706,21 +12773,27 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 		}
 	};
 	A$1(() => {
+		let isCurrent = true;
 		asked.current.clear();
 		if (isLive) {
 			setTotal(listed?.length ?? 0);
 			fetchPages(Math.max(0, (listed?.length ?? 1) - 1), listed?.length ?? 1);
-		} else fetchRows(0, FILE_ROWS);
+		} else readFile(() => isCurrent);
+		return () => {
+			isCurrent = false;
+		};
 	}, [chain, contents.value]);
 	A$1(() => {
 		verifyChain(chain);
 	}, [chain, judgement.value.state]);
 	const now = judgementOf(chain);
 	const findings = findingsOf(chain);
-	const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive), [
-		rows,
+	const judged = now.state === "done" ? now.verdict : null;
+	const extras = w$2(() => total === null ? [] : arrange(rows, total, findings, isLive || isReading), [
+		isLive || isReading ? null : rows,
 		total,
-		now.state === "done" ? now.verdict : null
+		judged,
+		isReading
 	]);
 	const length = rowCount(total ?? 0, extras);
 	const entry = (index) => entryAt(index, extras);
@@ -12821,13 +12894,18 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 					again: () => verifyChain(chain),
 					...judgement.value.state === "working" ? {} : { total: total ?? 0 }
 				}) : null,
+				extras.some((extra) => extra.sort !== "end") ? a("p", {
+					class: "beside tight",
+					children: "Records after a break have a dashed line: no longer tied to what came before. Each keeps its own mark."
+				}) : null,
 				a(WholeFindings, { findings: findings.filter((one) => one.place.sequence === null) })
 			] }),
 			words ? a(Problem, {
 				words,
 				retry: () => {
 					asked.current.clear();
-					fetchRows(0, isLive ? PAGE$2 : FILE_ROWS);
+					if (isLive) fetchPages(0, PAGE$2);
+					else readFile(() => true);
 				}
 			}) : null,
 			total === 0 && !words && !length ? a(Empty, {
@@ -12870,7 +12948,14 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 						children: [a("span", {
 							class: "jag",
 							"aria-hidden": "true"
-						}), a("div", { children: [a(FindingCard, { finding: found.finding }), a(Proof, { extra: found })] })]
+						}), a("div", { children: [
+							a(FindingCard, { finding: found.finding }),
+							a(Expected, {
+								chain,
+								extra: found
+							}),
+							a(Proof, { extra: found })
+						] })]
 					});
 				}
 			}),
@@ -14771,7 +14856,7 @@ function Whole({ value }) {
 		children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 	});
 }
-function keeping() {
+function storageWords() {
 	if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
 	if (contents.value?.ledger) return `Pins are kept in this browser, for this address and the ledger ${contents.value.ledger.slice(0, 8)}, tenant ${contents.value.tenant}.`;
 	return "Pins are kept in this browser, for this address.";
@@ -14945,7 +15030,7 @@ function KeysView(_) {
 			}),
 			a("p", {
 				class: "beside",
-				children: keeping()
+				children: storageWords()
 			})
 		] }),
 		a(KeyRecords, {}),
@@ -15211,13 +15296,17 @@ async function collect(directory, prefix, files) {
 	}
 }
 // src/views/open/open.tsx
+function show(found) {
+	location.hash = "#/";
+	openThing(found);
+}
 function OpenView(_) {
 	const [isOver, setOver] = d$2(false);
 	const files = T(null);
 	const folder = T(null);
 	const take = (input) => {
 		const found = input?.files ? fromFileList(input.files) : null;
-		if (found !== null) openThing(found);
+		if (found !== null) show(found);
 		if (input) input.value = "";
 	};
 	return a("section", {
@@ -15235,7 +15324,7 @@ function OpenView(_) {
 				onDrop: (event) => {
 					event.preventDefault();
 					setOver(false);
-					if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && openThing(found));
+					if (event.dataTransfer) fromDrop(event.dataTransfer).then((found) => found && show(found));
 				},
 				children: [
 					a("p", {
@@ -18580,7 +18669,7 @@ function actionFields(action) {
 }
 function readAction(data) {
 	if (!isObject(data)) throw new BadInput("an action must be an object");
-	for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show(name)} is not a field of an action`);
+	for (const name of data.keys()) if (!FIELDS$1.includes(name)) throw new BadInput(`${show$1(name)} is not a field of an action`);
 	const get = (name) => {
 		const value = data.get(name);
 		if (value !== void 0) return value;
@@ -20791,7 +20880,7 @@ function fileOf(claim) {
 	return `${claim.id}.json`;
 }
 function checkFileName(name) {
-	if (!isFileName(name)) throw new Unreadable(`${show(name)} is not a name that a file may have here`);
+	if (!isFileName(name)) throw new Unreadable(`${show$1(name)} is not a name that a file may have here`);
 	return name;
 }
 async function readIndex(directory) {
@@ -21005,7 +21094,7 @@ function readCheckpoint(statement, where) {
 		ledger,
 		tenant,
 		heads: [...heads].map(([chain, head]) => {
-			if (!isObject(head) || head.size !== 2 || !head.has("count") || !head.has("hash")) throw new BadInput(`${where}: its head of ${show(chain)} is not valid`);
+			if (!isObject(head) || head.size !== 2 || !head.has("count") || !head.has("hash")) throw new BadInput(`${where}: its head of ${show$1(chain)} is not valid`);
 			return readHead(new Map([
 				["ledger", ledger],
 				["tenant", tenant],
@@ -21041,7 +21130,7 @@ async function readBundleHead(directory) {
 function checkBundleHead(head, heads, tally, of, rules, history) {
 	tally.countDone(CHECK$3);
 	if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
-		tally.fail(CHECK$3, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show(head.ledger)}; this is another`, WHERE);
+		tally.fail(CHECK$3, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show$1(head.ledger)}; this is another`, WHERE);
 		return;
 	}
 	if (!checkSignatures(head, rules, tally, history, {
@@ -21151,7 +21240,7 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 	if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
 	if (facts.count === 0) return;
 	const fail = (what, claimed) => {
-		tally.fail(CHECK$2, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
+		tally.fail(CHECK$2, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show$1(claimed)}`, where);
 	};
 	if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) fail("an all_hashes_ok", claim.allHashesOk);
 	if (claim.startedAt !== null && claim.startedAt !== facts.startedAt) fail("a time of its first record", claim.startedAt);
@@ -21172,18 +21261,18 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 		cutText(facts.rawTitle, 90),
 		name
 	].includes(claim.title)) {
-		const words = `${source.name} claims a title that the first request does not have: ${show(claim.title)}`;
+		const words = `${source.name} claims a title that the first request does not have: ${show$1(claim.title)}`;
 		tally.warn(CHECK$2, "INDEX_MISMATCH", words, where);
 	}
 }
 function warnOfKeys(unknown, who, tally, where) {
 	if (!unknown.length) return;
-	const listed = unknown.map((key) => show(key)).join(", ");
+	const listed = unknown.map((key) => show$1(key)).join(", ");
 	tally.warn(CHECK$2, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
 }
 function warnOfMembers(unknown, tally, chain, source = null) {
 	if (!unknown.size) return;
-	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show(key)).join(", ")}`;
+	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show$1(key)).join(", ")}`;
 	tally.warn(CHECK$2, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
 }
 function checkKeyClaims(index, head, signers, ring, recorded, tally) {
@@ -21199,17 +21288,17 @@ function checkKeyClaims(index, head, signers, ring, recorded, tally) {
 		const known = new Set(ring.lookup(fingerprint).map((one) => one.ed25519));
 		const record = recorded.get(fingerprint);
 		if (record !== void 0) known.add(record.publicKey);
-		if (cutText(key, 16) !== fingerprint || known.size && !known.has(key)) fail(`its key of ${show(fingerprint)} is another than that signer's`);
-		else if (!signers.has(fingerprint) && fingerprint !== index.fingerprint) fail(`it lists the key ${show(fingerprint)}, which signed nothing here`);
+		if (cutText(key, 16) !== fingerprint || known.size && !known.has(key)) fail(`its key of ${show$1(fingerprint)} is another than that signer's`);
+		else if (!signers.has(fingerprint) && fingerprint !== index.fingerprint) fail(`it lists the key ${show$1(fingerprint)}, which signed nothing here`);
 	}
 	for (const [fingerprint, key] of index.pqKeys ?? []) {
 		const known = new Set(ring.lookup(fingerprint).map((one) => one.mlDsa).filter(Boolean));
 		const record = recorded.get(fingerprint);
 		if (record !== void 0) known.add(record.publicKeyPq);
-		if (!claimed.has(fingerprint) || known.size && !known.has(key)) fail(`its ML-DSA-65 key of ${show(fingerprint)} is another than that signer's`);
+		if (!claimed.has(fingerprint) || known.size && !known.has(key)) fail(`its ML-DSA-65 key of ${show$1(fingerprint)} is another than that signer's`);
 	}
 	const signersOfHead = head === null ? [] : head.statement.signatures.map((one) => one.by);
-	if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show(index.fingerprint)}; another signed ${HEAD$1}`);
+	if (head !== null && index.fingerprint !== null && !signersOfHead.includes(index.fingerprint)) fail(`it claims that the ledger's key is ${show$1(index.fingerprint)}; another signed ${HEAD$1}`);
 	if (head !== null && index.isPart !== head.isPart) fail(`it claims ${index.isPart ? "a part" : "all"} of the ledger, and ${HEAD$1} states otherwise`);
 }
 async function checkUnlistedFiles(directory, index, blobs, known, tally) {
@@ -21221,7 +21310,7 @@ async function checkUnlistedFiles(directory, index, blobs, known, tally) {
 	]);
 	if (index.meta !== null) listed.add(META);
 	const warn = (name, why) => {
-		const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show(name, NAME_SHOWN).slice(1);
+		const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show$1(name, NAME_SHOWN).slice(1);
 		tally.warn(CHECK$2, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
 	};
 	for (const name of await directory.list()) {
@@ -24919,35 +25008,46 @@ var Library = class {
 			return {
 				rows,
 				total: this.live.chains.get(chain)?.count ?? 0,
+				isMore: false,
 				isCut: false
 			};
 		}
-		if (this.kept?.chain !== chain) await this.keepRows(chain);
-		const rows = this.kept?.rows ?? [];
+		if (this.kept?.chain !== chain) this.kept = {
+			chain,
+			rows: [],
+			items: [],
+			rest: this.readBatches(chain)
+		};
+		const { kept } = this;
+		while (kept.rest !== null && kept.rows.length < stop) {
+			const next = await kept.rest.next();
+			if (next.done) {
+				kept.rest = null;
+				break;
+			}
+			for (const item of next.value) kept.rows.push(describeRow(item, kept.rows.length));
+			kept.items = kept.items !== null && kept.rows.length <= KEPT_MAX ? [...kept.items, ...next.value] : null;
+			if (kept.rows.length >= LISTED_MAX) kept.rest = null;
+		}
+		const isCut = kept.rows.length >= LISTED_MAX;
+		if (isCut) kept.rows.length = LISTED_MAX;
+		const claimed = Math.min(this.chains.find((one) => one.id === chain)?.length ?? 0, LISTED_MAX);
+		const total = kept.rest === null ? kept.rows.length : Math.max(kept.rows.length, claimed);
 		return {
-			rows: rows.slice(start, stop),
-			total: rows.length,
-			isCut: rows.length >= LISTED_MAX
+			rows: kept.rows.slice(start, stop),
+			total,
+			isMore: kept.rest !== null,
+			isCut
 		};
 	}
-	async keepRows(chain) {
-		const rows = [];
-		let items = [];
-		for await (const batch of this.readBatches(chain)) {
-			for (const item of batch) rows.push(describeRow(item, rows.length));
-			items = items !== null && rows.length <= KEPT_MAX ? [...items, ...batch] : null;
-			if (rows.length >= LISTED_MAX) break;
-		}
-		this.kept = {
-			chain,
-			rows: rows.slice(0, LISTED_MAX),
-			items
-		};
+	keptItems(chain) {
+		return this.kept?.chain === chain && this.kept.rest === null ? this.kept.items : null;
 	}
 	async records(chain, start, stop) {
 		const found = [];
 		let place = this.live === null ? 0 : start;
-		for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain, start, stop)) for (const item of batch) {
+		const known = this.keptItems(chain);
+		for await (const batch of known ? [known] : this.readBatches(chain, start, stop)) for (const item of batch) {
 			if (place >= stop) return found;
 			if (place >= start) found.push(describeText(item, place));
 			place++;
@@ -24972,7 +25072,8 @@ var Library = class {
 		}
 		const isWanted = (item, place) => "place" in address ? place === address.place : item instanceof Sealed && text(at(safeContent(item), "sequence")) === address.sequence;
 		let place = 0;
-		for await (const batch of this.kept?.chain === chain && this.kept.items ? [this.kept.items] : this.readBatches(chain)) {
+		const known = this.keptItems(chain);
+		for await (const batch of known ? [known] : this.readBatches(chain)) {
 			const likely = "sequence" in address ? Number(address.sequence) - place : -1;
 			if (batch[likely] !== void 0 && isWanted(batch[likely], place + likely)) return {
 				item: batch[likely],
