@@ -270,7 +270,18 @@ def main() -> None:
         "--only",
         choices=[
             *("seal", "append", "together", "batch", "processes", "verify"),
-            *("postgres", "gate", "gateway", "proxy", "protocol", "hooks", "ingest", "search", "hostile", "explorer-api"),
+            *(
+                "postgres",
+                "gate",
+                "gateway",
+                "proxy",
+                "protocol",
+                "hooks",
+                "ingest",
+                "search",
+                "hostile",
+                "explorer-api",
+            ),
         ],
     )
     parser.add_argument("--out", type=Path, help="also write the table to this file")

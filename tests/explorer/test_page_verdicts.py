@@ -152,7 +152,7 @@ def test_every_file_of_a_bundle_with_single_bytes_changed(filled: Ledger, tmp_pa
 @pytest.mark.long
 def test_everything_that_other_tests_verify(tmp_path: Path) -> None:
     """Bundles, capsules, runs and proofs that the tests of these formats make, most of them tampered with."""
-    approvals = ("ended_keys", "foreign_records", "hostile", "replayed_votes", "roster", "uses")
+    approvals = ("ended_keys", "foreign_records", "hostile", "passkeys", "replayed_votes", "roster", "uses")
     tests = (
         *("ledger/bundle", "actions", "test_check_capsules.py", "test_check_forged.py", "test_check_hostile.py"),
         *(f"gate/approvals/test_{name}.py" for name in approvals),

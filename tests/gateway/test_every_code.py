@@ -35,7 +35,7 @@ from support.apart import write
 from support.parts import short_directory
 
 LATER = {
-    *("HIGH_HANDLE_BLOCKED", "HANDLE_INVALID", "DECLASSIFY_BLOCKED", "TOOL_CHANGED", "CAPSULE_REQUIRED"),
+    *("TOOL_CHANGED", "CAPSULE_REQUIRED"),
 }
 
 RULES = """
@@ -208,6 +208,20 @@ def install_bad_skill(place: Place) -> dict[str, Any]:
         return place.act("CommitSkillInstall", {"skill_id": "bad", "skill_digest": digest})
 
 
+def read_secret(place: Place) -> str:
+    """Read a file with a secret in it, and return the handle that stands for the secret."""
+    name = f"{place.session}-key.txt"
+    (place.office.workspace / name).write_text("key AKIA" + "IOSFODNN7EXAMPLE\n")
+    content = place.act("ReadWorkspaceFile", {"relpath": name})["data"]["content"]
+    return str(content).split()[1]
+
+
+def declassify_by_flag(place: Place) -> dict[str, Any]:
+    handle = read_secret(place)
+    with place.settings(confirm="flag"):
+        return place.act("Declassify", {"handle": handle, "purpose": "to see it"}, user_confirm=True)
+
+
 def act_insecurely(place: Place) -> dict[str, Any]:
     with place.settings(is_insecure=True):
         return place.act()
@@ -232,6 +246,11 @@ SCENARIOS: dict[str, Scenario] = {
     "DOMAIN_NOT_ALLOWED": lambda place: send(place, "FetchResource", domain="evil.example"),
     "REQUIRE_CONFIRM": lambda place: place.act("DeleteWorkspaceFile", {"relpath": leave(place).name}),
     "BAD_REQUEST": lambda place: place.office.gateway.act({"intent_id": "SendMessage"}),
+    "HIGH_HANDLE_BLOCKED": lambda place: send(
+        place, "SendMessage", recipient="bob@example.com", text=read_secret(place)
+    ),
+    "HANDLE_INVALID": lambda place: send(place, "Declassify", handle="h_" + "x" * 22, purpose="to see it"),
+    "DECLASSIFY_BLOCKED": declassify_by_flag,
     "WORKLOAD_TOKEN_INVALID": lambda place: place.act(workload_token="e30"),
     "IOC_BLOCKED": install_bad_skill,
     "UNKNOWN_INTENT": lambda place: place.act("Nothing"),

@@ -164,10 +164,10 @@ def test_a_door_admits_its_callers_alone(office: Office) -> None:
     assert office.write(door=door)["reason_code"] == "INGRESS_CONFLICT"
 
 
-def test_an_effect_that_is_not_built_is_unavailable_and_burns_nothing(office: Office) -> None:
-    answer = office.act("RunCommand", {"argv": ["ls"]})
-    assert answer["status"] == "DENY"
-    assert "act.commit" not in office.kinds()
+def test_an_executor_without_the_effect_burns_nothing(aver_home: Path, tmp_path: Path) -> None:
+    with open_office(tmp_path / "work", causes={}) as office:
+        assert office.write()["reason_code"] == "EXECUTOR_UNAVAILABLE"
+        assert "act.commit" not in office.kinds()
 
 
 def test_a_link_out_of_the_workspace_is_not_followed(office: Office, tmp_path: Path) -> None:

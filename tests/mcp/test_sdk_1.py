@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from aver import open_ledger
 from support.mcp_clients import COMMAND, DIFF, environment, listening
+from support.proxies import SESSION, read_outcomes, write_settings
 from support.real_home import real_environment
 
 pytestmark = pytest.mark.long
@@ -110,3 +112,21 @@ def test_over_http(older: Path, workspace: Path) -> None:
     with listening(workspace) as server:
         headers = {"Authorization": f"Bearer {server.token}"}
         hold(flow(older, {"url": server.url, "headers": headers, "diff": DIFF.format("a.py")}))
+
+
+def test_through_the_proxy(older: Path, workspace: Path, aver_home: Path) -> None:
+    """The same server behind the proxy. A tool that nobody knows is refused by Aver, and not by the server."""
+    tools = ("capseal_gate", "capseal_record", "capseal_seal")
+    write_settings(aver_home, tools, server="own")
+    server = [str(COMMAND), "mcp", "--workspace", str(workspace)]
+    given = {
+        "command": str(COMMAND),
+        "args": ["proxy", "--name", "own", "--session", SESSION, "--wait", "0", "--", *server],
+        "env": environment(),
+        "diff": DIFF.format("a.py"),
+    }
+    told = flow(older, given)
+    assert told["unknown"] == "answered"
+    hold({**told, "unknown": "Unknown tool: capseal_nothing"})
+    with open_ledger() as ledger:
+        assert read_outcomes(ledger) == ["ALLOW"] * 4

@@ -21,6 +21,7 @@ from aver.gateway.executor.effects import build_effects
 from aver.gateway.executor.executor import ActEffect, Executor
 from aver.gateway.executor.tool_effects import ToolEffects
 from aver.gateway.gateway import Gateway
+from aver.gateway.handles import HandleStore
 from aver.gateway.policy_server import PolicyServer, name_program
 from aver.gateway.proof.attestation import PolicyKeys
 from aver.gateway.proof.evidence import SERVERS
@@ -81,7 +82,8 @@ def open_embedded(
         )
 
     upstreams: dict[str, Upstream] = {}
-    own = build_effects(ledger, workspace, settings.effects) if effects is None else effects
+    handles = HandleStore(clock)
+    own = build_effects(ledger, workspace, settings.effects, handles) if effects is None else effects
     executor = Executor(
         ledger,
         {**ToolEffects(upstreams).by_intent, "FinalizeOutput": release_answer, **own},
@@ -105,6 +107,7 @@ def open_embedded(
         settings=settings,
         session=session,
         upstreams=upstreams,
+        handles=handles,
         clock=clock,
         close=end,
     )

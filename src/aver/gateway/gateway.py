@@ -21,6 +21,7 @@ Every answer is an envelope (`aver.gateway.codes`). A refusal is recorded like e
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,7 @@ from aver.gate.ask import Answer, ask, load_gate
 from aver.gate.decision import Decision
 from aver.gate.decision_record import REFUSING_DECISIONS
 from aver.gate.effects.effects import CHANGED_TOOL_HINT
+from aver.gate.effects.findings import build_path_roots, locate_path
 from aver.gate.effects.large_action import TEXT_MAX, bound_action
 from aver.gate.origins.judgement import ToolMeaning
 from aver.gate.own_records import OwnRecords
@@ -62,6 +64,7 @@ from aver.gateway.codes import BAD_REQUEST, POLICY_DENY, build_envelope, load_re
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
+from aver.gateway.handles import DECLASSIFY, HandleStore
 from aver.gateway.ingress import Ingress, bind_constraints
 from aver.gateway.intents import ActInputs, IntentCall, read_inputs
 from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
@@ -80,6 +83,12 @@ ACTION_ID_BYTES = 12
 
 CLOCK_SLACK = 60.0
 """Seconds by which a clock may be set back without ending the PREVIEWs that were made before. Time services do that."""
+
+SHOWN_AS_THEY_ARE = frozenset({DECLASSIFY, "CommitSkillInstall", "FinalizeOutput"})
+"""Intents whose answers have no handles: they give out a value or a token on purpose, or what the agent wrote."""
+
+ANSWER_IDS = frozenset({"tx_id", "action_id", "request_sha256", "sha256", "size", "url"})
+"""Values of an answer that are no content."""
 
 PREVIEW_ALLOWED = "it may happen; send tx_id to commit it"
 
@@ -139,6 +148,7 @@ class Gateway:
         deployment: Deployment = "embedded",
         session: str = "",
         upstreams: dict[str, Upstream] | None = None,
+        handles: HandleStore | None = None,
         clock: Callable[[], float] = time.time,
         close: Callable[[], None] = lambda: None,
     ) -> None:
@@ -149,6 +159,7 @@ class Gateway:
         self._executor = executor
         self.deployment = deployment
         self._upstreams = {} if upstreams is None else upstreams
+        self._handles = handles or HandleStore(clock)
         self._clock = clock
         self._memories = SessionMemories(ledger)
         self._close = close
@@ -217,6 +228,7 @@ class Gateway:
                 external_principal=visit.principal,
                 delegation_jti=visit.jti,
             )
+            self._handles.check_inputs(request, can_restore=self.deployment == "embedded")
             # 3. A path that cannot be used is refused before anybody decides.
             shown = self._show(request, new_action_id())
             preview, envelope, evidence = self._preview(request, shown, visit, uses_approval=not call.preview_only)
@@ -397,6 +409,7 @@ class Gateway:
             external_principal=visit.principal,
             delegation_jti=visit.jti,
         )
+        self._handles.check_inputs(request, can_restore=self.deployment == "embedded")
         # The executor says so, too. Asking the servers again, or using an approval, would be in vain.
         if self.ledger.get(mark_key(preview.action_id)) is not None:
             return self._refuse_commit(preview, visit, "REPLAY_DENY", "this act was carried out before")
@@ -438,7 +451,10 @@ class Gateway:
         return self._hand_over(preview, request, evidence, visit)
 
     def _hand_over(self, preview: Preview, request: BoundRequest, evidence: _Evidence, visit: _Visit) -> dict[str, Any]:
-        """Give the act to the executor, and return its answer."""
+        """Give the act to the executor, and return its answer, with handles in the place of secrets."""
+        if request.intent_id == DECLASSIFY and not evidence.approval_use:
+            # Also where the rules would let it pass: a secret is given out on a person's word alone.
+            return self._refuse_commit(preview, visit, "DECLASSIFY_BLOCKED", "no person has approved it with a key")
         order = CommitOrder(
             intent_id=request.intent_id,
             tx_id=preview.tx_id,
@@ -456,12 +472,27 @@ class Gateway:
             ingress=visit.surroundings.ingress,
         )
         try:
-            envelope = self._executor.execute(order)
+            envelope = self._cover(self._executor.execute(order), request)
             note_result(request, self._find_tool(request), envelope, self._memories.of(request.session))
             return envelope
         except Unavailable as error:
             # An executor raises this only where the order has not reached it: nothing can have happened.
             return self._refuse_commit(preview, visit, "EXECUTOR_UNAVAILABLE", str(error))
+
+    def _cover(self, envelope: dict[str, Any], request: BoundRequest) -> dict[str, Any]:
+        """Return an answer with handles in the place of secrets. The values that were asked for by name stay."""
+        data = envelope.get("data")
+        if request.intent_id in SHOWN_AS_THEY_ARE or not isinstance(data, dict):
+            return envelope
+        whose = {"session": request.session, "caller": request.caller, "label": request.intent_id}
+        if request.intent_id == "ReadWorkspaceFile" and isinstance(data.get("content"), str):
+            path = os.path.join(self.workspace, request.inputs["relpath"])
+            if "secret" in locate_path(path, None, build_path_roots(self.workspace, {})).classes:
+                return {**envelope, "data": {**data, "content": self._handles.hold(data["content"], **whose)}}
+        # Ids and digests have no secrets, and must not be taken for one.
+        kept = {name: value for name, value in data.items() if name in ANSWER_IDS}
+        rest = {name: value for name, value in data.items() if name not in ANSWER_IDS}
+        return {**envelope, "data": {**kept, **self._handles.cover(rest, **whose)}}
 
     def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
         """Return what the tool of a request does; None where it calls none."""

@@ -108,12 +108,18 @@ def note_session(home: Path, client: ClientProcess, agent: str, session: str) ->
     found = NotedSession(agent, session)
     if read_session(home, client) == found:
         return
-    from aver.files.atomic import make_directory, replace_file
-
     directory = _directory(home)
-    make_directory(directory)
+    for each in (directory.parent, directory):
+        each.mkdir(mode=0o700, exist_ok=True)
     _sweep(directory)
-    replace_file(directory / f"{client.label}.json", _dump({"v": 1, "agent": agent, "session": session}))
+    # Not by `files.atomic`, whose modules a hook need not load: a note that a power cut takes away is written again.
+    new = directory / f"{client.label}.{os.getpid()}.new"
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(handle, _dump({"v": 1, "agent": agent, "session": session}))
+    finally:
+        os.close(handle)
+    os.replace(new, directory / f"{client.label}.json")
 
 
 def read_session(home: Path, client: ClientProcess) -> NotedSession | None:

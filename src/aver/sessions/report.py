@@ -124,7 +124,7 @@ def make_report(
                 file.write(orjson.dumps(statement.to_dict()).replace(b"<", rb"\u003c") + end)
     except OSError as error:
         raise Unavailable(f"the report cannot be written: {error.strerror}", advice="set TMPDIR") from error
-    return MadeReport(out, subject, len(sessions), verdict, content["sha256"], signer.fingerprint)
+    return MadeReport(out, subject, len(sessions), verdict, digest.hexdigest(), signer.fingerprint)
 
 
 def _render(

@@ -35,7 +35,7 @@ STATEMENT_PLACE, PAGE_PLACE = Place(source="statement"), Place(source="page")
 
 def is_report(subject: Subject) -> bool:
     """Whether a file is a report: an HTML page that says so at its beginning."""
-    return REPORT_MARK.encode() in subject.beginning
+    return subject.beginning.startswith(b"<!doctype html>") and REPORT_MARK.encode() in subject.beginning
 
 
 def judge_report(subject: Subject, options: VerifyOptions) -> Verdict:

@@ -101,7 +101,7 @@ def test_higher_risk_never_makes_a_question_milder(question: PolicyQuestion) -> 
     assert found == sorted(found)
 
 
-ALWAYS_PASSING = ({"read", "write"}, {"read", "arrange", "build"})
+ALWAYS_PASSING = ({"read", "write"}, {"read", "arrange", "build"}, {"read", "call-read"})
 QUIET = {"read", "arrange", "git-state", "file-state", "scratch"}
 NEW_CODE = {"write", "create", "seen", "build"}
 RUNNING = {*QUIET, "build", "locked-install", "loopback", "service-read", "git-fetch"}

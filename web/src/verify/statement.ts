@@ -16,7 +16,7 @@ import { show } from "./text.ts";
 
 /** Most signatures on one statement. */
 const SIGNATURES_MAX = 64;
-/** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
+/** Largest content of a statement, in canonical bytes; a checkpoint or a report is not stored in a capsule, and may be larger. */
 const STATEMENT_MAX = 256 * 1024;
 const CHECKPOINT_MAX = 12 * 1024 * 1024;
 
@@ -141,7 +141,7 @@ function readSignature(item: Json, where: string, purpose: string): StatementSig
 export function statementBytes(purpose: string, content: Json): Uint8Array {
   if (!isObject(content)) throw new BadInput("a statement's content is an object");
   const canonical = encoder.encode(canonicalJson(content));
-  const limit = purpose === "checkpoint" ? CHECKPOINT_MAX : STATEMENT_MAX;
+  const limit = purpose === "checkpoint" || purpose === "report" ? CHECKPOINT_MAX : STATEMENT_MAX;
   if (canonical.length > limit) throw new BadInput(`a ${purpose} statement's content is at most ${limit} bytes`);
   const start = encoder.encode(`aver/${purpose}/v1\n`);
   const message = new Uint8Array(start.length + canonical.length);

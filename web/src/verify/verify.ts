@@ -15,6 +15,7 @@ import { judgeCapsules } from "./capsules.ts";
 import { Ed25519 } from "./ed25519.ts";
 import type { Examiner } from "./examiner.ts";
 import { NotJudged, type VerifyOptions } from "./options.ts";
+import { judgeReport } from "./report.ts";
 import { RUN_EXAMINER, judgeActions, judgeArchive, judgeProof } from "./run/verify.ts";
 import { BEGINNING_BYTES, jsonOpening, recogniseFile } from "./subject.ts";
 import type { Verdict } from "./verdict.ts";
@@ -47,6 +48,8 @@ export async function verifyFile(name: string, source: ByteSource, options: Veri
       return judgeArchive(name, source, options, EXAMINERS);
     case "actions":
       return judgeActions(name, source);
+    case "report":
+      return judgeReport(name, source, options, EXAMINERS);
     case "proof":
       return judgeProof(name, source, options);
     case "elsewhere":

@@ -93,7 +93,7 @@ function decodeBounded(data) {
 	if (isTooLarge(data)) throw new Unreadable(`larger than ${ELEMENT_MAX} bytes`);
 	const text = typeof data === "string" ? data : decodeUtf8(data);
 	checkTokenCount(text);
-	if (countOf(text, "[") + countOf(text, "{") > 200) {
+	if (countOf$1(text, "[") + countOf$1(text, "{") > 200) {
 		const start = skipSpace(text, 0);
 		if (start < text.length) findValueEnd(text, start);
 	}
@@ -120,7 +120,7 @@ function isPair(text, at) {
 	const other = unit < 56320 ? text.charCodeAt(at + 1) : text.charCodeAt(at - 1);
 	return unit < 56320 ? other >= 56320 && other < 57344 : other >= 55296 && other < 56320;
 }
-function countOf(text, character) {
+function countOf$1(text, character) {
 	let count = 0;
 	for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
 	return count;
@@ -3164,8 +3164,8 @@ function show(value, most = 80) {
 */
 /** Most signatures on one statement. */
 var SIGNATURES_MAX = 64;
-/** Largest content of a statement, in canonical bytes; a checkpoint is not stored in a capsule, and may be larger. */
-var STATEMENT_MAX = 262144;
+/** Largest content of a statement, in canonical bytes; a checkpoint or a report is not stored in a capsule, and may be larger. */
+var STATEMENT_MAX$1 = 262144;
 var CHECKPOINT_MAX = 12582912;
 var PASSKEY_PURPOSES = [
 	"approval",
@@ -3274,7 +3274,7 @@ function readSignature(item, where, purpose) {
 function statementBytes(purpose, content) {
 	if (!isObject(content)) throw new BadInput("a statement's content is an object");
 	const canonical = encoder.encode(canonicalJson(content));
-	const limit = purpose === "checkpoint" ? CHECKPOINT_MAX : STATEMENT_MAX;
+	const limit = purpose === "checkpoint" || purpose === "report" ? CHECKPOINT_MAX : STATEMENT_MAX$1;
 	if (canonical.length > limit) throw new BadInput(`a ${purpose} statement's content is at most ${limit} bytes`);
 	const start = encoder.encode(`aver/${purpose}/v1\n`);
 	const message = new Uint8Array(start.length + canonical.length);
@@ -4902,12 +4902,12 @@ function findSelectionProblem(reasoning) {
 	}
 	return null;
 }
-function hasExactly$1(part, rules) {
+function hasExactly$2(part, rules) {
 	const names = Object.keys(rules);
 	return part.size === names.length && names.every((name) => part.has(name));
 }
 function followsRules(part, rules) {
-	return hasExactly$1(part, rules) && Object.entries(rules).every(([name, rule]) => rule(part.get(name)) === null);
+	return hasExactly$2(part, rules) && Object.entries(rules).every(([name, rule]) => rule(part.get(name)) === null);
 }
 function isPlainScore(value) {
 	return isFloat(value) && (value.value >= SCORE_MIN && value.value <= 1 || value.value === 0);
@@ -6178,7 +6178,7 @@ var ONE = new JsonNumber("1");
 function runChain(runId) {
 	return chainName("actions", runId);
 }
-function hasExactly(data, keys) {
+function hasExactly$1(data, keys) {
 	return data.size === keys.length && keys.every((key) => data.has(key));
 }
 function readResult(content) {
@@ -6189,7 +6189,7 @@ function readResult(content) {
 /** Read the result of an `action` capsule. This does not check the fields of the action. */
 function readSealedAction(content) {
 	const result = readResult(content);
-	if (!hasExactly(result, [
+	if (!hasExactly$1(result, [
 		"v",
 		"action",
 		"receipt_hash",
@@ -6213,7 +6213,7 @@ function readSealedAction(content) {
 		"decision",
 		"diff_sha256"
 	];
-	if (!isObject(gate) || !hasExactly(gate, names)) throw new BadInput("the gate entry of an action has other keys");
+	if (!isObject(gate) || !hasExactly$1(gate, names)) throw new BadInput("the gate entry of an action has other keys");
 	for (const name of names) {
 		const value = gate.get(name);
 		if (typeof value !== "string" && !(name === "diff_sha256" && value === null)) throw new BadInput("the gate entry of an action has values that are not text");
@@ -7500,7 +7500,7 @@ function useProblem(request, before, use) {
 }
 // src/verify/approvals/examiner.ts
 /** Proving approvals afterwards, under the check `approvals`. The twin of `gate.approvals.verify`, which lists the rules. */
-var CHECK$3 = "approvals";
+var CHECK$4 = "approvals";
 /** The verdict's code for a reason of refusal. Any other reason is a `STATE_VIOLATION`. */
 var CODES = {
 	SIG_MISSING: "SIG_MISSING",
@@ -7520,7 +7520,7 @@ var CODES = {
 var DESCRIPTIVE = descriptive_default;
 var APPROVALS_EXAMINER = {
 	domains: ["approvals", "approvers"],
-	checks: [CHECK$3],
+	checks: [CHECK$4],
 	examine
 };
 async function examine(examination) {
@@ -7529,13 +7529,13 @@ async function examine(examination) {
 	const approvals = chainName("approvals", tenant);
 	if (!examination.isComplete && !reader.has(roster)) {
 		const tally = new Tally();
-		tally.skip(CHECK$3, "the approvers' enrolments are not here", { matters: true });
+		tally.skip(CHECK$4, "the approvers' enrolments are not here", { matters: true });
 		return tally;
 	}
 	const checker = new ApprovalChecker(examination);
 	for (const [chain, check] of [[roster, (record) => checker.checkEnrolment(record)], [approvals, (record) => checker.checkRecord(record)]]) {
 		if (!reader.has(chain)) continue;
-		for await (const record of reader.read(chain)) await guard(checker.tally, CHECK$3, placeOf(record), async () => check(record));
+		for await (const record of reader.read(chain)) await guard(checker.tally, CHECK$4, placeOf(record), async () => check(record));
 	}
 	return checker.tally;
 }
@@ -7563,7 +7563,7 @@ var ApprovalChecker = class {
 		this.roster = new Roster(rules.ed25519, ledger, tenant);
 	}
 	checkEnrolment(record) {
-		this.tally.countDone(CHECK$3);
+		this.tally.countDone(CHECK$4);
 		let approver;
 		try {
 			approver = this.roster.apply(record, this.retired);
@@ -7601,7 +7601,7 @@ var ApprovalChecker = class {
 			"approval.use"
 		].includes(kind)) return;
 		try {
-			this.tally.countDone(CHECK$3);
+			this.tally.countDone(CHECK$4);
 			if (kind === "approval.request") this.checkRequest(record);
 			else this.checkAnswer(record);
 		} finally {
@@ -7745,7 +7745,7 @@ var ApprovalChecker = class {
 	}
 	add(record, status, code, words) {
 		this.tally.add({
-			check: CHECK$3,
+			check: CHECK$4,
 			status,
 			code,
 			words: makePrintable(words),
@@ -7763,6 +7763,10 @@ function statementFields(statement) {
 	]);
 }
 // src/verify/bytes.ts
+/**
+* Where bytes come from. A file of the browser, a file on disk, an answer of a server and bytes in memory all offer the
+* same two interfaces, so that the verifier is the same behind every door.
+*/
 var CHUNK = 262144;
 /** All bytes of a source in pieces. */
 async function* readChunks(source) {
@@ -7787,6 +7791,27 @@ var MemorySource = class {
 	}
 	async read(start, end) {
 		return this.bytes.subarray(start, end);
+	}
+};
+/** Files by their paths inside one directory, `name` or `directory/name`. */
+var FileMap = class {
+	name;
+	files;
+	constructor(name, files) {
+		this.name = name;
+		this.files = files;
+	}
+	async list(inside) {
+		if (inside !== void 0 && this.files.has(inside)) return null;
+		const prefix = inside === void 0 ? "" : `${inside}/`;
+		const names = /* @__PURE__ */ new Set();
+		for (const path of this.files.keys()) if (path.startsWith(prefix)) names.add(path.slice(prefix.length).split("/", 1)[0]);
+		return [...names];
+	}
+	async open(...names) {
+		const found = this.files.get(names.join("/"));
+		if (found === void 0) throw new NotFound(`there is no ${names.join("/")}`);
+		return found;
 	}
 };
 var LINE_FEED = 10;
@@ -8614,7 +8639,7 @@ function readBundleRecord(entry) {
 }
 // src/verify/bundle/head.ts
 /** The signed heads of a bundle, `head.json`. The twin of `aver.ledger.bundle.head_file` and of `ledger.checkpoint`. */
-var CHECK$2 = "head";
+var CHECK$3 = "head";
 /** Most keys of a bundle's `keys` chain that are noted. */
 var RECORDED_MAX = 1e4;
 var WHERE = place(null, null, HEAD$1);
@@ -8686,22 +8711,25 @@ async function readBundleHead(directory) {
 }
 /** Compare the chains of a bundle, by their ids, with its `head.json`. */
 function checkBundleHead(head, heads, tally, of, rules, history) {
-	tally.countDone(CHECK$2);
+	tally.countDone(CHECK$3);
 	if (head.ledger !== of.ledger || head.tenant !== of.tenant) {
-		tally.fail(CHECK$2, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show(head.ledger)}; this is another`, WHERE);
+		tally.fail(CHECK$3, "CHAIN_IDENTITY", `${HEAD$1} is of ledger ${show(head.ledger)}; this is another`, WHERE);
 		return;
 	}
-	if (!checkSignatures(head, rules, tally, history)) return;
+	if (!checkSignatures(head, rules, tally, history, {
+		check: CHECK$3,
+		name: "head.json"
+	})) return;
 	for (const { key } of checkStatement(head.statement, rules.ring, rules.ed25519)) {
 		if (key === null) continue;
 		if (!history.roles.has(key.ed25519)) {
 			const words = `${HEAD$1} was signed by ${key.fingerprint}, which the keys chain of the bundle does not record`;
-			tally.warn(CHECK$2, "UNKNOWN_SIGNER", words, WHERE);
+			tally.warn(CHECK$3, "UNKNOWN_SIGNER", words, WHERE);
 		}
 		const limits = history.retired.get(key.ed25519)?.limits ?? null;
 		if (limits !== null && head.heads.some((stated) => stated.count > (limits.get(stated.chain) ?? 0))) {
 			const words = `${HEAD$1} was signed by ${key.fingerprint}, and has records from after that key was retired`;
-			tally.fail(CHECK$2, "KEY_RETIRED", words, WHERE);
+			tally.fail(CHECK$3, "KEY_RETIRED", words, WHERE);
 		}
 	}
 	const listed = new Map(head.heads.map((one) => [one.chain, one]));
@@ -8709,42 +8737,43 @@ function checkBundleHead(head, heads, tally, of, rules, history) {
 		const actual = heads.get(chain) ?? null;
 		if (actual !== null && actual.count > stated.count) {
 			const words = `${HEAD$1} states ${stated.count} records of this chain; ${actual.count} are here`;
-			tally.fail(CHECK$2, "HEAD_MISMATCH", words, place(chain, stated.count), {
+			tally.fail(CHECK$3, "HEAD_MISMATCH", words, place(chain, stated.count), {
 				stated: { ...stated },
 				actual: { ...actual }
 			});
-		} else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$2, HEAD$1);
+		} else checkHead(stated, actual, actual?.hash ?? null, tally, CHECK$3, HEAD$1);
 	}
-	for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$2, "HEAD_MISMATCH", `${HEAD$1} does not list this chain: it was added after the export`, place(chain));
+	for (const chain of heads.keys()) if (!listed.has(chain)) tally.fail(CHECK$3, "HEAD_MISMATCH", `${HEAD$1} does not list this chain: it was added after the export`, place(chain));
 	const which = head.isPart ? "a part of the ledger" : "the whole ledger";
-	tally.notes.set(CHECK$2, `${listed.size} chains, ${which}, as signed at ${head.at}`);
+	tally.notes.set(CHECK$3, `${listed.size} chains, ${which}, as signed at ${head.at}`);
 }
-/** Check every signature. Returns false if the heads must not be used. */
-function checkSignatures(checkpoint, given, tally, history) {
-	const results = checkStatement(checkpoint.statement, given.ring, given.ed25519);
+/** Check every signature of a statement that only the ledger may make. Returns false if its heads must not be used. */
+function checkSignatures({ statement, at: madeAt }, given, tally, history, { check, name }) {
+	const where = place(null, null, name);
+	const results = checkStatement(statement, given.ring, given.ed25519);
 	const fail = (code, words) => {
-		tally.fail(CHECK$2, code, words, WHERE);
+		tally.fail(check, code, words, where);
 		return false;
 	};
-	if (!results.length) return fail("SIG_MISSING", `${HEAD$1} is not signed`);
+	if (!results.length) return fail("SIG_MISSING", `${name} is not signed`);
 	const rules = rulesOf(history, given);
 	for (const { by, key, outcome } of results) {
-		if (outcome === "invalid" || outcome === "unknown" && given.ring.isClosed) return fail("SIG_INVALID", `the signature of ${HEAD$1} was not made by ${by}`);
+		if (outcome === "invalid" || outcome === "unknown" && given.ring.isClosed) return fail("SIG_INVALID", `the signature of ${name} was not made by ${by}`);
 		if (key === null) {
-			const words = `${HEAD$1} was signed by ${by}, whose key is not known here`;
+			const words = `${name} was signed by ${by}, whose key is not known here`;
 			tally.add({
-				check: CHECK$2,
+				check,
 				status: "not_checked",
 				code: "UNKNOWN_SIGNER",
 				words,
-				place: WHERE
+				place: where
 			});
 			continue;
 		}
 		const role = roleOf(rules, key);
-		if (role !== null && !role.mayAttest) return fail("KEY_MISMATCH", `${HEAD$1} was signed by ${by}, a key of ${role}; only the ledger's key may`);
+		if (role !== null && !role.mayAttest) return fail("KEY_MISMATCH", `${name} was signed by ${by}, a key of ${role}; only the ledger's key may`);
 		const retiredAt = rules.retired.get(key.ed25519)?.retiredAt ?? null;
-		if (retiredAt !== null && checkpoint.at > retiredAt) return fail("KEY_RETIRED", `${HEAD$1} says it was made at ${checkpoint.at}; ${by}, who signed it, was retired at ${retiredAt}`);
+		if (retiredAt !== null && madeAt > retiredAt) return fail("KEY_RETIRED", `${name} says it was made at ${madeAt}; ${by}, who signed it, was retired at ${retiredAt}`);
 	}
 	return true;
 }
@@ -8926,7 +8955,7 @@ var ChainFacts = class {
 };
 // src/verify/bundle/index_check.ts
 /** Compare the claims of a bundle's index with its chains (check `index`). The twin of `aver.ledger.bundle.index_check`. */
-var CHECK$1 = "index";
+var CHECK$2 = "index";
 var NAME_SHOWN = 80;
 /** Compare a chain's length and ends with the claims about it. If they differ, either may be wrong. */
 function checkChainClaim(claim, facts, source, tally, chain) {
@@ -8934,16 +8963,16 @@ function checkChainClaim(claim, facts, source, tally, chain) {
 	const who = source.name;
 	if (claim.length !== null && claim.length !== count) {
 		const code = claim.length > count ? "TRUNCATED" : "ROLLBACK";
-		tally.fail(CHECK$1, code, `${who} claims ${claim.length} records; ${count} are here`, place(chain, Math.min(claim.length, count)));
-	} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$1, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
-	if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$1, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
+		tally.fail(CHECK$2, code, `${who} claims ${claim.length} records; ${count} are here`, place(chain, Math.min(claim.length, count)));
+	} else if (count && claim.headHash !== null && claim.headHash !== facts.headHash) tally.fail(CHECK$2, "ROLLBACK", `${who} claims another last record`, place(chain, count - 1));
+	if (count && claim.genesisHash !== null && claim.genesisHash !== facts.genesisHash) tally.fail(CHECK$2, "CHAIN_IDENTITY", `${who} claims another first record`, place(chain, 0));
 }
 /** Compare the claims that a reader of the index is shown. `allHashesOk` is null if no hash was computed. */
 function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name) {
 	if (source.isAvers) warnOfKeys(claim.unknown, source.name, tally, where);
 	if (facts.count === 0) return;
 	const fail = (what, claimed) => {
-		tally.fail(CHECK$1, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
+		tally.fail(CHECK$2, "INDEX_MISMATCH", `${source.name} claims ${what} that the records do not have: ${show(claimed)}`, where);
 	};
 	if (claim.allHashesOk !== null && allHashesOk !== null && claim.allHashesOk !== allHashesOk) fail("an all_hashes_ok", claim.allHashesOk);
 	if (claim.startedAt !== null && claim.startedAt !== facts.startedAt) fail("a time of its first record", claim.startedAt);
@@ -8952,7 +8981,7 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 		const actual = sortTexts(facts.signers);
 		const isSame = claim.signedBy?.length === actual.length && actual.every((one, at) => claim.signedBy?.[at] === one);
 		if (claim.signedBy !== null && !isSame) fail("signers", claim.signedBy);
-	} else tally.skip(CHECK$1, `a chain has more than ${SIGNERS_MAX} signers, which were not compared`, { matters: true });
+	} else tally.skip(CHECK$2, `a chain has more than ${SIGNERS_MAX} signers, which were not compared`, { matters: true });
 	if (source.isAvers && name) {
 		if (claim.tool && claim.tool !== splitChainName(name)[0]) fail("a tool", claim.tool);
 		if (claim.title !== null && claim.title !== (facts.title || name)) fail("a title", claim.title);
@@ -8965,24 +8994,24 @@ function checkShownClaims(claim, facts, source, tally, where, allHashesOk, name)
 		name
 	].includes(claim.title)) {
 		const words = `${source.name} claims a title that the first request does not have: ${show(claim.title)}`;
-		tally.warn(CHECK$1, "INDEX_MISMATCH", words, where);
+		tally.warn(CHECK$2, "INDEX_MISMATCH", words, where);
 	}
 }
 /** Warn of keys that Aver does not write: a reader may show their values, and nothing was compared. */
 function warnOfKeys(unknown, who, tally, where) {
 	if (!unknown.length) return;
 	const listed = unknown.map((key) => show(key)).join(", ");
-	tally.warn(CHECK$1, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
+	tally.warn(CHECK$2, "INDEX_MISMATCH", `${who} has keys that Aver does not know, and which were not compared: ${listed}`, where);
 }
 /** Warn of members of records that Aver does not write. No signature covers them, and a reader may show them. */
 function warnOfMembers(unknown, tally, chain, source = null) {
 	if (!unknown.size) return;
 	const words = `records have members beside \`canonical\` that Aver does not know, and that nobody signed: ${[...unknown.keys()].map((key) => show(key)).join(", ")}`;
-	tally.warn(CHECK$1, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
+	tally.warn(CHECK$2, "INDEX_MISMATCH", words, place(chain, Math.min(...unknown.values()), source));
 }
 /** Compare the keys in an Aver ledger's index with each other and with keys that are known or recorded. */
 function checkKeyClaims(index, head, signers, ring, recorded, tally) {
-	const fail = (words) => tally.fail(CHECK$1, "INDEX_MISMATCH", words, place(null, null, INDEX));
+	const fail = (words) => tally.fail(CHECK$2, "INDEX_MISMATCH", words, place(null, null, INDEX));
 	warnOfKeys(index.unknown, "the index", tally, place(null, null, INDEX));
 	const claimed = new Map(index.keys ?? []);
 	if (index.publicKey && index.fingerprint !== null) {
@@ -9018,7 +9047,7 @@ async function checkUnlistedFiles(directory, index, blobs, known, tally) {
 	if (index.meta !== null) listed.add(META);
 	const warn = (name, why) => {
 		const shown = isPrintable(name) && codePoints(name) <= NAME_SHOWN ? name : show(name, NAME_SHOWN).slice(1);
-		tally.warn(CHECK$1, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
+		tally.warn(CHECK$2, "UNLISTED_FILE", `${shown}: ${why}`, place(null, null, shown));
 	};
 	for (const name of await directory.list()) {
 		const inside = name === "blobs" ? await directory.list(BLOBS) : null;
@@ -9387,7 +9416,7 @@ function crc32(data) {
 	return (crc ^ 4294967295) >>> 0;
 }
 // src/verify/bundle/site.ts
-var CHECK = "page";
+var CHECK$1 = "page";
 var DATA = "explorer/data";
 var NAMES_MAX = 16777216;
 /** Bytes at the beginning of a twin that hold the name of its file. */
@@ -9400,7 +9429,7 @@ async function isSite(directory) {
 }
 /** Compare every twin with its file (check `page`). */
 async function checkSite(directory, index, blobs, tally) {
-	const fail = (words, source) => tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
+	const fail = (words, source) => tally.fail(CHECK$1, "ARTIFACT_HASH_MISMATCH", words, place(null, null, source));
 	let names;
 	try {
 		names = await readNames(directory);
@@ -9410,7 +9439,7 @@ async function checkSite(directory, index, blobs, tally) {
 		return;
 	}
 	for (const [number, name] of names.entries()) {
-		tally.countDone(CHECK);
+		tally.countDone(CHECK$1);
 		const where = `${DATA}/${number}.js`;
 		try {
 			if (!await isTwin(directory, number, name)) fail(`the page would show other bytes of ${name} than the bundle has`, where);
@@ -9427,7 +9456,7 @@ async function checkSite(directory, index, blobs, tally) {
 		...[...blobs].sort().map((digest) => `${BLOBS}/${digest}`)
 	];
 	for (const name of files) if (!names.includes(name) && await exists(directory, name)) fail(`${name} has no twin: the page would not show it`, DATA);
-	tally.notes.set(CHECK, `${names.length} files are those that the page shows; whether the page is Aver's own, aver verify says`);
+	tally.notes.set(CHECK$1, `${names.length} files are those that the page shows; whether the page is Aver's own, aver verify says`);
 }
 async function exists(directory, name) {
 	try {
@@ -10113,19 +10142,39 @@ var BundleReader = class {
 		return this.heads.get(chain) ?? null;
 	}
 };
-/** The verdict on a whole bundle. */
 async function judgeBundle(directory, options, examiners) {
-	let tally = new Tally();
+	const { tally } = await examineBundle(directory, options, examiners);
+	return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
+}
+/** Judge a whole bundle. One that cannot be read is a finding. */
+async function examineBundle(directory, options, examiners) {
+	let judge = null;
 	try {
 		const index = await readIndex(directory);
-		const judge = new BundleJudge(directory, index, options, new ProgressMeter(options, await measureBundle(directory, index)));
+		judge = new BundleJudge(directory, index, options, new ProgressMeter(options, await measureBundle(directory, index)));
 		await judge.prepare();
-		tally = await judge.judge(examiners);
+		return {
+			tally: await judge.judge(examiners),
+			heads: judge.heads,
+			rules: judge.rules,
+			keyHistory: judge.keyHistory
+		};
 	} catch (error) {
 		if (!(error instanceof BadInput)) throw error;
+		const tally = new Tally();
 		tally.fail("index", error.code, error.message, place(null, null, INDEX));
+		const retired = retirementsByTime(options.ring, options.ed25519);
+		const keyHistory = judge === null ? {
+			...NO_HISTORY,
+			retired
+		} : judge.keyHistory;
+		return {
+			tally,
+			heads: /* @__PURE__ */ new Map(),
+			rules: plainRules(options.ring, options.ed25519, { retired }),
+			keyHistory
+		};
 	}
-	return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
 }
 /** The bytes of all chains, for showing progress. They fix the bound: files that appear later are not read. */
 async function measureBundle(directory, index) {
@@ -10341,6 +10390,177 @@ function joinBytes(one, other) {
 	joined.set(one);
 	joined.set(other, one.length);
 	return joined;
+}
+// src/verify/report.ts
+/**
+* Reports: one HTML page that carries its records as a bundle, and a signed statement about itself. The twin of
+* `aver.sessions.report_file` and `aver.sessions.report_verdict`, which describe the format.
+*/
+var CHECK = "report";
+var STATEMENT = "statement";
+var PAGE = place(null, null, "page");
+var STATEMENT_PLACE = place(null, null, STATEMENT);
+var FILE_OPENING = "<script type=\"application/vnd.aver.file\" data-name=\"";
+var STATEMENT_OPENING = "<script type=\"application/vnd.aver.statement\" id=\"aver-report\">";
+var CLOSING = "<\/script>";
+/** Largest report that is judged: its text has to fit into one string. */
+var REPORT_MAX = 536869888;
+var FILES_MAX = 1e5;
+var STATEMENT_MAX = 16777216;
+var COUNT_END = 2n ** 63n;
+var FILE_NAME = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,199}|blobs\/[0-9a-f]{64})$/;
+var NAME_MAX = 210;
+var CONTENT_KEYS = [
+	"v",
+	"subject",
+	"since",
+	"until",
+	"heads",
+	"verdict",
+	"made_at",
+	"sha256"
+];
+var VERDICT_KEYS = [
+	"status",
+	"level",
+	"records",
+	"chains"
+];
+/** The verdict on a report. */
+async function judgeReport(name, source, options, examiners) {
+	if (source.size > REPORT_MAX) throw new NotJudged(`${name} is too large for this verifier; run: aver verify ${name}`);
+	let tally = new Tally();
+	let parts = null;
+	try {
+		parts = splitReport(await source.read(0, source.size));
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		tally.fail(CHECK, "SCHEMA_INVALID", error.message, PAGE);
+	}
+	if (parts !== null) tally = await judgeParts(name, parts, options, examiners);
+	return conclude(name, tally, "signature", [
+		...CHECKS,
+		"index",
+		CHECK
+	]);
+}
+/** Take a report apart. Raises `BadInput` if its blocks are not of their form. */
+function splitReport(data) {
+	const text = new TextDecoder("latin1").decode(data);
+	const first = text.indexOf(STATEMENT_OPENING);
+	if (first < 0 || text.indexOf(STATEMENT_OPENING, first + 1) >= 0) throw new BadInput("a report has one block for its statement");
+	const start = first + 63;
+	const end = text.indexOf(CLOSING, start);
+	if (end < 0 || end - start > STATEMENT_MAX) throw new BadInput("the block of the statement does not end");
+	const hash = startSha256();
+	hash.update(data.subarray(0, start));
+	hash.update(data.subarray(end));
+	const files = /* @__PURE__ */ new Map();
+	for (let at = text.indexOf(FILE_OPENING); at >= 0; at = text.indexOf(FILE_OPENING, at)) {
+		const nameStart = at + 52;
+		const nameEnd = text.indexOf("\">", nameStart);
+		const name = nameEnd < 0 || nameEnd - nameStart > NAME_MAX ? "" : text.slice(nameStart, nameEnd);
+		const bodyEnd = text.indexOf(CLOSING, nameEnd);
+		const body = bodyEnd < 0 ? "" : text.slice(nameEnd + 2, bodyEnd);
+		if (!FILE_NAME.test(name) || bodyEnd < 0 || /[^A-Za-z0-9+/=]/.test(body)) throw new BadInput(`the block of a file at byte ${at} is not of its form`);
+		if (files.has(name) || files.size >= FILES_MAX) throw new BadInput(`the report has the file ${name} twice, or too many files`);
+		const bytes = decodeBase64(body);
+		if (bytes === null) throw new BadInput(`the block of the file ${name} is not base64`);
+		files.set(name, new MemorySource(bytes));
+		at = bodyEnd + 9;
+	}
+	return {
+		files,
+		statement: data.subarray(start, end),
+		sha256: hash.hex()
+	};
+}
+/** Judge the bundle, then the page and the statement about it. */
+async function judgeParts(name, parts, options, examiners) {
+	const { tally, heads, rules, keyHistory } = await examineBundle(new FileMap(name, parts.files), options, examiners);
+	const failed = tally.hasFailed();
+	const { records, chains } = tally;
+	tally.countDone(CHECK);
+	if (parts.statement.every((byte) => byte === 32 || byte >= 9 && byte <= 13)) {
+		tally.fail(CHECK, "SIG_MISSING", "the report is not signed", STATEMENT_PLACE);
+		return tally;
+	}
+	let statement;
+	try {
+		statement = readStatement(readJson(parts.statement));
+		checkContent(statement);
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+		tally.fail(CHECK, "SCHEMA_INVALID", error.message, STATEMENT_PLACE);
+		return tally;
+	}
+	const { content } = statement;
+	const text = (key) => content.get(key);
+	if (text("sha256") !== parts.sha256) tally.fail(CHECK, "ARTIFACT_HASH_MISMATCH", `the file has the digest ${parts.sha256}; its statement says another`, PAGE);
+	checkSignatures({
+		statement,
+		at: text("made_at")
+	}, rules, tally, keyHistory, {
+		check: CHECK,
+		name: STATEMENT
+	});
+	const stated = content.get("heads");
+	for (const [chain, head] of stated) {
+		const actual = heads.get(chain);
+		if (actual === void 0) tally.fail(CHECK, "CHAIN_MISSING", "the statement lists this chain, and it is not in the report", place(chain));
+		else if (countOf(head, "count") !== BigInt(actual.count) || head.get("hash") !== actual.hash) tally.fail(CHECK, "HEAD_MISMATCH", `the statement says another end; ${actual.count} records are here`, place(chain));
+	}
+	for (const chain of heads.keys()) if (!stated.has(chain)) tally.fail(CHECK, "HEAD_MISMATCH", "the statement does not list this chain", place(chain));
+	const verdict = content.get("verdict");
+	const status = verdict.get("status");
+	if (countOf(verdict, "records") !== BigInt(records) || countOf(verdict, "chains") !== BigInt(chains)) {
+		const words = `the statement counts other records; ${records} in ${chains} chains are here`;
+		tally.fail(CHECK, "CLAIM_UNPROVEN", words, STATEMENT_PLACE);
+	} else if (failed && status !== "failed") tally.fail(CHECK, "CLAIM_UNPROVEN", `the statement says ${status}, and the records fail`, STATEMENT_PLACE);
+	tally.notes.set(CHECK, `${status} as signed at ${text("made_at")}`);
+	return tally;
+}
+/** Raises `BadInput` unless the statement states exactly what a report states. */
+function checkContent({ purpose, content }) {
+	const require = (holds, words) => {
+		if (!holds) throw new BadInput(words);
+	};
+	require(purpose === "report", "the statement is not for a report");
+	const version = content.get("v");
+	require(hasExactly(content, CONTENT_KEYS), `the statement does not state exactly ${CONTENT_KEYS.join(", ")}`);
+	require(isInteger(version) && version.text === "1", "the statement is of another version");
+	require([
+		"subject",
+		"made_at",
+		"sha256"
+	].map((key) => content.get(key)).every((value) => typeof value === "string"), "the statement does not name its subject and its time");
+	require(HEX64.test(content.get("sha256")), "the statement does not name the digest of the page");
+	for (const key of ["since", "until"]) {
+		const value = content.get(key);
+		require(value === null || typeof value === "string", `${key} of the statement is a time or null`);
+	}
+	const verdict = content.get("verdict");
+	require(isObject(verdict) && hasExactly(verdict, VERDICT_KEYS), "the verdict of the statement is not of its form");
+	for (const key of ["status", "level"]) require(typeof verdict.get(key) === "string", "the verdict of the statement is not of its form");
+	for (const key of ["records", "chains"]) require(countOf(verdict, key) !== null, "the verdict of the statement is not of its form");
+	const heads = content.get("heads");
+	require(isObject(heads) && [...heads.values()].every(isHead), "the heads of the statement are not of their form");
+}
+function hasExactly(object, keys) {
+	return object.size === keys.length && keys.every((key) => object.has(key));
+}
+/** A count of records in an object; null for any other value. */
+function countOf(object, key) {
+	const value = isObject(object) ? object.get(key) : void 0;
+	if (!isInteger(value)) return null;
+	const count = BigInt(value.text);
+	return count >= 0n && count < COUNT_END ? count : null;
+}
+function isHead(value) {
+	if (!isObject(value) || !hasExactly(value, ["count", "hash"])) return false;
+	const count = countOf(value, "count");
+	const hash = value.get("hash");
+	return count !== null && (count === 0n ? hash === null : typeof hash === "string" && HEX64.test(hash));
 }
 // src/verify/run/archive.ts
 /** `.cap` files: a tar inside a gzip. The twin of the reading half of `aver.actions.archive`; it trusts nothing. */
@@ -11922,6 +12142,8 @@ var ACT_KEYS = /* @__PURE__ */ new Set([
 	"approved_in",
 	"blobs"
 ]);
+/** Says at the beginning of a page that it is a report. */
+var REPORT_MARK = "<meta name=\"aver\" content=\"report 1\">";
 /** `{` or `[` if the bytes look like a JSON object or array, otherwise empty. */
 function jsonOpening(beginning) {
 	let at = beginning[0] === 239 && beginning[1] === 187 && beginning[2] === 191 ? 3 : 0;
@@ -11971,6 +12193,7 @@ function recogniseFile(name, beginning) {
 	if (has("v", "purpose") && /"purpose"\s*:\s*"checkpoint"/.test(start)) return "elsewhere";
 	if (name.endsWith(".cap") || beginning[0] === 31 && beginning[1] === 139) return "cap";
 	if (new Set(keys.slice(0, 4).filter((key) => ACT_KEYS.has(key))).size > 1) return "elsewhere";
+	if (start.startsWith("<!doctype html>") && start.includes(REPORT_MARK)) return "report";
 	if (has("proof_type", "statement", "path")) return "proof";
 	if (name === "actions.jsonl" || has("action_id", "receipt_hash")) return "actions";
 	return opening || beginning.every((byte) => byte === 32 || byte >= 9 && byte <= 13) ? "capsules" : null;
@@ -12004,6 +12227,7 @@ async function verifyFile(name, source, options) {
 		case "capsules": return judgeCapsules(name, source, jsonOpening(beginning), options);
 		case "cap": return judgeArchive(name, source, options, EXAMINERS);
 		case "actions": return judgeActions(name, source);
+		case "report": return judgeReport(name, source, options, EXAMINERS);
 		case "proof": return judgeProof(name, source, options);
 		case "elsewhere": throw new NotJudged(`a page cannot judge ${name}; run: aver verify ${name}`);
 		default: throw new NotJudged(`${name} is nothing that Aver can verify`);

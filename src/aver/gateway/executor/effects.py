@@ -9,13 +9,20 @@ from __future__ import annotations
 import time
 
 from aver.gateway.effect_settings import EffectSettings
+from aver.gateway.executor.declassify_effect import DeclassifyEffect
 from aver.gateway.executor.executor import ActEffect, EffectDone, EffectOrder
 from aver.gateway.executor.workspace_effects import WorkspaceEffects
+from aver.gateway.handles import DECLASSIFY, HandleStore
 from aver.ledger import Ledger
 
 
-def build_effects(ledger: Ledger, workspace: str, settings: EffectSettings) -> dict[str, ActEffect]:
-    """Return the effects in a workspace, by the settings. The ledger's key signs the tokens of installed skills."""
+def build_effects(
+    ledger: Ledger, workspace: str, settings: EffectSettings, handles: HandleStore | None = None
+) -> dict[str, ActEffect]:
+    """Return the effects in a workspace, by the settings. The ledger's key signs the tokens of installed skills.
+
+    `handles` are those of a gateway in the same process. Without them, nothing can be declassified.
+    """
 
     def send_message(order: EffectOrder) -> EffectDone:
         from aver.gateway.executor.mail_effect import MailEffect
@@ -50,7 +57,8 @@ def build_effects(ledger: Ledger, workspace: str, settings: EffectSettings) -> d
         return SkillEffect(store, settings.skills.ioc_domains, issue)(order)
 
     return {
-        **WorkspaceEffects(workspace).by_intent,
+        **WorkspaceEffects(workspace, handles).by_intent,
+        **({} if handles is None else {DECLASSIFY: DeclassifyEffect(ledger, handles)}),
         "SendMessage": send_message,
         "FetchResource": fetch,
         "PostWebhook": post,

@@ -14,13 +14,16 @@ from aver.errors import Refused
 from aver.files.workspace_files import FileBase, WorkspaceFiles, digest_file
 from aver.gateway.executor.executor import ActEffect, EffectDone, EffectOrder
 from aver.gateway.executor.shown_bytes import show_bytes
+from aver.gateway.handles import HandleStore
 
 
 class WorkspaceEffects:
     """The three effects in one workspace."""
 
-    def __init__(self, workspace: str) -> None:
+    def __init__(self, workspace: str, handles: HandleStore | None = None) -> None:
+        """`handles`: those of the gateway, whose values go back into files; None where the gateway runs apart."""
         self._workspace = os.path.realpath(workspace)
+        self._handles = handles
 
     @property
     def by_intent(self) -> dict[str, ActEffect]:
@@ -38,7 +41,10 @@ class WorkspaceEffects:
 
     def write(self, order: EffectOrder) -> EffectDone:
         """Write a file, if it is as it was when the change was shown."""
-        relpath, data = order.inputs["relpath"], order.inputs["content"].encode("utf-8", "surrogatepass")
+        relpath, content, request = order.inputs["relpath"], order.inputs["content"], order.request
+        if self._handles is not None:
+            content = self._handles.restore(content, session=request.session, caller=request.caller)
+        data = content.encode("utf-8", "surrogatepass")
         self._files(order).write(relpath, data, _shown_base(order))
         return EffectDone(f"wrote {relpath}", {"relpath": relpath, "size": len(data), "sha256": digest_file(data)})
 

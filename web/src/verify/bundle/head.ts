@@ -100,7 +100,7 @@ export function checkBundleHead(
     tally.fail(CHECK, "CHAIN_IDENTITY", `${HEAD} is of ledger ${show(head.ledger)}; this is another`, WHERE);
     return;
   }
-  if (!checkSignatures(head, rules, tally, history)) return;
+  if (!checkSignatures(head, rules, tally, history, { check: CHECK, name: HEAD })) return;
   for (const { key } of checkStatement(head.statement, rules.ring, rules.ed25519)) {
     if (key === null) continue;
     if (!history.roles.has(key.ed25519)) {
@@ -133,33 +133,40 @@ export function checkBundleHead(
   tally.notes.set(CHECK, `${listed.size} chains, ${which}, as signed at ${head.at}`);
 }
 
-/** Check every signature. Returns false if the heads must not be used. */
-function checkSignatures(checkpoint: Checkpoint, given: Rules, tally: Tally, history: KeyHistory): boolean {
-  const results = checkStatement(checkpoint.statement, given.ring, given.ed25519);
+/** Check every signature of a statement that only the ledger may make. Returns false if its heads must not be used. */
+export function checkSignatures(
+  { statement, at: madeAt }: { statement: Statement; at: string },
+  given: Rules,
+  tally: Tally,
+  history: KeyHistory,
+  { check, name }: { check: string; name: string },
+): boolean {
+  const where = place(null, null, name);
+  const results = checkStatement(statement, given.ring, given.ed25519);
   const fail = (code: string, words: string) => {
-    tally.fail(CHECK, code, words, WHERE);
+    tally.fail(check, code, words, where);
     return false;
   };
-  if (!results.length) return fail("SIG_MISSING", `${HEAD} is not signed`);
+  if (!results.length) return fail("SIG_MISSING", `${name} is not signed`);
   const rules = rulesOf(history, given);
   for (const { by, key, outcome } of results) {
     // With pinned keys (a closed ring), a signer outside them is as bad as a wrong signature.
     if (outcome === "invalid" || (outcome === "unknown" && given.ring.isClosed)) {
-      return fail("SIG_INVALID", `the signature of ${HEAD} was not made by ${by}`);
+      return fail("SIG_INVALID", `the signature of ${name} was not made by ${by}`);
     }
     if (key === null) {
-      const words = `${HEAD} was signed by ${by}, whose key is not known here`;
-      tally.add({ check: CHECK, status: "not_checked", code: "UNKNOWN_SIGNER", words, place: WHERE });
+      const words = `${name} was signed by ${by}, whose key is not known here`;
+      tally.add({ check, status: "not_checked", code: "UNKNOWN_SIGNER", words, place: where });
       continue;
     }
     const role = roleOf(rules, key);
     if (role !== null && !role.mayAttest) {
-      return fail("KEY_MISMATCH", `${HEAD} was signed by ${by}, a key of ${role}; only the ledger's key may`);
+      return fail("KEY_MISMATCH", `${name} was signed by ${by}, a key of ${role}; only the ledger's key may`);
     }
     const retiredAt = rules.retired.get(key.ed25519)?.retiredAt ?? null;
     // The thief of an old key could otherwise sign new checkpoints.
-    if (retiredAt !== null && checkpoint.at > retiredAt) {
-      return fail("KEY_RETIRED", `${HEAD} says it was made at ${checkpoint.at}; ${by}, who signed it, was retired at ${retiredAt}`);
+    if (retiredAt !== null && madeAt > retiredAt) {
+      return fail("KEY_RETIRED", `${name} says it was made at ${madeAt}; ${by}, who signed it, was retired at ${retiredAt}`);
     }
   }
   return true;

@@ -164,7 +164,7 @@ class BundleJudge {
   private readonly meter: ProgressMeter;
   private readonly tally = new Tally();
   private readonly shown = new Tally();
-  private readonly heads = new Map<string, Head>();
+  readonly heads = new Map<string, Head>();
   private readonly signers = new Set<string>();
   private readonly remembered = new Map<string, Head>();
   private readonly elsewhere = new Set<string>();
@@ -175,8 +175,8 @@ class BundleJudge {
   private readonly histories = new Map<string, KeyHistory>();
   private readonly recorded = new Map<string, RecordedKey>();
   private history: ImportHistory;
-  private keyHistory: KeyHistory;
-  private rules: Rules;
+  keyHistory: KeyHistory;
+  rules: Rules;
   private owner: { ledger: string | null; tenant: string | null } = { ledger: null, tenant: null };
   private doubtfulDrops = 0;
   private grown = 0;
@@ -682,20 +682,41 @@ class BundleReader implements EvidenceReader {
   }
 }
 
-/** The verdict on a whole bundle. */
 export async function judgeBundle(directory: Directory, options: VerifyOptions, examiners: Examiner[]): Promise<Verdict> {
-  let tally = new Tally();
+  const { tally } = await examineBundle(directory, options, examiners);
+  return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
+}
+
+/** What judging a bundle found, for a verdict on it or on a report that carries it. */
+export interface ExaminedBundle {
+  tally: Tally;
+  heads: ReadonlyMap<string, Head>;
+  rules: Rules;
+  keyHistory: KeyHistory;
+}
+
+/** Judge a whole bundle. One that cannot be read is a finding. */
+export async function examineBundle(
+  directory: Directory,
+  options: VerifyOptions,
+  examiners: Examiner[],
+): Promise<ExaminedBundle> {
+  let judge: BundleJudge | null = null;
   try {
     const index = await readIndex(directory);
     const meter = new ProgressMeter(options, await measureBundle(directory, index));
-    const judge = new BundleJudge(directory, index, options, meter);
+    judge = new BundleJudge(directory, index, options, meter);
     await judge.prepare();
-    tally = await judge.judge(examiners);
+    const tally = await judge.judge(examiners);
+    return { tally, heads: judge.heads, rules: judge.rules, keyHistory: judge.keyHistory };
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
+    const tally = new Tally();
     tally.fail("index", error.code, error.message, place(null, null, INDEX));
+    const retired = retirementsByTime(options.ring, options.ed25519);
+    const keyHistory = judge === null ? { ...NO_HISTORY, retired } : judge.keyHistory;
+    return { tally, heads: new Map(), rules: plainRules(options.ring, options.ed25519, { retired }), keyHistory };
   }
-  return conclude(`bundle ${directory.name}`, tally, "signature", [...CHECKS, "index"]);
 }
 
 /** The bytes of all chains, for showing progress. They fix the bound: files that appear later are not read. */

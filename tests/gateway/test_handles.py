@@ -1,0 +1,170 @@
+"""Handles: an agent moves secrets without seeing them, and no effect carries one out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aver.errors import Refused
+from aver.gateway.gateway import Door
+from aver.gateway.handles import HANDLE_SECONDS, HANDLES_MAX, HandleStore
+from support.acts import Office, open_office
+
+KEY = "AKIA" + "IOSFODNN7EXAMPLE"
+"""Has the form of a cloud's access key."""
+
+
+@pytest.fixture
+def office(aver_home: Path, tmp_path: Path) -> Iterator[Office]:
+    with open_office(tmp_path / "work") as opened:
+        opened.enrol()
+        yield opened
+
+
+def read(office: Office, name: str, **more: Any) -> dict[str, Any]:
+    answer = office.act("ReadWorkspaceFile", {"relpath": name}, **more)
+    if answer["reason_code"] == "REQUIRE_CONFIRM":
+        office.approve(answer["data"]["approval"])
+        answer = office.act("ReadWorkspaceFile", {"relpath": name}, **more)
+    assert answer["reason_code"] == "ALLOW", answer
+    return answer["data"]
+
+
+def handle_in(text: str) -> str:
+    at = text.index("h_")
+    return text[at : at + 24]
+
+
+def test_a_secret_in_a_text_is_behind_a_handle(office: Office) -> None:
+    (office.workspace / "deploy.txt").write_text(f"user ada\nkey {KEY}\nregion north\n")
+    content = read(office, "deploy.txt")["content"]
+    assert KEY not in content
+    assert content.startswith("user ada\nkey h_")
+    assert content.endswith("\nregion north\n")
+
+
+def test_a_file_at_a_secret_path_is_behind_one_handle(office: Office) -> None:
+    (office.workspace / ".env").write_text("COLOUR=blue\n")
+    content = read(office, ".env")["content"]
+    assert content == handle_in(content)
+
+
+def test_a_plain_text_is_as_it_is(office: Office) -> None:
+    (office.workspace / "a.txt").write_text("nothing to hide\n")
+    assert read(office, "a.txt")["content"] == "nothing to hide\n"
+
+
+def test_a_handle_goes_back_into_a_file_as_the_secret(office: Office) -> None:
+    (office.workspace / "deploy.txt").write_text(f"key {KEY}\n")
+    content = read(office, "deploy.txt")["content"]
+    done = office.write("copy.txt", f"again: {content}")
+    if done["reason_code"] == "REQUIRE_CONFIRM":
+        office.approve(done["data"]["approval"])
+        done = office.write("copy.txt", f"again: {content}")
+    assert done["reason_code"] == "ALLOW", done
+    assert (office.workspace / "copy.txt").read_text() == f"again: key {KEY}\n"
+    for chain in office.ledger.chains():
+        assert all(KEY.encode() not in record.canonical for record in office.ledger.read(chain))
+    assert office.ledger.verify().status == "verified"
+
+
+@pytest.mark.parametrize(
+    ("intent", "inputs"),
+    [
+        ("SendMessage", {"recipient": "bob@example.com", "text": "the key is HANDLE, ok?"}),
+        ("PostWebhook", {"domain": "example.com", "body": '{"a": "HANDLE"}'}),
+        ("FetchResource", {"domain": "example.com", "resource_id": "x?y=HANDLE"}),
+        ("RunCommand", {"argv": ["echo", "HANDLE"]}),
+        ("WriteWorkspaceFile", {"relpath": "HANDLE", "content": ""}),
+        ("CallTool", {"server": "a", "tool": "b", "arguments": {"deep": [{"x": "HANDLE"}]}}),
+        ("CallTool", {"server": "a", "tool": "b", "arguments": {"HANDLE": 1}}),
+        ("CheckMessagePolicy", {"recipient": "bob@example.com", "text": "HANDLE"}),
+        ("FinalizeOutput", {"text": "HANDLE"}),
+    ],
+)
+def test_a_handle_anywhere_else_is_blocked(office: Office, intent: str, inputs: dict[str, Any]) -> None:
+    (office.workspace / "deploy.txt").write_text(f"key {KEY}\n")
+    handle = handle_in(read(office, "deploy.txt")["content"])
+
+    def put(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.replace("HANDLE", handle)
+        if isinstance(value, dict):
+            return {put(key): put(each) for key, each in value.items()}
+        return [put(each) for each in value] if isinstance(value, list) else value
+
+    assert office.act(intent, put(inputs))["reason_code"] == "HIGH_HANDLE_BLOCKED"
+
+
+def test_a_handle_of_another_session_or_caller(office: Office) -> None:
+    (office.workspace / "deploy.txt").write_text(f"key {KEY}\n")
+    handle = handle_in(read(office, "deploy.txt")["content"])
+    for more in ({"caller": "agent:other"}, {"door": Door(session="s2")}):
+        answer = office.write("copy.txt", handle, **more)
+        assert answer["reason_code"] == "HANDLE_INVALID", answer
+        answer = office.act("Declassify", {"handle": handle, "purpose": "to see it"}, **more)
+        assert answer["reason_code"] == "HANDLE_INVALID"
+    assert not (office.workspace / "copy.txt").exists()
+
+
+def test_a_person_declassifies_a_value(office: Office) -> None:
+    (office.workspace / "deploy.txt").write_text(f"key {KEY}\n")
+    inputs = {"handle": handle_in(read(office, "deploy.txt")["content"]), "purpose": "the user wants to see it"}
+    asked = office.act("Declassify", inputs)
+    assert asked["reason_code"] == "REQUIRE_CONFIRM", asked
+    assert KEY not in str(asked)
+    office.approve(asked["data"]["approval"])
+    done = office.act("Declassify", inputs)
+    assert (done["reason_code"], done["data"]["value"]) == ("ALLOW", KEY)
+    [record] = office.ledger.find(kind="act.declassify")
+    assert record.to_dict()["outcome"]["result"]["purpose"] == "the user wants to see it"
+    assert KEY.encode() not in record.canonical
+    # The session is marked: what it does next is judged by that.
+    assert office.write("x.txt", "y\n")["reason_code"] in ("ALLOW", "REQUIRE_CONFIRM")
+    *_, decision = office.ledger.find(kind="gate.decision")
+    assert "secret" in str(decision.to_dict()["outcome"]["result"]["session"]["labels"])
+    assert office.ledger.verify().status == "verified"
+
+
+def test_the_caller_s_own_word_declassifies_nothing(aver_home: Path, tmp_path: Path) -> None:
+    with open_office(tmp_path / "work", confirm="flag") as office:
+        (office.workspace / "deploy.txt").write_text(f"key {KEY}\n")
+        content = office.act("ReadWorkspaceFile", {"relpath": "deploy.txt"}, user_confirm=True)["data"]["content"]
+        inputs = {"handle": handle_in(content), "purpose": "to see it"}
+        answer = office.act("Declassify", inputs, user_confirm=True)
+        assert answer["reason_code"] == "DECLASSIFY_BLOCKED"
+
+
+def test_a_handle_ends_after_ten_minutes(office: Office) -> None:
+    (office.workspace / "deploy.txt").write_text(f"key {KEY}\n")
+    handle = handle_in(read(office, "deploy.txt")["content"])
+    office.clock.ahead += HANDLE_SECONDS + 1
+    assert office.act("Declassify", {"handle": handle, "purpose": "late"})["reason_code"] == "HANDLE_INVALID"
+
+
+class TestStore:
+    def test_one_value_has_one_handle_in_a_session(self) -> None:
+        store = HandleStore()
+        first = store.hold("secret", session="s", caller="c", label="x")
+        assert store.hold("secret", session="s", caller="c", label="x") == first
+        assert store.hold("secret", session="s", caller="d", label="x") != first
+
+    def test_the_store_is_bounded(self) -> None:
+        store = HandleStore()
+        first = store.hold("0", session="s", caller="c", label="x")
+        for number in range(1, HANDLES_MAX + 1):
+            store._held[f"h_{number}"] = store._held[first]._replace(value=str(number))
+        store.hold("new", session="s", caller="c", label="x")
+        assert len(store._held) == HANDLES_MAX
+        with pytest.raises(Refused):
+            store.find(first, session="s", caller="c")
+
+    def test_a_secret_that_holds_another_one(self) -> None:
+        store = HandleStore()
+        text = f"postgres://ada:{KEY}@db.example/x and {KEY}"
+        covered = store.cover({"a": [text]}, session="s", caller="c", label="x")
+        assert KEY not in str(covered)
+        assert store.restore(covered["a"][0], session="s", caller="c").count(KEY) == 2
