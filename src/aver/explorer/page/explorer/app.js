@@ -5054,7 +5054,11 @@ function judgementOf(chain) {
 function findingsOf(chain) {
 	const found = judgementOf(chain);
 	if (found.state !== "done") return [];
-	const isAlone = !["bundle", "ledger"].includes(contents.value?.format ?? "");
+	const isAlone = ![
+		"bundle",
+		"ledger",
+		"report"
+	].includes(contents.value?.format ?? "");
 	return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone && finding.place.chain === null);
 }
 function pinnedKeys() {
@@ -5556,7 +5560,11 @@ function describePlace({ chain, sequence, source }) {
 }
 function placeLink({ chain, sequence }) {
 	const only = contents.value?.chains[0]?.id;
-	const name = chain ?? (["bundle", "ledger"].includes(contents.value?.format ?? "") ? null : only);
+	const name = chain ?? ([
+		"bundle",
+		"ledger",
+		"report"
+	].includes(contents.value?.format ?? "") ? null : only);
 	return name ? sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`) : null;
 }
 function FindingCard({ finding, isFirst = false }) {
@@ -15411,6 +15419,14 @@ function OpenView(_) {
 					] })] }),
 					a("tr", { children: [a("th", {
 						scope: "row",
+						children: "a report"
+					}), a("td", { children: [
+						"the page that ",
+						a("code", { children: "aver report" }),
+						" writes, with the records inside"
+					] })] }),
+					a("tr", { children: [a("th", {
+						scope: "row",
 						children: "anything else"
 					}), a("td", { children: ["a ledger, a database, a checkpoint, an act: ", a("code", { children: "aver verify FILE" })] })] })
 				] })
@@ -24840,6 +24856,7 @@ var Library = class {
 	thing = null;
 	contents = null;
 	live = null;
+	inner = null;
 	kept = null;
 	crew = null;
 	constructor(ed25519) {
@@ -24848,6 +24865,7 @@ var Library = class {
 	async open(thing) {
 		this.thing = thing;
 		this.kept = null;
+		this.inner = null;
 		this.live = thing.live ? await LiveDirectory.fetch(thing.live, thing.name) : null;
 		if (this.live !== null) this.contents = listLedger(thing.name, this.live);
 		else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
@@ -24858,6 +24876,7 @@ var Library = class {
 	}
 	get directory() {
 		if (this.live !== null) return this.live;
+		if (this.inner !== null) return this.inner;
 		const { name, files } = this.opened;
 		return new FileMap(name, new Map(files.map(([path, blob]) => [path, new BlobSource(blob)])));
 	}
@@ -24933,7 +24952,16 @@ var Library = class {
 		}
 	}
 	async listFile(thing) {
-		const { name, format } = await this.recognise(thing);
+		const { name, source, format } = await this.recognise(thing);
+		if (format === "report") try {
+			this.inner = new FileMap(name, splitReport(await source.read(0, source.size)).files);
+			return {
+				...await this.listBundle(thing),
+				format
+			};
+		} catch (error) {
+			if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
+		}
 		const chain = {
 			...bareChain(name),
 			tool: format
@@ -25133,7 +25161,7 @@ var Library = class {
 			if (start < end) yield* keepRecords(readChainFile(part));
 			return;
 		}
-		if (thing.isFolder) {
+		if (thing.isFolder || this.inner !== null) {
 			yield* keepRecords(readChainFile(await this.directory.open(chain === "meta" ? "meta.json" : fileOf({ id: chain }))));
 			return;
 		}
