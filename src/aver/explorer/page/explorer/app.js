@@ -16865,7 +16865,7 @@ function EventCell({ event }) {
 		}) : null,
 		asText(payload.get("tool")) ? a($, { children: [" ", a("code", { children: a(Text, { children: asText(payload.get("tool")) }) })] }) : null,
 		words ? a("p", { children: a(Text, { children: words.slice(0, 300) }) }) : null,
-		asObject(payload.get("arguments")).size ? a(Value, { value: payload.get("arguments") }) : null,
+		asObject(payload.get("arguments")).size ? a("p", { children: a("code", { children: a(Text, { children: shortenArguments(payload.get("arguments")) }) }) }) : null,
 		event.before !== event.after ? a("p", {
 			class: "beside",
 			children: a(Text, { children: `${event.before} → ${event.after}` })
