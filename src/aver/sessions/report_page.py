@@ -40,6 +40,7 @@ CHECK_WORDS = {
 
 LIMITS = (
     "That the agent recorded everything it did. A report shows what was sealed.",
+    "That these are all sessions. The report covers the chains that it names.",
     "That what an agent or a person said in these records is true.",
     "That clocks were right. Times are those of the recording machine.",
     "Whose key it is. Compare the signer below with a key that you got another way.",
