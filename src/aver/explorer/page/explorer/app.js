@@ -10073,10 +10073,10 @@ function Answers({ one }) {
 		if (followed && state !== "pending") spoken.value = `The request is ${WORDS[state] ?? state}`;
 	}, [state]);
 	A$1(() => {
-		if (state !== "pending" || !thing.value?.live) return void 0;
+		if (state !== "pending" || !thing.value?.live || liveState.value.isLive) return void 0;
 		const timer = setInterval(readCases, 5e3);
 		return () => clearInterval(timer);
-	}, [state]);
+	}, [state, liveState.value.isLive]);
 	if (state !== "pending") return null;
 	const id = one.id.slice(0, ID_SHOWN);
 	return a("section", {
@@ -18174,7 +18174,8 @@ var LiveStream = class {
 				this.listener.onState(false, "the server ended the stream");
 			} catch (error) {
 				if (mine.signal.aborted) return;
-				this.listener.onState(false, error.message);
+				const advice = error instanceof ApiError && error.advice ? ` (${error.advice})` : "";
+				this.listener.onState(false, `${error.message}${advice}`);
 				if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
 			}
 			await new Promise((resolve) => setTimeout(resolve, wait));
