@@ -5075,6 +5075,7 @@ async function openThing(found, change = "", beforeJudging = async () => {}) {
 	connection.stop("another thing was opened");
 	judges.stop("another thing was opened");
 	changed.value = change;
+	if (!change) copyHeads = [];
 	thing.value = found;
 	contents.value = null;
 	judgement.value = { state: "none" };
@@ -25290,6 +25291,7 @@ var HeadWitness = class {
 				count: 0,
 				hash: null
 			};
+			if (actual.count === 0 && chain.startsWith("import.")) continue;
 			if (this.found.get(chain) === remembered.hash) {
 				grown += Number(actual.count > remembered.count);
 				continue;
