@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aver.capsule.aver_block import TRACE_PREFIX
 from aver.cli.terminal import Screen, StyledText, format_time, print_json
-from aver.cli.verbs.protocol.trace_access import PREFIX, describe_event, event_to_dict, print_event
+from aver.cli.verbs.protocol.trace_access import describe_event, event_to_dict, print_event
 from aver.cli.verdict_text import exit_code, status_parts
 from aver.errors import AverError
 from aver.text import to_one_line
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def show_trace(found: ResolvedTarget, given: argparse.Namespace, screen: Screen) -> int | None:
     """Show a trace; None if the chain is none. Returns the exit code."""
-    if found.chain is None or not found.chain.startswith(PREFIX):
+    if found.chain is None or not found.chain.startswith(TRACE_PREFIX):
         return None
     from aver.check import open_ledger, verify
     from aver.config import home_dir
@@ -34,7 +35,7 @@ def show_trace(found: ResolvedTarget, given: argparse.Namespace, screen: Screen)
         verdict = verify(given.thing, tenant=given.tenant, ledger=given.ledger)
         made: TraceReport | None = None
         try:
-            made = report_trace(ledger, found.chain.removeprefix(PREFIX))
+            made = report_trace(ledger, found.chain.removeprefix(TRACE_PREFIX))
         except AverError as error:
             broken = broken or error.message
     if given.html is not None:
@@ -64,7 +65,7 @@ def _read_events(records: Iterator[Any]) -> tuple[list[Event], str]:
 
 
 def _print_trace(screen: Screen, chain: str, events: list[Event], made: TraceReport | None, verdict: Verdict) -> None:
-    screen.print_line(StyledText(f"trace {chain.removeprefix(PREFIX)}", "strong"))
+    screen.print_line(StyledText(f"trace {chain.removeprefix(TRACE_PREFIX)}", "strong"))
     if events:
         screen.print_hanging("task   ", text=str(events[0].payload.get("task", {}).get("objective", "")))
         screen.print_line(f"state  {events[-1].after}, last event {format_time(events[-1].at)} UTC")
