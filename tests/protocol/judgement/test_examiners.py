@@ -17,6 +17,7 @@ from aver import Ledger, Verdict
 from aver.capsule.blobs import Blob
 from aver.capsule.canonical import canonical_json
 from aver.capsule.sealed import content_hash
+from aver.check import EXAMINERS
 from aver.keys import SeedSigner
 from aver.ledger.bundle import export_bundle
 from aver.ledger.bundle.import_ import import_bundle
@@ -696,3 +697,51 @@ def test_a_signer_that_the_ring_does_not_know_counts_by_the_key_that_joined(
     place = f"UPDATE records SET signature = ? WHERE {PLACE} AND sequence = ?"
     with changed(attacker, (place, (forged, review.sequence))):
         assert first_bad(trace.verify()) == ("SIG_INVALID", CHAIN, review.sequence)
+
+
+# --- a trace that is followed while its records are judged
+
+
+def lie_about_the_status(content: dict[str, Any]) -> None:
+    content["status"] = "fail"
+
+
+FOLLOWED: dict[str, Callable[[StoredTrace], Any]] = {
+    "honest": lambda trace: trace.finish(),
+    "under way": lambda trace: trace.claim(trace.reach_claiming()),
+    "an auditor who lies": lambda trace: (
+        trace.claim(trace.reach_claiming()),
+        trace.conclude(),
+        trace.audit(lie=lie_about_the_status),
+    ),
+    "a role that may not say it": lambda trace: (
+        trace.reach_executing(),
+        trace.force("agent:critic", "session_aborted", {"code": "OPERATOR", "reason": "enough"}, role="operator"),
+    ),
+    "no event": lambda trace: (trace.reach_executing(), trace.ledger.append(CHAIN, aver.Capsule(type="tool"))),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_a_trace_is_judged_alike_whether_it_is_followed_or_read_again(trace: StoredTrace, name: str) -> None:
+    FOLLOWED[name](trace)
+    reading = [replace(examiner, follow=None) for examiner in EXAMINERS]
+    assert any(examiner.follow for examiner in EXAMINERS)
+    trace.verify()  # Remembers the heads: the first verdict says that they were not known.
+    followed = describe(trace.ledger.verify(CHAIN, examiners=EXAMINERS))
+    assert describe(trace.ledger.verify(CHAIN, examiners=reading)) == followed
+
+
+def describe(verdict: Verdict) -> dict[str, Any]:
+    """The verdict, but for the check that names the time of the last verification."""
+    checks = [check.to_dict() for check in verdict.checks if check.name != "rollback"]
+    return {**verdict.to_dict(), "checks": checks}
+
+
+def test_a_chain_with_findings_is_not_followed(audited: StoredTrace, attacker: Attacker) -> None:
+    """Then the examiner reads it itself, and leaves out what does not hold."""
+    reading = [replace(examiner, follow=None) for examiner in EXAMINERS]
+    with changed(attacker, (f"UPDATE records SET signature = ? WHERE {PLACE} AND sequence = 3", ("0" * 128,))):
+        followed = describe(audited.ledger.verify(CHAIN, examiners=EXAMINERS))
+        assert followed == describe(audited.ledger.verify(CHAIN, examiners=reading))
+        assert followed["status"] == "failed"
