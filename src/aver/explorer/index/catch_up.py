@@ -61,6 +61,10 @@ NUMBER_BITS = 24
 running numbers are a multiple of 2^24 apart, only the first is found."""
 
 
+NAME_MAX = 200
+"""Longest name of a tool, a kind or an outcome, in characters. A hostile record may have one of any length."""
+
+
 class CatchUpStopped(Exception):
     """The caller asked to stop. Never leaves this package."""
 
@@ -326,9 +330,9 @@ class SliceEntries:
         seconds = 0 if at is None else max(int(datetime.fromisoformat(at).timestamp()), 0)
         record = seconds << NUMBER_BITS | run.number % (1 << NUMBER_BITS)
         run.number += 1
-        kind = _to_stored_name(step.kind or step.what)
-        outcome = _to_stored_name(step.status or (step.addition.status if step.addition else ""))
-        tool, call = _to_stored_name(step.tool_name), _to_stored_name(step.call)
+        kind = _to_stored_name((step.kind or step.what)[:NAME_MAX])
+        outcome = _to_stored_name((step.status or (step.addition.status if step.addition else ""))[:NAME_MAX])
+        tool, call = _to_stored_name(step.tool_name[:NAME_MAX]), _to_stored_name(step.call[:NAME_MAX])
         self._records.append((record, stored.sequence, tool, call, kind, outcome))
         self._texts.append((record, found.text, found.paths))
         self._activity[at[:HOUR_LENGTH] if at else "", kind, outcome] += 1
