@@ -94,7 +94,7 @@ writeFileSync(join(out, "verify.mjs"), verifier + licences(CRYPTOGRAPHY));
 writeFileSync(join(out, "explorer", "app.js"), app + licences([...CRYPTOGRAPHY, "preact", "@preact/signals", "@preact/signals-core", "diff"]));
 // Each view may have styles of its own beside it. They come after the page's.
 const styles = [join(here, "src", "style.css"), ...listFiles(join(here, "src")).filter((path) => /\.css$/.test(path) && !path.endsWith("src/style.css"))];
-writeFileSync(join(out, "explorer", "style.css"), styles.map((path) => readFileSync(path, "utf8")).join("\n"));
+writeFileSync(join(out, "explorer", "style.css"), styles.map((path) => readFileSync(path, "utf8").replace(/\/\*[^]*?\*\/\n?/g, "")).join("\n"));
 copyFileSync(join(here, "src", "index.html"), join(out, "index.html"));
 
 const sources = [...listFiles(join(here, "src")), join(here, "build.ts"), join(here, "package-lock.json")]

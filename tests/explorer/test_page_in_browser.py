@@ -14,8 +14,10 @@ import pytest
 
 from aver import Capsule, Ledger
 from aver.ledger.bundle import export_bundle
+from aver.sessions.report import make_report
+from aver.sessions.sessions import find_sessions
 from support.agents import sample_session as sample
-from support.browser_pages import AXE, AXE_RULES, JUDGED, PAGE, go, key_of, open_folder, pin
+from support.browser_pages import AXE, AXE_RULES, JUDGED, PAGE, go, key_of, open_folder, pin, wait_for_verdict
 from support.bundles import change_chain
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -190,6 +192,23 @@ def test_loose_capsules_and_what_is_no_record(page: Any, bundle: Path, tmp_path:
     page.evaluate("location.hash = '#/open'")
     page.get_by_test_id("files").set_input_files(other)
     assert "is nothing that Aver can verify" in page.get_by_role("alert").inner_text()
+
+
+def test_report_is_judged_and_shown(page: Any, ledger: Ledger, tmp_path: Path) -> None:
+    sample.rich(ledger, tmp_path)
+    report = tmp_path / "report.html"
+    make_report(ledger, find_sessions(ledger), report)
+    page.goto(PAGE.as_uri())
+    page.get_by_test_id("files").set_input_files(report)
+    assert wait_for_verdict(page) == "Qualified"
+    pin(page, key_of(ledger))
+    page.locator(".checks tr").filter(has_text="report").filter(has_text="✓").wait_for()
+    go(page, "#/sessions")
+    page.locator("table.sessions tbody tr").filter(has_text="Round half up").wait_for()
+    report.write_bytes(report.read_bytes().replace(b"Round half up", b"Round half uq", 1))
+    go(page, "#/open")
+    page.get_by_test_id("files").set_input_files(report)
+    page.locator(".band.failed").wait_for()
 
 
 def test_figures_of_sessions_are_counted_from_the_records(page: Any, ledger: Ledger, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ export function findingsOf(chain: string): Finding[] {
   const found = judgementOf(chain);
   if (found.state !== "done") return [];
   // A single file has no chain to name: its findings have the file as their source.
-  const isAlone = !["bundle", "ledger"].includes(contents.value?.format ?? "");
+  const isAlone = !["bundle", "ledger", "report"].includes(contents.value?.format ?? "");
   return found.verdict.findings.filter((finding) => finding.place.chain === chain || (isAlone && finding.place.chain === null));
 }
 
@@ -91,6 +91,7 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
   connection.stop("another thing was opened");
   judges.stop("another thing was opened");
   changed.value = change;
+  if (!change) copyHeads = [];
   thing.value = found;
   contents.value = null;
   judgement.value = { state: "none" };

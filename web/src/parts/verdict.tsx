@@ -70,7 +70,7 @@ export function describePlace({ chain, sequence, source }: Place): string {
 
 function placeLink({ chain, sequence }: Place): string | null {
   const only = contents.value?.chains[0]?.id;
-  const name = chain ?? (["bundle", "ledger"].includes(contents.value?.format ?? "") ? null : only);
+  const name = chain ?? (["bundle", "ledger", "report"].includes(contents.value?.format ?? "") ? null : only);
   return name ? (sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`)) : null;
 }
 

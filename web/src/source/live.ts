@@ -45,7 +45,8 @@ export class LiveStream {
         this.listener.onState(false, "the server ended the stream");
       } catch (error) {
         if (mine.signal.aborted) return;
-        this.listener.onState(false, (error as Error).message);
+        const advice = error instanceof ApiError && error.advice ? ` (${error.advice})` : "";
+        this.listener.onState(false, `${(error as Error).message}${advice}`);
         // A token that is wrong now stays wrong: the server was started anew, with another.
         if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
       }

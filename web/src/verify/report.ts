@@ -58,7 +58,7 @@ export async function judgeReport(
 }
 
 /** Take a report apart. Raises `BadInput` if its blocks are not of their form. */
-function splitReport(data: Uint8Array): ReportParts {
+export function splitReport(data: Uint8Array): ReportParts {
   // One unit for each byte, so that a place in the text is a place in the bytes.
   const text = new TextDecoder("latin1").decode(data);
   const first = text.indexOf(STATEMENT_OPENING);

@@ -7,7 +7,7 @@ import { Empty, Loading, Problem } from "../../parts/states.tsx";
 import { Command, Copy, Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { link } from "../../route.ts";
-import { connection, contents, spoken, thing } from "../../state.ts";
+import { connection, contents, liveState, spoken, thing } from "../../state.ts";
 import { at } from "../../verify/block.ts";
 import { type Json, JsonNumber, isObject, readJson } from "../../verify/json.ts";
 import type { ApprovalCase } from "../../worker/protocol.ts";
@@ -129,11 +129,11 @@ function Answers({ one }: { one: ApprovalCase }): JSX.Element | null {
     if (followed && state !== "pending") spoken.value = `The request is ${WORDS[state] ?? state}`;
   }, [state]);
   useEffect(() => {
-    if (state !== "pending" || !thing.value?.live) return undefined;
+    if (state !== "pending" || !thing.value?.live || liveState.value.isLive) return undefined;
     // The stream tells of an answer. This is for the time in which it does not.
     const timer = setInterval(readCases, 5_000);
     return () => clearInterval(timer);
-  }, [state]);
+  }, [state, liveState.value.isLive]);
   if (state !== "pending") return null;
   const id = one.id.slice(0, ID_SHOWN);
   return (

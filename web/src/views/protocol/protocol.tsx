@@ -2,12 +2,11 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Value } from "../../parts/json.tsx";
 import { Empty, Problem } from "../../parts/states.tsx";
 import { Command, Hex, Text, Time, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
 import { countRecords, readBlob } from "../../records.ts";
-import { valueText } from "../../sessions/labels.ts";
+import { shortenArguments, valueText } from "../../sessions/labels.ts";
 import { ROLES, type Trace, type TraceClaim, type TraceEvent, describeCheck, readTrace } from "../../sessions/trace.ts";
 import { asList, asObject, asText } from "../../sessions/values.ts";
 import { contents, link } from "../../state.ts";
@@ -212,7 +211,7 @@ function EventCell({ event }: { event: TraceEvent }): JSX.Element {
       {code?.text ? <span class="verdict-word"> exit code {code.text}</span> : null}
       {asText(payload.get("tool")) ? <> <code><Text>{asText(payload.get("tool"))}</Text></code></> : null}
       {words ? <p><Text>{words.slice(0, 300)}</Text></p> : null}
-      {asObject(payload.get("arguments")).size ? <Value value={payload.get("arguments") as Json} /> : null}
+      {asObject(payload.get("arguments")).size ? <p><code><Text>{shortenArguments(payload.get("arguments") as Json)}</Text></code></p> : null}
       {event.before !== event.after ? <p class="beside"><Text>{`${event.before} → ${event.after}`}</Text></p> : null}
     </>
   );

@@ -5054,7 +5054,11 @@ function judgementOf(chain) {
 function findingsOf(chain) {
 	const found = judgementOf(chain);
 	if (found.state !== "done") return [];
-	const isAlone = !["bundle", "ledger"].includes(contents.value?.format ?? "");
+	const isAlone = ![
+		"bundle",
+		"ledger",
+		"report"
+	].includes(contents.value?.format ?? "");
 	return found.verdict.findings.filter((finding) => finding.place.chain === chain || isAlone && finding.place.chain === null);
 }
 function pinnedKeys() {
@@ -5071,6 +5075,7 @@ async function openThing(found, change = "", beforeJudging = async () => {}) {
 	connection.stop("another thing was opened");
 	judges.stop("another thing was opened");
 	changed.value = change;
+	if (!change) copyHeads = [];
 	thing.value = found;
 	contents.value = null;
 	judgement.value = { state: "none" };
@@ -5556,7 +5561,11 @@ function describePlace({ chain, sequence, source }) {
 }
 function placeLink({ chain, sequence }) {
 	const only = contents.value?.chains[0]?.id;
-	const name = chain ?? (["bundle", "ledger"].includes(contents.value?.format ?? "") ? null : only);
+	const name = chain ?? ([
+		"bundle",
+		"ledger",
+		"report"
+	].includes(contents.value?.format ?? "") ? null : only);
 	return name ? sequence === null ? link("chain", name) : link("chain", name, `at-${sequence}`) : null;
 }
 function FindingCard({ finding, isFirst = false }) {
@@ -10065,10 +10074,10 @@ function Answers({ one }) {
 		if (followed && state !== "pending") spoken.value = `The request is ${WORDS[state] ?? state}`;
 	}, [state]);
 	A$1(() => {
-		if (state !== "pending" || !thing.value?.live) return void 0;
+		if (state !== "pending" || !thing.value?.live || liveState.value.isLive) return void 0;
 		const timer = setInterval(readCases, 5e3);
 		return () => clearInterval(timer);
-	}, [state]);
+	}, [state, liveState.value.isLive]);
 	if (state !== "pending") return null;
 	const id = one.id.slice(0, ID_SHOWN);
 	return a("section", {
@@ -15415,6 +15424,14 @@ function OpenView(_) {
 					] })] }),
 					a("tr", { children: [a("th", {
 						scope: "row",
+						children: "a report"
+					}), a("td", { children: [
+						"the page that ",
+						a("code", { children: "aver report" }),
+						" writes, with the records inside"
+					] })] }),
+					a("tr", { children: [a("th", {
+						scope: "row",
 						children: "anything else"
 					}), a("td", { children: ["a ledger, a database, a checkpoint, an act: ", a("code", { children: "aver verify FILE" })] })] })
 				] })
@@ -16853,7 +16870,7 @@ function EventCell({ event }) {
 		}) : null,
 		asText(payload.get("tool")) ? a($, { children: [" ", a("code", { children: a(Text, { children: asText(payload.get("tool")) }) })] }) : null,
 		words ? a("p", { children: a(Text, { children: words.slice(0, 300) }) }) : null,
-		asObject(payload.get("arguments")).size ? a(Value, { value: payload.get("arguments") }) : null,
+		asObject(payload.get("arguments")).size ? a("p", { children: a("code", { children: a(Text, { children: shortenArguments(payload.get("arguments")) }) }) }) : null,
 		event.before !== event.after ? a("p", {
 			class: "beside",
 			children: a(Text, { children: `${event.before} → ${event.after}` })
@@ -18162,7 +18179,8 @@ var LiveStream = class {
 				this.listener.onState(false, "the server ended the stream");
 			} catch (error) {
 				if (mine.signal.aborted) return;
-				this.listener.onState(false, error.message);
+				const advice = error instanceof ApiError && error.advice ? ` (${error.advice})` : "";
+				this.listener.onState(false, `${error.message}${advice}`);
 				if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
 			}
 			await new Promise((resolve) => setTimeout(resolve, wait));
@@ -24844,6 +24862,7 @@ var Library = class {
 	thing = null;
 	contents = null;
 	live = null;
+	inner = null;
 	kept = null;
 	crew = null;
 	constructor(ed25519) {
@@ -24852,6 +24871,7 @@ var Library = class {
 	async open(thing) {
 		this.thing = thing;
 		this.kept = null;
+		this.inner = null;
 		this.live = thing.live ? await LiveDirectory.fetch(thing.live, thing.name) : null;
 		if (this.live !== null) this.contents = listLedger(thing.name, this.live);
 		else this.contents = thing.isFolder ? await this.listBundle(thing) : await this.listFile(thing);
@@ -24862,6 +24882,7 @@ var Library = class {
 	}
 	get directory() {
 		if (this.live !== null) return this.live;
+		if (this.inner !== null) return this.inner;
 		const { name, files } = this.opened;
 		return new FileMap(name, new Map(files.map(([path, blob]) => [path, new BlobSource(blob)])));
 	}
@@ -24937,7 +24958,16 @@ var Library = class {
 		}
 	}
 	async listFile(thing) {
-		const { name, format } = await this.recognise(thing);
+		const { name, source, format } = await this.recognise(thing);
+		if (format === "report") try {
+			this.inner = new FileMap(name, splitReport(await source.read(0, source.size)).files);
+			return {
+				...await this.listBundle(thing),
+				format
+			};
+		} catch (error) {
+			if (!(error instanceof BadInput || error instanceof NotJudged)) throw error;
+		}
 		const chain = {
 			...bareChain(name),
 			tool: format
@@ -25137,7 +25167,7 @@ var Library = class {
 			if (start < end) yield* keepRecords(readChainFile(part));
 			return;
 		}
-		if (thing.isFolder) {
+		if (thing.isFolder || this.inner !== null) {
 			yield* keepRecords(readChainFile(await this.directory.open(chain === "meta" ? "meta.json" : fileOf({ id: chain }))));
 			return;
 		}
@@ -25265,6 +25295,7 @@ var HeadWitness = class {
 				count: 0,
 				hash: null
 			};
+			if (actual.count === 0 && chain.startsWith("import.")) continue;
 			if (this.found.get(chain) === remembered.hash) {
 				grown += Number(actual.count > remembered.count);
 				continue;
