@@ -113,10 +113,12 @@ td.warning, td.matters { color: var(--warn); } td.not_checked { color: var(--sof
 footer { color: var(--soft); font-size: .85rem; padding-bottom: 3rem; }
 @media (max-width: 40rem) { li.step { grid-template-columns: minmax(0, 1fr); } header { padding-top: 1.25rem; }
   header, main, footer { padding-left: .9rem; padding-right: .9rem; } details.agent { padding-left: .5rem; } }
-.lists { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 0 2rem; margin: 1rem 0; }
+.lists { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(18rem, 100%), 1fr));
+  gap: 0 2rem; margin: 1rem 0; }
 .lists h2 { font-size: 1.1rem; margin: .5rem 0; }
 .lists ul { margin: 0; padding-left: 1.1rem; }
 .lists li { margin: .35rem 0; overflow-wrap: anywhere; }
+.wide { overflow-x: auto; }
 table.sessions td { font-variant-numeric: tabular-nums; }
 h2.session { margin: 2rem 0 0; font-size: 1.25rem; overflow-wrap: anywhere; }
 @media print { .tools, .skip { display: none !important; }

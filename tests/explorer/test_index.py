@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -450,3 +453,30 @@ def test_a_damaged_record_and_a_gap_do_not_stop_it(index: LedgerIndex, ledger: L
     assert progress.records == progress.of_records
     assert len([place for chain, place in places(index, ledger, "half") if chain == MAIN]) == 3
     assert places(index, ledger, "kind:unreadable") == [(MAIN, 2)]
+
+
+def test_a_process_that_is_killed_loses_a_slice_at_most(ledger: Ledger, tmp_path: Path) -> None:
+    program = f"""if True:
+        import os, signal
+        from pathlib import Path
+        import aver.explorer.index.catch_up as catch_up
+        from aver.explorer.index import LedgerIndex
+        from aver.ledger import open_ledger
+        catch_up.SLICE = 2
+        calls = []
+        def report(done, total):
+            calls.append(done)
+            if len(calls) == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+        home = Path({str(tmp_path / "home")!r})
+        with open_ledger({str(tmp_path / "ledger.db")!r}, home=home) as ledger:
+            LedgerIndex.in_home(home).catch_up(ledger, report=report)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    index = LedgerIndex.in_home(tmp_path / "home")
+    assert 0 < index.progress(ledger).records < 16
+    assert index.catch_up(ledger).is_complete
+    everything = places(index, ledger, "since:2020-01-01", limit=500)
+    assert len(everything) == len(set(everything)) == 16
+    assert index.sessions(ledger).sessions[0]["actions"] == 6

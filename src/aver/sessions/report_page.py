@@ -94,7 +94,7 @@ def _render_lists(verdict: Verdict, signer: str) -> Iterator[str]:
 
 
 def _render_overview(sessions: Sequence[SessionTotals]) -> Iterator[str]:
-    yield '<table class="sessions"><thead><tr>'
+    yield '<div class="wide" role="region" aria-label="Sessions" tabindex="0"><table class="sessions"><thead><tr>'
     for name in ("Session", "Started (UTC)", "Actions", "Edits", "Denials", "Cost"):
         yield f'<th scope="col">{name}</th>'
     yield "</tr></thead><tbody>\n"
@@ -104,7 +104,7 @@ def _render_overview(sessions: Sequence[SessionTotals]) -> Iterator[str]:
         yield f'<tr><td><a href="#session-{number}">{escape_text(session.tool)}: {escape_text(title)}</a></td>'
         yield f"<td>{time_tag(session.started)}</td><td>{session.actions:,}</td><td>{session.edits:,}</td>"
         yield f"<td>{session.denials:,}</td><td>{escape_text(cost)}</td></tr>\n"
-    yield "</tbody></table>\n"
+    yield "</tbody></table></div>\n"
 
 
 def render_session(

@@ -149,7 +149,9 @@ export class Library {
       }
     }
     const chain: ListedChain = { ...bareChain(name), tool: format };
-    return { name, format, ledger: null, tenant: null, chains: format === "proof" ? [] : [chain], keys: [], pqKeys: [] };
+    // A report is a page that shows its records itself; here it is judged.
+    const chains = format === "proof" || format === "report" ? [] : [chain];
+    return { name, format, ledger: null, tenant: null, chains, keys: [], pqKeys: [] };
   }
 
   private async recognise(thing: OpenedThing): Promise<{ name: string; source: ByteSource; format: Format; opening: string }> {

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, field
 from datetime import datetime
+from functools import lru_cache
 
 from aver.errors import AverError, is_outage
 from aver.explorer.index.database import Scope, find_scope, make_scope
@@ -58,6 +59,10 @@ QUICK_COUNT = 0.05
 NUMBER_BITS = 24
 """Bits of a row number for the running number; the seconds stand above. Of two records of the same second whose
 running numbers are a multiple of 2^24 apart, only the first is found."""
+
+
+NAME_MAX = 200
+"""Longest name of a tool, a kind or an outcome, in characters. A hostile record may have one of any length."""
 
 
 class CatchUpStopped(Exception):
@@ -325,9 +330,9 @@ class SliceEntries:
         seconds = 0 if at is None else max(int(datetime.fromisoformat(at).timestamp()), 0)
         record = seconds << NUMBER_BITS | run.number % (1 << NUMBER_BITS)
         run.number += 1
-        kind = to_stored(step.kind or step.what)
-        outcome = to_stored(step.status or (step.addition.status if step.addition else ""))
-        tool, call = to_stored(step.tool_name), to_stored(step.call)
+        kind = _to_stored_name((step.kind or step.what)[:NAME_MAX])
+        outcome = _to_stored_name((step.status or (step.addition.status if step.addition else ""))[:NAME_MAX])
+        tool, call = _to_stored_name(step.tool_name[:NAME_MAX]), _to_stored_name(step.call[:NAME_MAX])
         self._records.append((record, stored.sequence, tool, call, kind, outcome))
         self._texts.append((record, found.text, found.paths))
         self._activity[at[:HOUR_LENGTH] if at else "", kind, outcome] += 1
@@ -365,6 +370,9 @@ class SliceEntries:
         known.count, known.hash, known.cut, known.last_asked = end, last, known.cut + self._cut, self._last_asked
         run.report(run.done, run.total)
 
+
+_to_stored_name = lru_cache(maxsize=1024)(to_stored)
+"""The same for names of tools, kinds and outcomes, of which a ledger has few."""
 
 UNKNOWN = -1
 """Stands for an unknown number in the columns by which sessions are sorted: below every known one."""

@@ -15411,6 +15411,10 @@ function OpenView(_) {
 					}), a("td", { children: "one, an array, or one on each line, as JSON" })] }),
 					a("tr", { children: [a("th", {
 						scope: "row",
+						children: "a report"
+					}), a("td", { children: ["the HTML file of ", a("code", { children: "aver report" })] })] }),
+					a("tr", { children: [a("th", {
+						scope: "row",
 						children: "a sealed run"
 					}), a("td", { children: [
 						a("code", { children: ".cap" }),
@@ -24973,7 +24977,7 @@ var Library = class {
 			format,
 			ledger: null,
 			tenant: null,
-			chains: format === "proof" ? [] : [chain],
+			chains: format === "proof" || format === "report" ? [] : [chain],
 			keys: [],
 			pqKeys: []
 		};
