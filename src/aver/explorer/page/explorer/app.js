@@ -8411,6 +8411,7 @@ function hasEffect(step, beginnings) {
 }
 var EMPTY = {
 	what: "unreadable",
+	kind: "",
 	id: "",
 	chain: null,
 	sequence: null,
@@ -8444,6 +8445,7 @@ var EMPTY = {
 	spent: UNKNOWN_CONSUMPTION,
 	message: "",
 	title: "",
+	workspace: "",
 	subagent: "",
 	addition: null,
 	more: null,
@@ -8509,6 +8511,7 @@ function readStep(record) {
 	return {
 		...seal,
 		what,
+		kind: block?.size ? asText(block.get("kind")) : readKind(content),
 		id: asText(content.get("id")),
 		sequence: asCount(content.get("sequence")),
 		own: block !== null,
@@ -8538,6 +8541,7 @@ function readStep(record) {
 		spent: readConsumption(asObject(execution.get("resources_used"))),
 		message: block === null || !block.size ? asText(environment.get("request_id")) : "",
 		title: asText(environment.get("title")),
+		workspace: asText(environment.get("cwd")),
 		subagent: asText(asObject(environment.get("subagent")).get("chain")),
 		addition: readAddition(block, outcome),
 		more: what === "call" ? null : more ?? null,
