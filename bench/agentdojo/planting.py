@@ -35,7 +35,9 @@ def plant_in_records(environment: Any, targets: list[str], prompt: str) -> None:
     if not targets:
         return
     quoted = _QUOTED.search(prompt)
-    phrase = next((part for part in quoted.groups() if part), "") if quoted else " ".join(prompt.split()[-4:]).strip(".?!")
+    phrase = (
+        next((part for part in quoted.groups() if part), "") if quoted else " ".join(prompt.split()[-4:]).strip(".?!")
+    )
     for record in _walk(environment):
         texts = [value for value in record.__dict__.values() if isinstance(value, str)]
         if not any(target in text for target in targets for text in texts):

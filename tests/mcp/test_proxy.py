@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,16 +150,21 @@ def test_a_value_that_looks_like_a_stored_one_is_sealed_as_text(shop: Shop) -> N
     assert json.loads(read_outcome(shop)["result"]["result"]) == blob
 
 
-def test_secrets_in_results_are_not_sealed(shop: Shop) -> None:
+def test_secrets_in_results_are_neither_sealed_nor_shown(shop: Shop) -> None:
     secret = "ghp_" + "a1B2" * 9
     result = {"content": [{"type": "text", "text": f"token {secret}"}]}
     line = json.dumps({"jsonrpc": "2.0", "id": 0, "result": result}).replace('"id": 0', '"id": ID')
     # The server writes the first letter as an escape, so the arguments do not have the form of a secret.
     shop.call(1, "raw", {"line": line.replace("ghp_", "\\u0067hp_")})
-    assert text_of(shop.result(1)) == f"token {secret}"
+    handle = re.fullmatch(r"token (h_[A-Za-z0-9_-]{22})", text_of(shop.result(1)))
+    assert handle is not None
     sealed = [json.dumps(record.to_dict()) for record in shop.ledger.read(f"gateway.{SESSION}")]
     assert len(sealed) == 3
     assert not any(secret in text for text in sealed)
+    # The handle stands for the secret, and goes nowhere.
+    shop.call(2, "get_order", {"note": f"my token is {handle[1]}"})
+    assert shop.result(2)["_meta"]["aver/reason_code"] == "HIGH_HANDLE_BLOCKED"
+    assert len(shop.reached()) == 1
 
 
 # --- what is no call

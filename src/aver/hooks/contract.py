@@ -34,6 +34,8 @@ class ParsedPayload(NamedTuple):
     asked_person: bool = False
     """Whether the agent makes calls that Aver asked about only after its person has allowed them. Only the agent's own
     structure may say so, and not in modes in which it answers by itself."""
+    prompt: str = ""
+    """The user's words, where the event reports them. Calls through the proxy are judged by them."""
 
 
 class HookDecision(NamedTuple):

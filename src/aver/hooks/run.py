@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 PAYLOAD_MAX = 64 * 1024 * 1024
 """Bytes of a payload, which may hold a whole file. Aver does not read a larger one."""
 
+SERVERS_DIRECTORY = "gateway/servers"
+"""Where proxies keep what they know of their servers. A home without it has no proxy."""
+
 OWN_SERVER = "aver"
 """The name under which `aver install` registers Aver's MCP server."""
 
@@ -139,6 +142,8 @@ class _HookRun:
             if parsed.events:
                 with log.log_time("hooks", "events sealed"):
                     _seal_events(ledger, hook.tool, parsed)
+                if parsed.prompt:
+                    _seal_prompt(ledger, hook.tool, parsed)
                 if parsed.asked_person:
                     _seal_clicks(ledger, hook.tool, parsed)
             # Last, because earlier failures must not delay or undo what this event needs.
@@ -283,6 +288,19 @@ def _seal_events(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
         chain = session_chain_name(tool, parsed.session, agent)
         if ledger.head(chain).count:  # A chain without records cannot be closed.
             ledger.close_chain(chain)
+
+
+def _seal_prompt(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
+    """Seal the user's words for the calls that go through a proxy, where this home has one."""
+    if not (ledger.config.home / SERVERS_DIRECTORY).is_dir():
+        return
+    from aver.gateway.act_records import check_session
+    from aver.gateway.session_memory import seal_turn
+
+    try:
+        seal_turn(ledger, check_session(parsed.session), parsed.prompt, told_by=f"hook {tool}")
+    except BadInput as error:  # Then the calls of this session have the doubt NO_PROMPT.
+        log.debug("hooks", "the prompt was not sealed for the proxy: %s", error.message)
 
 
 def _seal_clicks(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:

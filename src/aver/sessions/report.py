@@ -104,6 +104,7 @@ def make_report(
                     file.write(encoded)
                 end = f"{CLOSING}\n<script>{PAGE_SCRIPT}</script>\n</body>\n</html>\n".encode()
                 digest.update(end)
+                sha256 = digest.hexdigest()
                 content = {  # 4.
                     "v": 1,
                     "subject": subject,
@@ -117,14 +118,14 @@ def make_report(
                         "chains": verdict.chains,
                     },
                     "made_at": made_at,
-                    "sha256": digest.hexdigest(),
+                    "sha256": sha256,
                 }
                 statement = sign_statement(PURPOSE, content, (signer,))
                 # A browser ends the block at the first `</script>`: no `<` may stand in it.
                 file.write(orjson.dumps(statement.to_dict()).replace(b"<", rb"\u003c") + end)
     except OSError as error:
         raise Unavailable(f"the report cannot be written: {error.strerror}", advice="set TMPDIR") from error
-    return MadeReport(out, subject, len(sessions), verdict, digest.hexdigest(), signer.fingerprint)
+    return MadeReport(out, subject, len(sessions), verdict, sha256, signer.fingerprint)
 
 
 def _render(

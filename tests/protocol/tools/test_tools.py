@@ -240,7 +240,8 @@ def test_a_function_is_judged_by_its_declaration(workspace: Path) -> None:
         ("text", b"text", TEXT),
         (None, b"null", "application/json"),
         ([1, "a"], b'[1,"a"]', "application/json"),
-        ({1, 2}, b'"{1, 2}"', "application/json"),
+        ({1, 2}, b"{1, 2}", TEXT),
+        ("a\ud800", b"a\\ud800", TEXT),
     ],
 )
 def test_the_value_of_a_function_becomes_an_output(workspace: Path, value: Any, data: bytes, media: str) -> None:

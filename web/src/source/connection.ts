@@ -13,8 +13,9 @@ import { scriptUrl } from "./trusted.ts";
 /** The thing was not judged: there is no verdict. */
 export class NotJudgedHere extends Error {}
 
-/** Milliseconds of silence after which a worker that was asked counts as lost. It says every 5 seconds that it lives. */
-const LOST_AFTER = 60_000;
+/** Looks in vain after which a worker that was asked counts as lost. It says every 5 seconds that it lives. */
+const LOOKS_MAX = 12;
+/** Milliseconds between two looks. They are counted, and no clock is read: a machine that slept has lost nobody. */
 const LOOK_EVERY = 5_000;
 /** Workers of a crew at most. More cores than these are busy with the platform's own threads. */
 const CREW_MAX = 8;
@@ -48,7 +49,7 @@ export class Connection {
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
   private opened: OpenedThing | null = null;
-  private heard = 0;
+  private looks = 0;
   private watch: ReturnType<typeof setInterval> | undefined;
 
   /** `crewWanted` workers compute for the first one. */
@@ -96,7 +97,7 @@ export class Connection {
     if (ports.length) worker.postMessage({ id: 0, type: "crew", ports } satisfies Request, ports);
     // A worker that replaces a lost one has nothing open.
     if (!isOpening && this.opened !== null) worker.postMessage({ id: 0, type: "open", thing: this.opened } satisfies Request);
-    this.heard = Date.now();
+    this.looks = 0;
     this.watch = setInterval(() => this.look(), LOOK_EVERY);
     return worker;
   }
@@ -109,13 +110,12 @@ export class Connection {
 
   /** Give up workers that do not answer any more: nothing waits for ever. */
   private look(): void {
-    const now = Date.now();
-    if (!this.waiting.size) this.heard = now;
-    else if (now - this.heard > LOST_AFTER) this.stop("a worker was lost: it has not answered for a minute");
+    this.looks = this.waiting.size ? this.looks + 1 : 0;
+    if (this.looks > LOOKS_MAX) this.stop("a worker was lost: it has not answered for a minute");
   }
 
   private take(answer: Answer): void {
-    this.heard = Date.now();
+    this.looks = 0;
     const waiting = this.waiting.get(answer.id);
     if (waiting === undefined || answer.type === "alive") return;
     if (answer.type === "progress") {

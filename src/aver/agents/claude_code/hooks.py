@@ -74,6 +74,7 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         return ParsedPayload(session, events=(_build_call_event(event, payload, agent),), asked_person=asked)
 
     words, more, closes = f"hook event: {event}", dict[str, Any](agent=agent), tuple[str, ...]()
+    prompt = get_text(payload, "prompt") if event == "UserPromptSubmit" and not agent else ""
     if event == "SessionStart":
         words = f"session started: {get_text(payload, 'source')}"
         more |= {"what": "session", "title": get_text(payload, "session_title") or None}
@@ -93,7 +94,7 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         words = "turn ended"
     content, environment = {"event": event, **payload}, pick_present(payload, _PROVENANCE)
     reported = event_from_payload(event, words, content, omitted=_OMITTED_FIELDS, environment=environment, **more)
-    return ParsedPayload(session, events=(reported,), closes=closes)
+    return ParsedPayload(session, events=(reported,), closes=closes, prompt=prompt)
 
 
 def _build_call_event(event: str, payload: Mapping[str, Any], agent: str) -> AgentEvent:

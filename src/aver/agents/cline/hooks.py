@@ -83,7 +83,8 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         environment=_environment(payload),
         **more,
     )
-    return ParsedPayload(session, events=(reported,), closes=(agent,) if ends else ())
+    prompt = get_text(about, "prompt") if event == "UserPromptSubmit" and not agent else ""
+    return ParsedPayload(session, events=(reported,), closes=(agent,) if ends else (), prompt=prompt)
 
 
 def _describe_call_note(about: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -99,7 +99,9 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         agent=agent if event == "SubagentStop" else "",
         ends_session=event == "SessionEnd",
     )
-    return ParsedPayload(session, events=(reported,), closes=("",) if event == "SessionEnd" else ())
+    prompt = get_text(payload, "prompt") if event == "UserPromptSubmit" and not agent else ""
+    closes = ("",) if event == "SessionEnd" else ()
+    return ParsedPayload(session, events=(reported,), closes=closes, prompt=prompt)
 
 
 # --- events that ask

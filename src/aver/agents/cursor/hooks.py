@@ -99,7 +99,9 @@ def read_event(event: str, payload: Mapping[str, Any]) -> ParsedPayload:
         model=get_text(payload, "model") or None,
         ends_session=event == "sessionEnd",
     )
-    return ParsedPayload(session, events=(reported,), closes=("",) if event == "sessionEnd" else ())
+    prompt = get_text(payload, "prompt") if event == "beforeSubmitPrompt" else ""
+    closes = ("",) if event == "sessionEnd" else ()
+    return ParsedPayload(session, events=(reported,), closes=closes, prompt=prompt)
 
 
 # --- events that ask

@@ -97,8 +97,8 @@ class IndexFile:
     def write(self) -> Iterator[sqlite3.Connection | None]:
         """Give the one connection that writes, with the file made if need be; None while another process writes."""
         with self._turn_errors():
-            if self.path.parent == ensure_home(self.path.parent):
-                self._is_there()  # Refuse a link or a directory before the lock is made beside it.
+            ensure_home(self.path.parent)
+            self._is_there()  # Refuse a link or a directory before the lock is made beside it.
             lock = self._open_lock()
             try:
                 if not try_lock(lock) or not is_same_file(self._lock_path, lock):

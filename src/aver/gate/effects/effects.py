@@ -258,6 +258,7 @@ class _EffectFinder:
         self._follow = follow
         self._env = facts.environment
         self._links = facts.links
+        self._is_judged = bool(facts.meaning)
         self._arguments = action.arguments
         # The arguments with a value, under names that one spelling stands for.
         self._named = [(normalise_name(str(key)), value) for key, value in action.arguments.items() if value]
@@ -375,6 +376,9 @@ class _EffectFinder:
 
     def add_secret(self, intent: IntentProfile) -> None:
         """Add the effects of a secret in the inputs of a request. What goes to another machine takes it along."""
+        # The user may see the answer. `gate.origins` has judged it, and the secrets in a call.
+        if self._is_judged:
+            return
         # Content that is written into a file of the workspace stays here.
         if intent.on_path or intent.command or not has_secret(self._arguments, intent.inputs):
             return

@@ -92,6 +92,7 @@ def judge_call(meaning: ToolMeaning, arguments: Mapping[str, Any], words: UserWo
         why = ("nobody has told Aver what the user asked for",)
         return CallOrigins(meaning.call_class, False, doubts=frozenset({"NO_PROMPT"}), why=why)
     judge = _Judge(meaning, words, read)
+    judge.look_for_secrets(arguments)
     for value in list_values(arguments, meaning.schema, meaning.roles):
         if value is None:
             judge.doubt("TARGET_UNKNOWN", "it has more arguments than can be looked at")
@@ -136,6 +137,17 @@ class _Judge:
             self._look_at_time(value)
         elif role == "content":
             self._look_at_content(value)
+
+    def look_for_secrets(self, arguments: Mapping[str, Any]) -> None:
+        """Doubt a call that holds a secret, by the rules of masking, unless the user named it."""
+        from aver.capsule.masking.mask import mask  # Not above: most programs that load rules judge no call.
+
+        if not mask(dict(arguments)).count:
+            return
+        for value in list_values(arguments):
+            if value is None or (mask({value.name: value.value}).count and not self._words.names(value.value)):
+                self.doubt("SENSITIVE", "its arguments hold a secret that the user did not name")
+                return
 
     # --- targets
 

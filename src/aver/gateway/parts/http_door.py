@@ -1,4 +1,4 @@
-"""The gateway's HTTP door: `POST /act`, on a Unix socket or on this machine's TCP address.
+"""The gateway's HTTP door: `POST /act` and `POST /session`, on a Unix socket or on this machine's TCP address.
 
 The body is an act of four fields, and the answer its envelope. Every decision has the status 200. A body that is not
 JSON gets 400, a caller that nobody knows 401, a body that is too large 413.
@@ -11,6 +11,10 @@ The door knows a caller by one of three ways:
 
 A client by uid or token names its session in the header `Aver-Session`, if its settings allow that session. Without the
 header, each client gets one session for as long as the door runs. It may name only the callers of its settings.
+
+`POST /session` tells what the user said: {"prompt": "...", "session": "..."}. Acts of that session are judged by these
+words, so only two may tell them: the user who runs the door, by its token, and a client whose settings say
+`prompts = true`. An agent must not be such a client. The answer has the session in `data`.
 
 A federated call is first checked, then recorded as `act.ingress` with the key `ingress:<principal>:<nonce>`. The ledger
 takes the key once, so the same call again is `INGRESS_REPLAY`. Calls whose signature does not hold leave no record:
@@ -26,6 +30,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aver.capsule.aver_block import of_kind
+from aver.capsule.json_document import check_object, parse_document
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
 from aver.errors import AverError, BadInput, Exists, Refused
 from aver.gateway.act_records import DOMAIN, INGRESS_KIND, IngressNote, Surroundings, act_chain, check_session
@@ -41,6 +46,7 @@ from aver.serving.tokens import digest_token
 from aver.serving.wire import WireLimits
 
 ACT_PATH = "/act"
+SESSION_PATH = "/session"
 
 OWNER_BY_UID, OWNER_BY_TOKEN = "owner:uid", "owner:token"
 """The names of the user who runs the door. No client of the settings can have one: theirs have no colon."""
@@ -67,7 +73,7 @@ class HttpDoor:
 
     def build_server(self, health: Callable[[], Mapping[str, Any]]) -> PartServer:
         """Build the server of this door."""
-        routes = {("POST", ACT_PATH): self.act}
+        routes = {("POST", ACT_PATH): self.act, ("POST", SESSION_PATH): self.open_session}
         limits = ServerLimits(wire=WireLimits(body_max=REQUEST_MAX))
         return PartServer(routes, identify=self.identify, health=health, refuse=_refuse_call, limits=limits)
 
@@ -85,6 +91,36 @@ class HttpDoor:
         except AverError as error:
             return build_envelope("EXECUTOR_UNAVAILABLE", f"nothing was done: {error}")
         return self._gateway.act(call.body, door=door)
+
+    def open_session(self, call: PartCall) -> dict[str, Any]:
+        """Seal what the user said, and answer with the session that it was said in."""
+        try:
+            name = call.peer.client
+            client = self._clients.get(name, GatewayClient(name, prompts=name == OWNER_BY_TOKEN))
+            if not name or not client.prompts:
+                raise Refused(
+                    "INGRESS_CONFLICT",
+                    f"{name or 'this call'} is not trusted to know the user's words",
+                    advice="set prompts = true for a client that is no agent",
+                )
+            known = check_object(
+                parse_document(call.body, "the body", limit=REQUEST_MAX),
+                "the body",
+                frozenset({"prompt"}),
+                frozenset({"session"}),
+            )
+            session = known.get("session", "")
+            if session and not may_name(client.sessions, _read_session(session)):
+                raise Refused("INGRESS_CONFLICT", f"the client {name} may not use the session {session!r}")
+            door = self._gateway.open_session(known["prompt"], session=session, told_by=name)
+        except Refused as refusal:
+            debug("gateway", "refused at the door as %s: %s", refusal.code, refusal.message)
+            return build_refusal_envelope(refusal)
+        except BadInput as error:
+            return build_envelope(BAD_REQUEST, str(error))
+        except AverError as error:
+            return build_envelope("EXECUTOR_UNAVAILABLE", f"nothing was sealed: {error}")
+        return build_envelope("ALLOW", "the user's words are sealed", data={"session": door.session})
 
     def _open_local(self, call: PartCall) -> Door:
         """Open the door for a client by uid or token. Raises `Refused`."""

@@ -5,7 +5,8 @@
 2. PREVIEW  both policy servers decide, with the annotations of the tool's present definition
 3. ask      where a person must approve: wait for the answer, and send the client progress meanwhile
 4. COMMIT   the executor in this process sends the request (`aver.mcp.proxy.server_upstream`), and seals the outcome
-5. answer   the server's result as it came; for a refusal, a result with `isError`, the reason and the next step
+5. answer   the server's result as it came, but for secrets, which stay behind handles (`aver.gateway.handles`); for a
+            refusal, a result with `isError`, the reason and the next step
 
 If nobody has answered in time, the refusal names the request for approval. The same call, made again later, meets the
 answer that came in the meantime.
@@ -29,6 +30,7 @@ from aver.log import debug
 from aver.mcp.proxy.messages import (
     PROGRESS,
     REFUSED_ERROR,
+    ServerMessage,
     build_error,
     build_tool_refusal,
     keep_protocol_meta,
@@ -100,7 +102,12 @@ class CallJudge:
             CURRENT_CALL.reset(token)
         if call.answer is not None and (envelope["status"] == OK or "error" in call.answer.value):
             assert call.waiting is not None
-            return self._relay.address(call.answer, call.waiting)
+            answer, shown = call.answer, envelope["data"].get("result")
+            if "result" in answer.value and answer.value["result"] != shown:
+                # The gateway has put handles in the place of secrets.
+                value = {**answer.value, "result": shown}
+                answer = ServerMessage(value, write_message(value))
+            return self._relay.address(answer, call.waiting)
         return self._refuse(call, envelope["reason_code"], envelope["summary"], envelope["data"])
 
     def _get_gateway(self) -> Gateway:

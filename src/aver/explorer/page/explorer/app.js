@@ -4842,7 +4842,7 @@ function scriptUrl(url) {
 }
 // src/source/connection.ts
 var NotJudgedHere = class extends Error {};
-var LOST_AFTER$1 = 6e4;
+var LOOKS_MAX = 12;
 var LOOK_EVERY$1 = 5e3;
 var CREW_MAX = 8;
 function startWorker$1() {
@@ -4861,7 +4861,7 @@ var Connection = class {
 	waiting = new Map();
 	nextId = 1;
 	opened = null;
-	heard = 0;
+	looks = 0;
 	watch;
 	constructor(crewWanted = 0) {
 		this.crewWanted = crewWanted;
@@ -4917,7 +4917,7 @@ var Connection = class {
 			type: "open",
 			thing: this.opened
 		});
-		this.heard = Date.now();
+		this.looks = 0;
 		this.watch = setInterval(() => this.look(), LOOK_EVERY$1);
 		return worker;
 	}
@@ -4927,12 +4927,11 @@ var Connection = class {
 		return worker;
 	}
 	look() {
-		const now = Date.now();
-		if (!this.waiting.size) this.heard = now;
-		else if (now - this.heard > LOST_AFTER$1) this.stop("a worker was lost: it has not answered for a minute");
+		this.looks = this.waiting.size ? this.looks + 1 : 0;
+		if (this.looks > LOOKS_MAX) this.stop("a worker was lost: it has not answered for a minute");
 	}
 	take(answer) {
-		this.heard = Date.now();
+		this.looks = 0;
 		const waiting = this.waiting.get(answer.id);
 		if (waiting === void 0 || answer.type === "alive") return;
 		if (answer.type === "progress") {

@@ -147,16 +147,18 @@ def split_table(table: str) -> dict[str, str]:
         if line.startswith("#"):
             continue
         names, separator, marks = line.partition("::")
-        # Most lines have no braces: skip the pattern for them.
-        if separator and "{" not in names:
-            marks = marks.strip()
-            for name in names.split(","):
-                rows[" ".join(name.split())] = marks
-        elif separator:
-            for name in _PROGRAM_NAMES.findall(names):
-                begin, _, choices = name.partition("{")
-                for choice in choices.rstrip("} ").split() or [""]:
-                    rows[" ".join((*begin.split(), *choice.split()))] = marks.strip()
+        if not separator:
+            continue
+        marks = marks.strip()
+        # Most lines have no braces: skip the pattern for them. Every hook splits all tables, so each step counts.
+        for name in _PROGRAM_NAMES.findall(names) if "{" in names else names.split(","):
+            begin, _, choices = name.partition("{")
+            program = " ".join(begin.split())
+            if choices:
+                for choice in choices.rstrip("} ").split():
+                    rows[f"{program} {choice}" if program else choice] = marks
+            else:
+                rows[program] = marks
     return rows
 
 
