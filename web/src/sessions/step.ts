@@ -5,7 +5,7 @@
  * raises: an unreadable record becomes a step that says so. Nothing is verified here.
  */
 
-import { readBlock } from "../verify/block.ts";
+import { readBlock, readKind } from "../verify/block.ts";
 import { blobReferences } from "../verify/blobs.ts";
 import { BadInput, type Json, type JsonObject, isObject } from "../verify/json.ts";
 import type { Sealed } from "../verify/sealed.ts";
@@ -88,6 +88,8 @@ export interface Addition {
 /** One step of a session. A text may be cut; `cut` then names the blob with the whole text. */
 export interface Step {
   what: StepKind;
+  /** The kind of the record, such as `call` or `gate.decision`. */
+  kind: string;
   id: string;
   chain: string | null;
   sequence: number | null;
@@ -128,6 +130,8 @@ export interface Step {
   /** The API message of the tokens, in other tools' records. Several records may repeat its count. */
   message: string;
   title: string;
+  /** The directory in which the agent worked. */
+  workspace: string;
   /** The chain of the subagent that this call started. */
   subagent: string;
   addition: Addition | null;
@@ -171,10 +175,10 @@ function hasEffect(step: Step, beginnings: string[]): boolean {
 }
 
 const EMPTY: Step = {
-  what: "unreadable", id: "", chain: null, sequence: null, hash: "", signedBy: "", signedAt: "", own: false, at: null,
+  what: "unreadable", kind: "", id: "", chain: null, sequence: null, hash: "", signedBy: "", signedAt: "", own: false, at: null,
   toolName: "", session: "", agent: "", key: "", summary: "", asked: "", text: "", thinking: "", redacted: false, model: "",
   call: "", callId: "", arguments: null, result: null, diff: null, lines: null, status: "", error: "", sideEffects: [],
-  authority: "", rule: "", durationMs: null, spent: UNKNOWN_CONSUMPTION, message: "", title: "", subagent: "", addition: null,
+  authority: "", rule: "", durationMs: null, spent: UNKNOWN_CONSUMPTION, message: "", title: "", workspace: "", subagent: "", addition: null,
   more: null, sessionCost: null, cut: new Map(),
 };
 
@@ -212,6 +216,7 @@ export function readStep(record: Sealed): Step {
   return {
     ...seal,
     what,
+    kind: block?.size ? asText(block.get("kind")) : readKind(content),
     id: asText(content.get("id")),
     sequence: asCount(content.get("sequence")),
     own: block !== null,
@@ -241,6 +246,7 @@ export function readStep(record: Sealed): Step {
     spent: readConsumption(asObject(execution.get("resources_used"))),
     message: block === null || !block.size ? asText(environment.get("request_id")) : "",
     title: asText(environment.get("title")),
+    workspace: asText(environment.get("cwd")),
     subagent: asText(asObject(environment.get("subagent")).get("chain")),
     addition: readAddition(block, outcome),
     more: what === "call" ? null : (more ?? null),

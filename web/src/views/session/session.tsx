@@ -211,9 +211,9 @@ function SessionHead({ chains, reading, only, setOnly, breaks, shown }: { chains
   const names = chainNames(chains);
   const states = names.map(judgementOf);
   const isFailed = breaks > 0 || names.some((name) => findingsOf(name).some((finding) => finding.status === "failed"));
-  const done = states.every((state) => state.state === "done");
-  const whole = states.find((state) => state.state === "done");
-  const mark = isFailed ? "failed" : !done ? (states.some((state) => state.state === "working") ? "working" : "not judged") : whole?.state === "done" ? (whole.verdict.status === "failed" ? "qualified" : whole.verdict.status) : "not judged";
+  // The weakest word on any of its chains is the word on the session. A failure elsewhere is none of this session.
+  const words = states.map((state) => (state.state !== "done" ? (state.state === "working" ? "working" : "not judged") : state.verdict.status === "failed" ? "qualified" : state.verdict.status));
+  const mark = isFailed ? "failed" : ((["working", "not judged", "qualified", "empty"] as const).find((word) => words.includes(word)) ?? "verified");
   const note = { failed: "a record of it does not hold", verified: "every record of it is verified", qualified: "nothing failed in it, and not everything could be checked", empty: "it has no record", working: "being verified", "not judged": "not judged" }[mark];
   const choose = (wanted: Wanted) => setOnly(only === wanted ? "" : wanted);
   return (

@@ -8410,6 +8410,7 @@ function hasEffect(step, beginnings) {
 }
 var EMPTY = {
 	what: "unreadable",
+	kind: "",
 	id: "",
 	chain: null,
 	sequence: null,
@@ -8443,6 +8444,7 @@ var EMPTY = {
 	spent: UNKNOWN_CONSUMPTION,
 	message: "",
 	title: "",
+	workspace: "",
 	subagent: "",
 	addition: null,
 	more: null,
@@ -8508,6 +8510,7 @@ function readStep(record) {
 	return {
 		...seal,
 		what,
+		kind: block?.size ? asText(block.get("kind")) : readKind(content),
 		id: asText(content.get("id")),
 		sequence: asCount(content.get("sequence")),
 		own: block !== null,
@@ -8537,6 +8540,7 @@ function readStep(record) {
 		spent: readConsumption(asObject(execution.get("resources_used"))),
 		message: block === null || !block.size ? asText(environment.get("request_id")) : "",
 		title: asText(environment.get("title")),
+		workspace: asText(environment.get("cwd")),
 		subagent: asText(asObject(environment.get("subagent")).get("chain")),
 		addition: readAddition(block, outcome),
 		more: what === "call" ? null : more ?? null,
@@ -14466,9 +14470,13 @@ function SessionHead({ chains, reading, only, setOnly, breaks, shown }) {
 	const names = chainNames(chains);
 	const states = names.map(judgementOf);
 	const isFailed = breaks > 0 || names.some((name) => findingsOf(name).some((finding) => finding.status === "failed"));
-	const done = states.every((state) => state.state === "done");
-	const whole = states.find((state) => state.state === "done");
-	const mark = isFailed ? "failed" : !done ? states.some((state) => state.state === "working") ? "working" : "not judged" : whole?.state === "done" ? whole.verdict.status === "failed" ? "qualified" : whole.verdict.status : "not judged";
+	const words = states.map((state) => state.state !== "done" ? state.state === "working" ? "working" : "not judged" : state.verdict.status === "failed" ? "qualified" : state.verdict.status);
+	const mark = isFailed ? "failed" : [
+		"working",
+		"not judged",
+		"qualified",
+		"empty"
+	].find((word) => words.includes(word)) ?? "verified";
 	const note = {
 		failed: "a record of it does not hold",
 		verified: "every record of it is verified",
