@@ -56,10 +56,11 @@ def test_acts_really_happen_once_each(aver: Aver) -> None:
 def test_calls_through_the_proxy_are_acts_and_an_approved_one_happens_once(aver: Aver) -> None:
     ran = aver("demo", "--keep", "kept", "--json")
     codes = [step["reason_code"] for step in ran.json["calls"]]
-    assert codes == ["ALLOW", "POLICY_DENY", "REQUIRE_CONFIRM", "ALLOW", "REQUIRE_CONFIRM"]
+    assert codes == ["ALLOW", "ALLOW", "ALLOW", "POLICY_DENY", "REQUIRE_CONFIRM", "ALLOW", "REQUIRE_CONFIRM"]
     assert ran.json["calls_verdict"]["status"] == "verified"
-    orders = aver.directory / "kept" / "calls" / "orders.txt"
-    assert orders.read_text().splitlines() == ["order 7: tea, 4", "refunded 7"]
+    sent = (aver.directory / "kept" / "calls" / "sent.txt").read_text().splitlines()
+    assert [line.split()[0] for line in sent] == ["send_receipt", "send_receipt"]
+    assert ["ada@example.com" in sent[0], "books@example.net" in sent[1]] == [True, True]
 
 
 def test_a_wrong_claim_is_challenged_and_attacks_on_the_trace_are_caught(aver: Aver) -> None:

@@ -1,8 +1,9 @@
 """The second half of the demo's sixth part: an MCP server behind the proxy.
 
-A client calls tools of a real server through the real `aver proxy`, which runs as a process of its own. A tool that
-only reads passes. A refund waits for a person, and happens once. A call that could change Aver's own keys is refused,
-and the server never sees it.
+A client calls tools of a real server through the real `aver proxy`, which runs as a process of its own. The user's
+words are sealed first. Tools that read pass, and so does the call that the user asked for. A call that a text of a
+stranger asks for is refused, and the server never sees it. One to an address that nobody named waits for a person, and
+happens once.
 """
 
 from __future__ import annotations
@@ -28,39 +29,50 @@ from aver.gate.approvals import (
     load_request_state,
     render_request,
 )
+from aver.gateway.session_memory import seal_turn
 from aver.install.client import aver_command
 from aver.verdict import Verdict
 
 SESSION = "shop-calls"
 
-SETTINGS = '[gate.tools]\nmcp__shop__get_order = ["read"]\n'
-"""The user says that this tool only reads. Nobody has said anything about the other one."""
+PROMPT = "Look order T-2041 up and send its receipt to ada@example.com."
+
+SETTINGS = '[gate.tools]\nmcp__shop__get_order = ["read"]\nmcp__shop__get_reviews = ["read"]\n'
+"""The user says that these tools only read. Nobody has said anything about the others."""
+
+ASKED = {"to": "ada@example.com", "order": "T-2041"}
+OTHER = {"to": "books@example.net", "order": "T-2041"}
 
 
 def run_calls(home: Path, workspace: Path) -> Iterator[ActStep]:
     """Call tools through the proxy, one after the other."""
     workspace.mkdir()
-    orders = workspace / "orders.txt"
-    orders.write_text("order 7: tea, 4\n")
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text(SETTINGS)
-    with open_ledger(home / "ledger.db", home=home) as ledger, _start_proxy(home, workspace, orders) as client:
+    with (
+        open_ledger(home / "ledger.db", home=home) as ledger,
+        _start_proxy(home, workspace, workspace / "sent.txt") as client,
+    ):
         passphrase = secrets.token_hex(16)
         ledger.keys.create(PERSON, passphrase=passphrase)
         person = find_person(ledger.keys, PERSON, lambda: passphrase)
         enrol_approver(ledger, person)
-        yield ActStep("get_order 7, which only reads", "ALLOW", client.call("get_order", {"order": 7}))
-        refused = client.call("refund", {"order": 7, "receipt": str(home / "keys" / "ledger.key")})
-        yield ActStep("refund 7, with a receipt to write over Aver's keys", "POLICY_DENY", refused)
-        asked = client.call("refund", {"order": 7})
-        yield ActStep("refund 7", "REQUIRE_CONFIRM", asked)
+        # With a coding agent, its hooks seal the prompt.
+        seal_turn(ledger, SESSION, PROMPT, told_by="aver demo")
+        yield ActStep("get_order T-2041", "ALLOW", client.call("get_order", {"order": "T-2041"}))
+        yield ActStep("send_receipt to ada, as asked", "ALLOW", client.call("send_receipt", ASKED))
+        yield ActStep("get_reviews", "ALLOW", client.call("get_reviews", {"product": "tea"}))
+        refused = client.call("delete_customer", {"customer": "eve@example.org"})
+        yield ActStep("delete_customer, as a review asks", "POLICY_DENY", refused)
+        asked = client.call("send_receipt", OTHER)
+        yield ActStep("send_receipt to an address that nobody named", "REQUIRE_CONFIRM", asked)
         request = load_request(ledger, asked["approval"])
         shown = render_request(
             request, request.read_action(ledger.blob), None, load_request_state(ledger, request), limit=GLANCE_LINES
         )
         approve(ledger, request, person, shown=shown.text)
-        yield ActStep(f"the same, signed by {PERSON}", "ALLOW", client.call("refund", {"order": 7}))
-        yield ActStep("the same once more", "REQUIRE_CONFIRM", client.call("refund", {"order": 7}))
+        yield ActStep(f"the same, signed by {PERSON}", "ALLOW", client.call("send_receipt", OTHER))
+        yield ActStep("the same once more", "REQUIRE_CONFIRM", client.call("send_receipt", OTHER))
 
 
 def verify_calls(home: Path) -> Verdict:
@@ -96,9 +108,9 @@ class _ProxyClient:
 
 
 @contextmanager
-def _start_proxy(home: Path, workspace: Path, orders: Path) -> Iterator[_ProxyClient]:
+def _start_proxy(home: Path, workspace: Path, sent: Path) -> Iterator[_ProxyClient]:
     """Start the proxy before the demo's server, as a client does."""
-    server = [sys.executable, "-P", str(Path(__file__).with_name("shop_server.py")), str(orders)]
+    server = [sys.executable, "-P", str(Path(__file__).with_name("shop_server.py")), str(sent)]
     options = ["proxy", "--name", "shop", "--session", SESSION, "--wait", "0", "--workspace", str(workspace)]
     environment = {name: value for name, value in os.environ.items() if name not in ("AVER_LEDGER", "AVER_LOG")}
     process = subprocess.Popen(
