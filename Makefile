@@ -13,7 +13,7 @@ NODE   := $(CURDIR)/$(BIN)/node
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-more test-all test-clients test-browser web lint bench fuzz clean
+.PHONY: help demo test test-more test-all test-clients test-browser web lint bench bench-agentdojo fuzz clean
 
 help:
 	@echo "make demo          seal, verify and tamper, end to end, in a throw-away home"
@@ -25,6 +25,7 @@ help:
 	@echo "make web           types, tests and builds the Explorer's page; only this needs npm"
 	@echo "make lint          ruff (rules and format) and mypy"
 	@echo "make bench         how fast, as ratios to the bare primitives"
+	@echo "make bench-agentdojo  how calls of a hijacked agent fare: AgentDojo through the gateway"
 	@echo "make fuzz          hostile input to every parser and verb; ARGS='--target bundle --runs 5000'"
 	@echo "make clean         remove .venv and what tools have left behind"
 
@@ -59,6 +60,9 @@ lint: $(READY)-lint
 
 bench: $(READY)-test
 	@$(BIN)/python bench/run.py
+
+bench-agentdojo: $(READY)-agentdojo
+	@$(BIN)/python bench/agentdojo/run.py $(ARGS)
 
 fuzz: $(READY)-fuzz
 	@$(BIN)/python fuzz/run.py $(ARGS)

@@ -76,7 +76,7 @@ _MONEY = word_set("money payment payments transaction transactions invoice funds
 
 _CONJUNCTIONS = frozenset({"and", "or", "then"})
 _SENTENCE = lazy_pattern(
-    r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:it\s+)?(?:will\s+|also\s+|then\s+|can\s+)*([A-Za-z-]{2,20})"
+    r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:[Ii]t\s+)?(?:(?:will|also|then|can)\s+)*([A-Za-z-]{2,20})"
 )
 
 
