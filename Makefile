@@ -9,6 +9,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 READY  := $(VENV)/.ready
+AGENTDOJO := .venv-agentdojo
 NODE   := $(CURDIR)/$(BIN)/node
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -61,14 +62,14 @@ lint: $(READY)-lint
 bench: $(READY)-test
 	@$(BIN)/python bench/run.py
 
-bench-agentdojo: $(READY)-agentdojo
-	@$(BIN)/python bench/agentdojo/run.py $(ARGS)
+bench-agentdojo: $(AGENTDOJO)/.ready
+	@$(AGENTDOJO)/bin/python bench/agentdojo/run.py $(ARGS)
 
 fuzz: $(READY)-fuzz
 	@$(BIN)/python fuzz/run.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist web/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(AGENTDOJO) build dist web/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per set of extras, made anew whenever pyproject.toml changes.
@@ -97,6 +98,12 @@ $(READY)-web: pyproject.toml $(wildcard web/package-lock.json) $(READY)-test
 $(READY)-fuzz: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[test,peer,fuzz]" --only-binary atheris || $(PIP) install --editable ".[test,peer]"
 	@touch $@ $(READY)-test
+
+# AgentDojo brings the clients of many models, so it gets an environment of its own.
+$(AGENTDOJO)/.ready: pyproject.toml
+	@"$(PYTHON)" -m venv $(AGENTDOJO)
+	@$(AGENTDOJO)/bin/python -m pip install --quiet --editable ".[agentdojo]"
+	@touch $@
 
 $(READY)-lint: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[lint]"
