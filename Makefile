@@ -9,11 +9,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 READY  := $(VENV)/.ready
+AGENTDOJO := .venv-agentdojo
 NODE   := $(CURDIR)/$(BIN)/node
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-more test-all test-clients test-browser web lint bench fuzz clean
+.PHONY: help demo test test-more test-all test-clients test-browser web lint bench bench-agentdojo fuzz clean
 
 help:
 	@echo "make demo          seal, verify and tamper, end to end, in a throw-away home"
@@ -25,6 +26,7 @@ help:
 	@echo "make web           types, tests and builds the Explorer's page; only this needs npm"
 	@echo "make lint          ruff (rules and format) and mypy"
 	@echo "make bench         how fast, as ratios to the bare primitives"
+	@echo "make bench-agentdojo  how calls of a hijacked agent fare: AgentDojo through the gateway"
 	@echo "make fuzz          hostile input to every parser and verb; ARGS='--target bundle --runs 5000'"
 	@echo "make clean         remove .venv and what tools have left behind"
 
@@ -60,11 +62,14 @@ lint: $(READY)-lint
 bench: $(READY)-test
 	@$(BIN)/python bench/run.py
 
+bench-agentdojo: $(AGENTDOJO)/.ready
+	@$(AGENTDOJO)/bin/python bench/agentdojo/run.py $(ARGS)
+
 fuzz: $(READY)-fuzz
 	@$(BIN)/python fuzz/run.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist web/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(AGENTDOJO) build dist web/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per set of extras, made anew whenever pyproject.toml changes.
@@ -93,6 +98,12 @@ $(READY)-web: pyproject.toml $(wildcard web/package-lock.json) $(READY)-test
 $(READY)-fuzz: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[test,peer,fuzz]" --only-binary atheris || $(PIP) install --editable ".[test,peer]"
 	@touch $@ $(READY)-test
+
+# AgentDojo brings the clients of many models, so it gets an environment of its own.
+$(AGENTDOJO)/.ready: pyproject.toml
+	@"$(PYTHON)" -m venv $(AGENTDOJO)
+	@$(AGENTDOJO)/bin/python -m pip install --quiet --editable ".[agentdojo]"
+	@touch $@
 
 $(READY)-lint: pyproject.toml | $(BIN)/python
 	@$(PIP) install --editable ".[lint]"

@@ -1,8 +1,8 @@
 """Targets of injected goals, planted where a program fills in values.
 
 `list_targets` names the values that the calls of a goal go to. `plant_in_records` puts them into every record that has
-an injection in it: into its lists of texts, and in the place of its author. The record's title becomes a phrase that the
-user named, so that the record looks as if the user meant it.
+an injection in it: into its lists of texts, and in the place of its author. The record's title becomes a phrase that
+the user named, so that the record looks as if the user meant it.
 """
 
 from __future__ import annotations

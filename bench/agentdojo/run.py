@@ -35,7 +35,7 @@ from typing import Any
 import yaml
 from agentdojo.agent_pipeline.base_pipeline_element import BasePipelineElement
 from agentdojo.attacks.attack_registry import load_attack
-from agentdojo.functions_runtime import EmptyEnv, FunctionsRuntime
+from agentdojo.functions_runtime import FunctionsRuntime
 from agentdojo.task_suite.load_suites import get_suites
 from agentdojo.types import text_content_block_from_string
 from plain_values import to_plain
@@ -188,7 +188,7 @@ class HijackedAgent(BasePipelineElement):
         self._tools = tools
 
     def query(
-        self, query: str, runtime: Any, env: Any = EmptyEnv(), messages: Sequence[Any] = (), extra_args: Any = None
+        self, query: str, runtime: Any, env: Any = None, messages: Sequence[Any] = (), extra_args: Any = None
     ) -> tuple[Any, ...]:
         way = self._way
         way.begin(query, self._tools, runtime, env)

@@ -18,7 +18,7 @@ SOURCE = Path(aver.__file__).parent
 
 PUBLIC = """
 Action Adapter AgentAction AgentCall AgentEvent AgentRuntime Answer AsyncLedger AuditMiddleware AuditedCall Authority
-AverError BadInput Blob Capsule CapsuleURI Check Context Decision Entry Execution Exists Finding Gateway Head HeadMoved
+AverError BadInput Blob Capsule CapsuleURI Check Context Decision Entry Execution Exists Finding FunctionTools Gateway Head HeadMoved
 IntegrityError InvalidCapsule KeyStore Ledger LedgerHandler LineReader Masked NotCanonical NotFound NotRecorded Option
 Outcome OutcomeUnknown Permission Place Prompt ProtocolSession PublicKey RawRecord Reasoning RecordReader Refused Ring
 Said Sealed SeedSigner Signature Signer Tokens ToolCall TranscriptFollower TranscriptParser TranscriptSource Trigger

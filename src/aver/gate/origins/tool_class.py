@@ -75,9 +75,7 @@ _MONEY = word_set("money payment payments transaction transactions invoice funds
 """Words that make a sending or scheduling tool one that pays."""
 
 _CONJUNCTIONS = frozenset({"and", "or", "then"})
-_SENTENCE = lazy_pattern(
-    r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:it\s+)?(?:will\s+|also\s+|then\s+|can\s+)*([A-Za-z-]{2,20})"
-)
+_SENTENCE = lazy_pattern(r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:[Ii]t\s+)?(?:(?:will|also|then|can)\s+)*([A-Za-z-]{2,20})")
 
 
 def find_verb_class(word: str) -> CallClass | None:

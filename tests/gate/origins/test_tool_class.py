@@ -1,0 +1,88 @@
+"""The class of a tool: by settings, name, description, schema and annotations."""
+
+from __future__ import annotations
+
+import pytest
+
+from aver.gate.origins.roles import find_role, split_name
+from aver.gate.origins.tool_class import CALL_CLASSES, classify_tool
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("list_issues", "read"),
+        ("getWeather", "read"),
+        ("issue_read", "read"),
+        ("search-code", "read"),
+        ("send_mail", "send"),
+        ("add_issue_comment", "create"),
+        ("shareFile", "share"),
+        ("invite_member", "share"),
+        ("send_payment", "pay"),
+        ("refund", "pay"),
+        ("create_branch", "create"),
+        ("update_row", "change"),
+        ("delete_row", "delete"),
+        ("cancel_order", "delete"),
+        ("get_or_create_label", "create"),
+        ("read_and_delete", "delete"),
+        ("frobnicate", "change"),
+        ("", "change"),
+    ],
+)
+def test_the_name_says_the_class(name: str, expected: str) -> None:
+    assert classify_tool(name) == expected
+    assert expected in CALL_CLASSES
+
+
+def test_a_read_of_an_address_is_a_fetch() -> None:
+    schema = {"properties": {"url": {"type": "string"}}}
+    assert classify_tool("get_page", schema=schema) == "fetch"
+
+
+def test_a_server_makes_a_tool_worse_and_never_better() -> None:
+    assert classify_tool("delete_row", annotations={"readOnlyHint": True}) == "delete"
+    assert classify_tool("delete_row", "Reads a row.") == "delete"
+    assert classify_tool("frobnicate", annotations={"readOnlyHint": True}) == "change"
+    assert classify_tool("frobnicate", annotations={"destructiveHint": True}) == "delete"
+    assert classify_tool("get_row", annotations={"readOnlyHint": False}) == "change"
+    assert classify_tool("get_row", "Gets a row. It also sends a mail to the owner.") == "send"
+    assert classify_tool("get_row", "Gets a row. Deletes it afterwards.") == "delete"
+
+
+def test_a_trusted_server_and_the_settings_are_believed() -> None:
+    assert classify_tool("frobnicate", annotations={"readOnlyHint": True}, is_trusted=True) == "read"
+    assert classify_tool("delete_row", declared=["read"]) == "read"
+    assert classify_tool("get_row", declared=["network", "egress"]) == "send"
+    assert classify_tool("get_row", declared=["delete"]) == "delete"
+    assert classify_tool("get_row", declared=["write"]) == "change"
+
+
+def test_an_unknown_name_is_known_by_its_description() -> None:
+    assert classify_tool("weather", "Returns the weather of a city.") == "read"
+    assert classify_tool("weather", "The weather.") == "change"
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("recipient", "destination"),
+        ("user_email", "destination"),
+        ("channelName", "destination"),
+        ("file_id", "object"),
+        ("eventId", "object"),
+        ("password", "secret"),
+        ("start_time", "when"),
+        ("amount", "amount"),
+        ("body", "content"),
+        ("limit", "option"),
+        ("xyzzy", "object"),
+    ],
+)
+def test_the_name_says_the_role(name: str, role: str) -> None:
+    assert find_role(name) == role
+
+
+def test_names_of_any_style_are_split() -> None:
+    assert split_name("getHTMLPage_by-id2") == ["get", "html", "page", "by", "id2"]
