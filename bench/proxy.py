@@ -28,9 +28,9 @@ from measuring import Line, in_turns, table, timed
 
 import aver
 from aver.agents.registry import provide_known_agents
+from aver.gateway.calls.upstream import FunctionTools
 from aver.gateway.embedded_parts import open_embedded
 from aver.gateway.settings import read_gateway_settings
-from aver.gateway.upstream import FunctionTools
 
 CALLS = 20
 """Calls that are timed together."""

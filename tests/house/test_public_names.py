@@ -18,14 +18,14 @@ SOURCE = Path(aver.__file__).parent
 
 PUBLIC = """
 Action Adapter AgentAction AgentCall AgentEvent AgentRuntime Answer AsyncLedger AuditMiddleware AuditedCall Authority
-AverError BadInput Blob Capsule CapsuleURI Check Context Decision Entry Execution Exists Finding FunctionTools Gateway Head HeadMoved
-IntegrityError InvalidCapsule KeyStore Ledger LedgerHandler LineReader Masked NotCanonical NotFound NotRecorded Option
-Outcome OutcomeUnknown Permission Place Prompt ProtocolSession PublicKey RawRecord Reasoning RecordReader Refused Ring
-Said Sealed SeedSigner Signature Signer Tokens ToolCall TranscriptFollower TranscriptParser TranscriptSource Trigger
-Unavailable UserEnvironment Verdict View
-__version__ ascii_json ask audit audit_scope build_unknown_event canonical_bytes carry chain_name current dropped_count
-export_bundle line_key mask of_kind open_gateway open_ledger open_ledger_async parse_json parse_uri protocol_tools
-resolve_fragment run_protocol seal tool unfinished_intents validate verify verify_with_key
+AverError BadInput Blob Capsule CapsuleURI Check Context Decision Entry Execution Exists Finding FunctionTools Gateway
+Head HeadMoved IntegrityError InvalidCapsule KeyStore Ledger LedgerHandler LineReader Masked NotCanonical NotFound
+NotRecorded Option Outcome OutcomeUnknown Permission Place Prompt ProtocolSession PublicKey RawRecord Reasoning
+RecordReader Refused Ring Said Sealed SeedSigner Signature Signer Tokens ToolCall TranscriptFollower TranscriptParser
+TranscriptSource Trigger Unavailable UserEnvironment Verdict View
+__version__ ascii_json ask audit audit_scope build_unknown_event canonical_bytes carry chain_name current
+dropped_count export_bundle line_key mask of_kind open_gateway open_ledger open_ledger_async parse_json parse_uri
+protocol_tools resolve_fragment run_protocol seal tool unfinished_intents validate verify verify_with_key
 """
 
 

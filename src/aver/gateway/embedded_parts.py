@@ -16,6 +16,7 @@ from functools import partial
 
 from aver.errors import Refused
 from aver.gate.ask import load_gate
+from aver.gateway.calls.upstream import Upstream
 from aver.gateway.executor.answer_effect import release_answer
 from aver.gateway.executor.effects import build_effects
 from aver.gateway.executor.executor import ActEffect, Executor
@@ -27,7 +28,6 @@ from aver.gateway.proof.attestation import PolicyKeys
 from aver.gateway.proof.evidence import SERVERS
 from aver.gateway.proof.predicate import EvidenceTrust
 from aver.gateway.settings import GatewaySettings
-from aver.gateway.upstream import Upstream
 from aver.keys.mac_keys import SHARED, create_mac_keys, mac_key_path, shared_mac_source, verifier_mac_source
 from aver.ledger import Ledger
 

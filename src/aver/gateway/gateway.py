@@ -59,7 +59,9 @@ from aver.gateway.act_records import (
     read_preview,
     revocation_key,
 )
-from aver.gateway.call_meaning import TOOL_INTENT, find_tool_meaning, judge_request, note_result
+from aver.gateway.calls.call_meaning import TOOL_INTENT, find_tool_meaning, judge_request, note_result
+from aver.gateway.calls.session_origins import KnownOrigins, seal_turn
+from aver.gateway.calls.upstream import ToolDefinition, Upstream
 from aver.gateway.codes import BAD_REQUEST, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
@@ -71,9 +73,7 @@ from aver.gateway.policy_panel import PanelAnswer, PolicyPanel
 from aver.gateway.policy_server import Evaluator, name_program
 from aver.gateway.proof.patch import NOOP
 from aver.gateway.request import SKILL_CALLER, ActRequest, BoundRequest
-from aver.gateway.session_memory import SessionMemories, seal_turn
 from aver.gateway.settings import GatewaySettings, find_capabilities, may_name
-from aver.gateway.upstream import ToolDefinition, Upstream
 from aver.keys.statement import Statement
 from aver.ledger import Entry, Ledger
 from aver.log import debug
@@ -161,7 +161,7 @@ class Gateway:
         self._upstreams = {} if upstreams is None else upstreams
         self._handles = handles or HandleStore(clock)
         self._clock = clock
-        self._memories = SessionMemories(ledger)
+        self._origins = KnownOrigins(ledger)
         self._close = close
         self.door = Door(session=check_session(session or new_session()))
         """The door of this process itself: for callers of `act` that name no other."""
@@ -193,7 +193,7 @@ class Gateway:
         """
         name = check_session(session or new_session())
         record = seal_turn(self.ledger, name, prompt, told_by=told_by)
-        self._memories.of(name).add_turn(record, prompt)
+        self._origins.of(name).add_turn(record, prompt)
         return replace(self.door, session=name)
 
     def act(self, document: Any, *, door: Door | None = None) -> dict[str, Any]:
@@ -473,7 +473,7 @@ class Gateway:
         )
         try:
             envelope = self._cover(self._executor.execute(order), request)
-            note_result(request, self._find_tool(request), envelope, self._memories.of(request.session))
+            note_result(request, self._find_tool(request), envelope, self._origins.of(request.session))
             return envelope
         except Unavailable as error:
             # An executor raises this only where the order has not reached it: nothing can have happened.
@@ -509,7 +509,7 @@ class Gateway:
 
     def _judge(self, request: BoundRequest) -> dict[str, Any] | None:
         """Judge what a request means; None for an intent that calls no tool and says nothing."""
-        memory = self._memories.of(request.session)
+        memory = self._origins.of(request.session)
         return judge_request(request, self._find_tool(request), memory, self.ledger)
 
     def _is_confirmed(self, visit: _Visit) -> bool:

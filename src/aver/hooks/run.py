@@ -295,7 +295,7 @@ def _seal_prompt(ledger: Ledger, tool: str, parsed: ParsedPayload) -> None:
     if not (ledger.config.home / SERVERS_DIRECTORY).is_dir():
         return
     from aver.gateway.act_records import check_session
-    from aver.gateway.session_memory import seal_turn
+    from aver.gateway.calls.session_origins import seal_turn
 
     try:
         seal_turn(ledger, check_session(parsed.session), parsed.prompt, told_by=f"hook {tool}")

@@ -1,7 +1,7 @@
 """The judgement of an action without a session: for cases of rules, and for `aver policy explain`.
 
-The gateway judges by the memory of a session (`aver.gateway.call_meaning`). Here the caller gives the user's words and
-the earlier calls.
+The gateway judges by what a session has seen (`aver.gateway.calls.call_meaning`). Here the caller gives the user's
+words and the earlier calls.
 """
 
 from __future__ import annotations

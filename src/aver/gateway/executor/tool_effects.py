@@ -1,7 +1,7 @@
 """The effects of `CallTool` and `ReadResource`: a call of a server's tool, in this process or behind the proxy.
 
 The server's result goes to the caller as it came. The record has the same result as JSON text, with secrets masked: the
-session's later acts are judged by the values that were read (`aver.gateway.session_values`). Of a result beyond
+session's later acts are judged by the values that were read (`aver.gateway.calls.session_origins`). Of a result beyond
 `RESULT_MAX` the record has the digest and the size alone, so nothing in it can be the origin of a value.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 
 from aver.capsule.canonical import canonical_bytes
 from aver.errors import NotCanonical, Refused
+from aver.gateway.calls.upstream import Upstream, UpstreamCall
 from aver.gateway.executor.executor import ActEffect, EffectDone, EffectOrder
-from aver.gateway.upstream import Upstream, UpstreamCall
 
 RESULT_MAX = 4 * 1024 * 1024
 """Largest result that a record holds, in canonical bytes. It is a blob of the ledger."""

@@ -20,8 +20,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from aver.errors import Refused, Unavailable
+from aver.gateway.calls.upstream import ToolDefinition, UpstreamCall
 from aver.gateway.executor.executor import EFFECT_FAILED, OUTCOME_UNKNOWN
-from aver.gateway.upstream import ToolDefinition, UpstreamCall
 from aver.mcp.proxy.messages import keep_protocol_meta
 from aver.mcp.proxy.relay import ClientCall, Relay
 from aver.mcp.proxy.tool_book import ToolBook

@@ -38,7 +38,7 @@ from aver.files.locks import lock_directory
 from aver.files.regular import read_private_file
 from aver.gate.decision_record import DOMAIN, SETTINGS_CHAIN
 from aver.gate.policy.rule_changes import ALLOW_KIND
-from aver.gateway.upstream import ToolDefinition
+from aver.gateway.calls.upstream import ToolDefinition
 from aver.ledger import Ledger
 from aver.log import debug
 

@@ -29,7 +29,7 @@ from aver.gate.approvals import (
     load_request_state,
     render_request,
 )
-from aver.gateway.session_memory import seal_turn
+from aver.gateway.calls.session_origins import seal_turn
 from aver.install.client import aver_command
 from aver.verdict import Verdict
 

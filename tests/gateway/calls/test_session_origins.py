@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from aver.errors import BadInput
-from aver.gateway.function_tools import FunctionTools
-from aver.gateway.session_memory import PROMPT_MAX, prompt_key, seal_turn
+from aver.gateway.calls.session_origins import PROMPT_MAX, prompt_key, seal_turn
+from aver.gateway.calls.upstream import FunctionTools
 from support.acts import Office, open_office
 
 ANN, EVE = "ann@shop.example", "eve@evil.example"

@@ -11,7 +11,7 @@ import pytest
 
 from aver.config import home_dir
 from aver.errors import Refused
-from aver.gateway.upstream import FunctionTools, ToolDefinition, UpstreamCall
+from aver.gateway.calls.upstream import FunctionTools, ToolDefinition, UpstreamCall
 from support.acts import Office, open_office
 
 
