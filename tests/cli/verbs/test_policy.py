@@ -56,7 +56,7 @@ def test_without_settings_the_starter_set_is_in_force(aver: Aver) -> None:
     ran = aver("policy", "show")
     assert ran.code == 0
     assert ran.out.splitlines()[0].split() == ["harmless", "permit", "10-permits.cedar", "touches", "nothing"]
-    assert f"35 rules from the starter set, digest {load_policy_bundle().digest}" in ran.err
+    assert f"45 rules from the starter set, digest {load_policy_bundle().digest}" in ran.err
     assert aver.listing() == []
 
 
@@ -101,7 +101,7 @@ def test_no_rule_reaches_the_terminal_unescaped(aver: Aver, rules: Path) -> None
 def test_good_rules_are_counted_and_named(aver: Aver) -> None:
     ran = aver("policy", "check")
     assert (ran.code, ran.err) == (0, "")
-    assert f"35 rules from the starter set can be used, digest {load_policy_bundle().digest}" in ran.out
+    assert f"45 rules from the starter set can be used, digest {load_policy_bundle().digest}" in ran.out
 
 
 def test_every_problem_is_told(aver: Aver, rules: Path) -> None:

@@ -167,6 +167,7 @@ def test_every_fact_is_part_of_the_json_and_of_the_digest() -> None:
         "asked": ({"gate_id": "g", "call_id": "c", "labels": [], "unseen": ["a"]},),
         "git": {"fetched": True},
         "code": {"a": {}},
+        "meaning": {"class": "read"},
     }
     assert set(changed) == {field.name for field in fields(Facts)}
     digests = {DecisionInputs(empty, RiskState()).digest}

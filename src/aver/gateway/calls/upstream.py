@@ -98,6 +98,7 @@ class FunctionTools:
         self._definitions = dict(definitions or {})
 
     def find_tool(self, name: str) -> ToolDefinition | None:
+        """Return the definition of a function: the one that was given, or its name and docstring."""
         function = self._functions.get(name)
         if function is None:
             return None
@@ -105,10 +106,12 @@ class FunctionTools:
         return ToolDefinition({**own, **self._definitions.get(name, {})})
 
     def call(self, call: UpstreamCall) -> Mapping[str, Any]:
+        """Call a function with its arguments by name. Raises `Refused` where there is none."""
         function = self._functions.get(call.tool)
         if function is None:
             raise Refused("EFFECT_FAILED", f"there is no tool {call.tool!r}")
         return {"structuredContent": {"result": function(**call.arguments)}, "isError": False}
 
     def read(self, uri: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Raise `Refused`: functions have no resources."""
         raise Refused("EFFECT_FAILED", "functions have no resources")
