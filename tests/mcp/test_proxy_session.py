@@ -16,24 +16,19 @@ from support.proxies import ODD_SERVER, Command, read_outcomes
 pytestmark = pytest.mark.more
 
 
-def run_hook(workspace: Path, session: str, command: str) -> None:
-    """Ask about a command, as Claude Code does, from this process."""
-    payload = {
-        "session_id": session,
-        "hook_event_name": "PreToolUse",
-        "tool_name": "Bash",
-        "tool_input": {"command": command},
-        "tool_use_id": f"t-{session}",
-        "cwd": str(workspace),
-    }
-    words = [str(COMMAND), "hook", "claude-code", "PreToolUse"]
+ASKED = {"to": "ada@example.com", "order": "T-2041"}
+PROMPT = "Please send the receipt of order T-2041 to ada@example.com."
+
+
+def run_hook(workspace: Path, session: str, event: str, **more: object) -> None:
+    """Tell of an event, as Claude Code does, from this process."""
+    payload = {"session_id": session, "hook_event_name": event, "cwd": str(workspace), **more}
+    words = [str(COMMAND), "hook", "claude-code", event]
     done = subprocess.run(words, input=json.dumps(payload), capture_output=True, text=True, env=environment())
     assert done.returncode == 0, done.stderr
 
 
 def test_after_a_command_has_read_a_secret_a_call_that_could_send_it_steps_up(tmp_path: Path, aver_home: Path) -> None:
-    aver_home.mkdir(mode=0o700)
-    (aver_home / "config.toml").write_text('[gate.tools]\nmcp__shop__get_order = ["service-read"]\n')
     (tmp_path / ".env").write_text("API_TOKEN=not-a-real-one\n")
     log = tmp_path / "log.txt"
     words = [str(COMMAND), "proxy", "--name", "shop", "--workspace", str(tmp_path), "--wait", "0", "--"]
@@ -47,18 +42,19 @@ def test_after_a_command_has_read_a_secret_a_call_that_could_send_it_steps_up(tm
     )
     try:
         proxy = Command(process, log)
-        run_hook(tmp_path, "first", "ls")
-        proxy.call(1, "get_order", {"id": 7})
-        assert "isError" not in proxy.result(1)
-        run_hook(tmp_path, "first", "cat .env")
-        proxy.call(2, "get_order", {"id": 7})
-        refused = proxy.result(2)
-        assert refused["_meta"]["aver/reason_code"] == "REQUIRE_CONFIRM"
-        assert "has seen a secret" in refused["content"][0]["text"]
-        # A client may begin a new session at any time, which has seen nothing.
-        run_hook(tmp_path, "second", "ls")
-        proxy.call(3, "get_order", {"id": 7})
-        assert "isError" not in proxy.result(3)
+        proxy.request("hello", "ping")
+        proxy.result("hello")
+        for number, session in enumerate(("first", "second")):
+            run_hook(tmp_path, session, "UserPromptSubmit", prompt=PROMPT)
+            # The user asked for it, and this session has seen nothing yet: a client may begin a new one at any time.
+            proxy.call(number, "send_receipt", ASKED)
+            assert "isError" not in proxy.result(number)
+            command = {"command": "cat .env"}
+            run_hook(tmp_path, session, "PreToolUse", tool_name="Bash", tool_input=command, tool_use_id=session)
+            proxy.call(f"again {number}", "send_receipt", ASKED)
+            refused = proxy.result(f"again {number}")
+            assert refused["_meta"]["aver/reason_code"] == "REQUIRE_CONFIRM"
+            assert "has seen a secret" in refused["content"][0]["text"]
     finally:
         process.kill()
         process.communicate()

@@ -22,15 +22,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aver.clock import new_id
-from aver.config import Config
+from aver.config import Config, ensure_home
 from aver.errors import AverError, Unavailable
 from aver.fast_dataclass import dataclass
+from aver.files.atomic import make_directory
 from aver.hooks.client_process import ClientProcess, ProxyNote, find_client, read_session
 from aver.log import debug
 from aver.mcp.proxy.messages import CLIENT_MESSAGE_MAX, INVALID_REQUEST, build_error
 from aver.mcp.proxy.relay import Relay
 from aver.mcp.proxy.server_link import ProcessLink, ServerLink
-from aver.mcp.proxy.tool_book import ToolBook
+from aver.mcp.proxy.tool_book import ToolBook, server_file
 
 if TYPE_CHECKING:
     from aver.gateway.gateway import Gateway
@@ -68,6 +69,9 @@ def run_proxy(plan: ProxyPlan, config: Config, open_ledger: Callable[[], Ledger]
 
     `open_ledger` is called at the first call. Raises `Unavailable` where the server cannot be started.
     """
+    ensure_home(config.home)
+    # Hooks seal the user's words for proxies where this directory is. So it must be there before the first prompt.
+    make_directory(server_file(config.home, plan.name).parent)
     with ExitStack() as stack:
         own = new_id()
         client = find_client(f"proxy --name {plan.name} ")
