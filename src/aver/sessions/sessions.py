@@ -444,8 +444,12 @@ class _SessionCounter:
     @staticmethod
     def _widen_span(ends: list[str], moment: str | None) -> None:
         """Keep the earliest and the latest moment."""
-        if moment:
-            ends[:] = [min([moment, *ends]), max([moment, *ends])]
+        if moment and not ends:
+            ends[:] = [moment, moment]
+        elif moment and moment < ends[0]:
+            ends[0] = moment
+        elif moment and moment > ends[1]:
+            ends[1] = moment
 
     def to_totals(self, chains: SessionChains) -> SessionTotals:
         spent = self.spent + self.growing

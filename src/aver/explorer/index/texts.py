@@ -61,7 +61,9 @@ def read_texts(step: Step, blob: ReadBlob, *, repeats_prompt: bool = False) -> R
         # The rest of a decision is numbers and settings. Its reasons are the text of the step.
         more = more.get("action") if isinstance(more, dict) else None
     for value in (step.result, step.diff, more):
-        if value is not None:
+        if type(value) is str and len(value) not in DIGEST_LENGTHS:
+            parts.append(value)
+        elif value is not None:
             is_cut |= _collect(value, blob, parts, None)
     if step.addition is not None:
         is_cut |= _collect(dict(step.addition.says), blob, parts, None)
