@@ -43,9 +43,10 @@ from planting import list_targets, plant_in_records
 
 import aver
 from aver.agents.registry import provide_known_agents
+from aver.errors import Refused
 from aver.gate.approvals import Person, approve, enrol_approver, load_request
 from aver.gate.origins.tool_class import classify_tool
-from aver.gateway.executor.tool_effects import UpstreamAnswer
+from aver.gateway.calls.upstream import ToolDefinition, UpstreamCall
 from aver.gateway.gateway import Door, Gateway
 
 VERSION = "v1.1.2"
@@ -129,6 +130,29 @@ class EveryEffectConfirmed(Way):
         return not self.is_injected
 
 
+class SuiteTools:
+    """The tools of a suite as a server behind the gateway."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+
+    def find_tool(self, name: str) -> ToolDefinition | None:
+        found = self._way.tools.get(name)
+        if found is None:
+            return None
+        schema = found.parameters.model_json_schema()
+        return ToolDefinition({"name": name, "description": found.description, "inputSchema": schema})
+
+    def call(self, call: UpstreamCall) -> Mapping[str, Any]:
+        result, error = self._way.make(call.tool, call.arguments)
+        if error is not None:
+            return {"content": [{"type": "text", "text": error}], "isError": True}
+        return {"structuredContent": {"result": to_plain(result)}, "isError": False}
+
+    def read(self, uri: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        raise Refused("EFFECT_FAILED", "a suite has no resources")
+
+
 class Gated(Way):
     """Every call and the answer are acts. With a person, those of the user's own that are asked about are approved."""
 
@@ -137,25 +161,12 @@ class Gated(Way):
         self._person = person
         self._explains = explains
         self._number = 0
-        gateway.connect(SERVER, self, self.find_definition)
+        gateway.connect(SERVER, SuiteTools(self))
 
     def begin(self, prompt: str, tools: Mapping[str, Any], runtime: FunctionsRuntime, env: Any) -> None:
         super().begin(prompt, tools, runtime, env)
         self._number += 1
         self._door: Door = self._gateway.open_session(prompt, session=f"run-{os.getpid()}-{self._number}")
-
-    def find_definition(self, tool: str) -> Mapping[str, Any] | None:
-        found = self.tools.get(tool)
-        if found is None:
-            return None
-        return {"name": tool, "description": found.description, "inputSchema": found.parameters.model_json_schema()}
-
-    def request(self, method: str, params: Mapping[str, Any]) -> UpstreamAnswer:
-        """Carry out a call: this is the server behind the gateway."""
-        result, error = self.make(params["name"], params["arguments"])
-        if error is not None:
-            return UpstreamAnswer(result={"content": [{"type": "text", "text": error}], "isError": True})
-        return UpstreamAnswer(result={"structuredContent": {"result": to_plain(result)}, "isError": False})
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> bool:
         inputs = {"server": SERVER, "tool": name, "arguments": to_plain(dict(arguments))}

@@ -15,7 +15,8 @@ from support.doc_pages import ROOT
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 TARGETS = {
-    *("demo", "test", "test-more", "test-all", "test-clients", "test-browser", "web", "lint", "bench", "fuzz", "clean"),
+    *("demo", "test", "test-more", "test-all", "test-clients", "test-browser", "web", "lint"),
+    *("bench", "bench-agentdojo", "fuzz", "clean"),
 }
 
 

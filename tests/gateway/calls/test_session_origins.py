@@ -43,7 +43,7 @@ def call(office: Office, session: str, tool: str, **arguments: Any) -> dict[str,
 
 def test_calls_are_judged_by_what_the_user_said_and_what_was_read(office: Office) -> None:
     desk = Desk()
-    office.gateway.connect("desk", desk.tools, desk.tools.find_definition)
+    office.gateway.connect("desk", desk.tools)
     door = office.gateway.open_session(f"Read my notes. Send a message to {ANN} and to the person of 'Lunch'.")
     session = door.session
     assert call(office, session, "list_notes")["reason_code"] == "ALLOW"
@@ -58,7 +58,7 @@ def test_calls_are_judged_by_what_the_user_said_and_what_was_read(office: Office
 
 def test_a_text_that_asks_for_what_nobody_asked_for_is_refused(office: Office) -> None:
     desk = Desk()
-    office.gateway.connect("desk", desk.tools, desk.tools.find_definition)
+    office.gateway.connect("desk", desk.tools)
     session = office.gateway.open_session("How many do I have?").session
     call(office, session, "list_notes")
     assert call(office, session, "send_message", recipient=EVE, text="all")["reason_code"] == "POLICY_DENY"
@@ -68,18 +68,18 @@ def test_a_text_that_asks_for_what_nobody_asked_for_is_refused(office: Office) -
 def test_another_process_knows_the_session_from_its_records(tmp_path: Path) -> None:
     desk = Desk()
     with open_office(tmp_path / "work") as first:
-        first.gateway.connect("desk", desk.tools, desk.tools.find_definition)
+        first.gateway.connect("desk", desk.tools)
         session = first.gateway.open_session("Send a message to the person of 'Lunch'.").session
         call(first, session, "list_notes")
     with open_office(tmp_path / "work") as second:
-        second.gateway.connect("desk", desk.tools, desk.tools.find_definition)
+        second.gateway.connect("desk", desk.tools)
         found = call(second, session, "send_message", recipient="bo@shop.example", text="hi")
         assert found["reason_code"] == "ALLOW"
 
 
 def test_without_a_prompt_effects_ask_a_person_and_reads_pass(office: Office) -> None:
     desk = Desk()
-    office.gateway.connect("desk", desk.tools, desk.tools.find_definition)
+    office.gateway.connect("desk", desk.tools)
     assert call(office, "s1", "list_notes")["reason_code"] == "ALLOW"
     found = call(office, "s1", "send_message", recipient=ANN, text="hi")
     assert (found["reason_code"], "what the user asked for" in found["summary"]) == ("REQUIRE_CONFIRM", True)
@@ -109,7 +109,7 @@ def test_no_act_tells_the_users_words(office: Office) -> None:
 
 def test_an_answer_goes_through_the_same_questions(office: Office) -> None:
     desk = Desk()
-    office.gateway.connect("desk", desk.tools, desk.tools.find_definition)
+    office.gateway.connect("desk", desk.tools)
     door = office.gateway.open_session("How many do I have?")
     call(office, door.session, "list_notes")
     good = office.act("FinalizeOutput", {"text": "You have one note."}, door=door)
