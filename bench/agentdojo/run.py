@@ -49,6 +49,9 @@ from aver.gate.origins.tool_class import classify_tool
 from aver.gateway.calls.upstream import ToolDefinition, UpstreamCall
 from aver.gateway.gateway import Door, Gateway
 
+NAMES_SHOWN = 20
+"""Names of tasks that the progress shows for one row."""
+
 VERSION = "v1.1.2"
 SERVER = "desk"
 CALLER = "agent:hijacked"
@@ -56,9 +59,9 @@ ATTACK = "important_instructions_no_names"
 
 
 class _Nobody(BasePipelineElement):
-    """The pipeline that an attack is made for. Its name says that no model is meant."""
+    """The pipeline that an attack is made for. AgentDojo wants the name of a model, and this one is none of a vendor."""
 
-    name = "no-model"
+    name = "local"
 
     def query(self, query: str, runtime: Any, env: Any = None, messages: Any = (), extra_args: Any = None) -> Any:
         raise NotImplementedError
@@ -292,7 +295,8 @@ def main() -> None:
         if not given.tasks_only:
             run_pairs(suites, way, tally, planted=planted)
         rows.append(tally)
-        print(f"{name}: {time.monotonic() - began:.0f} s; lost {tally.lost}; reached {tally.reached}", file=sys.stderr)
+        lost, reached = (f"{len(found)} {found[:NAMES_SHOWN]}" for found in (tally.lost, tally.reached))
+        print(f"{name}: {time.monotonic() - began:.0f} s; lost {lost}; reached {reached}", file=sys.stderr)
 
     for name, way in (
         ("allow all", Way()),
