@@ -44,7 +44,7 @@ _HOMES = {
     "aver.ingest.seal": ("TranscriptFollower",),
     "aver.ingest.foreign_json": ("parse_json",),
     "aver.gateway.gateway": ("Gateway",),
-    "aver.gateway.function_tools": ("FunctionTools",),
+    "aver.gateway.executor.function_tools": ("FunctionTools",),
     "aver.check": (
         *(
             "AgentRuntime",
@@ -221,7 +221,7 @@ if TYPE_CHECKING:
     from aver.gate.ask import Answer, ask
     from aver.gate.decision import Decision
     from aver.gate.own_tools import tool
-    from aver.gateway.function_tools import FunctionTools
+    from aver.gateway.executor.function_tools import FunctionTools
     from aver.gateway.gateway import Gateway
     from aver.ingest.contract import (
         Adapter,

@@ -11,7 +11,7 @@ import pytest
 
 from aver.config import home_dir
 from aver.errors import Refused
-from aver.gateway.function_tools import FunctionTools
+from aver.gateway.executor.function_tools import FunctionTools
 from support.acts import Office, open_office
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aver.errors import BadInput
-from aver.gateway.function_tools import FunctionTools
+from aver.gateway.executor.function_tools import FunctionTools
 from aver.gateway.session_memory import PROMPT_MAX, prompt_key, seal_turn
 from support.acts import Office, open_office
 

@@ -20,7 +20,7 @@ from aver.gate.origins.tool_class import classify_tool
 from aver.gate.origins.user_words import UserWords
 from aver.gate.own_tools import find_declaration, read_declaration
 from aver.gateway.request import BoundRequest
-from aver.gateway.session_memory import SessionMemory, build_source
+from aver.gateway.session_memory import SessionKnowledge, build_source
 from aver.gateway.settings import ToolSettings
 from aver.ledger import Ledger
 from aver.log import debug
@@ -50,7 +50,7 @@ def find_tool_meaning(
 
 
 def judge_request(
-    request: BoundRequest, meaning: ToolMeaning | None, memory: SessionMemory, ledger: Ledger
+    request: BoundRequest, meaning: ToolMeaning | None, memory: SessionKnowledge, ledger: Ledger
 ) -> dict[str, Any] | None:
     """Judge the request of a call or an answer; None for all others."""
     if meaning is None and request.intent_id != ANSWER_INTENT:
@@ -68,7 +68,7 @@ def judge_request(
 
 
 def note_result(
-    request: BoundRequest, meaning: ToolMeaning | None, envelope: Mapping[str, Any], memory: SessionMemory
+    request: BoundRequest, meaning: ToolMeaning | None, envelope: Mapping[str, Any], memory: SessionKnowledge
 ) -> None:
     """Add the result of an act that was carried out to what the session has read."""
     data = envelope.get("data")

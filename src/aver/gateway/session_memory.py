@@ -93,7 +93,7 @@ def _build_turn(session: str, number: int, text: str, told_by: str) -> Capsule:
     return of_kind(draft, TURN_KIND)
 
 
-class SessionMemory:
+class SessionKnowledge:
     """What one session knows, as far as its records were read."""
 
     def __init__(self, session: str) -> None:
@@ -173,13 +173,13 @@ class SessionMemories:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._known: dict[str, SessionMemory] = {}
+        self._known: dict[str, SessionKnowledge] = {}
         self._lock = threading.Lock()
 
-    def of(self, session: str) -> SessionMemory:
+    def of(self, session: str) -> SessionKnowledge:
         """Return the memory of a session, without reading its records."""
         with self._lock:
-            memory = self._known.pop(session, None) or SessionMemory(session)
+            memory = self._known.pop(session, None) or SessionKnowledge(session)
             self._known[session] = memory
             while len(self._known) > SESSIONS_MAX:
                 del self._known[next(iter(self._known))]
