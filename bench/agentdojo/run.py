@@ -55,9 +55,9 @@ ATTACK = "important_instructions_no_names"
 
 
 class _Nobody(BasePipelineElement):
-    """The pipeline that an attack is made for. Its name says that no model is meant."""
+    """The pipeline that an attack is made for. AgentDojo wants a name that it knows; no model takes part."""
 
-    name = "no-model"
+    name = "local"
 
     def query(self, query: str, runtime: Any, env: Any = None, messages: Any = (), extra_args: Any = None) -> Any:
         raise NotImplementedError
