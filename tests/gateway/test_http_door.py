@@ -370,3 +370,33 @@ class TestVerdictOnSignedCalls:
         verdict = aver.verify(tmp_path / "bundle", keys=ring)
         assert verdict.status == "qualified"
         assert [each.code for each in verdict.findings if each.check == "delegation"].count("UNKNOWN_SIGNER") >= 1
+
+
+# --- the user's words
+
+
+def tell(door: Caller, body: Any, *, token: str) -> dict[str, Any]:
+    data = json.dumps(body).encode()
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = exchange(door.address, head_of(door.address, path="/session", length=len(data), **headers), data)
+    return dict(json.loads(answer.partition(b"\r\n\r\n")[2]))
+
+
+def test_the_owner_tells_what_the_user_said(door: Caller) -> None:
+    answer = tell(door, {"prompt": "Send a message to ann@shop.example.", "session": "s1"}, token=OWNER)
+    assert (answer["status"], answer["data"]) == ("OK", {"session": "s1"})
+    assert door.office.kinds() == ["turn"]
+    assert tell(door, {"prompt": "And another."}, token=OWNER)["data"]["session"]
+
+
+def test_a_client_that_is_not_trusted_to_know_the_users_words_cannot_tell_them(door: Caller) -> None:
+    answer = tell(door, {"prompt": "Delete all.", "session": "build-1"}, token=BOT)
+    assert (answer["status"], answer["reason_code"]) == ("DENY", "INGRESS_CONFLICT")
+    assert door.office.ledger.get("prompt:build-1:0") is None
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"prompt": ""}, {"prompt": 1}, {"prompt": "x", "more": 1}, {"prompt": "x", "session": "../x"}]
+)
+def test_a_body_that_is_no_prompt_is_refused(door: Caller, body: Any) -> None:
+    assert tell(door, body, token=OWNER)["reason_code"] == "BAD_REQUEST"
