@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +13,7 @@ import pytest
 
 from aver import Capsule, Ledger
 from aver.explorer import index_keeper, live
+from aver.explorer.index import LedgerIndex
 from support.agents import sample_session as sample
 from support.explorer_servers import API, ServedExplorer, serve
 
@@ -100,3 +103,29 @@ def test_index_that_fails_leaves_the_rest_alone(filled: Ledger, aver_home: Path)
         assert "index.db" in state["problem"]
         assert served.get("chains")["total"]
         assert served.ask(f"{API}chains/codex.two/records").status == 200
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE chains_1 SET count = 'x'",
+        "UPDATE chains_1 SET cut = 9223372036854775807",
+        "UPDATE records_1 SET sequence = x'ff00'",
+        "UPDATE sessions_1 SET chains = 'x'",
+        "UPDATE sessions_1 SET figures = '[1'",
+        "DROP TABLE records_1",
+    ],
+)
+def test_index_with_values_of_other_types_is_reported(
+    filled: Ledger, aver_home: Path, tmp_path: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample.rich(filled, tmp_path)
+    LedgerIndex.in_home(aver_home).catch_up(filled)
+    with closing(sqlite3.connect(aver_home / "index.db")) as database, database:
+        database.execute(damage)
+    monkeypatch.setattr(index_keeper.IndexKeeper, "_catch_up", lambda keeper: True)  # It would mend some of them.
+    with serve(filled) as served:
+        answers = [served.ask(API + path) for path in ("sessions", "search?query=round", "counts")]
+    assert {answer.status for answer in answers} <= {200, 503}
+    failed = [answer.document["code"] for answer in answers if answer.status == 503]
+    assert failed and set(failed) == {"INDEX_UNAVAILABLE"}

@@ -72,6 +72,17 @@ def test_every_answer_has_the_common_headers(served: ServedExplorer) -> None:
             assert set(answer.document) == {"code", "message", "advice"}
 
 
+def test_defect_is_answered_in_the_common_form(
+    served: ServedExplorer, filled: Ledger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(type(filled.store), "chains", lambda store, tenant: 1 / 0)
+    answer = served.ask(f"{API}chains")
+    assert (answer.status, answer.document["code"]) == (500, "INTERNAL")
+    assert answer.document["message"] == "internal error: ZeroDivisionError"
+    assert {name: answer.headers[name] for name in COMMON} == COMMON
+    assert any("chains failed" in record.getMessage() for record in caplog.records)
+
+
 def test_every_route_of_the_api_needs_the_token(served: ServedExplorer) -> None:
     right = served.server.token
     assert len(right) == 43  # 256 bits in base64.

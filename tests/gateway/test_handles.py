@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 
 from aver.errors import Refused
 from aver.gateway.gateway import Door
-from aver.gateway.handles import HANDLE_SECONDS, HANDLES_MAX, HandleStore
+from aver.gateway.handles import HANDLE_SECONDS, HANDLES_MAX, SECRETS_MAX, HandleStore
 from support.acts import Office, open_office
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
@@ -145,6 +147,28 @@ def test_a_handle_ends_after_ten_minutes(office: Office) -> None:
     assert office.act("Declassify", {"handle": handle, "purpose": "late"})["reason_code"] == "HANDLE_INVALID"
 
 
+@pytest.mark.parametrize(
+    "text", ["def test_with_some_long_function_name(): ...\n", "path_to_the_settings_of_ada = 1\n"]
+)
+def test_a_long_name_is_no_handle(office: Office, text: str) -> None:
+    assert office.write("code.py", text)["reason_code"] == "ALLOW"
+    assert (office.workspace / "code.py").read_text() == text
+
+
+def test_a_handle_behind_the_beginning_of_another_is_blocked(office: Office) -> None:
+    (office.workspace / "deploy.txt").write_text(f"key {KEY}\n")
+    handle = handle_in(read(office, "deploy.txt")["content"])
+    for text in (f"h_{handle}", f"h_h_{handle}", f"x{handle}y", handle + handle):
+        assert office.act("FinalizeOutput", {"text": text})["reason_code"] == "HIGH_HANDLE_BLOCKED"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-be"])
+def test_a_secret_in_a_file_that_is_not_utf_8(office: Office, encoding: str) -> None:
+    (office.workspace / "old.txt").write_bytes(f"caf\xe9 {KEY}\n".encode(encoding))
+    content = read(office, "old.txt")["content"]
+    assert content == handle_in(content)
+
+
 class TestStore:
     def test_one_value_has_one_handle_in_a_session(self) -> None:
         store = HandleStore()
@@ -168,3 +192,48 @@ class TestStore:
         covered = store.cover({"a": [text]}, session="s", caller="c", label="x")
         assert KEY not in str(covered)
         assert store.restore(covered["a"][0], session="s", caller="c").count(KEY) == 2
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            {"password": 12345678},
+            {"password": "abc"},
+            {"password": ["hunter22", {"x": "hunter22"}]},
+            {KEY: 1},
+            f"https://example.com/a?token={KEY}",
+            base64.b64encode(f"key {KEY} \xe9".encode("latin-1")).decode(),
+        ],
+    )
+    def test_each_place_of_a_secret_is_covered(self, value: Any) -> None:
+        covered = str(HandleStore().cover({"a": [value]}, session="s", caller="c", label="x"))
+        assert "h_" in covered
+        assert not any(secret in covered for secret in (KEY, "12345678", "'abc'", "hunter22"))
+
+    def test_very_many_secrets_are_covered_text_by_text(self) -> None:
+        store = HandleStore()
+        keys = [f"AKIA{number:016d}" for number in range(SECRETS_MAX + 1)]
+        value = {"content": "\n".join(keys), "password": "hunter22", "plain": "nothing to hide"}
+        covered = store.cover(value, session="s", caller="c", label="x")
+        assert len(store._held) == 2
+        assert covered["plain"] == "nothing to hide"
+        assert json.loads(store.restore(covered["content"], session="s", caller="c")) == value["content"]
+
+    @pytest.mark.parametrize("count", [1, 65, 200])
+    def test_no_secret_of_many_is_left(self, count: int) -> None:
+        store = HandleStore()
+        key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0B\n" * 200 + "-----END PRIVATE KEY-----"
+        text = "".join(f"key AKIA{number:016d} of ada\n" for number in range(count)) + f"{key}\nend\n"
+        covered = store.cover(text, session="s", caller="c", label="x")
+        assert "AKIA" not in covered
+        assert "MIIE" not in covered
+        assert covered.count("of ada\n") == count
+        assert store.restore(covered, session="s", caller="c") == text
+
+    def test_an_expired_handle_is_still_one(self) -> None:
+        now = [0.0]
+        store = HandleStore(lambda: now[0])
+        handle = store.hold("secret", session="s", caller="c", label="x")
+        now[0] = HANDLE_SECONDS + 1
+        with pytest.raises(Refused, match="no such handle"):
+            store.restore(f"key {handle}", session="s", caller="c")
+        assert HandleStore().restore(f"key {handle}", session="s", caller="c") == f"key {handle}"

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -29,6 +30,7 @@ from aver.explorer.answers import COMMON_HEADERS, CONTENT_POLICY, error_answer, 
 from aver.explorer.approval_places import STATES, answer_request, enrol_from_page, list_places
 from aver.explorer.guard import API
 from aver.explorer.index import CountsPage, IndexUnavailable, LedgerIndex, SearchPage, SessionsPage
+from aver.explorer.index.database import ADVICE as INDEX_ADVICE
 from aver.explorer.index_keeper import IndexKeeper
 from aver.explorer.ledger_reads import digest_keys, dump_keys, find_place, read_blob, read_records
 from aver.explorer.live import LiveFeed
@@ -37,6 +39,7 @@ from aver.explorer.openapi import API_VERSION, build_openapi
 from aver.explorer.page_files import PageFiles
 from aver.ledger import Ledger
 from aver.ledger.stores.urls import is_on_server
+from aver.log import debug
 
 PAGE_MAX = 500
 """Entries of one list."""
@@ -275,9 +278,13 @@ class ExplorerApi:
         self.keeper.want()
         try:
             page = await self._run(ask)
+            return json_answer(page.to_dict())
         except IndexUnavailable as error:
             return problem_answer(503, error.message, code="INDEX_UNAVAILABLE", advice=error.advice)
-        return json_answer(page.to_dict())
+        except orjson.JSONEncodeError as error:
+            # A damaged file may hold numbers beyond 64 bits.
+            debug("explorer", "the answer of the index cannot be written: %s", error)
+            return problem_answer(503, "the index is damaged", code="INDEX_UNAVAILABLE", advice=INDEX_ADVICE)
 
     # --- approvals
 

@@ -36,7 +36,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from aver.errors import BadInput, Unavailable
-from aver.explorer.answers import COMMON_HEADERS, problem_answer
+from aver.explorer.answers import COMMON_HEADERS, error_answer, problem_answer
 from aver.explorer.api import ExplorerApi
 from aver.explorer.connection import ExplorerConnection
 from aver.explorer.guard import ExplorerGuard
@@ -178,7 +178,7 @@ class ExplorerServer:
                 Route("/favicon.ico", give_nothing, methods=["GET"]),
                 *self._api.routes(),
             ],
-            exception_handlers={HTTPException: _answer_missing},
+            exception_handlers={HTTPException: _answer_missing, Exception: _answer_defect},
             lifespan=self._live,
         )
         app.router.redirect_slashes = False
@@ -253,6 +253,14 @@ class _Uvicorn(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._api.feed.stop()
         await super().shutdown(sockets)
+
+
+async def _answer_defect(request: Request, error: Exception) -> Response:
+    """The answer to a request at which the application failed. Starlette then raises the error, and the guard logs it.
+
+    Without this, Starlette would answer in its own form, without the common headers.
+    """
+    return error_answer(error)
 
 
 async def _answer_missing(request: Request, error: Exception) -> Response:

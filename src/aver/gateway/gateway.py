@@ -87,7 +87,7 @@ CLOCK_SLACK = 60.0
 SHOWN_AS_THEY_ARE = frozenset({DECLASSIFY, "CommitSkillInstall", "FinalizeOutput"})
 """Intents whose answers have no handles: they give out a value or a token on purpose, or what the agent wrote."""
 
-ANSWER_IDS = frozenset({"tx_id", "action_id", "request_sha256", "sha256", "size", "url"})
+ANSWER_IDS = frozenset({"tx_id", "action_id", "request_sha256", "sha256", "size"})
 """Values of an answer that are no content."""
 
 PREVIEW_ALLOWED = "it may happen; send tx_id to commit it"
@@ -489,10 +489,11 @@ class Gateway:
             path = os.path.join(self.workspace, request.inputs["relpath"])
             if "secret" in locate_path(path, None, build_path_roots(self.workspace, {})).classes:
                 return {**envelope, "data": {**data, "content": self._handles.hold(data["content"], **whose)}}
-        # Ids and digests have no secrets, and must not be taken for one.
+        # Ids and digests have no secrets, and must not be taken for one. A summary may repeat the words of a server.
         kept = {name: value for name, value in data.items() if name in ANSWER_IDS}
         rest = {name: value for name, value in data.items() if name not in ANSWER_IDS}
-        return {**envelope, "data": {**kept, **self._handles.cover(rest, **whose)}}
+        summary = self._handles.cover(envelope["summary"], **whose)
+        return {**envelope, "summary": summary, "data": {**kept, **self._handles.cover(rest, **whose)}}
 
     def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
         """Return what the tool of a request does; None where it calls none."""

@@ -5,7 +5,8 @@ An agent needs to move a secret, and seldom needs to see it. In the answers of `
     {"content": "DATABASE_URL=h_5pB0wqv3mXo1TfWmDk2c9A\\n"}
 
 Two sorts of values are of high sensitivity (HIGH): a text at a guarded secret path, such as `.env` or `~/.ssh/id_rsa`,
-as a whole; and each part of any other text that has the form of a secret (`aver.capsule.masking`).
+as a whole; and each part of any other text that has the form of a secret (`aver.capsule.masking`). Bytes that are no
+text come in base64: with a secret inside, they are behind one handle as a whole.
 
 A handle belongs to one session and one caller, and is good for ten minutes. The values are in the memory of the gateway
 alone: no record and no file has them. An agent can use a handle in one way: in the content of a file that it writes in
@@ -15,10 +16,15 @@ the workspace, where the executor puts the secret back. A handle in any other in
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hmac
+import json
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from aver.capsule.masking.mask import mask_part
@@ -33,13 +39,20 @@ HANDLE_SECONDS = 600.0
 HANDLES_MAX = 10_000
 """Handles of one gateway. The oldest go first."""
 
-HANDLE_BYTES = 16
-"""Random bytes of a handle: 22 characters in base64url. Nobody guesses one."""
+RANDOM_DIGITS, MARK_DIGITS = 16, 6
+"""Characters of a handle: 96 random bits in base64url, which nobody guesses, and the store's mark of them.
 
-SECRET_LENGTH_MIN = 4
-"""Shortest secret that gets a handle. A shorter one would be found in many words that are no secret."""
+By the mark, a handle that has expired is told from a long name in a program, such as `path_to_the_settings_of_ada`.
+"""
 
-_HANDLE = lazy_pattern(r"h_[A-Za-z0-9_-]{22}")
+SECRETS_MAX = 500
+"""Most secrets of one answer that get a handle each. With more, a whole member of the answer is behind one handle: a
+page of ten thousand made-up keys must not keep a gateway busy, nor push the handles of others out."""
+
+# Looks ahead, so that it also finds a handle right after another `h_`.
+_HANDLE = lazy_pattern(rf"(?=(h_[A-Za-z0-9_-]{{{RANDOM_DIGITS + MARK_DIGITS}}}))")
+_MASKED = lazy_pattern(r"\[masked:[a-z0-9_-]+\]")
+_BASE64 = lazy_pattern(r"[A-Za-z0-9+/]{16,}={0,2}")
 
 _WRITE, _CONTENT = "WriteWorkspaceFile", "content"
 """The one intent and input in which a handle may stand: the secret goes back to where it came from."""
@@ -63,6 +76,7 @@ class HandleStore:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
+        self._key = secrets.token_bytes(32)
         self._held: dict[str, HeldValue] = {}
         self._lock = threading.Lock()
 
@@ -75,9 +89,21 @@ class HandleStore:
                 if (held.value, held.session, held.caller) == (value, session, caller):
                     self._held[handle] = held._replace(expires=now + HANDLE_SECONDS)
                     return handle
-            handle = f"h_{secrets.token_urlsafe(HANDLE_BYTES)}"
+            random = secrets.token_urlsafe(RANDOM_DIGITS * 6 // 8)
+            handle = f"h_{random}{self._mark(random)}"
             self._held[handle] = HeldValue(value, session, caller, label, now + HANDLE_SECONDS)
         return handle
+
+    def _mark(self, random: str) -> str:
+        digest = hmac.digest(self._key, random.encode("ascii"), "sha256")
+        return base64.urlsafe_b64encode(digest)[:MARK_DIGITS].decode("ascii")
+
+    def _find_own(self, text: str) -> Iterator[tuple[int, str]]:
+        """Return the place of each handle in a text that this store gave out at any time, and the handle."""
+        for match in _HANDLE.finditer(text):
+            random, mark = match[1][2:][:RANDOM_DIGITS], match[1][-MARK_DIGITS:]
+            if hmac.compare_digest(mark, self._mark(random)):
+                yield match.start(), match[1]
 
     def _forget(self, now: float) -> None:
         for handle in [name for name, held in self._held.items() if held.expires <= now]:
@@ -97,16 +123,23 @@ class HandleStore:
 
     def cover(self, value: Any, *, session: str, caller: str, label: str) -> Any:
         """Return a JSON value with a handle in the place of each part that has the form of a secret."""
-        found: set[str] = set()
-        mask_part(value, found)
-        # The longest first: a secret may be a part of another one.
-        known = sorted((each for each in found if len(each) >= SECRET_LENGTH_MIN), key=len, reverse=True)
-        handles = {each: self.hold(each, session=session, caller=caller, label=label) for each in known}
-        return _replace_all(value, handles) if handles else value
+        masked = mask_part(value, set())
+        hold = partial(self.hold, session=session, caller=caller, label=label)
+        if masked.count > SECRETS_MAX:
+            debug("gateway", "an answer has %d secrets: they are covered together", masked.count)
+            if not isinstance(value, Mapping):
+                return hold(value if isinstance(value, str) else json.dumps(value))
+            pairs = zip(value.items(), masked.value.values(), strict=True)
+            return {name: each if each == other else hold(json.dumps(each)) for (name, each), other in pairs}
+        return _cover_part(value, masked.value, hold)
 
     def restore(self, text: str, *, session: str, caller: str) -> str:
         """Put the values back into a text that goes to a file of the workspace. Raises `Refused`."""
-        return _HANDLE.sub(lambda match: self.find(match[0], session=session, caller=caller).value, text)
+        parts, end = list[str](), 0
+        for start, handle in self._find_own(text):
+            parts += (text[end:start], self.find(handle, session=session, caller=caller).value)
+            end = start + len(handle)
+        return "".join((*parts, text[end:]))
 
     def check_inputs(self, request: BoundRequest, *, can_restore: bool) -> None:
         """Raise `Refused` if an input has a handle where none may stand.
@@ -115,14 +148,10 @@ class HandleStore:
         """
         if request.intent_id == DECLASSIFY:
             self.find(request.inputs["handle"], session=request.session, caller=request.caller)
-        for name, text in _list_texts(request.inputs):
+        for name, text in ((name, text) for name, value in request.inputs.items() for text in _list_texts(value)):
             if request.intent_id == DECLASSIFY and name == "handle":
                 continue
-            for handle in _HANDLE.findall(text):
-                with self._lock:
-                    is_held = handle in self._held
-                if not is_held:
-                    continue  # A text that only looks like one names no secret.
+            for _, handle in self._find_own(text):
                 if request.intent_id == _WRITE and name == _CONTENT and can_restore:
                     self.find(handle, session=request.session, caller=request.caller)
                     continue
@@ -130,27 +159,60 @@ class HandleStore:
                 raise Refused("HIGH_HANDLE_BLOCKED", words)
 
 
-def _list_texts(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return every text in the inputs, with the name of the input. Keys of objects are texts, too."""
-    for name, value in inputs.items():
-        stack = [value]
-        while stack:
-            item = stack.pop()
-            if isinstance(item, str):
-                yield name, item
-            elif isinstance(item, Mapping):
-                stack += [*item.keys(), *item.values()]
-            elif isinstance(item, (list, tuple)):
-                stack += item
+def _list_texts(value: Any) -> Iterator[str]:
+    """Return every text in a JSON value. Keys of objects are texts, too."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, Mapping):
+            stack += [*item.keys(), *item.values()]
+        elif isinstance(item, (list, tuple)):
+            stack += item
 
 
-def _replace_all(value: Any, handles: Mapping[str, str]) -> Any:
+def _hides_secret(text: str) -> bool:
+    """Whether a text is base64 as a whole, and a secret is in the bytes, read as text of one or two bytes a letter."""
+    packed = "".join(text.split())
+    if _BASE64.fullmatch(packed) is None:
+        return False
+    try:
+        data = base64.b64decode(packed)
+    except binascii.Error:
+        return False
+    views = {data.decode("utf-8", "replace"), data.replace(b"\0", b"").decode("latin-1")}
+    return any(mask_part(view, set()).by_rule for view in views)
+
+
+def _cover_part(value: Any, masked: Any, hold: Callable[[str], str]) -> Any:
+    """Return a part of an answer with handles. `masked` is the same part without its secrets: it shows where they are."""
     if isinstance(value, str):
-        for secret, handle in handles.items():
-            value = value.replace(secret, handle)
-        return value
-    if isinstance(value, Mapping):
-        return {_replace_all(key, handles): _replace_all(each, handles) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_replace_all(each, handles) for each in value]
-    return value
+        if value == masked:
+            return hold(value) if _hides_secret(value) else value
+        return _cover_text(value, str(masked), hold)
+    if isinstance(value, Mapping) and isinstance(masked, Mapping) and len(value) == len(masked):
+        pairs = zip(value.items(), masked.items(), strict=True)
+        return {
+            _cover_part(key, masked_key, hold): _cover_part(each, masked_each, hold)
+            for (key, each), (masked_key, masked_each) in pairs
+        }
+    if isinstance(value, (list, tuple)) and isinstance(masked, (list, tuple)) and len(value) == len(masked):
+        return [_cover_part(*pair, hold) for pair in zip(value, masked, strict=True)]
+    return value if value == masked else hold(json.dumps(value))
+
+
+def _cover_text(text: str, masked: str, hold: Callable[[str], str]) -> str:
+    """Return the words of the masked text, with a handle for each gap between them.
+
+    Only words of the masked text are shown, so no secret can be left. A text that does not fit is held as a whole.
+    """
+    words = _MASKED.split(masked)
+    parts, end = [words[0]], len(words[0])
+    for number, word in enumerate(words[1:], 2):
+        start = len(text) - len(word) if number == len(words) else text.find(word, end + 1)
+        if start <= end or not text.startswith(word, start):
+            return hold(text)
+        parts += (hold(text[end:start]), word)
+        end = start + len(word)
+    return "".join(parts) if text.startswith(words[0]) and end == len(text) else hold(text)

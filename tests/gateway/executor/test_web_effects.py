@@ -184,6 +184,8 @@ def test_a_private_address_is_refused_unless_the_host_is_listed(web: WebServer) 
             "2001:0:4136:e378:8000:63bf:f5ff:fffe",
             "255.255.255.255",
         ),
+        # Of a site, of a machine, of a translator that the operator of a network runs, and not in use yet.
+        *("fec0::1", "::127.0.0.1", "64:ff9b:1::7f00:1", "::ffff:0:127.0.0.1", "5f00::1"),
     ],
 )
 def test_private_addresses(address: str) -> None:
@@ -191,7 +193,7 @@ def test_private_addresses(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "64:ff9b::808:808", "2002:808:808::1"]
+    "address", ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "64:ff9b::808:808", "2002:808:808::1", "::ffff:8.8.8.8"]
 )
 def test_public_addresses(address: str) -> None:
     assert not is_private(address)

@@ -209,7 +209,9 @@ class IndexFile:
         except OSError as error:
             words = f"the index {self.path} cannot be used: {error.strerror}"
             raise IndexUnavailable(words, advice="check the path and that you may write there") from error
-        except (UnicodeDecodeError, MemoryError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
+            # SQLite takes a value of any type in any column, so a damaged file may hold a text in place of a number.
+            debug("explorer", "the index %s holds what Aver did not write: %r", self.path, error)
             raise IndexUnavailable(f"the index {self.path} is damaged", advice=ADVICE) from error
 
 

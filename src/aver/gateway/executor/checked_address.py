@@ -20,6 +20,9 @@ EFFECT_FAILED = "EFFECT_FAILED"
 
 HTTPS = 443
 
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+"""The IPv6 addresses that the internet uses. All others are of a machine, a site or a future purpose."""
+
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 """IPv6 addresses that lead to an IPv4 address, the last 32 bits."""
 
@@ -64,6 +67,9 @@ def is_private(text: str) -> bool:
         inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
         if address in _NAT64:
             inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        is_leading_on = address in _NAT64 or address.ipv4_mapped is not None
+        if address not in _GLOBAL_UNICAST and not is_leading_on:
+            return True
     if not address.is_global or address.is_multicast or address.is_unspecified:
         return True
     return any(not each.is_global for each in inner if each is not None)
