@@ -59,7 +59,7 @@ ATTACK = "important_instructions_no_names"
 
 
 class _Nobody(BasePipelineElement):
-    """The pipeline that an attack is made for. AgentDojo wants the name of a model, and this one is none of a vendor."""
+    """The pipeline that an attack is made for. AgentDojo wants the name of a model here."""
 
     name = "local"
 
