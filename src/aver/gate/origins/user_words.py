@@ -48,6 +48,28 @@ _ASKING: Mapping[str, frozenset[str]] = {
 }
 """The imperatives that ask for a class."""
 
+_PAYING_WITH_MONEY = word_set("send set schedule order return")
+"""Imperatives that ask for a payment only where the user speaks of money: `send a receipt` asks for none."""
+
+_MONEY_WORDS = word_set(
+    """money amount payment payments transaction transactions bill bills invoice invoices rent salary fee fees price
+    cost costs refund balance debt deposit dollar dollars usd euro euros eur pound pounds gbp chf cent cents bitcoin
+    paid pay owe owes subscription dues tip iban account"""
+)
+_MONEY_SIGN = lazy_pattern(r"[$€£¥]")
+
+_ALSO_NOUNS = word_set(
+    """order return text mail email e-mail message post comment contact record book schedule plan draft copy start mark
+    share set wire transfer purchase drop archive invite transfer report request update change build fix"""
+)
+"""Imperatives that are nouns as well. They ask for something where a clause begins: `order T-2041` in `look order
+T-2041 up` asks for nothing."""
+
+_BEFORE_IMPERATIVES = word_set(
+    """and then please to or also you now first next finally just let's help must should can could would kindly
+    afterwards afterward additionally but both either immediately directly simply"""
+)
+
 _BEFORE_NOUNS = word_set(
     """a an the my your his her its their our this that these those each every any some no new direct unread
     which what of in from by via per with last first next following same other another own received incoming
@@ -137,8 +159,15 @@ class UserWords:
         """Whether the user asks for calls of this class, or uses the tool's own verb. Reads need no asking."""
         if call_class in ("read", "fetch"):
             return self.is_given
-        own = {word for word in split_name(tool) if find_verb_class(word) not in (None, "read", "fetch")}
-        return bool(self.asking & (_ASKING.get(call_class, frozenset()) | own))
+        # Only the verb that made the class: in `cancel_order`, `order` is the thing.
+        own = {word for word in split_name(tool) if find_verb_class(word) == call_class}
+        wanted = _ASKING.get(call_class, frozenset()) | own
+        if call_class == "pay" and not self._speaks_of_money():
+            wanted -= _PAYING_WITH_MONEY - own
+        return bool(self.asking & wanted)
+
+    def _speaks_of_money(self) -> bool:
+        return not _MONEY_WORDS.isdisjoint(_WORD.findall(self.folded)) or _MONEY_SIGN.search(self.folded) is not None
 
     def mentions_kind(self, tool: str) -> bool:
         """Whether the user's words have the kind of thing that a tool makes, such as `event`."""
@@ -191,7 +220,8 @@ def find_dates(text: str) -> set[tuple[int, int]]:
 def _find_imperatives(turn: str) -> Iterable[str]:
     """Yield the verbs by which a turn asks for something, in their base form."""
     plain = _QUOTED.sub(" ' ", turn).replace("’", "'")
-    words = [found.lower() for found in _WORD.findall(plain)]
+    found = list(_WORD.finditer(plain))
+    words = [match[0].lower() for match in found]
     for index, word in enumerate(words):
         if word not in _ALL_ASKING and find_verb_class(word) in (None, "read", "fetch"):
             continue
@@ -199,6 +229,9 @@ def _find_imperatives(turn: str) -> Iterable[str]:
         after = words[index + 1] if index + 1 < len(words) else ""
         is_noun = bool(before) and before[-1] in _BEFORE_NOUNS
         is_others = bool(before) and before[-1] in _USER_DOES
+        if word in _ALSO_NOUNS and not is_noun and before and before[-1] not in _BEFORE_IMPERATIVES:
+            # Not after a verb or another noun. A mark of punctuation begins a clause.
+            is_noun = plain[found[index - 1].end() : found[index].start()].strip() == ""
         if is_noun or is_others or after in _TO_THE_USER or _NEGATIONS & set(before[-2:]):
             continue
         yield word
