@@ -6,7 +6,6 @@ import pytest
 
 from aver.gate.origins.user_words import UserWords
 
-
 LOOK_UP = "Look order T-2041 up and send its receipt to ada@example.com"
 
 
