@@ -268,7 +268,8 @@ class Ledger:
     def get(self, reference: str) -> Sealed | None:
         """Find a record by hash, id, `capsule://` URI or idempotency key; None if there is none.
 
-        Raises `IntegrityError` if the record that was found does not verify.
+        Raises `IntegrityError` if a record that was found by hash, id or key does not verify. A URI that names a place,
+        such as `capsule://demo.run/3`, returns the record as it is stored.
         """
         if reference.startswith("capsule://"):
             return self._get_by_uri(reference)
