@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 .PHONY: help demo test test-more test-all test-clients test-browser web lint bench bench-agentdojo fuzz clean
 
 help:
-	@echo "make demo          seal, verify and tamper, end to end, in a throw-away home"
+	@echo "make demo          everything end to end; what it makes stays in .demo until the next time"
 	@echo "make test          the essential tests, in about five minutes"
 	@echo "make test-more     frameworks, PostgreSQL and other faults, kill storms, the README in a clean copy"
 	@echo "make test-all      all tests, the long ones and large samples included"
@@ -31,7 +31,8 @@ help:
 	@echo "make clean         remove .venv and what tools have left behind"
 
 demo: $(READY)-core
-	@$(BIN)/aver demo
+	@rm -rf .demo
+	@$(BIN)/aver demo --keep .demo
 
 test: $(READY)-test
 	@$(PYTEST) -m "not more and not long" $(ARGS)
@@ -69,7 +70,7 @@ fuzz: $(READY)-fuzz
 	@$(BIN)/python fuzz/run.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(AGENTDOJO) build dist web/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(AGENTDOJO) .demo build dist web/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per set of extras, made anew whenever pyproject.toml changes.

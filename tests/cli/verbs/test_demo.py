@@ -17,7 +17,8 @@ def test_it_catches_every_change(aver: Aver) -> None:
     ran = aver("demo")
     assert ran.code == 0
     assert ran.err == ""
-    attacks = len(TAMPERINGS) + 6  # The last six: an edited transcript, a forged act, and four attacks on a trace.
+    # The last seven: an edited transcript, a forged act, four attacks on a trace, and a changed site.
+    attacks = len(TAMPERINGS) + 7
     assert f"{attacks} of {attacks} caught" in ran.out
     edited = r"caught +a transcript edited +ARTIFACT_HASH_MISMATCH +claude-code\.5d2e4c1a…/3\n"
     assert re.search(edited, ran.out)
@@ -142,7 +143,7 @@ def test_a_change_that_is_not_caught_is_a_failure(
     assert main(["demo"]) == 1
     shown = capsys.readouterr()
     assert "NOT CAUGHT" in shown.out
-    assert "8 of 9 caught" in shown.out
+    assert "9 of 10 caught" in shown.out
     assert "bug in Aver" in shown.err
 
 
@@ -151,7 +152,7 @@ def test_it_fits_a_small_terminal(aver: Aver) -> None:
     code, shown = aver.on_terminal("demo", columns=80, NO_COLOR="1")
     lines = shown.splitlines()
     assert code == 0
-    assert len(lines) <= 92
+    assert len(lines) <= 98
     assert max(map(len, lines)) <= 82
 
 

@@ -1,4 +1,4 @@
-"""`aver demo`: shows in seven parts what Aver does.
+"""`aver demo`: shows in eight parts what Aver does.
 
 1. Gate: an agent asks before it acts.
 2. Seal: an agent's run becomes signed records.
@@ -8,6 +8,7 @@
 6. Act: an agent acts through the gateway, by the word of two policy servers; an act that nobody allowed is caught.
    It calls tools of an MCP server through the proxy, which are acts, too.
 7. Prove: four agents work on one task; a wrong claim is challenged, and attacks on their trace are caught.
+8. Show: the sessions become a site that verifies itself in a browser; a copy is changed and caught.
 
 Nothing is hard-coded. The gate really decides, and every line with `caught` is the verdict on a file that was really
 changed. Everything happens in a temporary directory that is removed at the end.
@@ -35,6 +36,7 @@ from aver.text import plural
 if TYPE_CHECKING:
     from aver.cli.verbs.demo.acts import ActStep
     from aver.cli.verbs.demo.scenes import GateStep, IngestedSession
+    from aver.cli.verbs.demo.site import SiteVerdicts
     from aver.cli.verbs.demo.tampering import Tampering
     from aver.cli.verbs.demo.traces import StoryStep, TraceAttack
     from aver.verdict import Verdict
@@ -103,12 +105,14 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         acts, forged = _act_through_gateway(stage, None if given.json else screen)
         calls, called = _call_through_proxy(stage, None if given.json else screen)
         story, attacks = _prove_claims(stage, None if given.json else screen)
+        shown = _show_site(stage, None if given.json else screen)
     caught = sum(result.is_caught for result in results)
     good = verdict.status == "verified" and caught == len(results) and all(step.is_expected for step in steps)
     good = good and all(session.is_good for session in sessions) and edited.status == "failed"
     good = good and all(step.is_expected for step in acts) and forged.status == "failed"
     good = good and all(step.is_expected for step in calls) and called.status == "verified"
     good = good and all(step.is_expected for step in story) and all(attack.is_caught for attack in attacks)
+    good = good and shown.is_good
     if given.json:
         described = [result.to_dict() for result in results]
         records = [entry.to_dict() for entry in entries]
@@ -119,11 +123,12 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         acted = {"acts": [step.to_dict() for step in acts], "forged": forged.to_dict()}
         acted |= {"calls": [step.to_dict() for step in calls], "calls_verdict": called.to_dict()}
         proved = {"trace": [step.to_dict() for step in story], "attacks": [attack.to_dict() for attack in attacks]}
-        print_json({"gate": gate, **sealed, **ingested, **acted, **proved, **summary})
+        site = {"site": shown.intact.to_dict(), "site_changed": shown.changed.to_dict()}
+        print_json({"gate": gate, **sealed, **ingested, **acted, **proved, **site, **summary})
     else:
-        others = sum(verdict.status == "failed" for verdict in (edited, forged))
+        others = sum(verdict.status == "failed" for verdict in (edited, forged, shown.changed))
         others += sum(attack.is_caught for attack in attacks)
-        _print_summary(screen, caught + others, len(results) + 2 + len(attacks), given.keep)
+        _print_summary(screen, caught + others, len(results) + 3 + len(attacks), given.keep)
     if not good:
         StderrScreen().print_error(
             "the demo did not go as expected: see above", "this is a bug in Aver: please report it"
@@ -292,6 +297,23 @@ def _prove_claims(stage: Path, screen: Screen | None) -> tuple[list[StoryStep], 
     return story, attacks
 
 
+def _show_site(stage: Path, screen: Screen | None) -> SiteVerdicts:
+    """Make a site of the coding agents' sessions, then change a copy of it."""
+    from aver.cli.verbs.demo.site import make_site
+
+    if screen is not None:
+        screen.print_line()
+        screen.print_line(StyledText("8. Show", "strong"), " it: a site that verifies itself in a browser.")
+        screen.print_line()
+    found = make_site(stage / "agents-home", stage / "site")
+    if screen is not None:
+        extent = f"  {plural(found.intact.records, 'record')} in {plural(found.intact.chains, 'chain')}"
+        page = "" if found.intact_by_page is None else f"; the page itself says {found.intact_by_page}"
+        screen.print_line("  ", *status_parts(screen, found.intact), extent, page)
+        _print_finding(screen, "a copy of it changed", found.changed)
+    return found
+
+
 def _print_finding(screen: Screen, title: str, verdict: Verdict) -> None:
     """Print whether a verdict caught something, with the first bad place."""
     bad = verdict.first_bad
@@ -357,5 +379,6 @@ def _print_summary(screen: Screen, caught: int, total: int, keep: str | None) ->
     )
     if keep:
         screen.print_line(f"Kept in {keep}. Try: AVER_HOME={keep}/home aver verify {keep}/tampered-01.db")
+        screen.print_line(f"See it: open {keep}/site/index.html, or AVER_HOME={keep}/agents-home aver serve --open")
     else:
         screen.print_line("Keep the files: aver demo --keep DIR. Seal your own records: aver seal --help")
