@@ -101,8 +101,8 @@ $(READY)-fuzz: pyproject.toml | $(BIN)/python
 	@touch $@ $(READY)-test
 
 # AgentDojo brings the clients of many models, so it gets an environment of its own.
-$(AGENTDOJO)/.ready: pyproject.toml
-	@"$(PYTHON)" -m venv $(AGENTDOJO)
+$(AGENTDOJO)/.ready: pyproject.toml | $(BIN)/python
+	@$(BIN)/python -m venv $(AGENTDOJO)
 	@$(AGENTDOJO)/bin/python -m pip install --quiet --editable ".[agentdojo]"
 	@touch $@
 

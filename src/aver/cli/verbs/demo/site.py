@@ -42,7 +42,7 @@ class SiteVerdicts(NamedTuple):
 
 def make_site(home: Path, site: Path) -> SiteVerdicts:
     """Export a ledger as a site, verify it, change a copy of it, and verify that."""
-    with open_ledger(home=home, create=False) as ledger:
+    with open_ledger(home / "ledger.db", home=home, create=False) as ledger:
         export_bundle(ledger, site, html=True)
         ring = ledger.keys.ring()
     copy = site.with_name(f"{site.name}-changed")
