@@ -186,7 +186,7 @@ def _hides_secret(text: str) -> bool:
 
 
 def _cover_part(value: Any, masked: Any, hold: Callable[[str], str]) -> Any:
-    """Return a part of an answer with handles. `masked` is the same part without its secrets: it shows where they are."""
+    """Return a part of an answer with handles. `masked` is the same part without its secrets: it shows them."""
     if isinstance(value, str):
         if value == masked:
             return hold(value) if _hides_secret(value) else value
