@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import random
 import shutil
@@ -15,11 +16,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from aver import AverError, Ledger, seal
+from aver.errors import Refused
 from aver.gate.approvals import Person, consume, endorse_passkey, enrol_approver, enrol_passkey, record_signed_vote
-from aver.gate.approvals.enrolment import append_change, approvers_chain
+from aver.gate.approvals.enrolment import append_change, approvers_chain, load_roster
 from aver.gate.approvals.roster import WITHDRAWAL, withdrawal_content
 from aver.gate.approvals.vote import APPROVAL_PURPOSE
-from aver.keys import Ring, Statement, sign_statement
+from aver.keys import Ring, SeedSigner, Statement, sign_statement
 from aver.keys.passkey import P256_ORDER, decode_base64url, encode_base64url
 from aver.ledger.bundle import export_bundle
 from support.approvals import SHOWN, opened, somebody
@@ -163,7 +165,16 @@ def test_enrolments(ledger: Ledger, tmp_path: Path) -> None:
     withdraw("person:late", late.fingerprint, phone)
     withdraw("person:mallory", mallory.public.fingerprint, laptop)
     withdraw("person:ada", ada.public.fingerprint, laptop)  # The last key that is no passkey.
-    compare_all(ledger, tmp_path, ada, failed=19)
+    # One Ed25519 key, as a key of ada's second name and as a passkey of her third.
+    double = SoftPasskey("third", "EdDSA")
+    signer = SeedSigner(hashlib.sha256(b"third EdDSA").digest())
+    assert signer.public.ed25519 == double.passkey.public_key
+    enrol_approver(ledger, Person("person:second", signer.public, "passphrase", signer), ada)
+    with pytest.raises(Refused, match="is or was on the roster"):
+        enrol_passkey(ledger, double.enrolment(ledger, ada))
+    append("key.create", double.enrolment(ledger, ada))
+    assert "person:third" not in load_roster(ledger).approvers
+    compare_all(ledger, tmp_path, ada, failed=20)
 
 
 def test_passkeys_of_a_site(ledger: Ledger, tmp_path: Path) -> None:

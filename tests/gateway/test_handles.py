@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ from typing import Any
 import pytest
 
 from aver.errors import Refused
+from aver.gateway.executor.executor import EffectDone, EffectOrder
 from aver.gateway.gateway import Door
-from aver.gateway.handles import HANDLE_SECONDS, HANDLES_MAX, SECRETS_MAX, HandleStore
+from aver.gateway.handles import HANDLE_SECONDS, HANDLES_MAX, SECRETS_MAX, TOO_MANY, HandleStore
 from support.acts import Office, open_office
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
@@ -169,6 +169,25 @@ def test_a_secret_in_a_file_that_is_not_utf_8(office: Office, encoding: str) -> 
     assert content == handle_in(content)
 
 
+def test_the_words_of_an_error_have_no_secret(aver_home: Path, tmp_path: Path) -> None:
+    def fetch(order: EffectOrder) -> EffectDone:
+        if order.inputs["resource_id"] == "fail":
+            raise Refused("EFFECT_FAILED", f"example.com redirects to https://example.org/?key={KEY}")
+        return EffectDone("fetched", {"url": f"https://example.com/?key={KEY}"})
+
+    with open_office(tmp_path / "work", causes={"FetchResource": fetch}) as office:
+        office.enrol()
+        for name, code in (("fail", "EFFECT_FAILED"), ("redirect", "ALLOW")):
+            inputs = {"domain": "example.com", "resource_id": name}
+            answer = office.act("FetchResource", inputs)
+            if answer["reason_code"] == "REQUIRE_CONFIRM":
+                office.approve(answer["data"]["approval"])
+                answer = office.act("FetchResource", inputs)
+            assert answer["reason_code"] == code, answer
+            assert KEY not in str(answer)
+            assert "h_" in str(answer)
+
+
 class TestStore:
     def test_one_value_has_one_handle_in_a_session(self) -> None:
         store = HandleStore()
@@ -209,14 +228,15 @@ class TestStore:
         assert "h_" in covered
         assert not any(secret in covered for secret in (KEY, "12345678", "'abc'", "hunter22"))
 
-    def test_very_many_secrets_are_covered_text_by_text(self) -> None:
+    def test_very_many_secrets_get_no_handles(self) -> None:
         store = HandleStore()
         keys = [f"AKIA{number:016d}" for number in range(SECRETS_MAX + 1)]
-        value = {"content": "\n".join(keys), "password": "hunter22", "plain": "nothing to hide"}
+        value = {"content": "\n".join(keys), "deep": [{"password": "hunter22"}], "plain": "nothing to hide"}
         covered = store.cover(value, session="s", caller="c", label="x")
-        assert len(store._held) == 2
+        assert covered["content"] == "\n".join([TOO_MANY] * len(keys))
+        assert covered["deep"] == [{"password": TOO_MANY}]
         assert covered["plain"] == "nothing to hide"
-        assert json.loads(store.restore(covered["content"], session="s", caller="c")) == value["content"]
+        assert not store._held
 
     @pytest.mark.parametrize("count", [1, 65, 200])
     def test_no_secret_of_many_is_left(self, count: int) -> None:

@@ -91,6 +91,9 @@ TAMPERED: dict[str, Callable[[bytes], bytes]] = {
     "two statements": lambda data: data + STATEMENT_OPENING.encode() + b"{}" + CLOSING.encode(),
     "a file twice": lambda data: data + f'{FILE_OPENING}index.json">e30={CLOSING}'.encode(),
     "a file outside": lambda data: data + f'{FILE_OPENING}../x.json">e30={CLOSING}'.encode(),
+    "a file in the place of the blobs": lambda data: (
+        data + f'{FILE_OPENING}blobs">e30={CLOSING}{FILE_OPENING}blobs/{"0" * 64}">e30={CLOSING}'.encode()
+    ),
     "a file that is no base64": lambda data: data + f'{FILE_OPENING}x.json">e3{CLOSING}'.encode(),
     "an open block": lambda data: (
         data[: data.index(b"</body>")].rpartition(CLOSING.encode())[0].rpartition(CLOSING.encode())[0]

@@ -46,8 +46,10 @@ By the mark, a handle that has expired is told from a long name in a program, su
 """
 
 SECRETS_MAX = 500
-"""Most secrets of one answer that get a handle each. With more, a whole member of the answer is behind one handle: a
-page of ten thousand made-up keys must not keep a gateway busy, nor push the handles of others out."""
+"""Most secrets of one answer that get handles. With more, `TOO_MANY` stands in the place of each: a page of ten
+thousand made-up keys must not keep a gateway busy, nor push the handles of others out."""
+
+TOO_MANY = "[masked:many]"
 
 # Looks ahead, so that it also finds a handle right after another `h_`.
 _HANDLE = lazy_pattern(rf"(?=(h_[A-Za-z0-9_-]{{{RANDOM_DIGITS + MARK_DIGITS}}}))")
@@ -124,13 +126,10 @@ class HandleStore:
     def cover(self, value: Any, *, session: str, caller: str, label: str) -> Any:
         """Return a JSON value with a handle in the place of each part that has the form of a secret."""
         masked = mask_part(value, set())
-        hold = partial(self.hold, session=session, caller=caller, label=label)
+        hold: Callable[[str], str] = partial(self.hold, session=session, caller=caller, label=label)
         if masked.count > SECRETS_MAX:
-            debug("gateway", "an answer has %d secrets: they are covered together", masked.count)
-            if not isinstance(value, Mapping):
-                return hold(value if isinstance(value, str) else json.dumps(value))
-            pairs = zip(value.items(), masked.value.values(), strict=True)
-            return {name: each if each == other else hold(json.dumps(each)) for (name, each), other in pairs}
+            debug("gateway", "an answer has %d secrets: they get no handles", masked.count)
+            hold = _hold_nothing
         return _cover_part(value, masked.value, hold)
 
     def restore(self, text: str, *, session: str, caller: str) -> str:
@@ -185,8 +184,12 @@ def _hides_secret(text: str) -> bool:
     return any(mask_part(view, set()).by_rule for view in views)
 
 
+def _hold_nothing(secret: str) -> str:
+    return TOO_MANY
+
+
 def _cover_part(value: Any, masked: Any, hold: Callable[[str], str]) -> Any:
-    """Return a part of an answer with handles. `masked` is that part without its secrets: it shows where they are."""
+    """Return a part of an answer with handles. `masked` is the same part without its secrets: it shows them."""
     if isinstance(value, str):
         if value == masked:
             return hold(value) if _hides_secret(value) else value

@@ -26,6 +26,7 @@ from typing import Any
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
 from aver.keys import Statement
+from aver.ledger.bundle.layout import BLOBS
 from aver.ledger.head import COUNT_END
 
 PURPOSE = "report"
@@ -78,6 +79,8 @@ def split_report(data: bytes) -> ReportParts:
         if found is None:
             raise BadInput(f"the block of a file at byte {at} is not of its form")
         name = found[1].decode("ascii")
+        if name == BLOBS:
+            raise BadInput(f"the report has a file in the place of the directory {BLOBS}")
         if name in files or len(files) >= FILES_MAX:
             raise BadInput(f"the report has the file {name} twice, or too many files")
         try:

@@ -73,6 +73,8 @@ def test_a_program_of_the_workspace_is_not_found(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{planted.parent}::.:{os.environ['PATH']}")
     assert run(tmp_path, "echo", "true one").data["stdout"]["content"] == "true one\n"
+    # Nor by a program that looks for others.
+    assert run(tmp_path, "env", "echo", "true one").data["stdout"]["content"] == "true one\n"
     outside = tmp_path.parent / "link-bin"
     outside.mkdir()
     (outside / "planted-tool").symlink_to(planted)

@@ -100,6 +100,30 @@ def test_what_is_no_package(tmp_path: Path, data: bytes) -> None:
         read_package(tmp_path / "missing")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_with_damaged_data(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "s.zip"
+    content = os.urandom(3000)
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("SKILL.md", content)
+    data = bytearray(path.read_bytes())
+    refused = 0
+    for place in range(38, 400):  # Behind the entry's own header, at which the data begins.
+        changed = data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]
+        path.write_bytes(changed)
+        try:
+            assert read_package(path).files == {"SKILL.md": content}  # A byte that means nothing, such as a version.
+        except BadInput:
+            refused += 1
+    assert refused > 350
+
+
+@pytest.mark.parametrize("name", ["SKILL.md/run.py", "a" * 256, "\u00e9" * 128 + "/x"])
+def test_paths_that_no_directory_can_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInput):
+        read_package(zip_of(tmp_path / "s.zip", {"SKILL.md": b"#", name: b"x"}))
+
+
 def test_a_directory_without_its_manifest(skill: Path) -> None:
     (skill / "SKILL.md").unlink()
     with pytest.raises(BadInput, match="no skill"):

@@ -81,6 +81,7 @@ export function splitReport(data: Uint8Array): ReportParts {
     if (!FILE_NAME.test(name) || bodyEnd < 0 || /[^A-Za-z0-9+/=]/.test(body)) {
       throw new BadInput(`the block of a file at byte ${at} is not of its form`);
     }
+    if (name === "blobs") throw new BadInput("the report has a file in the place of the directory blobs");
     if (files.has(name) || files.size >= FILES_MAX) throw new BadInput(`the report has the file ${name} twice, or too many files`);
     const bytes = decodeBase64(body);
     if (bytes === null) throw new BadInput(`the block of the file ${name} is not base64`);

@@ -6961,7 +6961,8 @@ var Roster = class {
 	/** The times at which keys were replaced or withdrawn, by fingerprint. */
 	ended = /* @__PURE__ */ new Map();
 	known = /* @__PURE__ */ new Set();
-	fingerprints = /* @__PURE__ */ new Set();
+	/** Fingerprints and whole keys: one Ed25519 key has two fingerprints, as a key and as a passkey. */
+	keys = /* @__PURE__ */ new Set();
 	verifier;
 	ledger;
 	tenant;
@@ -6973,6 +6974,9 @@ var Roster = class {
 	/** Whether this pair of identity and key was ever on the roster. */
 	hasHad(approver) {
 		return this.known.has(approverKey(approver));
+	}
+	hasHadKey(key) {
+		return this.keys.has(key.fingerprint) || this.keys.has(wholeKey(key));
 	}
 	/** Apply one more record. Returns the approver that it put on the roster. Raises `BadInput` if it changes nothing. */
 	apply(record, retired) {
@@ -7001,7 +7005,7 @@ var Roster = class {
 		if (approver.custody === "passkey" && !this.hasKeyBesidePasskeys(approver.identity)) throw new BadInput("a passkey is enrolled only beside an approver whose key is no passkey");
 		const endorsers = this.findEndorsers(statement, /* @__PURE__ */ new Set([...ended, wholeKey(approver.key)]));
 		if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
-		if (this.fingerprints.has(approver.key.fingerprint)) throw new BadInput("the key was on the roster before");
+		if (this.hasHadKey(approver.key)) throw new BadInput("the key was on the roster before");
 		return this.put({
 			...approver,
 			endorsers
@@ -7014,7 +7018,7 @@ var Roster = class {
 		const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
 		const when = timeField(need(content, "at"), "rotation.at");
 		if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
-		if (this.fingerprints.has(next.fingerprint)) throw new BadInput("the key was on the roster before");
+		if (this.hasHadKey(next)) throw new BadInput("the key was on the roster before");
 		if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) throw new BadInput("the rotation is not signed by both keys");
 		return this.put({
 			...before,
@@ -7038,7 +7042,7 @@ var Roster = class {
 		if (before !== void 0) this.ended.set(before.key.fingerprint, when);
 		this.approvers.set(approver.identity, approver);
 		this.known.add(approverKey(approver));
-		this.fingerprints.add(approver.key.fingerprint);
+		this.keys.add(approver.key.fingerprint).add(wholeKey(approver.key));
 		return approver;
 	}
 	readContent(statement, purpose) {
@@ -10463,6 +10467,7 @@ function splitReport(data) {
 		const bodyEnd = text.indexOf(CLOSING, nameEnd);
 		const body = bodyEnd < 0 ? "" : text.slice(nameEnd + 2, bodyEnd);
 		if (!FILE_NAME.test(name) || bodyEnd < 0 || /[^A-Za-z0-9+/=]/.test(body)) throw new BadInput(`the block of a file at byte ${at} is not of its form`);
+		if (name === "blobs") throw new BadInput("the report has a file in the place of the directory blobs");
 		if (files.has(name) || files.size >= FILES_MAX) throw new BadInput(`the report has the file ${name} twice, or too many files`);
 		const bytes = decodeBase64(body);
 		if (bytes === null) throw new BadInput(`the block of the file ${name} is not base64`);

@@ -114,7 +114,7 @@ def enrol_passkey(ledger: Ledger, statement: Statement) -> Sealed:
     if roster.is_new:
         advice = "enrol the first approver at a terminal: aver approvals enrol person:NAME"
         raise Refused("NO_APPROVERS", "nobody is enrolled yet who could endorse a passkey", advice=advice)
-    if any(approver.fingerprint == key.fingerprint for _, key in roster.keys):
+    if roster.has_had(approver.key):
         raise Refused("ENROLLED", f"the passkey {approver.fingerprint} is or was on the roster")
     ring = ledger.keys.ring()
     if (problem := ring_problem(approver, ring)) is not None:

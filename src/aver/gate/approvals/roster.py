@@ -142,6 +142,14 @@ class Roster:
         """Whether no person was ever enrolled."""
         return not self.keys
 
+    def has_had(self, key: ApproverKey) -> bool:
+        """Whether a key was ever on the roster: a key never comes back, because it may have been stolen.
+
+        One Ed25519 key has two fingerprints, as a key and as a passkey. It is one key all the same: otherwise one
+        person could count as two.
+        """
+        return any(key.fingerprint == other.fingerprint or whole_key(key) == whole_key(other) for _, other in self.keys)
+
     def has_key_beside_passkeys(self, without: str) -> bool:
         """Whether somebody other than `without` is on the roster whose key is no passkey."""
         others = (approver for name, approver in self.approvers.items() if name != without)
@@ -231,8 +239,7 @@ def apply_enrolment(roster: Roster, statement: Statement, ledger: str, tenant: s
     # The first person needs no endorser: there is none.
     if not roster.is_new and not endorsers:
         raise BadInput(f"the enrolment of {approver.identity} is not signed by anyone who was on the roster")
-    # A key never comes back: it may have been withdrawn because it was stolen.
-    if any(approver.fingerprint == key.fingerprint for _, key in roster.keys):
+    if roster.has_had(approver.key):
         raise BadInput(f"the key {approver.fingerprint} was on the roster before")
     return roster.with_approver(replace(approver, endorsers=endorsers), content["at"])
 
@@ -245,7 +252,7 @@ def _apply_rotation(roster: Roster, statement: Statement) -> Roster:
     # The old key must be the current one: an older rotation must not bring back an older key.
     if statement.purpose != ROTATION or old != before.key:
         raise BadInput(f"the rotation is not of the key that is on the roster for {before.identity}")
-    if any(new.fingerprint == key.fingerprint for _, key in roster.keys):
+    if roster.has_had(new):
         raise BadInput(f"the key {new.fingerprint} was on the roster before")
     if any(signature_problem(statement, key) is not None for key in (old, new)):
         raise BadInput(f"the rotation of {before.identity} is not signed by both keys")

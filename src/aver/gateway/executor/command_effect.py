@@ -28,8 +28,8 @@ from aver.gateway.effect_settings import CommandSettings
 from aver.gateway.executor.executor import EFFECT_FAILED, EffectDone, EffectOrder
 from aver.gateway.executor.shown_bytes import show_bytes
 
-KEPT_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
-"""The variables of the executor that a command sees. Others may hold secrets of the executor."""
+KEPT_VARIABLES = ("HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
+"""The variables of the executor that a command sees, beside `PATH`. Others may hold secrets of the executor."""
 
 CHUNK = 64 * 1024
 
@@ -57,9 +57,10 @@ class CommandEffect:
             raise Refused(
                 "WORKSPACE_PATH_BLOCKED", "the decision was about another workspace than that of this executor"
             )
-        program = self._find_program(argv)
+        places = self._list_places()
+        program = self._find_program(argv, places)
         with WorkspaceFiles(self._workspace).open_directory(cwd) as directory:
-            output = run_command(program, argv, directory, self._settings)
+            output = run_command(program, argv, directory, self._settings, places)
         told: dict[str, Any] = {
             "exit_code": output.exit_code,
             "is_timed_out": output.is_timed_out,
@@ -75,20 +76,22 @@ class CommandEffect:
             words = f"ran {argv[0]}: it was ended after {self._settings.timeout} seconds"
         return EffectDone(words, {**told, **shown}, recorded={**told, **recorded})
 
-    def _find_program(self, argv: list[str]) -> str:
+    def _list_places(self) -> str:
+        """Return the `PATH` of commands. A relative or empty entry, or one in the workspace, is the agent's to fill."""
+        return os.pathsep.join(
+            place
+            for place in os.environ.get("PATH", os.defpath).split(os.pathsep)
+            if os.path.isabs(place) and not _is_below(os.path.realpath(place), self._workspace)
+        )
+
+    def _find_program(self, argv: list[str], places: str) -> str:
         """Return the path of the program. Raises `Refused` where the list does not have the command."""
         if not any(tuple(argv[: len(words)]) == words for words in self._settings.allow):
             advice = "the operator can add the first words of the command to [gateway.commands] allow"
             raise Refused("CAPABILITY_DENY", f"the command {argv[0][:80]!r} is not in the list", advice=advice)
         if "/" in argv[0]:
             return argv[0]  # Listed as it is.
-        # Entries of PATH that are relative, empty or in the workspace would let an agent choose the program.
-        places = [
-            place
-            for place in os.environ.get("PATH", os.defpath).split(os.pathsep)
-            if os.path.isabs(place) and not _is_below(os.path.realpath(place), self._workspace)
-        ]
-        found = shutil.which(argv[0], path=os.pathsep.join(places)) if places else None
+        found = shutil.which(argv[0], path=places) if places else None
         if found is None or _is_below(os.path.realpath(found), self._workspace):
             raise Refused(EFFECT_FAILED, f"there is no program {argv[0][:80]!r} on this machine")
         return found
@@ -98,9 +101,12 @@ def _is_below(path: str, directory: str) -> bool:
     return os.path.commonpath((path, directory)) == directory
 
 
-def run_command(program: str, argv: list[str], directory: int, settings: CommandSettings) -> CommandOutput:
-    """Run a program in an open directory. Raises `Refused` where it cannot be started."""
-    environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+def run_command(program: str, argv: list[str], directory: int, settings: CommandSettings, places: str) -> CommandOutput:
+    """Run a program in an open directory. Raises `Refused` where it cannot be started.
+
+    `places` is its `PATH`: a program such as `make` looks there for the programs that it starts.
+    """
+    environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ} | {"PATH": places}
     try:
         process = subprocess.Popen(
             argv,

@@ -12,9 +12,11 @@ Links, special files, absolute paths and `..` are refused. Nothing of a package 
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -32,6 +34,9 @@ BYTES_MAX = 32 * 1024 * 1024
 
 PATH_MAX = 512
 """Most characters of a path in a package."""
+
+NAME_BYTES_MAX = 255
+"""Most bytes of one name in a path: file systems take no more."""
 
 MANIFEST = "SKILL.md"
 """The file that makes a directory a skill."""
@@ -55,6 +60,9 @@ def read_package(source: Path) -> SkillPackage:
         if name in files or len(files) >= FILES_MAX or size > BYTES_MAX:
             raise BadInput(f"{source} has a file twice, more than {FILES_MAX} files, or more than {BYTES_MAX} bytes")
         files[name] = data
+    for name in files:
+        if any(str(parent) in files for parent in PurePosixPath(name).parents):
+            raise BadInput(f"{source} has a file in the place of a directory of {ascii(name)[:120]}")
     if MANIFEST not in files:
         raise BadInput(f"{source} is no skill: it has no {MANIFEST} at its top")
     return SkillPackage(dict(sorted(files.items())), digest_files(files))
@@ -69,7 +77,8 @@ def digest_files(files: Mapping[str, bytes]) -> str:
 def _check_name(name: str) -> None:
     parts = PurePosixPath(name).parts
     is_plain = name.isprintable() and "\\" not in name and "//" not in name and not name.startswith("/")
-    if not is_plain or not parts or ".." in parts or len(name) > PATH_MAX or str(PurePosixPath(name)) != name:
+    is_long = len(name) > PATH_MAX or any(len(part.encode()) > NAME_BYTES_MAX for part in parts)
+    if not is_plain or not parts or ".." in parts or is_long or str(PurePosixPath(name)) != name:
         raise BadInput(f"a package cannot have the path {ascii(name)[:120]}")
 
 
@@ -107,7 +116,17 @@ def _read_zip(source: Path) -> Iterator[tuple[str, bytes]]:
                 with archive.open(entry) as member:
                     # The size in the entry is a claim: a small file may unpack to gigabytes.
                     yield entry.filename, member.read(BYTES_MAX + 1)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+    # `zlib`, `bz2` and `lzma` have errors of their own for data that they cannot unpack. `OSError` is that of `bz2`.
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        ValueError,
+        OSError,
+        zlib.error,
+        lzma.LZMAError,
+    ) as error:
         raise BadInput(f"{source} is neither a directory nor a ZIP file that can be read: {error}") from error
 
 

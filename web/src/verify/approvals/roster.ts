@@ -91,7 +91,8 @@ export class Roster {
   /** The times at which keys were replaced or withdrawn, by fingerprint. */
   readonly ended = new Map<string, string>();
   private readonly known = new Set<string>();
-  private readonly fingerprints = new Set<string>();
+  /** Fingerprints and whole keys: one Ed25519 key has two fingerprints, as a key and as a passkey. */
+  private readonly keys = new Set<string>();
   private readonly verifier: Ed25519;
   private readonly ledger: string;
   private readonly tenant: string;
@@ -105,6 +106,10 @@ export class Roster {
   /** Whether this pair of identity and key was ever on the roster. */
   hasHad(approver: Approver): boolean {
     return this.known.has(approverKey(approver));
+  }
+
+  private hasHadKey(key: PublicKey | Passkey): boolean {
+    return this.keys.has(key.fingerprint) || this.keys.has(wholeKey(key));
   }
 
   /** Apply one more record. Returns the approver that it put on the roster. Raises `BadInput` if it changes nothing. */
@@ -144,7 +149,7 @@ export class Roster {
     // The first person needs no endorser: there is none.
     if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
     // A key never comes back: it may have been withdrawn because it was stolen.
-    if (this.fingerprints.has(approver.key.fingerprint)) throw new BadInput("the key was on the roster before");
+    if (this.hasHadKey(approver.key)) throw new BadInput("the key was on the roster before");
     return this.put({ ...approver, endorsers }, need(content, "at") as string);
   }
 
@@ -156,7 +161,7 @@ export class Roster {
     const when = timeField(need(content, "at"), "rotation.at");
     // The old key must be the current one: an older rotation must not bring back an older key.
     if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
-    if (this.fingerprints.has(next.fingerprint)) throw new BadInput("the key was on the roster before");
+    if (this.hasHadKey(next)) throw new BadInput("the key was on the roster before");
     if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) {
       throw new BadInput("the rotation is not signed by both keys");
     }
@@ -181,7 +186,7 @@ export class Roster {
     if (before !== undefined) this.ended.set(before.key.fingerprint, when);
     this.approvers.set(approver.identity, approver);
     this.known.add(approverKey(approver));
-    this.fingerprints.add(approver.key.fingerprint);
+    this.keys.add(approver.key.fingerprint).add(wholeKey(approver.key));
     return approver;
   }
 

@@ -19798,7 +19798,7 @@ var Roster = class {
 	approvers = new Map();
 	ended = new Map();
 	known = new Set();
-	fingerprints = new Set();
+	keys = new Set();
 	verifier;
 	ledger;
 	tenant;
@@ -19809,6 +19809,9 @@ var Roster = class {
 	}
 	hasHad(approver) {
 		return this.known.has(approverKey(approver));
+	}
+	hasHadKey(key) {
+		return this.keys.has(key.fingerprint) || this.keys.has(wholeKey(key));
 	}
 	apply(record, retired) {
 		const ended = new Set([...retired].filter(([, when]) => when < record.signed_at).map(([key]) => key));
@@ -19836,7 +19839,7 @@ var Roster = class {
 		if (approver.custody === "passkey" && !this.hasKeyBesidePasskeys(approver.identity)) throw new BadInput("a passkey is enrolled only beside an approver whose key is no passkey");
 		const endorsers = this.findEndorsers(statement, new Set([...ended, wholeKey(approver.key)]));
 		if (this.known.size && !endorsers.length) throw new BadInput("the enrolment is not signed by anyone who was on the roster");
-		if (this.fingerprints.has(approver.key.fingerprint)) throw new BadInput("the key was on the roster before");
+		if (this.hasHadKey(approver.key)) throw new BadInput("the key was on the roster before");
 		return this.put({
 			...approver,
 			endorsers
@@ -19849,7 +19852,7 @@ var Roster = class {
 		const [old, next] = [readKey(need(content, "old")), readKey(need(content, "new"))];
 		const when = timeField(need(content, "at"), "rotation.at");
 		if (statement.purpose !== "rotation" || !isSameKey(old, before.key)) throw new BadInput("the rotation is not of the key that is on the roster");
-		if (this.fingerprints.has(next.fingerprint)) throw new BadInput("the key was on the roster before");
+		if (this.hasHadKey(next)) throw new BadInput("the key was on the roster before");
 		if ([old, next].some((key) => signatureProblem(statement, key, this.verifier) !== null)) throw new BadInput("the rotation is not signed by both keys");
 		return this.put({
 			...before,
@@ -19873,7 +19876,7 @@ var Roster = class {
 		if (before !== void 0) this.ended.set(before.key.fingerprint, when);
 		this.approvers.set(approver.identity, approver);
 		this.known.add(approverKey(approver));
-		this.fingerprints.add(approver.key.fingerprint);
+		this.keys.add(approver.key.fingerprint).add(wholeKey(approver.key));
 		return approver;
 	}
 	readContent(statement, purpose) {
@@ -22674,6 +22677,7 @@ function splitReport(data) {
 		const bodyEnd = text.indexOf(CLOSING, nameEnd);
 		const body = bodyEnd < 0 ? "" : text.slice(nameEnd + 2, bodyEnd);
 		if (!FILE_NAME.test(name) || bodyEnd < 0 || /[^A-Za-z0-9+/=]/.test(body)) throw new BadInput(`the block of a file at byte ${at} is not of its form`);
+		if (name === "blobs") throw new BadInput("the report has a file in the place of the directory blobs");
 		if (files.has(name) || files.size >= FILES_MAX) throw new BadInput(`the report has the file ${name} twice, or too many files`);
 		const bytes = decodeBase64(body);
 		if (bytes === null) throw new BadInput(`the block of the file ${name} is not base64`);
