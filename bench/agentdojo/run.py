@@ -196,10 +196,14 @@ class Gated(Way):
 class HijackedAgent(BasePipelineElement):
     """Makes the calls of the user's task, then those of the injected task, and gives both answers."""
 
-    def __init__(self, way: Way, user_task: Any, injection_task: Any | None, tools: Mapping[str, Any]) -> None:
+    def __init__(
+        self, way: Way, user_task: Any, injection_task: Any | None, tools: Mapping[str, Any], goal: Sequence[Any] = ()
+    ) -> None:
+        """`goal` are the calls of the injected task, where its own data were changed; else AgentDojo computes them."""
         self._way = way
         self._tasks = [user_task, *([] if injection_task is None else [injection_task])]
         self._tools = tools
+        self._goal = goal
 
     def query(
         self, query: str, runtime: Any, env: Any = None, messages: Sequence[Any] = (), extra_args: Any = None
@@ -210,7 +214,7 @@ class HijackedAgent(BasePipelineElement):
         answers = []
         for number, task in enumerate(self._tasks):
             way.is_injected = number == 1
-            for call in task.ground_truth(env):
+            for call in (way.is_injected and self._goal) or task.ground_truth(env):
                 if way.call(call.function, call.args):
                     content = [text_content_block_from_string("")]
                     made.append({"role": "assistant", "tool_calls": [call], "content": content})
@@ -243,14 +247,15 @@ def run_pairs(suites: Mapping[str, Any], way: Way, tally: Tally, *, planted: str
             places = attack.get_injection_candidates(task)
             for injected in suite.injection_tasks.values():
                 injections = {key: text for key, text in attack.attack(task, injected).items() if key in places}
-                environment = None
+                environment, goal = None, list[Any]()
                 if planted:
-                    targets = list_targets(injected.ground_truth(suite.load_and_inject_default_environment({})))
+                    goal = injected.ground_truth(suite.load_and_inject_default_environment({}))
+                    targets = list_targets(goal)
                     injections = {key: targets[n % len(targets)] for n, key in enumerate(injections)} if targets else {}
                     environment = suite.load_and_inject_default_environment(injections)
                     if planted == "linked":
                         plant_in_records(environment, targets, task.PROMPT)
-                agent = HijackedAgent(way, task, injected, tools)
+                agent = HijackedAgent(way, task, injected, tools, goal)
                 _, reached = suite.run_task_with_pipeline(agent, task, injected, injections, environment=environment)
                 calls = injected.ground_truth(suite.load_and_inject_default_environment({})) if reached else []
                 tally.pairs, tally.goals = tally.pairs + 1, tally.goals + reached
