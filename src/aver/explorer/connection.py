@@ -49,8 +49,9 @@ class ExplorerConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         others = [each for each in self.connections if isinstance(each, ExplorerConnection) and not each._is_ended]
         super().connection_made(transport)
-        # Above 0 bytes in our memory, `pause_writing` is called: so the clock runs also for the end of an answer.
-        transport.set_write_buffer_limits(high=0)
+        # With bytes in our memory, `pause_writing` is called: so the clock runs also for the end of an answer. Not 0:
+        # with TLS, asyncio takes an empty buffer for a full one then, and answers would wait for ever.
+        transport.set_write_buffer_limits(high=1, low=0)
         self._is_refused = len(others) >= CONNECTIONS_MAX and not _make_room(others)
         if self._is_refused:
             debug("explorer", "refused a connection: %d are at work", len(others))
