@@ -5,7 +5,6 @@ The authenticator is Chromium's virtual one. The browser itself makes `client_da
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -30,8 +29,6 @@ from support.explorer_servers import ServedExplorer, serve
 from support.page_verdicts import ROOT, find_node
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
-
-SWITCHES = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 ENROL = """async ([identity, ledger, tenant]) => {
   const enrolment = await averPasskey.signEnrolment(identity, { ledger, tenant });
@@ -62,21 +59,6 @@ def script() -> str:
     )
     assert made.returncode == 0, made.stderr
     return made.stdout
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.fail("there is no Chromium; get one, such as by: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        pytest.fail("Playwright is not installed; run: make test-browser")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=SWITCHES)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.server
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +14,6 @@ from aver import Capsule, Ledger
 from support.explorer_servers import ServedExplorer, serve
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
-
-SWITCHES = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 
 HOSTILE_PAGE = """<!doctype html><title>another page</title><body><script>
 async function attack(target) {
@@ -43,30 +40,15 @@ async function attack(target) {
 </script>"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.fail("there is no Chromium; get one, such as by: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        pytest.fail("Playwright is not installed; run: make test-browser")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=SWITCHES)
-        yield started
-        started.close()
-
-
 @pytest.fixture
 def served(filled: Ledger) -> Iterator[ServedExplorer]:
     with serve(filled) as running:
         yield running
 
 
-def open_page(browser: Any) -> tuple[Any, list[str]]:
+def open_page(chromium: Any) -> tuple[Any, list[str]]:
     """A page, and the problems that it reports: errors, and blocked loads."""
-    page = browser.new_context().new_page()
+    page = chromium.new_context().new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
@@ -77,8 +59,8 @@ def wait_for_text(page: Any, text: str) -> None:
     page.get_by_text(text).first.wait_for(timeout=60_000)
 
 
-def test_link_pins_the_keys_and_leaves_the_address(browser: Any, served: ServedExplorer, filled: Ledger) -> None:
-    page, problems = open_page(browser)
+def test_link_pins_the_keys_and_leaves_the_address(chromium: Any, served: ServedExplorer, filled: Ledger) -> None:
+    page, problems = open_page(chromium)
     page.goto(served.server.link)
     page.locator(".band.verified").wait_for(timeout=60_000)
     assert served.server.token not in page.url
@@ -89,20 +71,20 @@ def test_link_pins_the_keys_and_leaves_the_address(browser: Any, served: ServedE
     assert problems == []
 
 
-def test_file_leads_to_the_page(browser: Any, served: ServedExplorer, tmp_path: Path) -> None:
+def test_file_leads_to_the_page(chromium: Any, served: ServedExplorer, tmp_path: Path) -> None:
     """As `aver serve --open` does it. For the browser, a file is another site."""
     leading = tmp_path / "open.html"
     leading.write_text(f'<meta http-equiv="refresh" content="0; url={served.server.link.replace("&", "&amp;")}">')
-    page, problems = open_page(browser)
+    page, problems = open_page(chromium)
     page.goto(leading.as_uri())
     page.locator(".band.verified").wait_for(timeout=60_000)
     assert problems == []
 
 
-def test_page_of_others_reaches_nothing(browser: Any, served: ServedExplorer) -> None:
+def test_page_of_others_reaches_nothing(chromium: Any, served: ServedExplorer) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), HostilePage) as other:
         threading.Thread(target=other.serve_forever, daemon=True).start()
-        page, _ = open_page(browser)
+        page, _ = open_page(chromium)
         page.goto(f"http://127.0.0.1:{other.server_port}/")
         answered: list[int] = []
         page.on("response", lambda answer: answered.append(answer.status) if "/api/" in answer.url else None)

@@ -21,10 +21,6 @@ from support.story_sites import KID, MAIN, STEPS, make_site
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
-SWITCHES = [
-    *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-]
 WAIT = 60_000
 """Milliseconds for the page to verify on a busy machine. It fails nothing by itself."""
 JUDGED = ".band.verified, .band.qualified, .band.failed, .band.empty, .band.not-judged"
@@ -39,21 +35,6 @@ VIEWS = {
 def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("sites")
     return {name: make_site(folder, name) for name in VIEWS}
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.fail("there is no Chromium; get one, such as by: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        pytest.fail("Playwright is not installed; run: make test-browser")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=SWITCHES)
-        yield browser
-        browser.close()
 
 
 OpenSite = Callable[..., Any]

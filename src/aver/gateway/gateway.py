@@ -220,15 +220,7 @@ class Gateway:
             given = read_inputs(call, act.inputs)
             if given.tx_id is not None:
                 return self._commit(call, given, visit)
-            request = BoundRequest.bind(
-                call.intent.name,
-                caller=visit.caller,
-                session=door.session,
-                inputs=given.bound or {},
-                external_principal=visit.principal,
-                delegation_jti=visit.jti,
-            )
-            self._handles.check_inputs(request, can_restore=self.deployment == "embedded")
+            request = self._bind(call.intent.name, given.bound or {}, visit)
             # 3. A path that cannot be used is refused before anybody decides.
             shown = self._show(request, new_action_id())
             preview, envelope, evidence = self._preview(request, shown, visit, uses_approval=not call.preview_only)
@@ -241,6 +233,19 @@ class Gateway:
         if call.preview_only or evidence is None:
             return envelope
         return self._hand_over(preview, request, evidence, visit)
+
+    def _bind(self, intent_id: str, inputs: Mapping[str, Any], visit: _Visit) -> BoundRequest:
+        """Bind the inputs of a visitor's request. Raises `Refused`, also for a handle where none may stand."""
+        request = BoundRequest.bind(
+            intent_id,
+            caller=visit.caller,
+            session=visit.door.session,
+            inputs=inputs,
+            external_principal=visit.principal,
+            delegation_jti=visit.jti,
+        )
+        self._handles.check_inputs(request, can_restore=self.deployment == "embedded")
+        return request
 
     # --- may it ask?
 
@@ -401,15 +406,7 @@ class Gateway:
         inputs = given.bound if given.bound is not None else preview.inputs
         if inputs is None:
             raise Refused(BAD_REQUEST, "the inputs of this PREVIEW were not kept; send them again beside tx_id")
-        request = BoundRequest.bind(
-            preview.intent_id,
-            caller=preview.caller,
-            session=preview.session,
-            inputs=inputs,
-            external_principal=visit.principal,
-            delegation_jti=visit.jti,
-        )
-        self._handles.check_inputs(request, can_restore=self.deployment == "embedded")
+        request = self._bind(preview.intent_id, inputs, visit)
         # The executor says so, too. Asking the servers again, or using an approval, would be in vain.
         if self.ledger.get(mark_key(preview.action_id)) is not None:
             return self._refuse_commit(preview, visit, "REPLAY_DENY", "this act was carried out before")

@@ -93,7 +93,7 @@ class GatewayClient:
 
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
-    """What the user says of one tool of an MCP server."""
+    """The operator's word about one tool of an MCP server."""
 
     effects: tuple[str, ...] | None = None
     """The effects of the tool; None where the settings do not say."""

@@ -145,7 +145,7 @@ class Passkey:
 
 @dataclass(frozen=True, slots=True)
 class PasskeySignature:
-    """What an authenticator and its browser give for one statement. Each part is base64url without padding."""
+    """The signature of an authenticator and its browser on one statement. Each part is base64url without padding."""
 
     authenticator_data: str
     client_data: str

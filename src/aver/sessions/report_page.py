@@ -36,7 +36,7 @@ CHECK_WORDS = {
     "index": "The list of the chains is right.",
     "meta": "The meta chain knows these chains.",
 }
-"""What a check establishes, in words for a reader. Other checks are listed by their names."""
+"""The meaning of a check, in words for a reader. Other checks are listed by their names."""
 
 LIMITS = (
     "That the agent recorded everything it did. A report shows what was sealed.",

@@ -1,4 +1,4 @@
-"""What a tool call means: what the tool does, what each argument is for, and where its targets come from.
+"""The meaning of a tool call: what the tool does, what each argument is for, and where its targets come from.
 
     tool_class   read, fetch, send, share, pay, create, change or delete
     roles        what an argument is: a destination, an object, a secret, a time, an amount, or content

@@ -55,7 +55,7 @@ SHOWN_MAX = 80
 
 @dataclass(frozen=True, slots=True)
 class ToolMeaning:
-    """What a tool does: its name, its class, and what is known of its arguments."""
+    """A tool that is called: its name, its class, and what is known of its arguments."""
 
     tool: str
     call_class: str
@@ -72,7 +72,7 @@ class CallOrigins:
     origins: frozenset[str] = frozenset()
     doubts: frozenset[str] = frozenset()
     why: tuple[str, ...] = ()
-    """What is doubtful, in words for a person."""
+    """The doubts, in words for a person."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -113,7 +113,7 @@ LABEL_MAX = 120
 
 @dataclass(frozen=True, slots=True)
 class UserWords:
-    """What the user said in a session. Without turns nothing is asked for, and nothing is named."""
+    """The user's words in a session. Without turns nothing is asked for, and nothing is named."""
 
     folded: str = ""
     asking: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What the act of a request means: the judgement of `aver.gate.origins` on calls of tools, and on answers.
+"""The meaning of a request: the judgement of `aver.gate.origins` on calls of tools, and on answers.
 
 The gateway judges before it asks the gate, by the session's memory and the definition of the tool. The judgement is a
 fact of the decision (`Facts.meaning`), and is sealed with it. Intents that call no tool and say nothing have none.

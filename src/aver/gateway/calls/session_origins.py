@@ -1,4 +1,4 @@
-"""What a session knows: the user's words, and the values that its acts have read.
+"""The knowledge of a session: the user's words, and the values that its acts have read.
 
 The user's words are sealed as `turn` records in `gateway.<session>`, under the keys `prompt:<session>:<n>`. Only who is
 trusted to know them can have them sealed: the program that embeds the gateway, a client of the HTTP door whose settings
@@ -94,7 +94,7 @@ def _build_turn(session: str, number: int, text: str, told_by: str) -> Capsule:
 
 
 class SessionOrigins:
-    """What one session knows, as far as its records were read."""
+    """The knowledge of one session, as far as its records were read."""
 
     def __init__(self, session: str) -> None:
         self.session = session

@@ -1,4 +1,4 @@
-"""What speaks against a skill: pure functions over the files of a package.
+"""Indicators against a skill: pure functions over the files of a package.
 
 Every file is looked at, also code and binary files, and also inside of base64 and percent encoding.
 

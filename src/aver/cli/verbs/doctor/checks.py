@@ -18,15 +18,15 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from aver import __version__
 from aver.agents.registry import AGENTS, client_names, load_client, load_hook
 from aver.cli.clients import build_user_environment
+from aver.cli.verbs.doctor.report import DoctorReport
 from aver.clock import new_id
 from aver.config import Config, hide_password, load_config
 from aver.errors import AverError, NotFound
-from aver.fast_dataclass import dataclass
 from aver.files.locks import Pace, try_lock, wait_until
 from aver.files.regular import open_descriptor
 from aver.gate.changes import GateChange, find_newest_change
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from aver.ledger import Ledger
     from aver.ledger.stores.protocol import Store
 
-DoctorStatus = Literal["ok", "warning", "problem"]
 
 SPACE_PROBLEM, SPACE_WARNING = 50 * 1024**2, 1024**3
 """Free bytes: below the first an append may fail at any moment; below the second doctor warns."""
@@ -59,16 +58,6 @@ SQUATTERS_NAMED = 5
 
 LOCK_SECONDS = 2.0
 """How long doctor waits for a busy ledger's lock. A commit takes milliseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class DoctorReport:
-    """The result of one check."""
-
-    status: DoctorStatus
-    subject: str
-    words: str
-    advice: str = ""
 
 
 def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
@@ -106,21 +95,21 @@ def run_checks(ledger: str | None) -> Iterator[DoctorReport]:
 
 
 def _check_hooks(config: Config) -> Iterator[DoctorReport]:
-    yield from (DoctorReport(*one) for one in check_unsealed_failures(config.home))
-    tried = [DoctorReport(*one) for one in try_hooks()]
+    yield from check_unsealed_failures(config.home)
+    tried = list(try_hooks())
     yield from tried
     if tried:
-        yield from (DoctorReport(*one) for one in check_gate_rules(config))
-    yield from (DoctorReport(*one) for one in try_servers())
+        yield from check_gate_rules(config)
+    yield from try_servers()
     from aver.cli.verbs.doctor.proxy_canary import try_proxies
 
-    yield from (DoctorReport(*one) for one in try_proxies())
+    yield from try_proxies()
 
 
 def _check_gateway(config: Config) -> Iterator[DoctorReport]:
     from aver.cli.verbs.doctor.gateway_canary import try_gateway
 
-    yield from (DoctorReport(*one) for one in try_gateway(config))
+    yield from try_gateway(config)
 
 
 def _report_errors(subject: str, look: Callable[[], Iterator[DoctorReport]]) -> Iterator[DoctorReport]:
@@ -362,16 +351,7 @@ WORDS_MAX = 300
 """Characters of what a hook says that are shown."""
 
 
-class HookFinding(NamedTuple):
-    """The result of a test of one client's hooks."""
-
-    status: Literal["ok", "warning", "problem"]
-    subject: str
-    words: str
-    advice: str = ""
-
-
-def try_hooks() -> Iterator[HookFinding]:
+def try_hooks() -> Iterator[DoctorReport]:
     """Test every client's hooks. Skip clients without hooks."""
     around = build_user_environment(None)
     for client in AGENTS:
@@ -379,25 +359,25 @@ def try_hooks() -> Iterator[HookFinding]:
             commands = list(installed_commands(load_client(client), around))
             still_to_do = [one.why for one in read_hooks_state(load_client(client), around) if one.why]
         except AverError as error:
-            yield HookFinding("problem", "hooks", f"{client}: {error.message}", error.advice)
+            yield DoctorReport("problem", "hooks", f"{client}: {error.message}", error.advice)
             continue
         failures = _find_failures(client, commands)
         for event, why in failures.items():
-            yield HookFinding("problem", "hooks", f"{client} {event} does not work: {why}", f"aver install {client}")
+            yield DoctorReport("problem", "hooks", f"{client} {event} does not work: {why}", f"aver install {client}")
         if commands and not failures:
             events = ", ".join(event for event, _ in commands)
             words = f"{client}: a test call passed each of {events}"
             # A canary shows that the command works. It does not see whether the client runs and heeds it.
             yield (
-                HookFinding("warning", "hooks", "; ".join([words, *still_to_do]))
+                DoctorReport("warning", "hooks", "; ".join([words, *still_to_do]))
                 if still_to_do
-                else HookFinding("ok", "hooks", words)
+                else DoctorReport("ok", "hooks", words)
             )
         elif commands:
-            yield from (HookFinding("warning", "hooks", f"{client}: {why}") for why in still_to_do)
+            yield from (DoctorReport("warning", "hooks", f"{client}: {why}") for why in still_to_do)
 
 
-def check_gate_rules(config: Config) -> Iterator[HookFinding]:
+def check_gate_rules(config: Config) -> Iterator[DoctorReport]:
     """Whether the gate has rules to decide by. A canary is judged by those that Aver brings, not by these."""
     from aver.gate.ask import load_gate
     from aver.gate.policy.canaries import CANARIES, find_passing_canaries
@@ -413,33 +393,33 @@ def check_gate_rules(config: Config) -> Iterator[HookFinding]:
         gate = load_gate(config, "")
     if gate.bundle is None:
         words = f"every call that a hook asks about is denied: there are no rules to decide by: {gate.trouble}"
-        yield HookFinding("problem", "gate", words, "run aver policy check")
+        yield DoctorReport("problem", "gate", words, "run aver policy check")
     elif len(find_passing_canaries(gate)) == len(CANARIES):
         words = f"nobody is ever asked: under the rules in {gate.rules_at or 'force'} every harmful test action passes"
-        yield HookFinding("warning", "gate", words, "run aver policy check, and look at who wrote them")
+        yield DoctorReport("warning", "gate", words, "run aver policy check, and look at who wrote them")
     observing = [agent for agent in AGENTS if read_hook_settings(config, agent).mode == "observe"]
     if observing:
         words = f"mode observe for {', '.join(observing)}: decisions are sealed, and nothing is held back"
-        yield HookFinding("warning", "gate", words, "to hold back again: aver install CLIENT, or [gate] mode")
+        yield DoctorReport("warning", "gate", words, "to hold back again: aver install CLIENT, or [gate] mode")
     if change is not None:
         yield _report_change(change)
 
 
-def _report_change(change: GateChange) -> HookFinding:
+def _report_change(change: GateChange) -> DoctorReport:
     """Say since when rules, settings and keys are as they are, and what changed then."""
     if change.is_first:
-        return HookFinding("ok", "gate", f"rules, settings and keys are unchanged since {change.at}")
+        return DoctorReport("ok", "gate", f"rules, settings and keys are unchanged since {change.at}")
     by = f" by {change.by}" if change.by else ""
     words = f"rules, settings or keys changed at {change.at}{by}: {change.words[:WORDS_MAX]}"
     more = [*(f"{name} passes since then" for name in change.opened), *change.loosened]
     if not more:
-        return HookFinding("ok", "gate", words)
+        return DoctorReport("ok", "gate", words)
     words = f"{words}; {'; '.join(more)[:WORDS_MAX]}"
     # A user who chose this by a command of Aver need not find out who did it.
     return (
-        HookFinding("ok", "gate", words)
+        DoctorReport("ok", "gate", words)
         if change.by
-        else HookFinding("warning", "gate", words, "find out who changed them")
+        else DoctorReport("warning", "gate", words, "find out who changed them")
     )
 
 
@@ -461,23 +441,23 @@ _INITIALIZE = {
 }
 
 
-def try_servers() -> Iterator[HookFinding]:
+def try_servers() -> Iterator[DoctorReport]:
     """Start every client's MCP server once, as the client does, and let it introduce itself."""
     around = build_user_environment(None)
     for client in map(load_client, client_names()):
         try:
             commands = server_commands(client, around)
         except AverError as error:
-            yield HookFinding("problem", "mcp", f"{client.name}: {error.message}", error.advice)
+            yield DoctorReport("problem", "mcp", f"{client.name}: {error.message}", error.advice)
             continue
         for words, more in commands:
             why = _try_server(words, {**os.environ, **more})
             if why:
                 text = f"{client.name}: the MCP server does not start: {why}"
                 advice = f"aver install {client.name}, or pip install 'aver-ledger[mcp]'"
-                yield HookFinding("problem", "mcp", text, advice)
+                yield DoctorReport("problem", "mcp", text, advice)
             else:
-                yield HookFinding("ok", "mcp", f"{client.name}: the MCP server starts and answers")
+                yield DoctorReport("ok", "mcp", f"{client.name}: the MCP server starts and answers")
 
 
 def _try_server(words: list[str], environment: dict[str, str]) -> str:
@@ -508,19 +488,19 @@ def _try_server(words: list[str], environment: dict[str, str]) -> str:
     return f"exit code {done.returncode}, and it says: {said or 'nothing'}"
 
 
-def check_unsealed_failures(home: Path) -> Iterator[HookFinding]:
+def check_unsealed_failures(home: Path) -> Iterator[DoctorReport]:
     """Failures of hooks that are remembered and not sealed."""
     try:
         left = read_failures(home)
     except OSError as error:
-        yield HookFinding("problem", "hooks", f"failures of hooks cannot be remembered: {error}", "move that away")
+        yield DoctorReport("problem", "hooks", f"failures of hooks cannot be remembered: {error}", "move that away")
         return
     if left:
         newest = left[-1]
         words = f"{newest['tool']} {newest['event']} at {newest['at']}: {newest['why'][:WORDS_MAX]}"
         count = plural(len(left), "failure")
         advice = "mend the cause, if it lasts; the next hook that works seals them"
-        yield HookFinding("warning", "hooks", f"{count} of hooks, not sealed yet; {words}", advice)
+        yield DoctorReport("warning", "hooks", f"{count} of hooks, not sealed yet; {words}", advice)
 
 
 def _find_failures(client: str, commands: list[tuple[str, list[str]]]) -> dict[str, str]:

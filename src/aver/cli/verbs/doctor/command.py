@@ -38,7 +38,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         else:
             print(text, end="")
         return 0
-    from aver.cli.verbs.doctor.checks import DoctorReport, run_checks
+    from aver.cli.verbs.doctor.checks import run_checks
+    from aver.cli.verbs.doctor.report import DoctorReport
 
     reports: list[DoctorReport] = []
     for report in run_checks(given.ledger):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
 
+from aver.cli.verbs.doctor.report import DoctorReport
 from aver.config import Config
 
 SESSION = "aver-doctor"
@@ -22,16 +22,7 @@ CANARY_SECONDS = 5.0
 _NO_DECISION = frozenset({"POLICY_UNAVAILABLE", "EXECUTOR_UNAVAILABLE", "BAD_REQUEST"})
 
 
-class GatewayFinding(NamedTuple):
-    """The result of one check, in the fields of a report."""
-
-    status: Literal["ok", "warning", "problem"]
-    subject: str
-    words: str
-    advice: str = ""
-
-
-def try_gateway(config: Config) -> Iterator[GatewayFinding]:
+def try_gateway(config: Config) -> Iterator[DoctorReport]:
     """Send the canary, and ask the executor how it is. Raises `AverError` where the gateway cannot be opened."""
     from aver.gateway.parts.entrance import is_apart, open_gateway_of
     from aver.gateway.settings import read_gateway_settings
@@ -41,9 +32,9 @@ def try_gateway(config: Config) -> Iterator[GatewayFinding]:
     settings = read_gateway_settings(config)
     if settings.is_insecure:
         words = "EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence"
-        yield GatewayFinding("problem", "gateway", words, "unset it")
+        yield DoctorReport("problem", "gateway", words, "unset it")
     if not is_apart(config.home, settings) and KeyStore(config.home).ring().active("policy:0") is None:
-        yield GatewayFinding("ok", "gateway", "not in use yet")
+        yield DoctorReport("ok", "gateway", "not in use yet")
         return
     with (
         tempfile.TemporaryDirectory(prefix="aver-doctor-") as workspace,
@@ -60,15 +51,15 @@ def try_gateway(config: Config) -> Iterator[GatewayFinding]:
         deployment = "apart" if gateway.deployment == "apart" else "in one process"
     if answer["reason_code"] in _NO_DECISION:
         words = f"the canary got no decision: {answer['reason_code']}: {answer['summary']}"
-        yield GatewayFinding("problem", "gateway", words, "aver gateway status")
+        yield DoctorReport("problem", "gateway", words, "aver gateway status")
     else:
         words = f"parts {deployment}; both policy servers answered a PREVIEW: {answer['reason_code']}"
-        yield GatewayFinding("ok", "gateway", words)
+        yield DoctorReport("ok", "gateway", words)
     if gateway.deployment == "apart":
         yield _ask_executor(config)
 
 
-def _ask_executor(config: Config) -> GatewayFinding:
+def _ask_executor(config: Config) -> DoctorReport:
     from aver.errors import AverError
     from aver.gateway.parts.part_directories import EXECUTOR, GATEWAY, PartDirectories, read_link_token
     from aver.gateway.settings import read_gateway_settings
@@ -80,5 +71,5 @@ def _ask_executor(config: Config) -> GatewayFinding:
         token = read_link_token(directories.of(GATEWAY) / f"{EXECUTOR}.token")
         PartClient(address, token, CANARY_SECONDS, part="the executor").get("/health")
     except AverError as error:
-        return GatewayFinding("problem", "gateway", error.message, "aver gateway up, or aver gateway executor")
-    return GatewayFinding("ok", "gateway", f"the executor answers at {address}")
+        return DoctorReport("problem", "gateway", error.message, "aver gateway up, or aver gateway executor")
+    return DoctorReport("ok", "gateway", f"the executor answers at {address}")

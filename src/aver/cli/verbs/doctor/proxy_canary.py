@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
 
 from aver.agents.registry import client_names, load_client
 from aver.cli.clients import build_user_environment
+from aver.cli.verbs.doctor.report import DoctorReport
 from aver.clock import new_id
 from aver.errors import AverError
 from aver.install.proxied_servers import proxied_commands
@@ -26,30 +26,21 @@ WORDS_MAX = 400
 """Characters of a proxy's standard error that a report repeats."""
 
 
-class ProxyFinding(NamedTuple):
-    """The result of one check, in the fields of a report."""
-
-    status: Literal["ok", "warning", "problem"]
-    subject: str
-    words: str
-    advice: str = ""
-
-
-def try_proxies() -> Iterator[ProxyFinding]:
+def try_proxies() -> Iterator[DoctorReport]:
     """Send a canary through every proxy in the settings of every client."""
     around = build_user_environment(None)
     for client in map(load_client, client_names()):
         try:
             commands = list(proxied_commands(client, around))
         except AverError as error:
-            yield ProxyFinding("problem", "proxy", f"{client.name}: {error.message}", error.advice)
+            yield DoctorReport("problem", "proxy", f"{client.name}: {error.message}", error.advice)
             continue
         for name, words, more in commands:
             if why := _try_proxy(words, {**os.environ, **more}):
                 advice = f"aver install {client.name} --only proxy"
-                yield ProxyFinding("problem", "proxy", f"{client.name}: the proxy before {name} fails: {why}", advice)
+                yield DoctorReport("problem", "proxy", f"{client.name}: the proxy before {name} fails: {why}", advice)
             else:
-                yield ProxyFinding("ok", "proxy", f"{client.name}: the proxy before {name} refuses the canary")
+                yield DoctorReport("ok", "proxy", f"{client.name}: the proxy before {name} refuses the canary")
 
 
 def _try_proxy(words: Sequence[str], environment: Mapping[str, str]) -> str:
