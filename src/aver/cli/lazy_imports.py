@@ -12,7 +12,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-
 _ANSWERS: dict[str, dict[str, Any]] = {"platform": {"system": lambda: os.uname().sysname}}
 """Functions that a placeholder answers itself. `uuid` asks for the system's name as soon as it is imported."""
 
