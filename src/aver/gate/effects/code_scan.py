@@ -152,17 +152,20 @@ def scan_text(text: str, language: CodeLanguage) -> tuple[Reach, ...]:
 
 def _scan_lines(lines: list[str], language: CodeLanguage) -> tuple[Reach, ...]:
     found: dict[Reach, None] = {}
-    if language == "python" and (coded := _CODING.search("\n".join(lines))):
+    text = "\n".join(lines)
+    if language == "python" and (coded := _CODING.search(text)):
         found[Reach("hidden", 0, " ".join(coded[0].split())[:WORD_MAX])] = None
     comment, marks = _COMMENT_STARTS.get(language, ()), _MARKS_IN_COMMENTS.get(language, ())
-    for number, line in enumerate(lines, 1):
-        if len(line) > LINE_MAX:
-            found[Reach("unreadable", number, f"{len(line)} characters in one line")] = None
-            lines[number - 1] = line[:LINE_MAX]
-        elif comment and line.lstrip().startswith(comment) and not any(mark in line for mark in marks):
-            # A line that begins so is a comment, or text inside a string.
-            lines[number - 1] = ""
-    text = "\n".join(lines)
+    # Most changes have no comment and no long line: two searches are faster than looking at each line.
+    if max(map(len, lines)) > LINE_MAX or any(start in text for start in comment):
+        for number, line in enumerate(lines, 1):
+            if len(line) > LINE_MAX:
+                found[Reach("unreadable", number, f"{len(line)} characters in one line")] = None
+                lines[number - 1] = line[:LINE_MAX]
+            elif comment and line.lstrip().startswith(comment) and not any(mark in line for mark in marks):
+                # A line that begins so is a comment, or text inside a string.
+                lines[number - 1] = ""
+        text = "\n".join(lines)
     for rule in _RULES_BY_LANGUAGE[language]:
         if any(needle in text for needle in rule.needles):
             for reach in rule.find_reaches(text):
