@@ -136,7 +136,7 @@ class SiteTarget(BundleTarget):
     def honest_members(self) -> Members:
         self._ledger = self.honest_ledger()
         with aver.open_ledger(home=self._ledger.home) as ledger:
-            out = export_bundle(ledger, self.things.new_path("site-seed"), html=True).path
+            out = export_bundle(ledger, self.things.new_directory("site-seed"), html=True).path
         members = read_files(out)
         self._records, self._claims = bundle_records(members), bundle_claims(members)
         return members
