@@ -310,7 +310,7 @@ class Executor:
     def _load_preview(self, own: OwnRecords, tx_id: str, action_id: str) -> Preview:
         """Load the PREVIEW of a tx, verified and sealed by this ledger's own ring."""
         record = own.get(tx_id.removeprefix(TX_PREFIX)) if tx_id.startswith(TX_PREFIX) else None
-        preview = None if record is None else read_preview(record, self._ledger.blob)
+        preview = None if record is None else read_preview(record, self._ledger.blob, needs_evidence=False)
         if preview is None or preview.tx_id != tx_id:
             raise Refused(TX_INVALID, "no PREVIEW has this tx_id")
         if preview.action_id != action_id:
