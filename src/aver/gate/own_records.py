@@ -24,6 +24,7 @@ Hooks load this module, so it imports little.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -46,7 +47,7 @@ KEPT_MAX = 256
 KEPT_SIZE_MAX = 64 * 1024
 """Largest record that is kept, in bytes: all of them together stay below 16 MiB."""
 
-_kept: dict[tuple[str, str, str, str], tuple[Ring | None, Sealed]] = {}
+_kept: OrderedDict[tuple[str, str, str, str], tuple[Ring | None, Sealed]] = OrderedDict()
 """The records that counted, and the ring by which they did, by ledger, tenant, chain and hash.
 
 The ring is None for a record that this process sealed, until it is read for the first time."""
@@ -218,9 +219,8 @@ def _keep(ledger: Ledger, ring: Ring | None, record: Sealed) -> None:
     if len(record.canonical) > KEPT_SIZE_MAX:
         return
     if len(_kept) >= KEPT_MAX:
-        # The oldest one goes, unless another thread changes the names at this moment.
-        with suppress(RuntimeError, StopIteration):
-            _kept.pop(next(iter(_kept)), None)
+        with suppress(KeyError):  # Another thread was quicker.
+            _kept.popitem(last=False)  # The oldest one.
     _kept[ledger.id, ledger.tenant, str(record.chain), record.hash] = ring, record
 
 

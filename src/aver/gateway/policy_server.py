@@ -66,9 +66,7 @@ class EvaluationQuestion:
     request: BoundRequest
     action: Action
     inputs: DecisionInputs
-    _masked: dict[tuple[str, ...], tuple[str, ...]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _masked: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Reasons without secrets: two servers in one process mostly have the same ones."""
 
     def mask_reasons(self, reasons: tuple[str, ...]) -> tuple[str, ...]:
