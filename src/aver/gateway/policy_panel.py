@@ -212,7 +212,7 @@ def _require_answer(answer: PolicyEvaluation | AverError, question: EvaluationQu
     if attestation.program_id != question.program_id:
         raise Unavailable(
             f"policy server {attestation.server_id} runs another program",
-            advice="run: aver gateway pin, and give both servers the same rules",
+            advice="run: aver gateway pin; after a change of config.toml, start this door again, too",
         )
     if (answer.share is None) != (attestation.allow_pre == 0):
         raise Unavailable(f"policy server {attestation.server_id} contradicts itself")
