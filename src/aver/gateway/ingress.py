@@ -207,8 +207,8 @@ def check_ingress(
 ) -> Ingress | None:
     """Read and check a call. Returns None if it is not federated. Raises `Refused` with the first code that applies.
 
-    `keys` are the keys of the principals by name, `now` Unix time, `audience` the id of this gateway's ledger. A key with
-    a post-quantum half signs no call: the header has room for an Ed25519 signature alone.
+    `keys` are the keys of the principals by name, `now` Unix time, `audience` the id of this gateway's ledger. A key
+    with a post-quantum half signs no call: the header has room for an Ed25519 signature alone.
     """
     call = read_ingress(headers, method=method, path=path, body=body)
     if call is None:
