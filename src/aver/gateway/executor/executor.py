@@ -18,6 +18,7 @@ A refused COMMIT leaves an `act.outcome` without a key, and burns nothing.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -65,6 +66,8 @@ EXECUTOR_UNAVAILABLE = "EXECUTOR_UNAVAILABLE"
 EFFECT_FAILED = "EFFECT_FAILED"
 OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
 TX_INVALID = "TX_INVALID"
+
+_LOG = logging.getLogger("aver.gateway")
 
 
 class EffectOrder(NamedTuple):
@@ -118,6 +121,9 @@ class Executor:
         self._life = ExecutorLife(ledger)
         self._unsealed: dict[str, tuple[str, Capsule]] = {}
         """Outcomes that the ledger could not take, with their chains, by the ids of their acts."""
+        if settings.is_insecure:
+            # Without any handler, Python prints a warning on standard error: also where Aver is used as a library.
+            _LOG.warning("EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence")
 
     def __enter__(self) -> Executor:
         return self
