@@ -54,7 +54,6 @@ from aver.gateway.act_records import (
     build_outcome_draft,
     build_preview_draft,
     check_session,
-    digest_inputs,
     mark_key,
     read_preview,
     revocation_key,
@@ -489,8 +488,8 @@ class Gateway:
         # Ids and digests have no secrets, and must not be taken for one. A summary may repeat the words of a server.
         kept = {name: value for name, value in data.items() if name in ANSWER_IDS}
         rest = {name: value for name, value in data.items() if name not in ANSWER_IDS}
-        summary = self._handles.cover(envelope["summary"], **whose)
-        return {**envelope, "summary": summary, "data": {**kept, **self._handles.cover(rest, **whose)}}
+        told = self._handles.cover({"summary": envelope["summary"], "data": rest}, **whose)
+        return {**envelope, "summary": told["summary"], "data": {**kept, **told["data"]}}
 
     def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
         """Return what the tool of a request does; None where it calls none."""
@@ -658,7 +657,7 @@ class _PreviewedAct:
             keeps_inputs=gateway.settings.inputs == "keep",
             reasons=decision.shown_reasons,
         )
-        preview = replace(preview, record_id=draft.id, inputs_sha256=digest_inputs(preview.inputs or {}))
+        preview = replace(preview, record_id=draft.id)
         return preview, Entry(act_chain(preview.session), draft, blobs=tuple(blobs))
 
 
