@@ -492,6 +492,10 @@ class Gateway:
         summary = self._handles.cover(envelope["summary"], **whose)
         return {**envelope, "summary": summary, "data": {**kept, **self._handles.cover(rest, **whose)}}
 
+    def cover_secrets(self, value: Any, *, session: str, caller: str, label: str) -> Any:
+        """Return a JSON value that a server gave beside the results of acts, with handles in the place of secrets."""
+        return self._handles.cover(value, session=session, caller=caller, label=label)
+
     def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
         """Return what the tool of a request does; None where it calls none."""
         if request.intent_id != TOOL_INTENT:

@@ -181,14 +181,15 @@ class _Judge:
             return "named", False, False
         places = self._read.find_structured(value, name=name, tool=self._meaning.tool)
         own = [place for place in places if counts_as_own(place, value)]
-        if any(self._is_linked(place, value) for place in own):
-            return "linked", False, False
+        is_linked = any(self._is_linked(place, value) for place in own)
         # An address can be anyone's, so describing it is not enough.
-        if own and words.choices and not is_address(value):
-            self._is_spent = self._count_chosen(value, name) >= words.choices
-            if not self._is_spent:
-                self._chosen.append(value)
-                return "linked", False, False
+        is_described = bool(own and words.choices) and not is_address(value)
+        # What is deleted is lost: where the user described one thing, a link to other words makes no second one.
+        if is_described and (not is_linked or self._meaning.call_class == "delete"):
+            self._is_spent = self._count_chosen(value, name, own) >= words.choices
+            self._chosen.append(value)
+        if (is_linked or is_described) and not self._is_spent:
+            return "linked", False, False
         texts = self._read.find_texts(value)
         if self._meaning.call_class == "fetch" and any(
             words.names(place.record.author) and self._is_pointed(place.record)
@@ -202,14 +203,18 @@ class _Judge:
             return "free_text", all(self._is_pointed(place.record) for place in texts), False
         return "nowhere", False, False
 
-    def _count_chosen(self, value: str, name: str) -> int:
-        """Return how many other targets, listed and not named, this call and earlier ones of its tool go to."""
-        tool = self._meaning.tool
+    def _count_chosen(self, value: str, name: str, places: Iterable[ValuePlace]) -> int:
+        """Return how many other targets of the same sort, not named, this call and earlier ones of its tool go to.
+
+        Of the same sort are values that stand in the same field of records, such as `file_id`.
+        """
+        tool, fields = self._meaning.tool, {place.key for place in places}
         others = {*self._chosen, *self._read.list_used(tool)} - {value}
         return sum(
             1
             for text in others
-            if not self._words.names(text) and self._read.find_structured(text, name=name, tool=tool)
+            if not self._words.names(text)
+            and any(place.key in fields for place in self._read.find_structured(text, name=name, tool=tool))
         )
 
     def _is_linked(self, place: ValuePlace, value: str) -> bool:
