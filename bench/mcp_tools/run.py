@@ -30,10 +30,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
+from aver.gate.origins.tool_class import classify_tool
 from support.clients.npm_clients import installed
 from support.real_home import hide_real_home
-
-from aver.gate.origins.tool_class import classify_tool
 
 LABELS = Path(__file__).with_name("servers.json")
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}

@@ -30,6 +30,7 @@ WAIT_SECONDS = 30
 
 TRUST = "trust"
 
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="-- and the command of the server; or: trust NAME")
     parser.add_argument("--name", metavar="NAME", default="", help="the server's name in the client's settings")

@@ -94,7 +94,7 @@ _QUANTIFIERS = word_set("all each every any both everyone everybody")
 _SELECTING = _SUPERLATIVES | _QUANTIFIERS | word_set("who whose which where starting beginning ending only")
 """All words by which a user describes a target instead of naming it."""
 
-_COUNTS = {word: number for number, word in enumerate("two three four five six seven eight nine ten".split(), 2)}
+_COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 
 ANY_NUMBER = 1_000_000
 """The targets that words describe which set no limit."""

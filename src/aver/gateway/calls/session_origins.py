@@ -6,9 +6,9 @@ say `prompts = true`, and the hooks of a coding agent. No act can.
 
     outcome.result   {"v": 1, "n": 0, "text": "Please pay the bill 'december.txt'."}
 
-The results of `CallTool` and `ReadResource` are in the outcomes of their acts. So any process of the ledger finds both. Records hold
-secrets masked. The process that sealed a turn or made a call keeps the value as it was. So a password that the user
-named counts as named there, and nowhere else.
+The results of `CallTool` and `ReadResource` are in the outcomes of their acts. So any process of the ledger finds both.
+Records hold secrets masked. The process that sealed a turn or made a call keeps the value as it was. So a password that
+the user named counts as named there, and nowhere else.
 
 Only records count that were verified and sealed by this ledger's own ring.
 """
