@@ -491,6 +491,10 @@ class Gateway:
         told = self._handles.cover({"summary": envelope["summary"], "data": rest}, **whose)
         return {**envelope, "summary": told["summary"], "data": {**kept, **told["data"]}}
 
+    def cover_secrets(self, value: Any, *, session: str, caller: str, label: str) -> Any:
+        """Return a JSON value that a server gave beside the results of acts, with handles in the place of secrets."""
+        return self._handles.cover(value, session=session, caller=caller, label=label)
+
     def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
         """Return what the tool of a request does; None where it calls none."""
         if request.intent_id != TOOL_INTENT:
