@@ -165,7 +165,7 @@ def build_wrapped_command(
 
 
 def _list_kernel_files() -> Iterator[str]:
-    """Yield the files of `/proc` by which root changes the kernel. It needs no capability for them, only its user id."""
+    """Yield the files of `/proc` by which root changes the kernel. It needs no capability for that."""
     if os.geteuid() != 0:
         return
     for entry in _scan("/proc"):

@@ -160,9 +160,7 @@ def read_gateway_settings(config: Config, environment: Mapping[str, str] = os.en
         confirm=confirm,
         inputs=inputs,
         require_capsule=require_capsule,
-        capsule_ttl=int_field(
-            table.get("capsule_ttl", CAPSULE_TTL), f"{where} capsule_ttl", low=1, high=TTL_MAX
-        ),
+        capsule_ttl=int_field(table.get("capsule_ttl", CAPSULE_TTL), f"{where} capsule_ttl", low=1, high=TTL_MAX),
         clients=_read_clients(_table(table, "clients", where), f"{where} clients"),
         callers=_read_capabilities(capabilities, "callers", where),
         principals=_read_capabilities(capabilities, "principals", where),

@@ -22,7 +22,16 @@ from aver.keys.statement import Statement
 
 _ORDER_FIELDS = frozenset({"tx_id", "action_id", "caller", "session", "inputs", "commit"})
 _OPTIONAL_FIELDS = frozenset(
-    {"attestations", "user_confirm", "approval", "external_principal", "delegation_jti", "ingress", "decision", "mediation"}
+    {
+        "attestations",
+        "user_confirm",
+        "approval",
+        "external_principal",
+        "delegation_jti",
+        "ingress",
+        "decision",
+        "mediation",
+    }
 )
 
 

@@ -242,7 +242,7 @@ def find_ledger_files(url: str) -> list[Path]:
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
     """Wait for the agent. Signals that end this process end the agent first."""
-    before: dict[int, Any] = {}
+    before: dict[signal.Signals, Any] = {}
 
     def forward(number: int, frame: object) -> None:
         process.terminate()
@@ -254,8 +254,8 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
                 before[number] = signal.signal(number, forward)
         code = process.wait()
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for each, handler in before.items():
+            signal.signal(each, handler)
         if process.poll() is None:
             process.kill()
             process.wait()

@@ -201,9 +201,7 @@ def _split_variables(text: str) -> list[str]:
     return [piece for piece in pieces if piece]
 
 
-def _expand_paths(
-    entries: list[str], values: Values, where: str, *, must_have_values: bool = False
-) -> tuple[str, ...]:
+def _expand_paths(entries: list[str], values: Values, where: str, *, must_have_values: bool = False) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for entry in entries:
         paths = expand_text(entry, values)

@@ -108,9 +108,7 @@ def _list_other_clauses(contract: ExpandedContract) -> Iterator[ContractClause]:
     section = "transport"
     yield ContractClause(id=f"{section}.gateway", section=section, kind="act", must_deny=False)
     for name, target in (("foreign_socket", FOREIGN_SOCKET), ("abstract_socket", ABSTRACT_SOCKET)):
-        yield ContractClause(
-            id=f"{section}.{name}", section=section, kind="unix", must_deny=True, target=(target,)
-        )
+        yield ContractClause(id=f"{section}.{name}", section=section, kind="unix", must_deny=True, target=(target,))
     yield ContractClause(id=f"{section}.sockets", section=section, kind="sockets", must_deny=False)
 
 

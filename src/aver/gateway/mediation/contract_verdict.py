@@ -2,7 +2,7 @@
 
     status OK | FAIL, ok, ts_unix, contract_path, contract_sha256, report_path, schema_path, schema_sha256,
     summary {n_assertions, n_ok, n_fail, n_clauses, n_clauses_ok, n_clauses_fail},
-    results   one for each assertion: id, kind, must_deny, allow_skip, ok, reason_code, details, probe_key, and the target
+    results   one for each assertion: id, kind, must_deny, allow_skip, ok, reason_code, details, probe_key, target
     clauses   one for each clause of the other sections: id, section, kind, must_deny, ok, reason_code, details
 
 The form and the codes of `results` are those of the reference, which judged assertions alone:

@@ -54,7 +54,7 @@ PASSED_VARIABLES = (
 GATEWAY_VARIABLE = "AVER_GATEWAY"
 """The variable by which `aver gateway mcp` and `aver gateway act` find the socket inside."""
 
-PRIVATE_TEMPORARY, STATE_DIRECTORY = "/tmp", "/var/tmp"  # noqa: S108 - these are the enclosure's own, and empty
+PRIVATE_TEMPORARY, STATE_DIRECTORY = "/tmp", "/var/tmp"
 """The values of TMPDIR and STATE_DIR: inside, both are empty and end with the agent."""
 
 INTERPRETER_MAX = 4096
@@ -161,12 +161,20 @@ def build_enclosure(
         options += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     if mounts.may_write(root):
         for path in list_guarded(root, environment):
-            options += ["--ro-bind", path, path]
+            if os.path.realpath(path) == path:  # An earlier run may have left a link that leads elsewhere.
+                options += ["--ro-bind", path, path]
     for path in contract.sockets[1:]:
         if _is_socket(path) and not any(is_inside(path, place) for place in mounts.temporary):
             options += ["--ro-bind", path, path]
     # Without capabilities, root could still write to files of root there, such as the kernel's settings.
-    options += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--chdir", root if mounts.shows(root) else PRIVATE_TEMPORARY]
+    options += [
+        "--remount-ro",
+        "/proc",
+        "--remount-ro",
+        "/dev",
+        "--chdir",
+        root if mounts.shows(root) else PRIVATE_TEMPORARY,
+    ]
     return Enclosure(
         contract=contract,
         workspace=root,
@@ -231,7 +239,8 @@ def find_python_files() -> list[str]:
 
 def find_module_directories() -> list[str]:
     """Return the directories that this Python loads modules from."""
-    paths = [sys.prefix, sys.base_prefix, *sys.path]
+    # The first is where the program or the person is, which is no library.
+    paths = [sys.prefix, sys.base_prefix, *(sys.path if sys.flags.safe_path else sys.path[1:])]
     found = {os.path.realpath(path) for path in paths if path and os.path.isabs(path) and os.path.exists(path)}
     return sorted(path for path in found if path != "/" and not any(is_inside(path, o) for o in found if o != path))
 
@@ -392,9 +401,7 @@ def _list_programs(paths: Sequence[str]) -> Iterator[str]:
     yield from found
 
 
-def _choose_variables(
-    socket: str, environment: Mapping[str, str], passed: Sequence[str]
-) -> dict[str, str]:
+def _choose_variables(socket: str, environment: Mapping[str, str], passed: Sequence[str]) -> dict[str, str]:
     chosen = {name: environment[name] for name in (*PASSED_VARIABLES, *passed) if name in environment}
     own = {"HOME": PRIVATE_TEMPORARY, "TMPDIR": PRIVATE_TEMPORARY, "AVER_CONFINED": "1"}
     return {**chosen, **own, GATEWAY_VARIABLE: f"unix:{socket}"}

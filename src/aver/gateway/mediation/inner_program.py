@@ -268,7 +268,9 @@ def send_act_over_mcp(probe: dict[str, Any]) -> dict[str, Any]:
     signal.signal(signal.SIGALRM, lambda *_: server.kill())
     signal.alarm(int(MCP_SECONDS))
     try:
-        assert server.stdin is not None and server.stdout is not None and server.stderr is not None
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
         for message in messages:
             server.stdin.write(json.dumps(message) + "\n")
         server.stdin.flush()
@@ -321,7 +323,8 @@ def list_mounts(probe: dict[str, Any]) -> dict[str, Any]:
 
 def list_sockets(probe: dict[str, Any]) -> dict[str, Any]:
     """List the Unix sockets below directories that somebody listens on."""
-    found, count = [], 0
+    found: list[str] = []
+    count = 0
     for directory in probe["paths"]:
         for path in walk_special(directory):
             if path is None:

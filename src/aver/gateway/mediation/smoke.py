@@ -242,7 +242,10 @@ def _probe_outside(
     probes: list[dict[str, Any]], act: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Make the controls. Acts go to the gateway in this process; the internet is a route, and no connection."""
-    ours = [{name: value for name, value in probe.items() if name != "url" or probe["kind"] != "internet"} for probe in probes]
+    ours = [
+        {name: value for name, value in probe.items() if name != "url" or probe["kind"] != "internet"}
+        for probe in probes
+    ]
     ours = [probe for probe in ours if probe["kind"] not in ("act", "mcp_act", "sockets")]
     with tempfile.TemporaryDirectory(prefix="aver-smoke-") as directory:
         for probe in ours:

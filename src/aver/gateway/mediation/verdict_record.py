@@ -36,9 +36,7 @@ def build_verdict_draft(
         type="system",
         domain=DOMAIN,
         trigger=Trigger(type="system", source=SOURCE, request="verify the confinement of an agent"),
-        context=Context(
-            agent_id=SOURCE, session_id=session, environment=build_draft_block(CONFINEMENT_KIND)
-        ),
+        context=Context(agent_id=SOURCE, session_id=session, environment=build_draft_block(CONFINEMENT_KIND)),
         authority=Authority(type="policy", policy_reference=contract.sha256),
         outcome=Outcome(
             status="success" if verdict["ok"] else "failure",

@@ -20,7 +20,9 @@ SHOWN_MAX = 20
 
 
 def add_contract(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--contract", metavar="FILE", help="the capsule contract (default: the one that comes with Aver)")
+    parser.add_argument(
+        "--contract", metavar="FILE", help="the capsule contract (default: the one that comes with Aver)"
+    )
 
 
 def read_contract(given: argparse.Namespace) -> tuple[CapsuleContract, str]:

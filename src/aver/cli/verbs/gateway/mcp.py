@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aver.cli.options import Usage, add_ledger, add_tenant
 from aver.cli.terminal import Screen
@@ -47,11 +47,8 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         opened.append(open_command_gateway(given))
         return opened[-1]
 
-    server: Any
-    if given.connect:
-        server = build_act_server(lambda: connect_gateway(given))
-    else:
-        server = build_gateway_server(open_gateway)
+    is_elsewhere = bool(given.connect)
+    server = build_act_server(lambda: connect_gateway(given)) if is_elsewhere else build_gateway_server(open_gateway)
     try:
         anyio.run(serve_stdio, server)
     finally:
