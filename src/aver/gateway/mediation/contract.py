@@ -197,6 +197,8 @@ def _split_variables(text: str) -> list[str]:
                 pieces.append(text[start : index + 1])
                 start = index + 1
         index += 1
+    if opened:
+        raise BadInput(f"{text[:80]!r} has a variable without its end", advice="write ${NAME} or ${NAME:-TEXT}")
     pieces.append(text[start:])
     return [piece for piece in pieces if piece]
 
@@ -221,7 +223,8 @@ def check_path(path: str, where: str) -> str:
     except UnicodeEncodeError:
         raise BadInput(f"{where}: {path[:80]!r} cannot be the name of a file") from None
     shown = path if len(path) == 1 else path.rstrip("/")
-    if size > PATH_MAX or "\0" in path or not path.startswith("/") or posixpath.normpath(path) != shown:
+    is_odd = "\0" in path or path.startswith("//") or not path.startswith("/")
+    if size > PATH_MAX or is_odd or posixpath.normpath(path) != shown:
         raise BadInput(
             f"{where}: {path[:80]!r} is not an absolute path without '.', '..' and '//'",
             advice="write the whole path",
