@@ -51,6 +51,7 @@ PREVIEW_KIND = "act.preview"
 COMMIT_KIND = "act.commit"
 OUTCOME_KIND = "act.outcome"
 INGRESS_KIND = "act.ingress"
+CONFINEMENT_KIND = "act.confinement"
 
 TX_PREFIX = "tx_"
 ACTION_PREFIX = "a_"
@@ -65,6 +66,9 @@ _SESSION = re.compile(r"(?!x-[0-9a-f]{32}$)[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 """A session is the id of its chain, as it stands. A name that stands for the digest of another is no session."""
 
 Deployment = Literal["embedded", "apart"]
+
+Mediation = Literal["verified", "unverified"]
+"""Whether the agent ran in a confinement on which a fresh verdict passed, so that the gateway was its only way out."""
 
 
 def check_session(session: str) -> str:
@@ -101,7 +105,7 @@ class IngressNote(NamedTuple):
     """The door that an act came through, and who stands behind it as far as the door could tell."""
 
     kind: str
-    """`embedded`, `command`, `stdio`, `uid`, `token` or `federated`."""
+    """`embedded`, `command`, `stdio`, `uid`, `token`, `federated` or `confined`."""
     identity: str = ""
 
 
@@ -111,14 +115,14 @@ class Surroundings(NamedTuple):
     ingress: IngressNote
     deployment: Deployment = "embedded"
     is_insecure: bool = False
+    mediation: Mediation = "unverified"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "v": 1,
             "deployment": self.deployment,
             "ingress": {"kind": self.ingress.kind, "identity": self.ingress.identity},
-            # Whether the agent runs confined is not established in this version.
-            "mediation": "unverified",
+            "mediation": self.mediation,
             "insecure": self.is_insecure,
         }
 
@@ -152,6 +156,7 @@ class Preview:
     decision_id: str = ""
     attestations: tuple[Statement, ...] = ()
     delegations: tuple[Statement, ...] = ()
+    mediation: Mediation = "unverified"
 
     @property
     def tx_id(self) -> str:
@@ -397,6 +402,9 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes], *, needs_evidenc
             decision_id=str((block.get("refs") or {}).get("decision") or ""),
             attestations=tuple(found for found in statements if found.purpose == POLICY_PURPOSE),
             delegations=tuple(found for found in statements if found.purpose == "delegation"),
+            mediation=(
+                "verified" if content["context"]["environment"][DOMAIN]["mediation"] == "verified" else "unverified"
+            ),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"the PREVIEW {record.id} is not whole") from error

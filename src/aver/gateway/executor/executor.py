@@ -47,6 +47,7 @@ from aver.gateway.codes import (
     ALLOW,
     ALLOW_INSECURE,
     BAD_COMMIT_PROOF,
+    CAPSULE_REQUIRED,
     REPLAY_DENY,
     REQUIRE_CONFIRM,
     build_envelope,
@@ -185,8 +186,9 @@ class Executor:
         )
         own = OwnRecords(self._ledger)
         preview = self._load_preview(own, order.tx_id, order.action_id)
-        surroundings = Surroundings(order.ingress, self._deployment, self._settings.is_insecure)
+        surroundings = Surroundings(order.ingress, self._deployment, self._settings.is_insecure, order.mediation)
         try:
+            self._check_mediation(order, preview)
             basis, patch = self._accept(order, request, preview)
             effect = self._effects.get(request.intent_id)
             if effect is None:
@@ -210,6 +212,13 @@ class Executor:
         # The session's next decision reads both.
         keep_sealed(self._ledger, (mark,) if outcome is None else (mark, outcome))
         return envelope
+
+    def _check_mediation(self, order: CommitOrder, preview: Preview) -> None:
+        """Refuse an order without verified confinement where the settings, or its PREVIEW, want one."""
+        if order.mediation == "verified":
+            return
+        if self._settings.require_capsule or preview.mediation == "verified":
+            raise _Rejected(CAPSULE_REQUIRED, "", "the agent does not act in a verified confinement")
 
     def _act(
         self, effect: ActEffect, order: EffectOrder, sent: PatchedInputs, mark_id: str, surroundings: Surroundings

@@ -85,7 +85,7 @@ class HttpDoor:
         """Build the server of this door."""
         routes = {("POST", ACT_PATH): self.act, ("POST", SESSION_PATH): self.open_session}
         limits = ServerLimits(wire=WireLimits(body_max=REQUEST_MAX))
-        return PartServer(routes, identify=self.identify, health=health, refuse=_refuse_call, limits=limits)
+        return PartServer(routes, identify=self.identify, health=health, refuse=refuse_call, limits=limits)
 
     def identify(self, shown: Credentials) -> str | None:
         """Return the client's name; empty for a federated call, whose signature `act` checks."""
@@ -160,7 +160,7 @@ class HttpDoor:
         if ingress is None:
             raise Refused("INGRESS_SIGNATURE_REQUIRED", "the call is not signed")
         session, note = _read_session(ingress.session), IngressNote("federated", ingress.principal)
-        surroundings = Surroundings(note, self._gateway.deployment, self._gateway.settings.is_insecure)
+        surroundings = self._gateway.describe_surroundings(Door(session=session, ingress=note))
         # Before anything else: of two calls with one nonce, in any process, the ledger takes one.
         try:
             draft = build_ingress_draft(ingress, surroundings)
@@ -196,7 +196,7 @@ def _read_session(text: str) -> str:
         raise Refused(BAD_REQUEST, error.message, advice=error.advice) from error
 
 
-def _refuse_call(status: int, words: str) -> Mapping[str, Any]:
+def refuse_call(status: int, words: str) -> Mapping[str, Any]:
     """Build the answer to a call that is no act: an envelope, so that clients read one form."""
     code = "INGRESS_SIGNATURE_REQUIRED" if status == 401 else BAD_REQUEST
     return build_envelope(code, words)
