@@ -41,6 +41,7 @@ from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
+from aver.gateway.proof.attestation import POLICY_PURPOSE
 from aver.gateway.settings import MAC_TTL
 from aver.keys.statement import Statement
 
@@ -360,8 +361,11 @@ def _build_context(
 # --- reading
 
 
-def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
-    """Read an `act.preview` back. `fetch` returns the bytes of a blob. Raises `BadInput` where it is none."""
+def read_preview(record: Sealed, fetch: Callable[[str], bytes], *, needs_evidence: bool = True) -> Preview:
+    """Read an `act.preview` back. `fetch` returns the bytes of a blob. Raises `BadInput` where it is none.
+
+    Without `needs_evidence`, its inputs, shares and attestations are left out: an executor gets those with the order.
+    """
     content = record.content
     block = read_block(content) or {}
     if block.get("kind") != PREVIEW_KIND:
@@ -369,8 +373,9 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
     try:
         result = content["outcome"]["result"]
         statements = tuple(
-            Statement.from_dict(item, f"authority.chain[{index}]")
-            for index, item in enumerate(restore_large_texts(content["authority"]["chain"], fetch))
+            Statement.from_dict(restore_large_texts(item, fetch), f"authority.chain[{index}]")
+            for index, item in enumerate(content["authority"]["chain"])
+            if needs_evidence or item["purpose"] != POLICY_PURPOSE
         )
         return Preview(
             reason_code=str(result["reason_code"]),
@@ -378,7 +383,7 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
             intent_id=str(result["intent_id"]),
             caller=str(result["caller"]),
             session=str(result["session"]),
-            inputs=restore_large_texts(result["inputs"], fetch) if "inputs" in result else None,
+            inputs=restore_large_texts(result["inputs"], fetch) if needs_evidence and "inputs" in result else None,
             inputs_sha256=str(result.get("inputs_sha256") or ""),
             context=dict(result["context"]),
             action_id=str(result["action_id"]),
@@ -389,13 +394,13 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
             patch=result["patch"],
             facts_sha256=str(result["facts_sha256"]),
             base=result["base"],
-            shares=read_shares(result["shares"], fetch),
+            shares=read_shares(result["shares"], fetch) if needs_evidence else None,
             expires=str(result["expires"] or ""),
             approval=str(result["approval"] or ""),
             delegation=str(result["delegation"] or ""),
             record_id=str(content["id"]),
             decision_id=str((block.get("refs") or {}).get("decision") or ""),
-            attestations=tuple(found for found in statements if found.purpose == "policy"),
+            attestations=tuple(found for found in statements if found.purpose == POLICY_PURPOSE),
             delegations=tuple(found for found in statements if found.purpose == "delegation"),
             mediation=(
                 "verified" if content["context"]["environment"][DOMAIN]["mediation"] == "verified" else "unverified"

@@ -55,7 +55,6 @@ from aver.gateway.act_records import (
     build_outcome_draft,
     build_preview_draft,
     check_session,
-    digest_inputs,
     mark_key,
     read_preview,
     revocation_key,
@@ -503,8 +502,12 @@ class Gateway:
         # Ids and digests have no secrets, and must not be taken for one. A summary may repeat the words of a server.
         kept = {name: value for name, value in data.items() if name in ANSWER_IDS}
         rest = {name: value for name, value in data.items() if name not in ANSWER_IDS}
-        summary = self._handles.cover(envelope["summary"], **whose)
-        return {**envelope, "summary": summary, "data": {**kept, **self._handles.cover(rest, **whose)}}
+        told = self._handles.cover({"summary": envelope["summary"], "data": rest}, **whose)
+        return {**envelope, "summary": told["summary"], "data": {**kept, **told["data"]}}
+
+    def cover_secrets(self, value: Any, *, session: str, caller: str, label: str) -> Any:
+        """Return a JSON value that a server gave beside the results of acts, with handles in the place of secrets."""
+        return self._handles.cover(value, session=session, caller=caller, label=label)
 
     def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
         """Return what the tool of a request does; None where it calls none."""
@@ -672,7 +675,7 @@ class _PreviewedAct:
             keeps_inputs=gateway.settings.inputs == "keep",
             reasons=decision.shown_reasons,
         )
-        preview = replace(preview, record_id=draft.id, inputs_sha256=digest_inputs(preview.inputs or {}))
+        preview = replace(preview, record_id=draft.id)
         return preview, Entry(act_chain(preview.session), draft, blobs=tuple(blobs))
 
 

@@ -18,6 +18,7 @@ A refused COMMIT leaves an `act.outcome` without a key, and burns nothing.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -66,6 +67,8 @@ EXECUTOR_UNAVAILABLE = "EXECUTOR_UNAVAILABLE"
 EFFECT_FAILED = "EFFECT_FAILED"
 OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
 TX_INVALID = "TX_INVALID"
+
+_LOG = logging.getLogger("aver.gateway")
 
 
 class EffectOrder(NamedTuple):
@@ -119,6 +122,9 @@ class Executor:
         self._life = ExecutorLife(ledger)
         self._unsealed: dict[str, tuple[str, Capsule]] = {}
         """Outcomes that the ledger could not take, with their chains, by the ids of their acts."""
+        if settings.is_insecure:
+            # Without any handler, Python prints a warning on standard error: also where Aver is used as a library.
+            _LOG.warning("EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence")
 
     def __enter__(self) -> Executor:
         return self
@@ -319,7 +325,7 @@ class Executor:
     def _load_preview(self, own: OwnRecords, tx_id: str, action_id: str) -> Preview:
         """Load the PREVIEW of a tx, verified and sealed by this ledger's own ring."""
         record = own.get(tx_id.removeprefix(TX_PREFIX)) if tx_id.startswith(TX_PREFIX) else None
-        preview = None if record is None else read_preview(record, self._ledger.blob)
+        preview = None if record is None else read_preview(record, self._ledger.blob, needs_evidence=False)
         if preview is None or preview.tx_id != tx_id:
             raise Refused(TX_INVALID, "no PREVIEW has this tx_id")
         if preview.action_id != action_id:

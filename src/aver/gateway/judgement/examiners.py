@@ -369,7 +369,7 @@ class _ActExaminer:
             self._add(DELEGATION_CHECK, status, code, words, header.place)
 
     def _open_ingress(self, session: str) -> IngressJudge:
-        return IngressJudge(self._examination.rules.ring, self._trust.principals, session)
+        return IngressJudge(self._examination.rules.ring, self._trust.principals, self._examination.ledger, session)
 
     def _examine_ingress(self, record: Sealed, content: Mapping[str, Any], place: Place) -> None:
         """Examine the record of a signed call."""

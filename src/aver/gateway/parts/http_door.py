@@ -36,7 +36,17 @@ from aver.errors import AverError, BadInput, Exists, Refused
 from aver.gateway.act_records import DOMAIN, INGRESS_KIND, IngressNote, Surroundings, act_chain, check_session
 from aver.gateway.codes import BAD_REQUEST, build_envelope, build_refusal_envelope
 from aver.gateway.gateway import Door, Gateway, new_session
-from aver.gateway.ingress import DELEGATION, NONCE, PRINCIPAL, SESSION, SIGNATURE, TIME, Ingress, check_ingress
+from aver.gateway.ingress import (
+    AUDIENCE,
+    DELEGATION,
+    NONCE,
+    PRINCIPAL,
+    SESSION,
+    SIGNATURE,
+    TIME,
+    Ingress,
+    check_ingress,
+)
 from aver.gateway.request import REQUEST_MAX
 from aver.gateway.settings import GatewayClient, may_name
 from aver.log import debug
@@ -51,7 +61,7 @@ SESSION_PATH = "/session"
 OWNER_BY_UID, OWNER_BY_TOKEN = "owner:uid", "owner:token"
 """The names of the user who runs the door. No client of the settings can have one: theirs have no colon."""
 
-_FEDERATED = frozenset({PRINCIPAL, DELEGATION, TIME, NONCE, SIGNATURE})
+_FEDERATED = frozenset({PRINCIPAL, DELEGATION, TIME, NONCE, AUDIENCE, SIGNATURE})
 """The headers of which one makes a call federated. `Aver-Session` alone does not."""
 
 
@@ -145,6 +155,7 @@ class HttpDoor:
             body=call.body,
             keys=self._gateway.settings.keys,
             now=self._clock(),
+            audience=self._gateway.ledger.id,
         )
         if ingress is None:
             raise Refused("INGRESS_SIGNATURE_REQUIRED", "the call is not signed")

@@ -11,7 +11,7 @@ from typing import Any
 
 from aver.cli.files import read_json_file
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
-from aver.cli.terminal import Screen, StderrScreen, print_json
+from aver.cli.terminal import Screen, print_json
 from aver.errors import BadInput
 
 EXAMPLES = """\
@@ -63,8 +63,6 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     if given.connect:
         return _tell(connect_gateway(given)(document), given.session, given, screen)
     with open_command_gateway(given) as gateway:
-        if gateway.settings.is_insecure:
-            StderrScreen().print_note("EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence")
         door = Door(session=gateway.door.session, ingress=IngressNote("command"))
         answer = gateway.act(document, door=door)
         session = gateway.door.session
