@@ -238,7 +238,7 @@ rustup {show which doc} :: -[v] --verbose --toolchain= --path *skip
 # A rule asks in any case, so its options need no list.
 rustup :: lax +network +install +execute
 go {build test vet} :: -[avxnicmhw] -o=write -exec=program -toolexec=program -vettool=program -modfile=read \
-  -overlay=read -pkgdir=write -ldflags=flags -gcflags=flags -asmflags=flags -gccgoflags=flags -compiler=code \
+  -overlay=code -pkgdir=write -ldflags=flags -gcflags=flags -asmflags=flags -gccgoflags=flags -compiler=code \
   -coverprofile=write -cpuprofile=write -memprofile=write -blockprofile=write -mutexprofile=write -trace=write \
   -outputdir=write -test.coverprofile=write -test.cpuprofile=write -test.memprofile=write -test.trace=write \
   -test.outputdir=write -test.testlogfile=write -test.gocoverdir=write -run= -skip= -bench= -count= -timeout= -tags= \
