@@ -118,9 +118,11 @@ let lastTook = 0;
 
 /** Verify again after news, where everything is small enough to be verified at once. */
 function planVerification(): void {
-  if (totalRecords.value > VERIFIED_AT_ONCE || planned !== undefined || judgement.value.state === "working") return;
+  if (totalRecords.value > VERIFIED_AT_ONCE || planned !== undefined) return;
   planned = setTimeout(() => {
     planned = undefined;
+    // Records that came while everything is verified are judged after that.
+    if (judgement.value.state === "working") return planVerification();
     const start = performance.now();
     void verifyThing().then(() => { lastTook = performance.now() - start; });
   }, Math.max(1_000, lastTook * REST));

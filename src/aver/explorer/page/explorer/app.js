@@ -1,6 +1,6 @@
 function averExplorer() {
 "use strict";
-// node_modules/preact/dist/preact.mjs
+// ../../main/web/node_modules/preact/dist/preact.mjs
 var n$1;
 var t$2;
 var r$2;
@@ -283,7 +283,7 @@ n$1 = { __e: function(n, t, r, u) {
 }, x$1.prototype.render = $, u$3 = [], f$3 = 0, o$3 = function(n, t) {
 	return n.__v.__b - t.__v.__b;
 }, e$2 = Symbol(), l$2 = /(PointerCapture)$|Capture$/i, c$2 = 0, a$3 = {};
-// node_modules/preact/hooks/dist/hooks.mjs
+// ../../main/web/node_modules/preact/hooks/dist/hooks.mjs
 var t$1;
 var r$1;
 var u$2;
@@ -439,7 +439,7 @@ function E(n, t) {
 function G(n, t) {
 	return "function" == typeof t ? t(n) : t;
 }
-// node_modules/@preact/signals-core/dist/signals-core.module.js
+// ../../main/web/node_modules/@preact/signals-core/dist/signals-core.module.js
 var i = Symbol.for("preact-signals");
 function t() {
 	if (!(v > 1)) {
@@ -848,7 +848,7 @@ function x(i, t) {
 	n[Symbol.dispose] = n;
 	return n;
 }
-// node_modules/@preact/signals/dist/signals.module.js
+// ../../main/web/node_modules/@preact/signals/dist/signals.module.js
 var h;
 var p;
 var m = "undefined" != typeof window && !!window.__PREACT_SIGNALS_DEVTOOLS__;
@@ -1109,7 +1109,7 @@ function applyPreferences() {
 		else document.documentElement.dataset["theme"] = theme.value;
 	});
 }
-// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+// ../../main/web/node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 var f = Symbol.for("pv");
 var o = 0;
 Array.isArray;
@@ -1915,7 +1915,7 @@ function coerceFloatFields(content, toFloat) {
 	}
 	return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
-// node_modules/@noble/hashes/utils.js
+// ../../main/web/node_modules/@noble/hashes/utils.js
 function isBytes$1(a) {
 	return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
@@ -2071,7 +2071,7 @@ var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	2,
 	suffix
 ]) });
-// node_modules/@noble/curves/utils.js
+// ../../main/web/node_modules/@noble/curves/utils.js
 function aarray$1(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -2173,7 +2173,7 @@ function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	iter(fields, false);
 	iter(optFields, true);
 }
-// node_modules/@noble/hashes/_u64.js
+// ../../main/web/node_modules/@noble/hashes/_u64.js
 var U32_MASK64 = (() => BigInt(2 ** 32 - 1))();
 var _32n = BigInt(32);
 function fromBig(n, le = false) {
@@ -2223,7 +2223,7 @@ var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0
 var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
-// node_modules/@noble/hashes/sha3.js
+// ../../main/web/node_modules/@noble/hashes/sha3.js
 var _0n$4 = BigInt(0);
 var _1n$5 = BigInt(1);
 var _2n$4 = BigInt(2);
@@ -2436,7 +2436,7 @@ var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = 
 }, info);
 var shake128 = genShake(31, 168, 16, oidNist(11));
 var shake256 = genShake(31, 136, 32, oidNist(12));
-// node_modules/@noble/curves/abstract/modular.js
+// ../../main/web/node_modules/@noble/curves/abstract/modular.js
 var _0n$3 = BigInt(0);
 var _1n$4 = BigInt(1);
 var _2n$3 = BigInt(2);
@@ -2809,7 +2809,7 @@ function Field(ORDER, opts = {}) {
 	Object.freeze(_Field.prototype);
 	return new _Field(ORDER, opts);
 }
-// node_modules/@noble/curves/abstract/fft.js
+// ../../main/web/node_modules/@noble/curves/abstract/fft.js
 function checkU32(n, title = "n") {
 	if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
 	if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
@@ -2897,7 +2897,7 @@ var FFTCore = (F, coreOpts) => {
 		return values;
 	};
 };
-// node_modules/@noble/post-quantum/utils.js
+// ../../main/web/node_modules/@noble/post-quantum/utils.js
 var abytesDoc = abytes$1;
 var randomBytes = randomBytes$2;
 function aarray(item, title, inner = () => {}) {
@@ -3053,7 +3053,7 @@ function getMessagePrehash(hash, msg, ctx = EMPTY$1) {
 	const hashed = hash(msg);
 	return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
 }
-// node_modules/@noble/post-quantum/_crystals.js
+// ../../main/web/node_modules/@noble/post-quantum/_crystals.js
 var genCrystals = (opts) => {
 	const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
 	const mod = (a, modulo = Q) => {
@@ -3194,7 +3194,7 @@ var createXofShake = (shake) => (seed, blockLen) => {
 };
 var XOF128 = createXofShake(shake128);
 var XOF256 = createXofShake(shake256);
-// node_modules/@noble/post-quantum/ml-dsa.js
+// ../../main/web/node_modules/@noble/post-quantum/ml-dsa.js
 var INTERNAL_SIG_OPT_KEYS = Object.freeze(["extraEntropy", "externalMu"]);
 var INTERNAL_VER_OPT_KEYS = Object.freeze(["externalMu"]);
 function validateInternalOpts(opts, allowed) {
@@ -3705,7 +3705,7 @@ var ml_dsa65 = (() => getDilithium({
 	XOF256,
 	securityLevel: 192
 }))();
-// node_modules/@noble/hashes/_md.js
+// ../../main/web/node_modules/@noble/hashes/_md.js
 function Chi(a, b, c) {
 	return a & b ^ ~a & c;
 }
@@ -3829,7 +3829,7 @@ var SHA512_IV = Uint32Array.from([
 	1541459225,
 	327033209
 ]);
-// node_modules/@noble/hashes/sha2.js
+// ../../main/web/node_modules/@noble/hashes/sha2.js
 var SHA256_K = Uint32Array.from([
 	1116352408,
 	1899447441,
@@ -5101,6 +5101,7 @@ async function openThing(found, change = "", beforeJudging = async () => {}) {
 async function verifyThing() {
 	const [found, listed] = [thing.value, contents.value];
 	if (found === null || listed === null || judgement.value.state === "working") return;
+	const [keys, records] = [pins.value, totalRecords.value];
 	judgement.value = {
 		state: "working",
 		progress: null
@@ -5111,13 +5112,15 @@ async function verifyThing() {
 	});
 	if (thing.value !== found) return;
 	judgement.value = done;
-	unjudged.value = 0;
+	unjudged.value = Math.max(0, totalRecords.value - records);
 	spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged";
+	if (done.state === "done" && pins.value !== keys) await verifyThing();
 }
 async function verifyChain(chain) {
 	const [found, listed] = [thing.value, contents.value];
 	if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return;
 	if (chainJudgements.value.get(chain)?.state === "working") return;
+	const keys = pins.value;
 	const set = (next) => {
 		chainJudgements.value = new Map(chainJudgements.value).set(chain, next);
 	};
@@ -5128,6 +5131,7 @@ async function verifyChain(chain) {
 	const done = await judge(found, listed, [chain], set);
 	if (thing.value !== found) return;
 	set(done);
+	if (done.state === "done" && pins.value !== keys) await verifyChain(chain);
 	spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
 }
 async function judge(found, listed, chains, report) {
@@ -6073,7 +6077,7 @@ function* blobReferences(value) {
 		} else if (Array.isArray(item)) for (const member of item) stack.push(member);
 	}
 }
-// node_modules/@noble/curves/abstract/curve.js
+// ../../main/web/node_modules/@noble/curves/abstract/curve.js
 var _0n$2 = BigInt(0);
 var _1n$3 = BigInt(1);
 var _4n$2 = BigInt(4);
@@ -6394,7 +6398,7 @@ function createKeygen(randomSecretKey, getPublicKey) {
 		};
 	};
 }
-// node_modules/@noble/curves/abstract/edwards.js
+// ../../main/web/node_modules/@noble/curves/abstract/edwards.js
 var _0n$1 = BigInt(0);
 var _1n$2 = BigInt(1);
 var _2n$2 = BigInt(2);
@@ -6799,7 +6803,7 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		lengths
 	});
 }
-// node_modules/@noble/curves/ed25519.js
+// ../../main/web/node_modules/@noble/curves/ed25519.js
 var _1n$1 = BigInt(1);
 var _2n$1 = BigInt(2);
 var _5n = BigInt(5);
@@ -6878,6 +6882,7 @@ var ed25519 = ed({});
 var SIGNATURE = /^[0-9a-f]{128}$/;
 var PUBLIC = /^[0-9a-f]{64}$/;
 var P = 2n ** 255n - 19n;
+var SIGNATURE_DIGITS = 128;
 var L = 2n ** 252n + 27742317777372353535851937790883648493n;
 var SMALL_ORDER = new Set([
 	"0000000000000000000000000000000000000000000000000000000000000000",
@@ -6958,10 +6963,12 @@ var Ed25519 = class {
 	}
 	adopt(questions, answers) {
 		if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-		questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
+		questions.forEach(({ publicHex, message, signature }, at) => {
+			if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
+		});
 	}
 	verify(publicHex, message, signature) {
-		if (typeof message === "string") {
+		if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
 			const known = this.answers.get(publicHex + signature + message);
 			if (known !== void 0) return known;
 		}
@@ -10636,7 +10643,7 @@ function relate(record, wanted) {
 		at: asText(at(content, "trigger", "timestamp")) || record.signed_at
 	};
 }
-// node_modules/diff/libesm/diff/base.js
+// ../../main/web/node_modules/diff/libesm/diff/base.js
 var Diff = class {
 	diff(oldStr, newStr, options = {}) {
 		let callback;
@@ -10813,7 +10820,7 @@ var Diff = class {
 		return components;
 	}
 };
-// node_modules/diff/libesm/util/string.js
+// ../../main/web/node_modules/diff/libesm/util/string.js
 function longestCommonPrefix(str1, str2) {
 	let i = 0;
 	for (; i < str1.length && i < str2.length; i++) if (str1[i] != str2[i]) return str1.slice(0, i);
@@ -10892,7 +10899,7 @@ function leadingAndTrailingWs(string, segmenter) {
 	const lastSeg = segments[segments.length - 1];
 	return [/\s/.test(firstSeg) ? firstSeg : "", /\s/.test(lastSeg) ? lastSeg : ""];
 }
-// node_modules/diff/libesm/diff/word.js
+// ../../main/web/node_modules/diff/libesm/diff/word.js
 var extendedWordChars = "a-zA-Z0-9_\\u{AD}\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2C6}\\u{2C8}-\\u{2D7}\\u{2DE}-\\u{2FF}\\u{1E00}-\\u{1EFF}";
 var tokenizeIncludingWhitespace = new RegExp(`[${extendedWordChars}]+|\\s+|[^${extendedWordChars}]`, "ug");
 var WordDiff = class extends Diff {
@@ -18391,9 +18398,10 @@ async function takeNews(sorts) {
 var planned;
 var lastTook = 0;
 function planVerification() {
-	if (totalRecords.value > 2e4 || planned !== void 0 || judgement.value.state === "working") return;
+	if (totalRecords.value > 2e4 || planned !== void 0) return;
 	planned = setTimeout(() => {
 		planned = void 0;
+		if (judgement.value.state === "working") return planVerification();
 		const start = performance.now();
 		verifyThing().then(() => {
 			lastTook = performance.now() - start;
@@ -19236,7 +19244,7 @@ function compareWithDecision(action, mark, decided) {
 		isConclusive: hasHash || areDiffsKnown || areFilesKnown
 	};
 }
-// node_modules/@noble/curves/abstract/weierstrass.js
+// ../../main/web/node_modules/@noble/curves/abstract/weierstrass.js
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
 function _splitEndoScalar(k, basis, n) {
 	aInRange("scalar", k, _0n, n);
@@ -21985,8 +21993,8 @@ var BundleJudge = class {
 		}
 		tally.merge(this.shown);
 		await this.checkIndex(head);
-		reportUnrecorded(tally);
 		await this.examine(examiners);
+		reportUnrecorded(tally);
 		return tally;
 	}
 	async findOwner() {
@@ -24302,7 +24310,7 @@ function firstKeys(beginning) {
 	const readValue = () => {
 		const end = findValueEnd(text, at);
 		if (end === null) throw new Error("the text ends");
-		const value = parseBounded(text.slice(at, end));
+		const value = JSON.parse(text.slice(at, end));
 		at = end;
 		return value;
 	};
