@@ -43,7 +43,7 @@ def judge_cases(directory: Path, verifier: Path = VERIFIER) -> Iterator[tuple[di
     command = [find_node(), str(script), str(verifier), str(directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for line in done.stdout.splitlines():
+    for line in filter(None, done.stdout.split("\n")):  # `splitlines` would also split at U+2028 inside of a text.
         answer = json.loads(line)
         yield json.loads((directory / answer["case"] / "case.json").read_text()), answer
 

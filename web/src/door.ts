@@ -71,7 +71,7 @@ async function openLive(): Promise<void> {
 /** Pin the server's keys, if the printed link vouches for exactly this list. */
 async function pinByLink(api: Api): Promise<void> {
   if (!secrets.keys) return;
-  const raw = new Uint8Array(await (await api.ask("keys")).arrayBuffer());
+  const raw = await api.bytes("keys");
   if (sha256Hex(raw) !== secrets.keys.toLowerCase()) {
     problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys.";
     return;

@@ -9658,6 +9658,29 @@ function quote(text) {
 		return parts;
 	});
 }
+// src/verify/options.ts
+var Stopped = class extends Error {};
+var NotJudged = class extends Error {};
+var ProgressMeter = class {
+	options;
+	totalBytes;
+	bytes = 0;
+	records = 0;
+	constructor(options, totalBytes) {
+		this.options = options;
+		this.totalBytes = totalBytes;
+	}
+	add(records, bytes) {
+		this.records += records;
+		this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
+		if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
+		this.options.progress?.({
+			records: this.records,
+			bytes: this.bytes,
+			totalBytes: this.totalBytes
+		});
+	}
+};
 // src/worker/api.ts
 var ApiError = class extends Error {
 	status;
@@ -9670,6 +9693,8 @@ var ApiError = class extends Error {
 		this.advice = advice;
 	}
 };
+var ANSWER_MAX = 64 * 1024 ** 2;
+var SILENT_AFTER = 12e4;
 var TRIES = 4;
 var Api = class {
 	access;
@@ -9683,9 +9708,11 @@ var Api = class {
 		};
 		for (let tried = 1;; tried++) {
 			let answer;
+			const signal = init.signal ?? AbortSignal.timeout(SILENT_AFTER);
 			try {
 				answer = await fetch(`${this.access.origin}/api/v1/${path}`, {
 					...init,
+					signal,
 					headers,
 					cache: "no-store",
 					credentials: "omit",
@@ -9693,7 +9720,7 @@ var Api = class {
 				});
 			} catch (error) {
 				if (error.name === "AbortError") throw error;
-				throw new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
+				throw unreachable();
 			}
 			if (answer.ok) return answer;
 			if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
@@ -9703,10 +9730,40 @@ var Api = class {
 			throw await readError(answer);
 		}
 	}
+	async bytes(path, limit = ANSWER_MAX) {
+		const answer = await this.ask(path);
+		const parts = [];
+		let size = 0;
+		try {
+			for (const reader = answer.body.getReader();;) {
+				const { done, value } = await reader.read();
+				if (done) break;
+				size += value.length;
+				if (size > limit) {
+					reader.cancel();
+					throw new NotJudged(`the server's answer is larger than ${limit / 1024 ** 2} MiB`);
+				}
+				parts.push(value);
+			}
+		} catch (error) {
+			if (error instanceof NotJudged) throw error;
+			throw unreachable();
+		}
+		if (parts.length === 1) return parts[0];
+		return new Uint8Array(await new Blob(parts).arrayBuffer());
+	}
 	async json(path) {
-		return await (await this.ask(path)).json();
+		const text = new TextDecoder().decode(await this.bytes(path));
+		try {
+			return JSON.parse(text);
+		} catch {
+			throw new ApiError(200, "NOT_JSON", "the server's answer is no JSON", "Start it again: aver serve");
+		}
 	}
 };
+function unreachable() {
+	return new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
+}
 async function readError(answer) {
 	let said = {};
 	try {
@@ -18172,6 +18229,7 @@ function Strips() {
 var WAIT_FIRST = 500;
 var WAIT_MAX = 15e3;
 var SILENCE_MAX = 4e4;
+var EVENT_MAX = 1024 ** 2;
 var LiveStream = class {
 	api;
 	listener;
@@ -18224,6 +18282,7 @@ var LiveStream = class {
 				rest = (rest + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
 				const events = rest.split("\n\n");
 				rest = events.pop() ?? "";
+				if (rest.length > EVENT_MAX) throw new Error("the server's stream has no events");
 				for (const event of events) this.take(event);
 			}
 		} catch (error) {
@@ -18354,7 +18413,7 @@ async function openLive() {
 }
 async function pinByLink(api) {
 	if (!secrets.keys) return;
-	const raw = new Uint8Array(await (await api.ask("keys")).arrayBuffer());
+	const raw = await api.bytes("keys");
 	if (sha256Hex(raw) !== secrets.keys.toLowerCase()) {
 		problem.value = "The server's list of keys is not the one that its link vouches for. None was pinned: compare them on Keys.";
 		return;
@@ -18490,29 +18549,6 @@ function startPage() {
 	Q$1(a(App, {}), document.getElementById("app"));
 	openDoor();
 }
-// src/verify/options.ts
-var Stopped = class extends Error {};
-var NotJudged = class extends Error {};
-var ProgressMeter = class {
-	options;
-	totalBytes;
-	bytes = 0;
-	records = 0;
-	constructor(options, totalBytes) {
-		this.options = options;
-		this.totalBytes = totalBytes;
-	}
-	add(records, bytes) {
-		this.records += records;
-		this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
-		if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
-		this.options.progress?.({
-			records: this.records,
-			bytes: this.bytes,
-			totalBytes: this.totalBytes
-		});
-	}
-};
 // ../tests/conformance/corpus/ed25519.json
 var ed25519_default = JSON.parse("{\"cases\":[{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":true},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a324d44cdc754624a221a274000a45390f7ee35d30b457a92b4a5b451635a8412\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a46794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32affffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7DB0DC9222F3C183457DDDE4C708DE8E5EA6BF3D5C4404CCA14B32729A05C32A45794E70ADF14FF24B7D2F9D21AA747BF7EE35D30B457A92B4A5B451635A8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a840\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"\",\"valid\":false},{\"public\":\"17FFAD8068DC0DE9935D36636F3AD1B5DE6DE3413B12388E453B05F2A4C1D3DB\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c3aa45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d35b\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a45794e70adf14ff24b7d2f9d21aa747bf7ee35d30b457a92b4a5b451635a8402\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32addb10045b6baf45dae10d700b83882148514174774e44e45482e82f0cedbda08\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f001714052d4d123999d3481ef433eae6141387b7f29e22534cb5438fd0a9bca01\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"6999d5cb5126005c325892f1c6eab824b310708befff12fbaf45dda050cb12f039664a9d22f918f83b50feda34a733e78df948f23a997ef3c08031ca6d82e202\",\"valid\":false},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df3d7f9f4e98c44a359c41af028fa056a78d0c659c27e88c57d8a3e4c37e9d000b\",\"valid\":true},{\"public\":\"d63c01223147541df4e170763e9e2788a8bf5971f52a93c5829dbe6f5ff6bba9\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"08e8461bace82b50af65402ff1cad3d2399afe459544096a7f106c54fc875d42cafc071b07e4f68ea27d9dee2143ca5ecd8ef64970d7cf23dd88478147e27f04\",\"valid\":true},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000000a85d7876be7fe939a1c833ac034f6fa2658f5f1e4b686db01ee28b678dbfcf02\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"2f1132ca61ab38dff00f2fea3228f24c6c71d58085b80e47e19515cb27e8d0470400000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a90ce4683dbcb3f0d5c92ba2ba8ae21b4a394325e0ddc3e31eb3d154e1ae59806\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0000000000000000000000000000000000000000000000000000000000000080553abc646aec113a58b1157a1f9b89fd3b9ba2a566bfb2e1eec7bc76fb68d602\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"b862409fb5c4c4123df2abf7462b88f041ad36dd6864ce872fd5472be363c5b10700000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc057a1856d4a24d0154f236577aa2158ff4e4a8e7299915e418b16a7e58c940b105\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f513336340b726b4fe08df064d58a91f981ef0071d5b5b08d170b2f08e65fe408\",\"valid\":false},{\"public\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edc876d6831fd2105d0b4389ca2e283166469289146e2ce06faefe98b22548df0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85e48f9e1f1530a4310ece319a386a936b88b75ec9d8896b983ada57e362e37f0d\",\"valid\":false},{\"public\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"d4b4f5784868c3020403246717ec169ff79e26608ea126a1ab69ee77d1b167120300000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"00000000000000000000000000000000000000000000000000000000000000008da25ecabaa35a1ee255270ceaa653b1f8b7dfdff1d27442e7ee790e9f7f5f00\",\"valid\":false},{\"public\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"04be97ec9bfe6ccd01f9343b7288b117b79f91cc45c24af2f93e0060ca2b6d6f1100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa2fa9559780a2fa41dc07bda1901ea15016ed0c4c289fae5387e11e8bafb1f708\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f08268f3bab2e4e24d078d5892615ffbd5ab3b8a3a64fd09d2c47633811993307\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7fc270846424df53abce63cefdf786a1bbda991e7d494bee9c09623a9bb023c205\",\"valid\":false},{\"public\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"801f40eaaee1ef8723279a28b2cf4037b889dad222604678748b53ed0db0db920d00000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7670f8ab9423355e5b2cfae628a87eda264419cc7c518e438c3375c423b0dd0d\",\"valid\":false},{\"public\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7a4a92e5705dc69de78ac3dbbd537534e599069c67dae84733f459619620e504\",\"valid\":false},{\"public\":\"0100000000000000000000000000000000000000000000000000000000000080\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"0100000000000000000000000000000000000000000000000000000000000080b2e62271a523df3fb1c991955954e7c8b05b3d75f538d564e1a838a6995b3e03\",\"valid\":false},{\"public\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"58666666666666666666666666666666666666666666666666666666666666660100000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff001b6dd9d8d745c5f6b6a4b72676822a295fd21bc5f57ed461be302fb1d3c805\",\"valid\":false},{\"public\":\"efffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"0200000000000000000000000000000000000000000000000000000000000000\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"7db0dc9222f3c183457ddde4c708de8e5ea6bf3d5c4404cca14b32729a05c32a0500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false},{\"public\":\"17ffad8068dc0de9935d36636f3ad1b5de6de3413b12388e453b05f2a4c1d3db\",\"message\":\"abababababababababababababababababababababababababababababababab\",\"signature\":\"02000000000000000000000000000000000000000000000000000000000000000500000000000000000000000000000000000000000000000000000000000000\",\"valid\":false}]}");
 // src/verify/examiner.ts
@@ -24732,6 +24768,7 @@ function rollIndexBack(source, chain, changed) {
 var PAGE = 500;
 var CHAINS_PAGE = 500;
 var CHAINS_MAX = 2e5;
+var BLOB_MAX$1 = 256 * 1024 ** 2;
 var RECORD_BYTES = 2e3;
 var LiveChainSource = class {
 	size;
@@ -24764,7 +24801,7 @@ var LiveChainSource = class {
 		})}`;
 		let raw;
 		try {
-			raw = new Uint8Array(await (await this.api.ask(path)).arrayBuffer());
+			raw = await this.api.bytes(path);
 		} catch (error) {
 			if (error instanceof ApiError && error.status === 404) return [];
 			throw error;
@@ -24791,7 +24828,7 @@ function readEntry(line) {
 }
 async function openBlob(api, digest) {
 	try {
-		return new MemorySource(new Uint8Array(await (await api.ask(`blobs/${encodeURIComponent(digest)}`)).arrayBuffer()));
+		return new MemorySource(await api.bytes(`blobs/${encodeURIComponent(digest)}`, BLOB_MAX$1));
 	} catch (error) {
 		if (error instanceof ApiError && error.status === 404) throw new NotFound(`there is no blob ${digest}`);
 		throw error;
@@ -24816,6 +24853,8 @@ var LiveDirectory = class LiveDirectory {
 	static async fetch(access, name) {
 		const api = new Api(access);
 		const { keys } = await api.json("keys");
+		const isKey = (key) => typeof key?.public_key === "string";
+		if (!Array.isArray(keys) || !keys.every(isKey)) throw new NotJudged("the server's list of keys is none");
 		return new LiveDirectory(api, name, await api.json("about"), await fetchChains(api), keys);
 	}
 	limitTo(chains) {
@@ -24858,6 +24897,9 @@ var LiveDirectory = class LiveDirectory {
 		});
 	}
 };
+function isChain(chain) {
+	return typeof chain?.name === "string" && Number.isSafeInteger(chain.count) && chain.count >= 0;
+}
 async function fetchChains(api) {
 	const chains = new Map();
 	for (let after = null;;) {
@@ -24865,9 +24907,12 @@ async function fetchChains(api) {
 			after,
 			limit: CHAINS_PAGE
 		})}`);
+		const known = chains.size;
+		if (!Array.isArray(page.chains) || !page.chains.every(isChain)) throw new NotJudged("the server's list of chains is none");
 		for (const chain of page.chains) chains.set(chain.name, chain);
 		after = page.next ?? null;
-		if (after === null || !page.chains.length) return chains;
+		if (after === null) return chains;
+		if (chains.size === known) throw new NotJudged("the server's list of chains has no end");
 		if (chains.size >= CHAINS_MAX) throw new NotJudged(`the ledger has more than ${CHAINS_MAX} chains; run: aver verify`);
 	}
 }
