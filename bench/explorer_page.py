@@ -55,8 +55,9 @@ PATIENCE = 600_000
 
 WATCH = """
 window.benchLong = [];
-new PerformanceObserver((list) => { for (const task of list.getEntries()) benchLong.push([task.startTime, task.duration]); })
-  .observe({ type: "longtask", buffered: true });
+new PerformanceObserver((list) => {
+  for (const task of list.getEntries()) benchLong.push([task.startTime, task.duration]);
+}).observe({ type: "longtask", buffered: true });
 window.benchTimes = {};
 const note = () => {
   const at = performance.now(), times = window.benchTimes;
@@ -84,7 +85,8 @@ BARE = """
     }
     for (let at = 0; at < records.length; at += BATCH) {
       const batch = records.slice(at, at + BATCH);
-      const asked = batch.map(([hash, signature]) => crypto.subtle.verify("Ed25519", key, unhex(signature), encoder.encode(hash)));
+      const check = ([hash, signature]) => crypto.subtle.verify("Ed25519", key, unhex(signature), encoder.encode(hash));
+      const asked = batch.map(check);
       const isRight = batch.every(([hash, , text]) => sha3Hex(encoder.encode(text)) === hash);
       if (!isRight || !(await Promise.all(asked)).every(Boolean)) throw new Error("a record does not hold");
     }
@@ -92,7 +94,7 @@ BARE = """
   };
 }
 """
-"""A worker of the floor: gets its records, then hashes them and checks their signatures. It follows the verifier's text."""
+"""A worker of the floor: hashes its records and checks their signatures. It stands after the verifier's own text."""
 
 RUN_BARE = """async ({ key, source, count }) => {
   const records = (await (await fetch(source)).json()).capsules.map((one) => [one.hash, one.signature, one.canonical]);
@@ -102,7 +104,8 @@ RUN_BARE = """async ({ key, source, count }) => {
     worker.onerror = (event) => reject(new Error(`a worker of the floor failed: ${event.message}`));
   })));
   const isReady = answers();
-  workers.forEach((worker, at) => worker.postMessage({ key, records: records.filter((_, number) => number % count === at) }));
+  const part = (at) => records.filter((_, number) => number % count === at);
+  workers.forEach((worker, at) => worker.postMessage({ key, records: part(at) }));
   await isReady;
   const isDone = answers();
   const began = performance.now();
@@ -140,7 +143,8 @@ class SiteHandler(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path not in ("/bare.js", "/bare.html"):
-            return super().do_GET()
+            super().do_GET()
+            return
         data = make_bare_worker() if self.path == "/bare.js" else b"<!doctype html><title>floor</title>"
         self.send_response(200)
         self.send_header("Content-Type", "text/javascript" if self.path == "/bare.js" else "text/html")
@@ -155,7 +159,9 @@ class SiteHandler(SimpleHTTPRequestHandler):
 def make_bare_worker() -> bytes:
     """The floor's worker, with noble's SHA3 out of the shipped verifier, which imports parts of Node at its top."""
     text = (PAGE / "verify.mjs").read_text("utf-8")
-    text = re.sub(r'^import \{([^}]*)\} from "node:[^"]+";', r"const {\1} = { constants: {} };", text, flags=re.MULTILINE)
+    text = re.sub(
+        r'^import \{([^}]*)\} from "node:[^"]+";', r"const {\1} = { constants: {} };", text, flags=re.MULTILINE
+    )
     text = text.replace("process.argv[1]", "undefined")
     return (text + BARE).encode()
 
@@ -309,7 +315,8 @@ def bench_rows(browser: Any, directory: Path, records: int, rounds: int) -> list
 
     try:
         served.wait_for_index()
-        short, _, long = in_turns(rounds, *(lambda chain=chain: open_chain(chain) for chain in ("bench.short", *scrolled)))
+        chains = ("bench.short", *scrolled)
+        short, _, long = in_turns(rounds, *(partial(open_chain, chain) for chain in chains))
     finally:
         served.close()
     dropped = {chain: statistics.median(one["dropped"] for one in runs) for chain, runs in scrolled.items()}

@@ -1,4 +1,4 @@
-"""The page's verifier on servers that lie: what is wrong is found or not judged, and never verified; nothing is endless."""
+"""The page's verifier on servers that lie: a lie is found or not judged, and never verified; nothing is endless."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _read_first_keys(beginning: bytes) -> Iterator[str]:
 
 
 def _skim_value(text: str, at: int) -> tuple[Any, int]:
-    """The value that begins at a place, and the place after it. Raises `ValueError` or `BadInput` if it is not whole."""
+    """The value that begins at a place, and the place after it. Raises `ValueError` or `BadInput` if it is none."""
     end = find_value_end(text, at) if at < len(text) else None  # It refuses values that are nested too deeply.
     if end is None:
         raise ValueError("the text ends")

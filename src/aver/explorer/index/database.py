@@ -54,7 +54,7 @@ FTS_SEGMENTS = 12
 """Segments of one level that FTS5 lets stand before it merges them. With its own 4, merging is a third of all work."""
 
 CHECKPOINT_PAGES = 4_000
-"""Pages of the write-ahead log before SQLite copies them into the file: a page of a segment is written several times."""
+"""Pages of the write-ahead log before SQLite copies them into the file. Merging writes one page several times."""
 
 SCOPE_TABLES = ("chains", "records", "texts", "sessions", "hours", "activity")
 

@@ -4750,6 +4750,7 @@ function openStore() {
 		};
 		opening.onsuccess = () => resolve(opening.result);
 		opening.onerror = () => reject(opening.error);
+		opening.onblocked = () => reject(new Error("the store is in use"));
 	});
 }
 function settle(asking) {
@@ -15530,7 +15531,7 @@ async function askSessions(api) {
 		})}`);
 		if (page === null) return null;
 		sessions.push(...page.sessions);
-		after = page.next;
+		after = page.sessions.length ? page.next : null;
 		if (after === null || sessions.length >= SESSIONS_MAX) return {
 			sessions,
 			indexed: page.indexed
