@@ -156,6 +156,11 @@ class SiteHandler(SimpleHTTPRequestHandler):
         pass
 
 
+class QuietServer(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """A page that is left ends its requests. That is no error here."""
+
+
 def make_bare_worker() -> bytes:
     """The floor's worker, with noble's SHA3 out of the shipped verifier, which imports parts of Node at its top."""
     text = (PAGE / "verify.mjs").read_text("utf-8")
@@ -168,7 +173,7 @@ def make_bare_worker() -> bytes:
 
 @contextmanager
 def serve_folder(folder: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SiteHandler, directory=str(folder)))
+    server = QuietServer(("127.0.0.1", 0), partial(SiteHandler, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -1,8 +1,8 @@
 """Changes by somebody who has the ledger's key, in a bundle that holds everything: the page and Aver say the same.
 
-The bundle has sessions, blobs, an import whose key was rotated, a rotated key of its own, approvals by passphrase and by
-passkey, and one time ML-DSA-65. Records are changed, dropped, doubled, exchanged or cut, and sealed again with their links;
-the index and the signed heads follow. So the change itself is judged, and not a broken seal.
+The bundle has sessions, blobs, an import whose key was rotated, a rotated key of its own, approvals by passphrase and
+by passkey, and one time ML-DSA-65. Records are changed, dropped, doubled, exchanged or cut, and sealed again with their
+links. The index and the signed heads follow, so that the change itself is judged, and not a broken seal.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from typing import Any
 import pytest
 
 from aver import AverError, Capsule, Ledger, open_ledger, seal
+from aver.actions.proofs.inclusion import inclusion_document
+from aver.actions.run_state import load_run_from_path
+from aver.capsule.json_document import dump_document
 from aver.gate.approvals import approve, consume, endorse_passkey, enrol_approver, record_signed_vote
 from aver.keys import Ring, sign_statement
 from aver.ledger.bundle import export_bundle, import_bundle
@@ -26,6 +29,7 @@ from support.bundles import draft, fill
 from support.page_cases import Cases, expect_agreement
 from support.passkeys import SoftPasskey
 from support.random_changes import change
+from support.runs import make_sealed_run, packed, with_owners_head
 from support.story_sites import make_site
 
 TIMES = 120
@@ -160,3 +164,41 @@ def test_records_that_only_aver_examines(tmp_path: Path, name: str) -> None:
             path.write_text(json.dumps(document))
         cases.add(bundle, rings[number % 2], f"{number}")
     assert expect_agreement(cases.directory) == cases.count > 20
+
+
+def test_numbers_and_names_of_other_types(tmp_path: Path) -> None:
+    """A number beyond all floats, a value that is no JSON, and an entry of meta whose tool is no text."""
+    run = make_sealed_run(tmp_path / "run", actions=3, gated=())
+    cases, ring = Cases(tmp_path / "cases"), Ring.pin([run.key])
+    forged: dict[str, tuple[Any, ...]] = {
+        "num_actions": (10**400, 2**53 + 1, 0),
+        "created_at": ("x", "9999"),
+        "policy_verdict": ("x", None, 7),
+    }
+    for name, values in forged.items():
+        for value in values:
+            manifest = {**json.loads(run.members["manifest.json"]), name: value}
+            members = with_owners_head({**run.members, "manifest.json": dump_document(manifest)}, run)
+            cases.add_file("run.cap", packed(members), ring, f"{name} is {str(value)[:20]}")
+    found = load_run_from_path(run.path)
+    proof = json.dumps(inclusion_document(found.actions, 1, found.seal))
+    for value in ("NaN", "-Infinity", "1e999", "[" * 300 + "]" * 300, '{"a": 1, "a": 1}', "tru", '"\t"'):
+        cases.add_file("proof.json", proof.replace('"index": 1', f'"index": {value}').encode(), ring, value[:20])
+        cases.add_file("proof.json", f'{{"x": {value}, {proof[1:]}'.encode(), ring, f"first {value[:20]}")
+    with open_ledger(tmp_path / "ledger.db", home=tmp_path / "home") as ledger:
+        fill(ledger)
+        ledger.close_chain("codex.two")
+        export_bundle(ledger, tmp_path / "honest")
+        signer, known = ledger.keys.signer("ledger"), ledger.keys.ring()
+    for value in ({"a": 1}, 1.5, None, ["x"], True):
+        bundle = cases.new_folder() / "bundle"
+        shutil.copytree(tmp_path / "honest", bundle)
+        meta = json.loads((bundle / "meta.json").read_text())
+        content = json.loads(meta["capsules"][-1]["canonical"])
+        content["outcome"]["result"]["tool"] = value
+        meta["capsules"][-1]["canonical"] = json.dumps(content)
+        seal_again(meta["capsules"], len(meta["capsules"]) - 1, signer)
+        (bundle / "meta.json").write_text(json.dumps(meta))
+        follow(bundle, "meta.json", meta["capsules"], signer)
+        cases.add(bundle, known, f"tool {value}")
+    assert expect_agreement(cases.directory) == cases.count > 25

@@ -8887,9 +8887,9 @@ function* listHeads(result) {
 	const kind = result.get("kind");
 	if (kind === "conversation_seal") {
 		const [tool, session] = [result.get("tool"), result.get("session_id")];
-		if (tool === void 0 || session === void 0) return;
+		if (typeof tool !== "string" || typeof session !== "string") return;
 		yield [
-			typeof tool === "string" && tool === session && RESERVED_CHAINS.has(tool) ? tool : `${text(tool)}.${text(session)}`,
+			tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,
 			result.get("capsule_count"),
 			result.get("head_hash")
 		];
@@ -8920,12 +8920,12 @@ function findExternalChain(content) {
 		"tool",
 		"session_id"
 	].map((name) => result.get(name));
-	if (typeof path !== "string" || tool === void 0 || session === void 0) return null;
+	if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null;
 	const parts = path.split("/").filter((part) => part !== "" && part !== ".");
 	const last = parts.at(-1) ?? "";
 	const dot = last.lastIndexOf(".");
 	const stem = dot > 0 && dot < last.length - 1 ? last.slice(0, dot) : last;
-	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${text(tool)}.${text(session)}`;
+	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`;
 }
 var TITLE_SCAN_MAX = 4096;
 /** Most signers of a chain that are noted. The signers of a chain with more are not compared with the index. */
@@ -11398,7 +11398,7 @@ function readManifest(data) {
 		runId,
 		head,
 		createdAt,
-		numActions: count.value,
+		numActions: count,
 		finalReceiptHash: final,
 		policyVerdict: get("policy_verdict"),
 		isProved: type === PROOF_TYPE,
@@ -11550,7 +11550,7 @@ var RunFilesJudge = class {
 		}
 		const { seal } = judge;
 		if (seal === null) return tally;
-		const isSame = manifest.numActions === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
+		const isSame = manifest.numActions.value === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
 		if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
 		for (const [name, document] of sealDocuments(seal, manifest.head)) {
 			const raw = readSmall(this.files, name, SMALL_FILE_MAX);
@@ -11647,7 +11647,7 @@ var RunFilesJudge = class {
 			["chain", manifest.head.chain],
 			["count", number(manifest.head.count)],
 			["hash", manifest.head.hash],
-			["num_actions", number(manifest.numActions)],
+			["num_actions", manifest.numActions],
 			["final_receipt_hash", manifest.finalReceiptHash],
 			["manifest_sha256", sha256Hex(this.raw)]
 		]);
