@@ -124,7 +124,7 @@ export async function verifyThing(): Promise<void> {
   if (thing.value !== found) return;
   judgement.value = done;
   // The bound was fixed at the beginning: records that came meanwhile are not judged.
-  unjudged.value = Math.max(0, totalRecords.value - records);
+  unjudged.value = Math.max(0, totalRecords.value - Math.max(records, done.state === "done" ? done.verdict.records : 0));
   spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged";
   // The reader pinned or unpinned a key meanwhile, so that this verdict is about other keys.
   if (done.state === "done" && pins.value !== keys) await verifyThing();
