@@ -117,13 +117,17 @@ export async function openThing(found: OpenedThing, change = "", beforeJudging: 
 export async function verifyThing(): Promise<void> {
   const [found, listed] = [thing.value, contents.value];
   if (found === null || listed === null || judgement.value.state === "working") return;
+  const [keys, records] = [pins.value, totalRecords.value];
   judgement.value = { state: "working", progress: null };
   spoken.value = "Verifying";
   const done = await judge(found, listed, null, (next) => { judgement.value = next; });
   if (thing.value !== found) return;
   judgement.value = done;
-  unjudged.value = 0;
+  // The bound was fixed at the beginning: records that came meanwhile are not judged.
+  unjudged.value = Math.max(0, totalRecords.value - Math.max(records, done.state === "done" ? done.verdict.records : 0));
   spoken.value = done.state === "done" ? `Verdict: ${done.verdict.status}` : "Not judged";
+  // The reader pinned or unpinned a key meanwhile, so that this verdict is about other keys.
+  if (done.state === "done" && pins.value !== keys) await verifyThing();
 }
 
 /** Verify one chain, where not everything was verified. */
@@ -131,11 +135,13 @@ export async function verifyChain(chain: string): Promise<void> {
   const [found, listed] = [thing.value, contents.value];
   if (found === null || listed === null || judgement.value.state === "done" || judgement.value.state === "working") return;
   if (chainJudgements.value.get(chain)?.state === "working") return;
+  const keys = pins.value;
   const set = (next: Judgement) => { chainJudgements.value = new Map(chainJudgements.value).set(chain, next); };
   set({ state: "working", progress: null });
   const done = await judge(found, listed, [chain], set);
   if (thing.value !== found) return;
   set(done);
+  if (done.state === "done" && pins.value !== keys) await verifyChain(chain);
   spoken.value = done.state === "done" ? `Verdict on this chain: ${done.verdict.status}` : "Not judged";
 }
 
