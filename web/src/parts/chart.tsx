@@ -38,12 +38,6 @@ export function PointChart({ points, lines, ends, label }: { points: ChartPoint[
   return (
     <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={label}>
       <Axes ends={ends} />
-      {lines.map(({ y, words }) => (
-        <g key={words} class="threshold">
-          <line x1={LEFT} x2={WIDTH - 12} y1={toY(y)} y2={toY(y)} />
-          <text x={LEFT + 4} y={toY(y) - 4}>{words}</text>
-        </g>
-      ))}
       {points.map(({ x, y, low, high, sort, words, href }, at) => (
         <a key={at} href={href} tabIndex={-1} aria-label={words}>
           <g class={`point ${sort}`}>
@@ -52,6 +46,12 @@ export function PointChart({ points, lines, ends, label }: { points: ChartPoint[
             {sort === "denied" ? <path d={`M${toX(x) - 4} ${toY(y) - 4}l8 8m0 -8l-8 8`} /> : sort === "asked" ? <rect x={toX(x) - 3.5} y={toY(y) - 3.5} width="7" height="7" /> : <circle cx={toX(x)} cy={toY(y)} r="4" />}
           </g>
         </a>
+      ))}
+      {lines.map(({ y, words }) => (
+        <g key={words} class="threshold">
+          <line x1={LEFT} x2={WIDTH - 12} y1={toY(y)} y2={toY(y)} />
+          <text x={WIDTH - 14} y={toY(y) - 4} text-anchor="end">{words}</text>
+        </g>
       ))}
     </svg>
   );

@@ -611,7 +611,7 @@ function coerceFloatFields(content, toFloat) {
 	}
 	return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
-// node_modules/@noble/hashes/utils.js
+// ../../main/web/node_modules/@noble/hashes/utils.js
 function isBytes$1(a) {
 	return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
@@ -767,7 +767,7 @@ var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	2,
 	suffix
 ]) });
-// node_modules/@noble/curves/utils.js
+// ../../main/web/node_modules/@noble/curves/utils.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function aarray$1(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
@@ -870,7 +870,7 @@ function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	iter(fields, false);
 	iter(optFields, true);
 }
-// node_modules/@noble/hashes/_u64.js
+// ../../main/web/node_modules/@noble/hashes/_u64.js
 var U32_MASK64 = /* @__PURE__ */ (() => BigInt(2 ** 32 - 1))();
 var _32n = /* @__PURE__ */ BigInt(32);
 function fromBig(n, le = false) {
@@ -920,7 +920,7 @@ var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0
 var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
-// node_modules/@noble/hashes/sha3.js
+// ../../main/web/node_modules/@noble/hashes/sha3.js
 var _0n$4 = BigInt(0);
 var _1n$5 = BigInt(1);
 var _2n$4 = BigInt(2);
@@ -1133,7 +1133,7 @@ var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = 
 }, info);
 var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11));
 var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));
-// node_modules/@noble/curves/abstract/modular.js
+// ../../main/web/node_modules/@noble/curves/abstract/modular.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$3 = /* @__PURE__ */ BigInt(0);
 var _1n$4 = /* @__PURE__ */ BigInt(1);
@@ -1507,7 +1507,7 @@ function Field(ORDER, opts = {}) {
 	Object.freeze(_Field.prototype);
 	return new _Field(ORDER, opts);
 }
-// node_modules/@noble/curves/abstract/fft.js
+// ../../main/web/node_modules/@noble/curves/abstract/fft.js
 function checkU32(n, title = "n") {
 	if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
 	if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
@@ -1595,7 +1595,7 @@ var FFTCore = (F, coreOpts) => {
 		return values;
 	};
 };
-// node_modules/@noble/post-quantum/utils.js
+// ../../main/web/node_modules/@noble/post-quantum/utils.js
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 var abytesDoc = abytes$1;
 var randomBytes = randomBytes$2;
@@ -1752,7 +1752,7 @@ function getMessagePrehash(hash, msg, ctx = EMPTY) {
 	const hashed = hash(msg);
 	return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
 }
-// node_modules/@noble/post-quantum/_crystals.js
+// ../../main/web/node_modules/@noble/post-quantum/_crystals.js
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 var genCrystals = (opts) => {
 	const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
@@ -1894,7 +1894,7 @@ var createXofShake = (shake) => (seed, blockLen) => {
 };
 var XOF128 = /* @__PURE__ */ createXofShake(shake128);
 var XOF256 = /* @__PURE__ */ createXofShake(shake256);
-// node_modules/@noble/post-quantum/ml-dsa.js
+// ../../main/web/node_modules/@noble/post-quantum/ml-dsa.js
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 var INTERNAL_SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["extraEntropy", "externalMu"]);
 var INTERNAL_VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["externalMu"]);
@@ -2406,7 +2406,7 @@ var ml_dsa65 = /* @__PURE__ */ (() => getDilithium({
 	XOF256,
 	securityLevel: 192
 }))();
-// node_modules/@noble/hashes/_md.js
+// ../../main/web/node_modules/@noble/hashes/_md.js
 function Chi(a, b, c) {
 	return a & b ^ ~a & c;
 }
@@ -2530,7 +2530,7 @@ var SHA512_IV = /* @__PURE__ */ Uint32Array.from([
 	1541459225,
 	327033209
 ]);
-// node_modules/@noble/hashes/sha2.js
+// ../../main/web/node_modules/@noble/hashes/sha2.js
 var SHA256_K = /* @__PURE__ */ Uint32Array.from([
 	1116352408,
 	1899447441,
@@ -3776,7 +3776,7 @@ function chainName(domain, identifier) {
 	const id = CHAIN_ID.test(identifier) ? identifier : `x-${sha256Hex(identifier).slice(0, 32)}`;
 	return DOMAIN.test(domain) ? `${domain}.${id}` : null;
 }
-// node_modules/@noble/curves/abstract/curve.js
+// ../../main/web/node_modules/@noble/curves/abstract/curve.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$2 = /* @__PURE__ */ BigInt(0);
 var _1n$3 = /* @__PURE__ */ BigInt(1);
@@ -4098,7 +4098,7 @@ function createKeygen(randomSecretKey, getPublicKey) {
 		};
 	};
 }
-// node_modules/@noble/curves/abstract/edwards.js
+// ../../main/web/node_modules/@noble/curves/abstract/edwards.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$1 = /* @__PURE__ */ BigInt(0);
 var _1n$2 = /* @__PURE__ */ BigInt(1);
@@ -4504,7 +4504,7 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		lengths
 	});
 }
-// node_modules/@noble/curves/ed25519.js
+// ../../main/web/node_modules/@noble/curves/ed25519.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _1n$1 = /* @__PURE__ */ BigInt(1);
 var _2n$1 = /* @__PURE__ */ BigInt(2);
@@ -6378,7 +6378,7 @@ function voteContent(request, word, approver, shown, { scope = request.scope, us
 		["uses", new JsonNumber(String(uses))]
 	]);
 }
-// node_modules/@noble/curves/abstract/weierstrass.js
+// ../../main/web/node_modules/@noble/curves/abstract/weierstrass.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
 function _splitEndoScalar(k, basis, n) {

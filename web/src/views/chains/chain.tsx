@@ -30,6 +30,9 @@ const FILE_PAGE = 2_000;
 
 const SORTS: Record<string, string> = { tool: "◆", chat: "❝", agent: "▲", system: "●", workflow: "▶", auth: "✓", vault: "▣", kill: "■" };
 
+/** Who allowed it, in a word; nothing where nobody is known to have. */
+const AUTHORITIES: Record<string, string> = { human_approved: "a person", policy: "a rule", autonomous: "the agent", escalated: "a second level", unknown: "" };
+
 /** By chain, the row that was selected when the reader left it. */
 const lastSelected = new Map<string, number>();
 
@@ -44,9 +47,9 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: R
       <span class="sequence figure">{row.sequence || row.place}</span>
       <span class="sort" title={row.type} aria-hidden="true">{SORTS[row.type] ?? "○"}</span>
       <span class="kind">{row.kind}</span>
-      <span class="summary">{row.tool ? <strong><Text>{row.tool}</Text></strong> : null} <Text>{row.problem || row.summary}</Text></span>
+      <span class="summary">{row.tool && !row.summary.startsWith(row.tool) ? <strong><Text>{row.tool}</Text></strong> : null} <Text>{row.problem || row.summary}</Text></span>
       <span class={word ? `word ${row.status}` : ""}>{word}</span>
-      <span class="authority">{row.authority}</span>
+      <span class="authority">{AUTHORITIES[row.authority] ?? row.authority}</span>
       <span class="tokens figure">{row.tokens}</span>
     </a>
   );
@@ -209,7 +212,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
       <header>
         <h1><Text>{listed?.title ?? chain}</Text></h1>
         <p class="beside">
-          <code><Text>{chain}</Text></code> {total === null ? "" : plural(total, "record")}
+          {listed && listed.title !== chain ? <><code><Text>{chain}</Text></code> </> : null}{total === null ? "" : plural(total, "record")}
           {isCut ? " listed; the chain is longer, and was verified whole" : ""}{" "}
           {now.state === "done" ? <span class="judged"><Mark name={findings.some((one) => one.status === "failed") ? "failed" : now.verdict.status === "verified" ? "verified" : "qualified"} /> {findings.some((one) => one.status === "failed") ? plural(findings.filter((one) => one.status === "failed").length, "finding") : now.verdict.status === "verified" ? "verified" : "no failure"}</span> : null}{" "}
           {extras.some((extra) => extra.sort !== "end") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}{" "}

@@ -1,6 +1,6 @@
 function averExplorer() {
 "use strict";
-// node_modules/preact/dist/preact.mjs
+// ../../main/web/node_modules/preact/dist/preact.mjs
 var n$1;
 var t$2;
 var r$2;
@@ -283,7 +283,7 @@ n$1 = { __e: function(n, t, r, u) {
 }, x$1.prototype.render = $, u$3 = [], f$3 = 0, o$3 = function(n, t) {
 	return n.__v.__b - t.__v.__b;
 }, e$2 = Symbol(), l$2 = /(PointerCapture)$|Capture$/i, c$2 = 0, a$3 = {};
-// node_modules/preact/hooks/dist/hooks.mjs
+// ../../main/web/node_modules/preact/hooks/dist/hooks.mjs
 var t$1;
 var r$1;
 var u$2;
@@ -439,7 +439,7 @@ function E(n, t) {
 function G(n, t) {
 	return "function" == typeof t ? t(n) : t;
 }
-// node_modules/@preact/signals-core/dist/signals-core.module.js
+// ../../main/web/node_modules/@preact/signals-core/dist/signals-core.module.js
 var i = Symbol.for("preact-signals");
 function t() {
 	if (!(v > 1)) {
@@ -848,7 +848,7 @@ function x(i, t) {
 	n[Symbol.dispose] = n;
 	return n;
 }
-// node_modules/@preact/signals/dist/signals.module.js
+// ../../main/web/node_modules/@preact/signals/dist/signals.module.js
 var h;
 var p;
 var m = "undefined" != typeof window && !!window.__PREACT_SIGNALS_DEVTOOLS__;
@@ -1109,7 +1109,7 @@ function applyPreferences() {
 		else document.documentElement.dataset["theme"] = theme.value;
 	});
 }
-// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+// ../../main/web/node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 var f = Symbol.for("pv");
 var o = 0;
 Array.isArray;
@@ -1163,7 +1163,7 @@ function Hex({ children, length = 16 }) {
 function Time({ children, short = false, brief = false }) {
 	const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
 	if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
-	const words = usesUtc.value ? date.toISOString() : localIso(date);
+	const words = formatTime(date);
 	const zone = usesUtc.value ? " UTC" : "";
 	return a("time", {
 		dateTime: children,
@@ -1171,8 +1171,8 @@ function Time({ children, short = false, brief = false }) {
 		children: short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`
 	});
 }
-function localIso(date) {
-	return new Date(date.getTime() - date.getTimezoneOffset() * 6e4).toISOString();
+function formatTime(date) {
+	return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
 }
 function count$1(value) {
 	return value.toLocaleString("en-GB");
@@ -1915,7 +1915,7 @@ function coerceFloatFields(content, toFloat) {
 	}
 	return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
-// node_modules/@noble/hashes/utils.js
+// ../../main/web/node_modules/@noble/hashes/utils.js
 function isBytes$1(a) {
 	return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
@@ -2071,7 +2071,7 @@ var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	2,
 	suffix
 ]) });
-// node_modules/@noble/curves/utils.js
+// ../../main/web/node_modules/@noble/curves/utils.js
 function aarray$1(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
 	for (let i = 0; i < item.length; i++) inner(item[i], `${title}[${i}]`);
@@ -2173,7 +2173,7 @@ function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	iter(fields, false);
 	iter(optFields, true);
 }
-// node_modules/@noble/hashes/_u64.js
+// ../../main/web/node_modules/@noble/hashes/_u64.js
 var U32_MASK64 = (() => BigInt(2 ** 32 - 1))();
 var _32n = BigInt(32);
 function fromBig(n, le = false) {
@@ -2223,7 +2223,7 @@ var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0
 var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
-// node_modules/@noble/hashes/sha3.js
+// ../../main/web/node_modules/@noble/hashes/sha3.js
 var _0n$4 = BigInt(0);
 var _1n$5 = BigInt(1);
 var _2n$4 = BigInt(2);
@@ -2436,7 +2436,7 @@ var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = 
 }, info);
 var shake128 = genShake(31, 168, 16, oidNist(11));
 var shake256 = genShake(31, 136, 32, oidNist(12));
-// node_modules/@noble/curves/abstract/modular.js
+// ../../main/web/node_modules/@noble/curves/abstract/modular.js
 var _0n$3 = BigInt(0);
 var _1n$4 = BigInt(1);
 var _2n$3 = BigInt(2);
@@ -2809,7 +2809,7 @@ function Field(ORDER, opts = {}) {
 	Object.freeze(_Field.prototype);
 	return new _Field(ORDER, opts);
 }
-// node_modules/@noble/curves/abstract/fft.js
+// ../../main/web/node_modules/@noble/curves/abstract/fft.js
 function checkU32(n, title = "n") {
 	if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
 	if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
@@ -2897,7 +2897,7 @@ var FFTCore = (F, coreOpts) => {
 		return values;
 	};
 };
-// node_modules/@noble/post-quantum/utils.js
+// ../../main/web/node_modules/@noble/post-quantum/utils.js
 var abytesDoc = abytes$1;
 var randomBytes = randomBytes$2;
 function aarray(item, title, inner = () => {}) {
@@ -3053,7 +3053,7 @@ function getMessagePrehash(hash, msg, ctx = EMPTY$1) {
 	const hashed = hash(msg);
 	return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
 }
-// node_modules/@noble/post-quantum/_crystals.js
+// ../../main/web/node_modules/@noble/post-quantum/_crystals.js
 var genCrystals = (opts) => {
 	const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
 	const mod = (a, modulo = Q) => {
@@ -3194,7 +3194,7 @@ var createXofShake = (shake) => (seed, blockLen) => {
 };
 var XOF128 = createXofShake(shake128);
 var XOF256 = createXofShake(shake256);
-// node_modules/@noble/post-quantum/ml-dsa.js
+// ../../main/web/node_modules/@noble/post-quantum/ml-dsa.js
 var INTERNAL_SIG_OPT_KEYS = Object.freeze(["extraEntropy", "externalMu"]);
 var INTERNAL_VER_OPT_KEYS = Object.freeze(["externalMu"]);
 function validateInternalOpts(opts, allowed) {
@@ -3705,7 +3705,7 @@ var ml_dsa65 = (() => getDilithium({
 	XOF256,
 	securityLevel: 192
 }))();
-// node_modules/@noble/hashes/_md.js
+// ../../main/web/node_modules/@noble/hashes/_md.js
 function Chi(a, b, c) {
 	return a & b ^ ~a & c;
 }
@@ -3829,7 +3829,7 @@ var SHA512_IV = Uint32Array.from([
 	1541459225,
 	327033209
 ]);
-// node_modules/@noble/hashes/sha2.js
+// ../../main/web/node_modules/@noble/hashes/sha2.js
 var SHA256_K = Uint32Array.from([
 	1116352408,
 	1899447441,
@@ -5149,7 +5149,7 @@ async function judge(found, listed, chains, report) {
 				progress
 			});
 		});
-		if (scope !== "files" && !changed.value && result.verdict.status === "verified") await rememberHeads(scope, heads);
+		if (scope !== "files" && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
 		if (!changed.value) copyHeads = heads;
 		return {
 			state: "done",
@@ -5162,6 +5162,9 @@ async function judge(found, listed, chains, report) {
 			words: error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${error.message}`
 		};
 	}
+}
+function isSignedByPins({ status, checks }) {
+	return status !== "failed" && checks.some((check) => check.name === "signature" && check.status === "passed" && check.count > 0);
 }
 function stopVerifying() {
 	judges.stop("you stopped it");
@@ -5445,6 +5448,37 @@ function verdictDocument(verdict) {
 		findings: verdict.findings
 	};
 }
+// src/parts/check_words.ts
+var WORDS = {
+	schema: "each record is whole and has the form of a capsule",
+	canonical: "each is written in the one exact form that is hashed",
+	content: "each has the hash that it was sealed with: nothing in it was changed",
+	signature: "each was signed by a key that you pinned",
+	signature_pq: "each post-quantum signature is right, too",
+	links: "each names the record before it: none was removed or moved",
+	genesis: "each chain has its beginning",
+	identity: "each chain belongs to this ledger under this name",
+	keys: "each key was in use when it signed",
+	blobs: "large texts and files beside the records are unchanged",
+	meta: "no chain is shorter than the ledger noted",
+	profile: "the form of the records",
+	index: "the list of chains says what the records say",
+	head: "exactly these chains and records were exported",
+	page: "the page shows the bytes of the bundle's own files",
+	rollback: "nothing is older than this browser saw before",
+	approvals: "each answer was signed by its person, in time, for this request",
+	report: "the report is the one that was signed, and its records bear it out",
+	archive: "the file holds what it says, and nothing else",
+	receipts: "each action has a receipt, in order",
+	parents: "each action names the one before it",
+	sealed: "the run was sealed as a whole",
+	gates: "each action passed its gate",
+	proof: "the action is part of the run",
+	trace: "the trace is the one that was sealed"
+};
+function describeCheck$1(name) {
+	return WORDS[name] ?? "";
+}
 // src/parts/verdict.tsx
 var PATHS$1 = {
 	verified: a($, { children: [a("circle", {
@@ -5510,6 +5544,16 @@ function Mark({ name, share = 0 }) {
 	});
 }
 var ADVICE = codes_default$1;
+function isOnlyOfCommand({ name }) {
+	return [
+		"decisions",
+		"changes",
+		"evidence",
+		"effects",
+		"delegation",
+		"protocol"
+	].includes(name);
+}
 function remedy(check) {
 	const name = thing.value?.live ? "" : contents.value?.name ?? "FILE";
 	if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return a($, { children: [
@@ -5520,14 +5564,7 @@ function remedy(check) {
 		}),
 		", after you compared it with its owner."
 	] });
-	if ([
-		"decisions",
-		"changes",
-		"evidence",
-		"effects",
-		"delegation",
-		"protocol"
-	].includes(check.name)) return a(Command, { children: `aver verify ${name}`.trim() });
+	if (isOnlyOfCommand(check)) return a(Command, { children: `aver verify ${name}`.trim() });
 	if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
 	if (check.name === "head") return thing.value?.live ? a($, { children: ["Compare with a checkpoint that you keep: ", a(Command, { children: "aver verify --checkpoint FILE" })] }) : a($, { children: ["Export it again with the ledger's key at hand: ", a(Command, { children: "aver export --out DIR" })] });
 	if (check.name === "meta") return a($, { children: ["Open the whole ledger: ", a(Command, { children: "aver export --out DIR" })] });
@@ -5592,7 +5629,10 @@ function FindingCard({ finding, isFirst = false }) {
 		})]
 	});
 }
+var ONLY_COUNTS = /^[\d,]+ checked$/;
 function CheckRow({ check }) {
+	const said = ONLY_COUNTS.test(check.reason) ? "" : check.reason;
+	const meaning = check.status === "passed" ? describeCheck$1(check.name) : "";
 	return a("tr", { children: [
 		a("th", {
 			scope: "row",
@@ -5609,8 +5649,40 @@ function CheckRow({ check }) {
 			class: "number",
 			children: check.status === "passed" ? count$1(check.count) : check.status
 		}),
-		a("td", { children: a(Text, { children: check.reason }) })
+		a("td", { children: [
+			meaning,
+			meaning && said ? a("br", {}) : null,
+			said ? a("span", {
+				class: meaning ? "soft" : "",
+				children: a(Text, { children: said })
+			}) : null
+		] })
 	] });
+}
+function groupUnmade(checks) {
+	const groups = new Map();
+	for (const check of checks) {
+		const key = isOnlyOfCommand(check) ? `${check.matters} ${check.reason}` : check.name;
+		groups.set(key, [...groups.get(key) ?? [], check]);
+	}
+	return [...groups.values()];
+}
+function UnmadeRow({ checks }) {
+	const [first] = checks;
+	return a("tr", {
+		class: first.matters ? "matters" : "",
+		children: [
+			a("th", {
+				scope: "row",
+				children: checks.map((check) => a("span", {
+					class: "unmade-name",
+					children: check.name.replace("_", " ")
+				}, check.name))
+			}),
+			a("td", { children: a(Text, { children: isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason }) }),
+			a("td", { children: remedy(first) })
+		]
+	});
 }
 function VerdictBand() {
 	const now = judgement.value;
@@ -5749,17 +5821,7 @@ function Judged({ verdict, usesPlatform, at }) {
 					a("h3", { children: "Not checked" }),
 					a("table", {
 						class: "checks",
-						children: a("tbody", { children: others.map((check) => a("tr", {
-							class: check.matters ? "matters" : "",
-							children: [
-								a("th", {
-									scope: "row",
-									children: check.name.replace("_", " ")
-								}),
-								a("td", { children: a(Text, { children: check.reason }) }),
-								a("td", { children: remedy(check) })
-							]
-						}, check.name)) })
+						children: a("tbody", { children: groupUnmade(others).map((checks) => a(UnmadeRow, { checks }, checks[0]?.name)) })
 					}),
 					others.length ? null : a("p", { children: "Every check that applies was made." }),
 					foreign.length ? a("p", {
@@ -5774,10 +5836,10 @@ function Judged({ verdict, usesPlatform, at }) {
 			}),
 			rest.length ? a("details", {
 				open: rest.length <= 8,
-				children: [a("summary", { children: plural$1(rest.length, "more finding") }), rest.slice(0, 100).map((finding, at) => a(FindingCard, { finding }, at))]
+				children: [a("summary", { children: plural$1(rest.length, first === void 0 ? "finding" : "more finding") }), rest.slice(0, 100).map((finding, at) => a(FindingCard, { finding }, at))]
 			}) : null,
 			a("p", {
-				class: "beside",
+				class: "beside judged-by",
 				children: [
 					"This page judged it at ",
 					a(Time, {
@@ -5788,8 +5850,13 @@ function Judged({ verdict, usesPlatform, at }) {
 					origin(),
 					". Ed25519 by ",
 					usesPlatform ? "the browser, after checks of our own" : "JavaScript",
-					". Without this page:",
-					" ",
+					"."
+				]
+			}),
+			a("p", {
+				class: "beside without-page",
+				children: [
+					"The same without this page: ",
 					a(Command, { children: command() }),
 					" ",
 					a(Copy, {
@@ -5824,6 +5891,8 @@ var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check
 // src/parts/json.tsx
 var ITEMS_MAX = 200;
 var TEXT_MAX$1 = 2e4;
+var LINE_MAX$1 = 96;
+var DIGEST = /^[0-9a-f]{40,128}$/;
 function Value({ value, depth = 0 }) {
 	if (value === null) return a("span", {
 		class: "soft",
@@ -5840,9 +5909,10 @@ function Value({ value, depth = 0 }) {
 			class: "soft",
 			children: "none"
 		});
+		const line = oneLine(value);
+		if (line) return a(Text, { children: line });
 		return a("ol", {
 			class: "list",
-			start: 0,
 			children: [value.slice(0, ITEMS_MAX).map((item, at) => a("li", { children: a(Value, {
 				value: item,
 				depth: depth + 1
@@ -5856,6 +5926,14 @@ function Value({ value, depth = 0 }) {
 		class: "soft",
 		children: "none"
 	});
+	const blob = readBlobReference(value);
+	if (blob !== null) return a("span", { children: [
+		blob.media,
+		", ",
+		blob.size,
+		" bytes, kept beside the record: ",
+		a(WholeHex, { children: blob.digest })
+	] });
 	const given = [...value].filter(([, item]) => !isEmpty$1(item));
 	const others = [...value.keys()].filter((key) => isEmpty$1(value.get(key)));
 	return a("div", {
@@ -5876,6 +5954,27 @@ function Value({ value, depth = 0 }) {
 		]
 	});
 }
+function oneLine(values) {
+	const words = values.map((item) => typeof item === "string" ? item : item instanceof JsonNumber ? item.text : null);
+	const isPlain = words.every((word) => word !== null && word !== "" && !/[\n,]/.test(word) && (word.length <= 32 || DIGEST.test(word)));
+	const line = words.join(", ");
+	return isPlain && line.length <= LINE_MAX$1 ? line : "";
+}
+function readBlobReference(value) {
+	const inner = value.size === 1 ? value.get("blob") : value;
+	if (!isObject(inner) || inner.size !== 4) return null;
+	const [digest, media, size] = [
+		inner.get("digest"),
+		inner.get("media"),
+		inner.get("size")
+	];
+	if (typeof digest !== "string" || !DIGEST.test(digest) || typeof media !== "string" || !(size instanceof JsonNumber) || inner.get("alg") !== "sha256") return null;
+	return {
+		digest,
+		media: visible(media),
+		size: size.text
+	};
+}
 function isEmpty$1(value) {
 	return value === null || value === "" || Array.isArray(value) && !value.length || value instanceof Map && !value.size;
 }
@@ -5883,6 +5982,10 @@ function LongText({ text }) {
 	if (text === "") return a("span", {
 		class: "soft",
 		children: "empty"
+	});
+	if (DIGEST.test(text)) return a("code", {
+		class: "hex",
+		children: text
 	});
 	if (!text.includes("\n") && text.length <= 160) return a(Text, { children: text });
 	const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
@@ -6073,7 +6176,7 @@ function* blobReferences(value) {
 		} else if (Array.isArray(item)) for (const member of item) stack.push(member);
 	}
 }
-// node_modules/@noble/curves/abstract/curve.js
+// ../../main/web/node_modules/@noble/curves/abstract/curve.js
 var _0n$2 = BigInt(0);
 var _1n$3 = BigInt(1);
 var _4n$2 = BigInt(4);
@@ -6394,7 +6497,7 @@ function createKeygen(randomSecretKey, getPublicKey) {
 		};
 	};
 }
-// node_modules/@noble/curves/abstract/edwards.js
+// ../../main/web/node_modules/@noble/curves/abstract/edwards.js
 var _0n$1 = BigInt(0);
 var _1n$2 = BigInt(1);
 var _2n$2 = BigInt(2);
@@ -6799,7 +6902,7 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		lengths
 	});
 }
-// node_modules/@noble/curves/ed25519.js
+// ../../main/web/node_modules/@noble/curves/ed25519.js
 var _1n$1 = BigInt(1);
 var _2n$1 = BigInt(2);
 var _5n = BigInt(5);
@@ -9020,7 +9123,7 @@ function signerOf(value) {
 	return named ?? (server instanceof JsonNumber ? `policy:${server.text}` : "");
 }
 // src/views/acts/acts.tsx
-var READ_MAX$2 = 2e4;
+var READ_MAX$3 = 2e4;
 var CODES$1 = codes_default.codes;
 function chainsOf(domain) {
 	return (contents.value?.chains ?? []).filter(({ id, origin }) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./, "").startsWith(`${domain}.`)).map(({ id }) => id);
@@ -9074,7 +9177,7 @@ function ActsOfChain({ chain, actionId }) {
 			if (isCurrent) setNow(next);
 		};
 		const total = countRecords([chain]);
-		if (total > READ_MAX$2) set({
+		if (total > READ_MAX$3) set({
 			state: "too large",
 			total
 		});
@@ -9366,6 +9469,1192 @@ function Shares({ commit, act }) {
 			] }, name)) })]
 		})
 	})] });
+}
+// src/parts/keyboard.ts
+var claims = [];
+function useKeys(keys) {
+	const claim = T({ keys });
+	claim.current.keys = keys;
+	A$1(() => {
+		const mine = claim.current;
+		claims.push(mine);
+		return () => {
+			claims.splice(claims.indexOf(mine), 1);
+		};
+	}, []);
+}
+function isTyping(target) {
+	return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+}
+function isOwnKey(event) {
+	return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary");
+}
+function listenToKeys(go) {
+	let isGoing = false;
+	addEventListener("keydown", (event) => {
+		if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+		if (isTyping(event.target) && event.key !== "Escape") return;
+		if (isOwnKey(event)) return;
+		const wasGoing = isGoing;
+		isGoing = event.key === "g" && !wasGoing;
+		if (isGoing) return;
+		if (wasGoing && go(event.key)) {
+			event.preventDefault();
+			return;
+		}
+		const claim = claims.findLast(({ keys }) => event.key in keys);
+		if (claim === void 0) return;
+		event.preventDefault();
+		claim.keys[event.key]?.(event);
+	});
+}
+// src/parts/rows.ts
+function useRowKeys(box) {
+	const move = (step) => {
+		const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
+		if (!rows.length) return;
+		const now = rows.indexOf(document.activeElement);
+		const next = now < 0 ? step > 0 ? 0 : rows.length - 1 : Math.min(Math.max(now + step, 0), rows.length - 1);
+		rows.forEach((row, at) => {
+			row.tabIndex = at === next ? 0 : -1;
+		});
+		rows[next]?.focus();
+		rows[next]?.scrollIntoView({ block: "nearest" });
+	};
+	useKeys({
+		j: () => move(1),
+		k: () => move(-1)
+	});
+}
+// ../../main/web/node_modules/diff/libesm/diff/base.js
+var Diff = class {
+	diff(oldStr, newStr, options = {}) {
+		let callback;
+		if (typeof options === "function") {
+			callback = options;
+			options = {};
+		} else if ("callback" in options) callback = options.callback;
+		const oldString = this.castInput(oldStr, options);
+		const newString = this.castInput(newStr, options);
+		const oldTokens = this.removeEmpty(this.tokenize(oldString, options));
+		const newTokens = this.removeEmpty(this.tokenize(newString, options));
+		return this.diffWithOptionsObj(oldTokens, newTokens, options, callback);
+	}
+	diffWithOptionsObj(oldTokens, newTokens, options, callback) {
+		var _a;
+		const done = (value) => {
+			value = this.postProcess(value, options);
+			if (callback) {
+				setTimeout(function() {
+					callback(value);
+				}, 0);
+				return;
+			} else return value;
+		};
+		const newLen = newTokens.length, oldLen = oldTokens.length;
+		let editLength = 1;
+		let maxEditLength = newLen + oldLen;
+		if (options.maxEditLength != null) maxEditLength = Math.min(maxEditLength, options.maxEditLength);
+		const maxExecutionTime = (_a = options.timeout) !== null && _a !== void 0 ? _a : Infinity;
+		const abortAfterTimestamp = Date.now() + maxExecutionTime;
+		const bestPath = [{
+			oldPos: -1,
+			lastComponent: void 0
+		}];
+		let newPos = this.extractCommon(bestPath[0], newTokens, oldTokens, 0, options);
+		if (bestPath[0].oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(bestPath[0].lastComponent, newTokens, oldTokens));
+		let minDiagonalToConsider = -Infinity, maxDiagonalToConsider = Infinity;
+		const execEditLength = () => {
+			for (let diagonalPath = Math.max(minDiagonalToConsider, -editLength); diagonalPath <= Math.min(maxDiagonalToConsider, editLength); diagonalPath += 2) {
+				let basePath;
+				const removePath = bestPath[diagonalPath - 1], addPath = bestPath[diagonalPath + 1];
+				if (removePath) bestPath[diagonalPath - 1] = void 0;
+				let canAdd = false;
+				if (addPath) {
+					const addPathNewPos = addPath.oldPos - diagonalPath;
+					canAdd = addPath && 0 <= addPathNewPos && addPathNewPos < newLen;
+				}
+				const canRemove = removePath && removePath.oldPos + 1 < oldLen;
+				if (!canAdd && !canRemove) {
+					bestPath[diagonalPath] = void 0;
+					continue;
+				}
+				if (!canRemove || canAdd && removePath.oldPos < addPath.oldPos) basePath = this.addToPath(addPath, true, false, 0, options);
+				else basePath = this.addToPath(removePath, false, true, 1, options);
+				newPos = this.extractCommon(basePath, newTokens, oldTokens, diagonalPath, options);
+				if (basePath.oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(basePath.lastComponent, newTokens, oldTokens)) || true;
+				else {
+					bestPath[diagonalPath] = basePath;
+					if (basePath.oldPos + 1 >= oldLen) maxDiagonalToConsider = Math.min(maxDiagonalToConsider, diagonalPath - 1);
+					if (newPos + 1 >= newLen) minDiagonalToConsider = Math.max(minDiagonalToConsider, diagonalPath + 1);
+				}
+			}
+			editLength++;
+		};
+		if (callback) (function exec() {
+			setTimeout(function() {
+				if (editLength > maxEditLength || Date.now() > abortAfterTimestamp) return callback(void 0);
+				if (!execEditLength()) exec();
+			}, 0);
+		})();
+		else while (editLength <= maxEditLength && Date.now() <= abortAfterTimestamp) {
+			const ret = execEditLength();
+			if (ret) return ret;
+		}
+	}
+	addToPath(path, added, removed, oldPosInc, options) {
+		const last = path.lastComponent;
+		if (last && !options.oneChangePerToken && last.added === added && last.removed === removed) return {
+			oldPos: path.oldPos + oldPosInc,
+			lastComponent: {
+				count: last.count + 1,
+				added,
+				removed,
+				previousComponent: last.previousComponent
+			}
+		};
+		else return {
+			oldPos: path.oldPos + oldPosInc,
+			lastComponent: {
+				count: 1,
+				added,
+				removed,
+				previousComponent: last
+			}
+		};
+	}
+	extractCommon(basePath, newTokens, oldTokens, diagonalPath, options) {
+		const newLen = newTokens.length, oldLen = oldTokens.length;
+		let oldPos = basePath.oldPos, newPos = oldPos - diagonalPath, commonCount = 0;
+		while (newPos + 1 < newLen && oldPos + 1 < oldLen && this.equals(oldTokens[oldPos + 1], newTokens[newPos + 1], options)) {
+			newPos++;
+			oldPos++;
+			commonCount++;
+			if (options.oneChangePerToken) basePath.lastComponent = {
+				count: 1,
+				previousComponent: basePath.lastComponent,
+				added: false,
+				removed: false
+			};
+		}
+		if (commonCount && !options.oneChangePerToken) basePath.lastComponent = {
+			count: commonCount,
+			previousComponent: basePath.lastComponent,
+			added: false,
+			removed: false
+		};
+		basePath.oldPos = oldPos;
+		return newPos;
+	}
+	equals(left, right, options) {
+		if (options.comparator) return options.comparator(left, right);
+		else return left === right || !!options.ignoreCase && left.toLowerCase() === right.toLowerCase();
+	}
+	removeEmpty(array) {
+		const ret = [];
+		for (let i = 0; i < array.length; i++) if (array[i]) ret.push(array[i]);
+		return ret;
+	}
+	castInput(value, options) {
+		return value;
+	}
+	tokenize(value, options) {
+		return Array.from(value);
+	}
+	join(chars) {
+		return chars.join("");
+	}
+	postProcess(changeObjects, options) {
+		return changeObjects;
+	}
+	get useLongestToken() {
+		return false;
+	}
+	buildValues(lastComponent, newTokens, oldTokens) {
+		const components = [];
+		let nextComponent;
+		while (lastComponent) {
+			components.push(lastComponent);
+			nextComponent = lastComponent.previousComponent;
+			delete lastComponent.previousComponent;
+			lastComponent = nextComponent;
+		}
+		components.reverse();
+		const componentLen = components.length;
+		let componentPos = 0, newPos = 0, oldPos = 0;
+		for (; componentPos < componentLen; componentPos++) {
+			const component = components[componentPos];
+			if (!component.removed) {
+				if (!component.added && this.useLongestToken) {
+					let value = newTokens.slice(newPos, newPos + component.count);
+					value = value.map(function(value, i) {
+						const oldValue = oldTokens[oldPos + i];
+						return oldValue.length > value.length ? oldValue : value;
+					});
+					component.value = this.join(value);
+				} else component.value = this.join(newTokens.slice(newPos, newPos + component.count));
+				newPos += component.count;
+				if (!component.added) oldPos += component.count;
+			} else {
+				component.value = this.join(oldTokens.slice(oldPos, oldPos + component.count));
+				oldPos += component.count;
+			}
+		}
+		return components;
+	}
+};
+// ../../main/web/node_modules/diff/libesm/util/string.js
+function longestCommonPrefix(str1, str2) {
+	let i = 0;
+	for (; i < str1.length && i < str2.length; i++) if (str1[i] != str2[i]) return str1.slice(0, i);
+	return str1.slice(0, i);
+}
+function longestCommonSuffix(str1, str2) {
+	let i;
+	if (!str1 || !str2 || str1[str1.length - 1] != str2[str2.length - 1]) return "";
+	for (i = 0; i < str1.length && i < str2.length; i++) if (str1[str1.length - (i + 1)] != str2[str2.length - (i + 1)]) return str1.slice(-i);
+	return str1.slice(-i);
+}
+function replacePrefix(string, oldPrefix, newPrefix) {
+	if (string.slice(0, oldPrefix.length) != oldPrefix) throw Error(`string ${JSON.stringify(string)} doesn't start with prefix ${JSON.stringify(oldPrefix)}; this is a bug`);
+	return newPrefix + string.slice(oldPrefix.length);
+}
+function replaceSuffix(string, oldSuffix, newSuffix) {
+	if (!oldSuffix) return string + newSuffix;
+	if (string.slice(-oldSuffix.length) != oldSuffix) throw Error(`string ${JSON.stringify(string)} doesn't end with suffix ${JSON.stringify(oldSuffix)}; this is a bug`);
+	return string.slice(0, -oldSuffix.length) + newSuffix;
+}
+function removePrefix(string, oldPrefix) {
+	return replacePrefix(string, oldPrefix, "");
+}
+function removeSuffix(string, oldSuffix) {
+	return replaceSuffix(string, oldSuffix, "");
+}
+function maximumOverlap(string1, string2) {
+	return string2.slice(0, overlapCount(string1, string2));
+}
+function overlapCount(a, b) {
+	let startA = 0;
+	if (a.length > b.length) startA = a.length - b.length;
+	let endB = b.length;
+	if (a.length < b.length) endB = a.length;
+	const map = Array(endB);
+	let k = 0;
+	map[0] = 0;
+	for (let j = 1; j < endB; j++) {
+		if (b[j] == b[k]) map[j] = map[k];
+		else map[j] = k;
+		while (k > 0 && b[j] != b[k]) k = map[k];
+		if (b[j] == b[k]) k++;
+	}
+	k = 0;
+	for (let i = startA; i < a.length; i++) {
+		while (k > 0 && a[i] != b[k]) k = map[k];
+		if (a[i] == b[k]) k++;
+	}
+	return k;
+}
+function segment(string, segmenter) {
+	const parts = [];
+	for (const segmentObj of Array.from(segmenter.segment(string))) {
+		const segment = segmentObj.segment;
+		if (parts.length && /\s/.test(parts[parts.length - 1]) && /\s/.test(segment)) parts[parts.length - 1] += segment;
+		else parts.push(segment);
+	}
+	return parts;
+}
+function trailingWs(string, segmenter) {
+	if (segmenter) return leadingAndTrailingWs(string, segmenter)[1];
+	let i;
+	for (i = string.length - 1; i >= 0; i--) if (!string[i].match(/\s/)) break;
+	return string.substring(i + 1);
+}
+function leadingWs(string, segmenter) {
+	if (segmenter) return leadingAndTrailingWs(string, segmenter)[0];
+	const match = string.match(/^\s*/);
+	return match ? match[0] : "";
+}
+function leadingAndTrailingWs(string, segmenter) {
+	if (!segmenter) return [leadingWs(string), trailingWs(string)];
+	if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
+	const segments = segment(string, segmenter);
+	const firstSeg = segments[0];
+	const lastSeg = segments[segments.length - 1];
+	return [/\s/.test(firstSeg) ? firstSeg : "", /\s/.test(lastSeg) ? lastSeg : ""];
+}
+// ../../main/web/node_modules/diff/libesm/diff/word.js
+var extendedWordChars = "a-zA-Z0-9_\\u{AD}\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2C6}\\u{2C8}-\\u{2D7}\\u{2DE}-\\u{2FF}\\u{1E00}-\\u{1EFF}";
+var tokenizeIncludingWhitespace = new RegExp(`[${extendedWordChars}]+|\\s+|[^${extendedWordChars}]`, "ug");
+var WordDiff = class extends Diff {
+	equals(left, right, options) {
+		if (options.ignoreCase) {
+			left = left.toLowerCase();
+			right = right.toLowerCase();
+		}
+		return left.trim() === right.trim();
+	}
+	tokenize(value, options = {}) {
+		let parts;
+		if (options.intlSegmenter) {
+			const segmenter = options.intlSegmenter;
+			if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
+			parts = segment(value, segmenter);
+		} else parts = value.match(tokenizeIncludingWhitespace) || [];
+		const tokens = [];
+		let prevPart = null;
+		parts.forEach((part) => {
+			if (/\s/.test(part)) {
+				if (prevPart == null) tokens.push(part);
+				else tokens.push(tokens.pop() + part);
+			} else if (prevPart != null && /\s/.test(prevPart)) {
+				if (tokens[tokens.length - 1] == prevPart) tokens.push(tokens.pop() + part);
+				else tokens.push(prevPart + part);
+			} else tokens.push(part);
+			prevPart = part;
+		});
+		return tokens;
+	}
+	join(tokens) {
+		return tokens.map((token, i) => {
+			if (i == 0) return token;
+			else return token.replace(/^\s+/, "");
+		}).join("");
+	}
+	postProcess(changes, options) {
+		if (!changes || options.oneChangePerToken) return changes;
+		let lastKeep = null;
+		let insertion = null;
+		let deletion = null;
+		changes.forEach((change) => {
+			if (change.added) insertion = change;
+			else if (change.removed) deletion = change;
+			else {
+				if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, change, options.intlSegmenter);
+				lastKeep = change;
+				insertion = null;
+				deletion = null;
+			}
+		});
+		if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, null, options.intlSegmenter);
+		return changes;
+	}
+};
+new WordDiff();
+function dedupeWhitespaceInChangeObjects(startKeep, deletion, insertion, endKeep, segmenter) {
+	if (deletion && insertion) {
+		const [oldWsPrefix, oldWsSuffix] = leadingAndTrailingWs(deletion.value, segmenter);
+		const [newWsPrefix, newWsSuffix] = leadingAndTrailingWs(insertion.value, segmenter);
+		if (startKeep) {
+			const commonWsPrefix = longestCommonPrefix(oldWsPrefix, newWsPrefix);
+			startKeep.value = replaceSuffix(startKeep.value, newWsPrefix, commonWsPrefix);
+			deletion.value = removePrefix(deletion.value, commonWsPrefix);
+			insertion.value = removePrefix(insertion.value, commonWsPrefix);
+		}
+		if (endKeep) {
+			const commonWsSuffix = longestCommonSuffix(oldWsSuffix, newWsSuffix);
+			endKeep.value = replacePrefix(endKeep.value, newWsSuffix, commonWsSuffix);
+			deletion.value = removeSuffix(deletion.value, commonWsSuffix);
+			insertion.value = removeSuffix(insertion.value, commonWsSuffix);
+		}
+	} else if (insertion) {
+		if (startKeep) {
+			const ws = leadingWs(insertion.value, segmenter);
+			insertion.value = insertion.value.substring(ws.length);
+		}
+		if (endKeep) {
+			const ws = leadingWs(endKeep.value, segmenter);
+			endKeep.value = endKeep.value.substring(ws.length);
+		}
+	} else if (startKeep && endKeep) {
+		const newWsFull = leadingWs(endKeep.value, segmenter), [delWsStart, delWsEnd] = leadingAndTrailingWs(deletion.value, segmenter);
+		const newWsStart = longestCommonPrefix(newWsFull, delWsStart);
+		deletion.value = removePrefix(deletion.value, newWsStart);
+		const newWsEnd = longestCommonSuffix(removePrefix(newWsFull, newWsStart), delWsEnd);
+		deletion.value = removeSuffix(deletion.value, newWsEnd);
+		endKeep.value = replacePrefix(endKeep.value, newWsFull, newWsEnd);
+		startKeep.value = replaceSuffix(startKeep.value, newWsFull, newWsFull.slice(0, newWsFull.length - newWsEnd.length));
+	} else if (endKeep) {
+		const endKeepWsPrefix = leadingWs(endKeep.value, segmenter);
+		const overlap = maximumOverlap(trailingWs(deletion.value, segmenter), endKeepWsPrefix);
+		deletion.value = removeSuffix(deletion.value, overlap);
+	} else if (startKeep) {
+		const overlap = maximumOverlap(trailingWs(startKeep.value, segmenter), leadingWs(deletion.value, segmenter));
+		deletion.value = removePrefix(deletion.value, overlap);
+	}
+}
+var WordsWithSpaceDiff = class extends Diff {
+	tokenize(value) {
+		const regex = new RegExp(`(\\r?\\n)|[${extendedWordChars}]+|[^\\S\\n\\r]+|[^${extendedWordChars}]`, "ug");
+		return value.match(regex) || [];
+	}
+};
+var wordsWithSpaceDiff = new WordsWithSpaceDiff();
+function diffWordsWithSpace(oldStr, newStr, options) {
+	return wordsWithSpaceDiff.diff(oldStr, newStr, options);
+}
+// src/parts/diff_rows.ts
+var WORDS_MAX = 1e3;
+var PAIRS_MAX = 400;
+var COMMON_MIN = .3;
+function markDiff(diff) {
+	const lines = readDiff$1(diff).map(({ text, ...line }) => ({
+		...line,
+		pieces: [{
+			text,
+			isChanged: false
+		}]
+	}));
+	let pairs = 0;
+	for (const [removed, added] of findPairs(lines)) {
+		if (++pairs > PAIRS_MAX) break;
+		const [before, after] = [textOf(removed), textOf(added)];
+		if (Math.max(before.length, after.length) > WORDS_MAX) continue;
+		const changes = diffWordsWithSpace(before, after);
+		if (changes.reduce((sum, change) => sum + (change.added || change.removed ? 0 : change.value.length), 0) < COMMON_MIN * Math.max(before.length, after.length)) continue;
+		removed.pieces = changes.filter((change) => !change.added).map((change) => ({
+			text: change.value,
+			isChanged: change.removed
+		}));
+		added.pieces = changes.filter((change) => !change.removed).map((change) => ({
+			text: change.value,
+			isChanged: change.added
+		}));
+	}
+	return lines;
+}
+function* findPairs(lines) {
+	for (let at = 0; at < lines.length;) {
+		const removed = [];
+		const added = [];
+		while (lines[at]?.sort === "removed") removed.push(lines[at++]);
+		while (lines[at]?.sort === "added") added.push(lines[at++]);
+		for (let pair = 0; pair < Math.min(removed.length, added.length); pair++) yield [removed[pair], added[pair]];
+		if (!removed.length && !added.length) at++;
+	}
+}
+function splitRows(lines) {
+	const rows = [];
+	for (let at = 0; at < lines.length;) {
+		const removed = [];
+		const added = [];
+		while (lines[at]?.sort === "removed") removed.push(lines[at++]);
+		while (lines[at]?.sort === "added") added.push(lines[at++]);
+		for (let row = 0; row < Math.max(removed.length, added.length); row++) rows.push([removed[row] ?? null, added[row] ?? null]);
+		const other = lines[at];
+		if (!removed.length && !added.length && other !== void 0) {
+			rows.push([other, other]);
+			at++;
+		}
+	}
+	return rows;
+}
+function textOf(line) {
+	return line.pieces.map((piece) => piece.text).join("");
+}
+// src/parts/diff.tsx
+var LINES_SHOWN = 300;
+var DIFF_MAX = 1e6;
+var form = y$1("unified");
+function Counts({ lines }) {
+	if (lines === null) return null;
+	return a("span", {
+		class: "counts figure",
+		children: [
+			a("span", {
+				class: "added",
+				children: ["+", lines[0]]
+			}),
+			" ",
+			a("span", {
+				class: "removed",
+				children: ["−", lines[1]]
+			})
+		]
+	});
+}
+function DiffView({ diff, title = "" }) {
+	const [shown, setShown] = d$2(LINES_SHOWN);
+	const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
+	const path = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "").map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
+	const body = lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? ""));
+	const isSplit = form.value === "split";
+	const rows = isSplit ? splitRows(body) : body;
+	return a("figure", {
+		class: `diff-box${isSplit ? " split" : ""}`,
+		children: [
+			a("figcaption", { children: [
+				a("span", {
+					class: "path",
+					children: a(Text, { children: title || path || "change" })
+				}),
+				a(Counts, { lines: countChangedLines(diff) }),
+				a("button", {
+					type: "button",
+					class: "small",
+					"aria-pressed": isSplit,
+					onClick: () => {
+						form.value = isSplit ? "unified" : "split";
+					},
+					children: "Side by side"
+				})
+			] }),
+			a("div", {
+				class: "diff-scroll",
+				tabIndex: 0,
+				role: "region",
+				"aria-label": `Change of ${title || path || "a file"}`,
+				children: a("table", {
+					class: "diff",
+					children: a("tbody", { children: isSplit ? splitRows(body).slice(0, shown).map(([left, right], at) => a(SplitLine, {
+						left,
+						right
+					}, at)) : body.slice(0, shown).map((line, at) => a(UnifiedLine, { line }, at)) })
+				})
+			}),
+			rows.length > shown ? a("button", {
+				type: "button",
+				class: "small more",
+				onClick: () => setShown(shown + 10 * LINES_SHOWN),
+				children: [
+					"Show ",
+					count$1(Math.min(rows.length - shown, 10 * LINES_SHOWN)),
+					" more lines"
+				]
+			}) : null,
+			diff.length > DIFF_MAX ? a("p", {
+				class: "beside",
+				children: "The change is longer than this page lays out. The exact bytes of the record have all of it."
+			}) : null
+		]
+	});
+}
+var SIGNS = {
+	added: "+",
+	removed: "−",
+	same: " ",
+	place: "",
+	file: ""
+};
+function Pieces({ line }) {
+	const tag = line.sort === "added" ? "ins" : "del";
+	return a($, { children: line.pieces.map((piece, at) => {
+		const text = visible(piece.text);
+		if (!piece.isChanged) return text;
+		return tag === "ins" ? a("ins", { children: text }, at) : a("del", { children: text }, at);
+	}) });
+}
+function UnifiedLine({ line }) {
+	if (line.sort === "place" || line.sort === "file") return a("tr", {
+		class: line.sort,
+		children: a("td", {
+			colSpan: 4,
+			children: a(Pieces, { line })
+		})
+	});
+	return a("tr", {
+		class: line.sort,
+		children: [
+			a("td", {
+				class: "n",
+				children: line.old ?? ""
+			}),
+			a("td", {
+				class: "n",
+				children: line.next ?? ""
+			}),
+			a("td", {
+				class: "sign",
+				children: SIGNS[line.sort]
+			}),
+			a("td", {
+				class: "text",
+				children: a(Pieces, { line })
+			})
+		]
+	});
+}
+function SplitLine({ left, right }) {
+	if (left !== null && (left.sort === "place" || left.sort === "file")) return a("tr", {
+		class: left.sort,
+		children: a("td", {
+			colSpan: 6,
+			children: a(Pieces, { line: left })
+		})
+	});
+	const half = (line, number) => a($, { children: [
+		a("td", {
+			class: `n ${line?.sort ?? "none"}`,
+			children: number ?? ""
+		}),
+		a("td", {
+			class: `sign ${line?.sort ?? "none"}`,
+			children: line === null ? "" : SIGNS[line.sort]
+		}),
+		a("td", {
+			class: `text ${line?.sort ?? "none"}`,
+			children: line === null ? "" : a(Pieces, { line })
+		})
+	] });
+	return a("tr", { children: [half(left, left?.old ?? null), half(right, right?.next ?? null)] });
+}
+var INLINE_MAX = 16384;
+var NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet";
+function readDecision$1(record) {
+	let content;
+	try {
+		content = record.content;
+	} catch (error) {
+		if (error instanceof BadInput) return null;
+		throw error;
+	}
+	if (readKind(content) !== "gate.decision") return null;
+	const result = at(content, "outcome", "result");
+	const action = at(result, "action");
+	const policy = at(result, "policy");
+	const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get("trigger"));
+	const texts = [
+		at(result, "gate_id"),
+		at(result, "decision"),
+		at(result, "digest")
+	];
+	const needed = [
+		"score",
+		"instruction_sha256",
+		"input_sha256"
+	].every((name) => at(result, name) !== void 0);
+	if (!isWhole || !needed || texts.some((text) => typeof text !== "string")) return null;
+	return {
+		id: asText(content.get("id")),
+		hash: record.hash,
+		chain: record.chain,
+		sequence: asCount(content.get("sequence")),
+		signedBy: record.signed_by,
+		at: asText(at(content, "trigger", "timestamp")),
+		callId: asText(result.get("call_id")),
+		decision: asText(result.get("decision")),
+		digest: asText(result.get("digest")),
+		score: result.get("score") ?? null,
+		interval: result.get("interval") ?? null,
+		thresholds: result.get("thresholds") ?? null,
+		reasons: asList(result.get("reasons")).map(plainText),
+		rules: asList(at(policy, "rules")).map(plainText),
+		tool: asText(action.get("tool")),
+		arguments: asObject(action.get("arguments")),
+		mode: asText(result.get("mode")) || "enforce",
+		answer: asText(result.get("answer"))
+	};
+}
+function plainText(value) {
+	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);
+}
+function refuses({ decision }) {
+	return decision === "skip" || decision === "skipped";
+}
+function isObserved({ mode }) {
+	return mode === "observe";
+}
+function shownReasons({ reasons }) {
+	return reasons.filter((reason) => reason !== NO_OUTCOMES_REASON);
+}
+function refsOf(content) {
+	return [...asObject(readBlock(content)?.get("refs"))].filter((entry) => typeof entry[1] === "string");
+}
+var DecisionMatcher = class {
+	byCall = new Map();
+	byLikeness = new Map();
+	blob;
+	constructor(decisions, blob) {
+		this.blob = blob;
+		for (const decision of decisions) {
+			const [table, key] = decision.callId.includes(":") ? [this.byCall, decision.callId] : [this.byLikeness, matchKey(decision.tool, decision.arguments)];
+			table.set(key, [...table.get(key) ?? [], decision]);
+		}
+	}
+	async take(step) {
+		if (!this.byCall.size && !this.byLikeness.size) return null;
+		const key = matchKey(step.call, await this.readArguments(step.arguments));
+		const suffix = `@${step.chain}`;
+		const callId = step.key.endsWith(suffix) ? step.key.slice(0, -suffix.length) : step.key;
+		const about = this.byCall.get(callId);
+		if (about?.length) {
+			const newestFirst = [...about].reverse();
+			const taken = newestFirst.find((found) => matchKey(found.tool, found.arguments) === key) ?? newestFirst[0];
+			this.byCall.set(callId, about.filter((decision) => decision.digest !== taken.digest));
+			return taken;
+		}
+		return this.byLikeness.get(key)?.shift() ?? null;
+	}
+	listUnmatched() {
+		return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? "", other.chain ?? "") || (one.sequence ?? 0) - (other.sequence ?? 0));
+	}
+	async readArguments(value) {
+		if (!isBlobReference(value)) return value;
+		const [reference] = [...blobReferences(value)];
+		const data = reference === void 0 ? null : await this.blob(reference.digest);
+		try {
+			return data === null ? value : nameLongTexts(readJson(data));
+		} catch (error) {
+			if (error instanceof BadInput) return value;
+			throw error;
+		}
+	}
+};
+function nameLongTexts(value) {
+	if (typeof value === "string") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;
+	if (Array.isArray(value)) return value.map(nameLongTexts);
+	return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;
+}
+function matchKey(tool, given) {
+	const values = asObject(replaceBlobs(given));
+	const command = takesCommand(tool) ? commandLine(values) : "";
+	if (command) return `a command\n${command}`;
+	const patch = takesPatch(tool) ? ["patch", "input"].map((name) => values.get(name)).find((text) => typeof text === "string") : "";
+	if (patch) return `a patch\n${patch}`;
+	const without = new Map([...values].filter(([name]) => name !== "cwd"));
+	return `${tool.replace(/^mcp__/, "")}\n\n${asciiJson(without)}`;
+}
+function replaceBlobs(value) {
+	if (isObject(value)) {
+		const [kept] = value.size === 1 && value.has("blob") ? [...blobReferences(value)] : [];
+		return kept ? `sha256 ${kept.digest}` : new Map([...value].map(([name, item]) => [name, replaceBlobs(item)]));
+	}
+	return Array.isArray(value) ? value.map(replaceBlobs) : value;
+}
+function commandLine(values) {
+	const command = isTruthy(values.get("cmd")) ? values.get("cmd") : values.get("command");
+	if (typeof command === "string") return command;
+	if (!Array.isArray(command) || !command.every((word) => typeof word === "string")) return "";
+	if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
+	return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
+}
+var TELLING = [
+	"file_path",
+	"relpath",
+	"path",
+	"notebook_path",
+	"url",
+	"recipient",
+	"query",
+	"pattern",
+	"name",
+	"id"
+];
+function actionLine(tool, given) {
+	const command = commandLine(given);
+	if (command) return command;
+	const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? "";
+	return [tool || "an action", about].filter(Boolean).join(" ");
+}
+// src/sessions/labels.ts
+var ARGUMENTS_MAX = 160;
+var SPACES = /[\t-\r\u001c- \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
+function toOneLine(text) {
+	return text.replace(SPACES, " ").replace(/^ | $/g, "");
+}
+function plural(count, noun) {
+	return `${formatCount(count)} ${count === 1 ? noun : `${noun}s`}`;
+}
+function formatCount(count) {
+	return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+function totalFigures(session) {
+	const figures = [{
+		words: plural(session.actions, "action"),
+		sort: "call"
+	}];
+	if (session.edits) figures.push({
+		words: `${plural(session.edits, "edit")} (+${session.linesAdded}/-${session.linesRemoved})`,
+		sort: "edit"
+	});
+	const counted = [
+		[
+			session.commands,
+			"command",
+			"command"
+		],
+		[
+			session.failures,
+			"failure",
+			"failure"
+		],
+		[
+			session.denials,
+			"denial",
+			"denial"
+		],
+		[
+			session.subagents,
+			"subagent",
+			"agent"
+		],
+		[
+			session.unknown,
+			"unknown record",
+			"unknown"
+		],
+		[
+			session.unreadable,
+			"unreadable record",
+			"unreadable"
+		]
+	];
+	for (const [count, noun, sort] of counted) if (count) figures.push({
+		words: plural(count, noun),
+		sort
+	});
+	const tokens = tokensLabel(session.tokensIn, session.tokensOut);
+	if (tokens) figures.push({
+		words: `tokens: ${tokens}`,
+		sort: ""
+	});
+	if (session.costUsd !== null) figures.push({
+		words: formatMoney(session.costUsd),
+		sort: ""
+	});
+	for (const model of session.models) figures.push({
+		words: model,
+		sort: ""
+	});
+	figures.push({
+		words: plural(session.records, "record"),
+		sort: ""
+	});
+	if (session.imported) figures.push({
+		words: "imported",
+		sort: ""
+	});
+	return figures;
+}
+function stepSummary(step) {
+	let summary = toOneLine(step.summary) || step.call || step.what;
+	if (summary === step.call && !isEmpty(step.arguments)) summary = `${summary}: ${shortenArguments(step.arguments)}`;
+	return step.status === "blocked" ? `denied: ${summary.replace(/ \(denied\)$/, "")}` : summary;
+}
+function shortenArguments(given) {
+	const values = isObject(given) ? [...given.values()] : [];
+	const commands = isObject(given) && given.size === 1 ? given.get("commands") : null;
+	const only = Array.isArray(commands) && commands.every((one) => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null;
+	const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0, 320));
+	return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0, 159)}…`;
+}
+function formatDuration(milliseconds) {
+	return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`;
+}
+var REFUSED_BY = {
+	human_approved: "by a person",
+	policy: "by a rule"
+};
+function authorityLabel({ authority, status, rule }) {
+	const words = status === "blocked" ? REFUSED_BY[authority] ?? "" : authority === "unknown" ? "" : authority.replaceAll("_", " ");
+	return words && rule ? `${words} (${rule})` : words || rule;
+}
+var DECISIONS$1 = {
+	pass: "allowed",
+	human_approved: "allowed by a person",
+	human_review: "needs approval",
+	skip: "denied",
+	skipped: "denied, asked too often"
+};
+function decisionLabel(decision) {
+	return Object.hasOwn(DECISIONS$1, decision) ? DECISIONS$1[decision] : decision;
+}
+function consumptionLabel(spent) {
+	const cost = spent.costUsd === null ? "" : formatMoney(spent.costUsd);
+	return [tokensLabel(spent.tokensIn, spent.tokensOut), cost].filter(Boolean).join(", ");
+}
+function tokensLabel(wentIn, cameOut) {
+	return [wentIn === null ? "" : `${formatCount(wentIn)} in`, cameOut === null ? "" : `${formatCount(cameOut)} out`].filter(Boolean).join(", ");
+}
+function formatMoney(dollars) {
+	return dollars >= .01 || dollars === 0 ? `$${dollars.toFixed(2)}` : "<$0.01";
+}
+var UNNAMED_OUTPUTS = [
+	"stdout",
+	"output",
+	"content",
+	"text"
+];
+var OUTPUTS = new Set([...UNNAMED_OUTPUTS, "stderr"]);
+function labelledTexts(value) {
+	if (Array.isArray(value) && value.length && value.every(isQueryResult)) return value.map((result) => {
+		const query = at(result, "query");
+		const name = at(result, "success") === true ? query : `${query} (failed)`;
+		const [output, error] = [at(result, "result") ?? null, String(at(result, "error") || "")];
+		const text = isEmpty(output) ? "" : valueText(output);
+		return {
+			name,
+			text: text.includes(error) ? text : `${text}\n${error}`.replace(/^\n+|\n+$/g, ""),
+			isAside: false
+		};
+	});
+	if (!isObject(value) || isBlobReference(value)) return isEmpty(value) ? [] : [{
+		name: "",
+		text: valueText(value),
+		isAside: typeof value !== "string"
+	}];
+	const outputs = [...value].filter((entry) => typeof entry[1] === "string" && (OUTPUTS.has(entry[0]) || entry[1].trim().includes("\n")));
+	outputs.sort(([one], [other]) => Number(!UNNAMED_OUTPUTS.includes(one)) - Number(!UNNAMED_OUTPUTS.includes(other)));
+	const texts = outputs.filter(([, text]) => text.trim() && !outputs.some(([, other]) => other.trim().endsWith(`\n${text.trim()}`))).map(([name, text]) => ({
+		name: UNNAMED_OUTPUTS.includes(name) ? "" : name,
+		text,
+		isAside: false
+	}));
+	const names = new Set(outputs.map(([name]) => name));
+	const rest = [...value].filter(([name, item]) => !names.has(name) && !isEmpty(item)).map(([name, item]) => `${name.replaceAll("_", " ")} ${valueText(item)}`);
+	return rest.length ? [...texts, {
+		name: "",
+		text: rest.join(", "),
+		isAside: true
+	}] : texts;
+}
+function isQueryResult(value) {
+	return isObject(value) && typeof value.get("query") === "string" && typeof value.get("success") === "boolean";
+}
+function summaryExitCode(step) {
+	return /\(exit (\d+)\)/.exec(step.summary)?.[1] ?? "";
+}
+function stepError(step) {
+	return step.error === "OUTCOME_UNKNOWN" || step.error.toLowerCase() === `exit code ${summaryExitCode(step)}` ? "" : step.error;
+}
+function resultTexts(step, result) {
+	const error = step.error.trim();
+	let shown = result;
+	if (isObject(shown)) {
+		const code = shown.get("exit_code");
+		if (code instanceof JsonNumber && code.text === summaryExitCode(step)) shown = new Map([...shown].filter(([name]) => name !== "exit_code"));
+	}
+	if (isQueryResult(shown)) shown = new Map([...shown].filter(([name, value]) => name !== "success" && name !== "query" && !(name === "error" && value === step.error)));
+	return labelledTexts(shown).filter((part) => !error || part.text.trim().replace(/^result /, "") !== error);
+}
+function isEmpty(value) {
+	return value === null || value === "" || Array.isArray(value) && !value.length || isObject(value) && !value.size;
+}
+function valueText(value) {
+	if (isBlobReference(value)) return `${at(value, "blob", "size").text} bytes of ${String(at(value, "blob", "media"))}, stored as a blob, sha256 ${String(at(value, "blob", "digest"))}`;
+	return typeof value === "string" ? value : writeJson(value);
+}
+function writeJson(value) {
+	if (value instanceof JsonNumber) return value.text;
+	if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
+	if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;
+	return JSON.stringify(value);
+}
+// src/views/capsule/decision.tsx
+function onScale(value) {
+	if (!(value instanceof JsonNumber)) return null;
+	const number = value.value;
+	return Number.isFinite(number) ? Math.min(1, Math.max(0, number)) : null;
+}
+function DecisionCard({ decision, isLinked = true }) {
+	const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
+	const reasons = shownReasons(decision);
+	return a("div", {
+		class: `decision is-${state}`,
+		children: [
+			a("p", { children: [
+				a("strong", { children: decisionLabel(decision.decision) }),
+				isObserved(decision) ? a("span", {
+					class: "warn",
+					children: " The gate only observed, and held nothing back."
+				}) : null,
+				decision.at ? a("span", {
+					class: "beside",
+					children: [" · ", a(Time, { children: decision.at })]
+				}) : null,
+				isLinked && decision.chain !== null && decision.sequence !== null ? a($, { children: [" · ", a("a", {
+					href: link("c", decision.chain, decision.sequence),
+					children: "its record"
+				})] }) : null
+			] }),
+			reasons.length ? a("ul", { children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place)) }) : null,
+			a("dl", {
+				class: "facts",
+				children: [decision.rules.length ? a("div", { children: [a("dt", { children: "Rules" }), a("dd", { children: decision.rules.map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }) : null, decision.answer ? a("div", { children: [a("dt", { children: "Answer to the agent" }), a("dd", { children: a(Text, { children: decision.answer }) })] }) : null]
+			}),
+			decision.score instanceof JsonNumber ? a(ScoreBar, {
+				score: decision.score,
+				interval: decision.interval,
+				thresholds: decision.thresholds
+			}) : a("p", {
+				class: "beside",
+				children: "No risk was computed: the rules alone decided."
+			})
+		]
+	});
+}
+var WIDTH$2 = 320;
+function ScoreBar({ score, interval, thresholds }) {
+	const [low, high] = Array.isArray(interval) ? interval : [];
+	const pass = at(thresholds, "pass_below");
+	const skip = at(thresholds, "skip_above");
+	const toX = (value) => (onScale(value) ?? 0) * WIDTH$2;
+	const shown = (value) => value instanceof JsonNumber ? value.text : "";
+	return a("div", {
+		class: "score",
+		children: [a("svg", {
+			viewBox: `0 0 ${WIDTH$2} 28`,
+			width: "100%",
+			height: "28",
+			preserveAspectRatio: "none",
+			"aria-hidden": "true",
+			children: [
+				a("rect", {
+					class: "scale",
+					x: "0",
+					y: "12",
+					width: WIDTH$2,
+					height: "4"
+				}),
+				onScale(low) === null || onScale(high) === null ? null : a("rect", {
+					class: "interval",
+					x: toX(low),
+					y: "9",
+					width: Math.max(2, toX(high) - toX(low)),
+					height: "10"
+				}),
+				onScale(pass) === null ? null : a("rect", {
+					class: "threshold",
+					x: toX(pass),
+					y: "4",
+					width: "2",
+					height: "20"
+				}),
+				onScale(skip) === null ? null : a("rect", {
+					class: "threshold",
+					x: toX(skip),
+					y: "4",
+					width: "2",
+					height: "20"
+				}),
+				a("rect", {
+					class: "value",
+					x: toX(score) - 2,
+					y: "6",
+					width: "4",
+					height: "16"
+				})
+			]
+		}), a("p", {
+			class: "beside",
+			children: [
+				"Risk ",
+				a("span", {
+					class: "figure",
+					children: score.text
+				}),
+				shown(low) ? a($, { children: [
+					", interval ",
+					a("span", {
+						class: "figure",
+						children: shown(low)
+					}),
+					" to ",
+					a("span", {
+						class: "figure",
+						children: shown(high)
+					})
+				] }) : null,
+				shown(pass) ? a($, { children: ["; passes below ", a("span", {
+					class: "figure",
+					children: shown(pass)
+				})] }) : null,
+				shown(skip) ? a($, { children: [", is denied above ", a("span", {
+					class: "figure",
+					children: shown(skip)
+				})] }) : null
+			]
+		})]
+	});
+}
+// src/views/approvals/cases.ts
+var cases = y$1(null);
+var casesProblem = y$1("");
+var now = y$1(new Date());
+function stateOf(one) {
+	return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
+}
+var asked = 0;
+function readCases() {
+	const mine = ++asked;
+	connection.ask({
+		type: "approvals",
+		keys: pinnedKeys(),
+		now: new Date().toISOString().replace("Z", "+00:00")
+	}).then((found) => {
+		if (mine !== asked) return;
+		cases.value = found.cases;
+		casesProblem.value = "";
+	}, (error) => {
+		if (mine === asked) casesProblem.value = error.message;
+	});
+}
+function watchApprovals() {
+	x(() => {
+		contents.value, pins.value, news.value.approvals;
+		if (contents.value === null) cases.value = null;
+		else readCases();
+	});
+	x(() => {
+		waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
+	});
+	setInterval(() => {
+		if (waiting.value > 0) now.value = new Date();
+	}, 1e3);
+}
+// src/views/approvals/case_line.tsx
+var CASE_WORDS = {
+	pending: "waits for an answer",
+	approved: "approved, not used yet",
+	denied: "denied",
+	expired: "expired: denied",
+	closed: "closed: denied",
+	used: "approved and used"
+};
+function timeLeft(expires) {
+	const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
+	const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
+	return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
+}
+function CaseState({ one }) {
+	const state = stateOf(one);
+	return a("span", {
+		class: `word ${[
+			"denied",
+			"expired",
+			"closed"
+		].includes(state) ? "failure" : state === "pending" ? "" : "good"}`,
+		children: CASE_WORDS[state] ?? state
+	});
+}
+function describeCase(one) {
+	let content = null;
+	try {
+		content = at(readJson(one.canonical), "outcome", "result") ?? null;
+	} catch (error) {
+		if (!(error instanceof BadInput)) throw error;
+	}
+	const action = asObject(at(content, "action"));
+	const isApart = action.size === 1 && action.has("blob");
+	return {
+		content,
+		line: isApart || !action.size ? "a large action" : actionLine(asText(action.get("tool")), asObject(action.get("arguments")))
+	};
+}
+function CaseLine({ one, isFirst }) {
+	return a("a", {
+		class: "case-line",
+		href: link("approvals", one.id),
+		"data-row": true,
+		tabIndex: isFirst ? 0 : -1,
+		children: [
+			a("code", { children: a(Text, { children: describeCase(one).line.slice(0, 160) }) }),
+			a(CaseState, { one }),
+			a("span", {
+				class: "beside",
+				children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
+			})
+		]
+	});
 }
 // src/verify/approvals/content.ts
 function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
@@ -9713,41 +11002,6 @@ function query(values) {
 	const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
 	return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
 }
-// src/views/approvals/cases.ts
-var cases = y$1(null);
-var casesProblem = y$1("");
-var now = y$1(new Date());
-function stateOf(one) {
-	return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
-}
-var asked = 0;
-function readCases() {
-	const mine = ++asked;
-	connection.ask({
-		type: "approvals",
-		keys: pinnedKeys(),
-		now: new Date().toISOString().replace("Z", "+00:00")
-	}).then((found) => {
-		if (mine !== asked) return;
-		cases.value = found.cases;
-		casesProblem.value = "";
-	}, (error) => {
-		if (mine === asked) casesProblem.value = error.message;
-	});
-}
-function watchApprovals() {
-	x(() => {
-		contents.value, pins.value, news.value.approvals;
-		if (contents.value === null) cases.value = null;
-		else readCases();
-	});
-	x(() => {
-		waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
-	});
-	setInterval(() => {
-		if (waiting.value > 0) now.value = new Date();
-	}, 1e3);
-}
 // src/views/approvals/passkey.tsx
 var PERSON$1 = /^person:[a-z0-9][a-z0-9._-]{0,63}$/;
 var fetchBlob = (digest) => connection.ask({
@@ -9913,135 +11167,85 @@ function PasskeyEnrolment() {
 		]
 	});
 }
-// src/views/approvals/approvals.tsx
+// src/views/approvals/case.tsx
 var ID_SHOWN = 8;
-var WORDS = {
-	pending: "waits for an answer",
-	approved: "approved, not used yet",
-	denied: "denied",
-	expired: "expired: denied",
-	closed: "closed: denied",
-	used: "approved and used"
-};
-function isRefused(state) {
-	return [
-		"denied",
-		"expired",
-		"closed"
-	].includes(state);
+async function readApart(value) {
+	const digest = isObject(value) && value.size === 1 ? at(value, "blob", "digest") : void 0;
+	if (typeof digest !== "string") return null;
+	const bytes = await readBlob(digest);
+	if (bytes === null) throw new Error("A part of the request is kept beside its record, and is missing, damaged or too large. Do not answer it.");
+	return new TextDecoder().decode(bytes);
 }
-function timeLeft(expires) {
-	const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
-	const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
-	return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
-}
-function State({ one }) {
-	const state = stateOf(one);
-	return a("span", {
-		class: `word ${isRefused(state) ? "failure" : state === "pending" ? "" : "good"}`,
-		children: WORDS[state] ?? state
-	});
-}
-function describe$2(one) {
-	let content = null;
-	try {
-		content = at(readJson(one.canonical), "outcome", "result") ?? null;
-	} catch {}
-	const action = at(content, "action");
-	const command = at(action, "arguments", "command");
-	const tool = at(action, "tool");
-	const diff = at(content, "diff");
+async function readParts(content) {
+	const [action, beside, diff] = await Promise.all([
+		"action",
+		"beside",
+		"diff"
+	].map((name) => readApart(at(content, name))));
+	const whole = (text, name) => asObject(text ? readJson(text) : at(content, name));
+	const shown = at(content, "diff");
 	return {
-		content,
-		action,
-		line: typeof command === "string" ? command : typeof tool === "string" ? tool : "a request",
-		diff: typeof diff === "string" ? diff : ""
+		action: whole(action, "action"),
+		beside: whole(beside, "beside"),
+		diff: diff ?? (typeof shown === "string" ? shown : "")
 	};
 }
-function CaseLine({ one }) {
-	const { line } = describe$2(one);
-	return a("a", {
-		class: "case-line",
-		href: link("approvals", one.id),
-		"data-row": true,
-		children: [
-			a("code", { children: a(Text, { children: line.slice(0, 160) }) }),
-			a(State, { one }),
-			a("span", {
-				class: "beside",
-				children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
-			})
-		]
-	});
-}
-function Apart({ value }) {
-	const [text, setText] = d$2(null);
-	const [words, setWords] = d$2("");
-	const digest = isObject(value) && value.size === 1 ? at(value, "blob", "sha256") ?? at(value, "blob") : void 0;
-	A$1(() => {
-		if (typeof digest !== "string") return;
-		connection.ask({
-			type: "blob",
-			digest
-		}).then((bytes) => setText(new TextDecoder().decode(bytes)), (error) => setWords(error.message));
-	}, [digest]);
-	if (typeof digest !== "string") return null;
-	if (words) return a(Problem, { words });
-	return text === null ? a("p", {
-		class: "beside",
-		children: "Reading …"
-	}) : a(Value, { value: text });
-}
 function Levels({ one }) {
-	return a("table", {
-		class: "plain",
-		children: [a("thead", { children: a("tr", { children: [
-			a("th", {
-				scope: "col",
-				children: "Level"
-			}),
-			a("th", {
-				scope: "col",
-				children: "Who decides"
-			}),
-			a("th", {
-				scope: "col",
-				children: "How many"
-			}),
-			a("th", {
-				scope: "col",
-				children: "From"
-			})
-		] }) }), a("tbody", { children: one.levels.map((level, index) => a("tr", {
-			class: index + 1 === one.floor ? "current" : "",
-			children: [
-				a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }),
-				a("td", { children: level.approvers.map((name) => {
-					const key = one.approvers.find((approver) => approver.identity === name);
-					return a("p", {
-						class: "tight",
-						children: [
-							a(Text, { children: name }),
-							" ",
-							key ? a("span", {
-								class: "beside",
-								children: [
-									a(Hex, { children: key.fingerprint }),
-									" ",
-									key.custody
-								]
-							}) : null
-						]
-					}, name);
-				}) }),
-				a("td", { children: [
-					level.quorum,
-					" of ",
-					level.approvers.length
-				] }),
-				a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })
-			]
-		}, index)) })]
+	return a("div", {
+		class: "scroll",
+		tabIndex: 0,
+		role: "region",
+		"aria-label": "Levels",
+		children: a("table", {
+			class: "plain",
+			children: [a("thead", { children: a("tr", { children: [
+				a("th", {
+					scope: "col",
+					children: "Level"
+				}),
+				a("th", {
+					scope: "col",
+					children: "Who decides"
+				}),
+				a("th", {
+					scope: "col",
+					children: "How many"
+				}),
+				a("th", {
+					scope: "col",
+					children: "From"
+				})
+			] }) }), a("tbody", { children: one.levels.map((level, index) => a("tr", {
+				class: index + 1 === one.floor ? "current" : "",
+				children: [
+					a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }),
+					a("td", { children: level.approvers.map((name) => {
+						const key = one.approvers.find((approver) => approver.identity === name);
+						return a("p", {
+							class: "tight",
+							children: [
+								a(Text, { children: name }),
+								" ",
+								key ? a("span", {
+									class: "beside",
+									children: [
+										a(Hex, { children: key.fingerprint }),
+										" ",
+										key.custody
+									]
+								}) : null
+							]
+						}, name);
+					}) }),
+					a("td", { children: [
+						level.quorum,
+						" of ",
+						level.approvers.length
+					] }),
+					a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })
+				]
+			}, index)) })]
+		})
 	});
 }
 function Votes({ one }) {
@@ -10049,32 +11253,38 @@ function Votes({ one }) {
 		class: "soft",
 		children: "Nobody has answered."
 	});
-	return a("table", {
-		class: "plain",
-		children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [
-			a("td", { children: [
-				a(Mark, { name: vote.problem ? "failed" : "verified" }),
-				" ",
-				vote.word
-			] }),
-			a("td", { children: a(Text, { children: vote.approver || "the gate" }) }),
-			a("td", { children: a(Time, { children: vote.at }) }),
-			a("td", { children: vote.problem ? a("strong", {
-				class: "bad",
-				children: a(Text, { children: vote.problem })
-			}) : vote.approver ? "the signature holds, by the key that the request names" : "" }),
-			a("td", { children: a("a", {
-				href: link("c", one.chain, vote.place),
-				children: "record"
-			}) })
-		] }, vote.place)) })
+	return a("div", {
+		class: "scroll",
+		tabIndex: 0,
+		role: "region",
+		"aria-label": "Answers",
+		children: a("table", {
+			class: "plain",
+			children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [
+				a("td", { children: [
+					a(Mark, { name: vote.problem ? "failed" : "verified" }),
+					" ",
+					vote.word
+				] }),
+				a("td", { children: a(Text, { children: vote.approver || "the gate" }) }),
+				a("td", { children: a(Time, { children: vote.at }) }),
+				a("td", { children: vote.problem ? a("strong", {
+					class: "bad",
+					children: a(Text, { children: vote.problem })
+				}) : vote.approver ? "the signature holds, by the key that the request names" : "" }),
+				a("td", { children: a("a", {
+					href: link("c", one.chain, vote.place),
+					children: "record"
+				}) })
+			] }, vote.place)) })
+		})
 	});
 }
 function Answers({ one }) {
 	const [followed, setFollowed] = d$2("");
 	const state = stateOf(one);
 	A$1(() => {
-		if (followed && state !== "pending") spoken.value = `The request is ${WORDS[state] ?? state}`;
+		if (followed && state !== "pending") spoken.value = `The request is ${CASE_WORDS[state] ?? state}`;
 	}, [state]);
 	A$1(() => {
 		if (state !== "pending" || !thing.value?.live || liveState.value.isLive) return void 0;
@@ -10108,14 +11318,95 @@ function Answers({ one }) {
 		]
 	});
 }
-function Case({ one }) {
-	const { content, action, line, diff } = describe$2(one);
-	const state = stateOf(one);
-	const reasons = at(content, "reasons");
+function ExactAction({ content }) {
+	const answer = useAnswer(() => readParts(content), [content]);
+	if (answer.state === "failed") return a(Problem, {
+		words: answer.words,
+		retry: answer.retry
+	});
+	if (answer.value === null) return a(Loading, {
+		rows: 4,
+		words: "Reading the action"
+	});
+	const { action, beside, diff } = answer.value;
+	const given = asObject(action.get("arguments"));
+	const command = commandLine(given);
+	const inner = [...given].filter((entry) => typeof entry[1] === "string" && isDiff(entry[1]));
+	const fields = new Map([...action].filter(([name]) => name !== "arguments" && name !== "v"));
+	const rest = new Map([...given].filter(([name, value]) => !inner.some(([shown]) => shown === name) && !(command && value === command)));
+	return a($, { children: [
+		command ? a("pre", {
+			class: "command-line",
+			tabIndex: 0,
+			role: "region",
+			"aria-label": "Command",
+			children: a(Text, { children: command })
+		}) : null,
+		diff ? a(DiffView, { diff }) : null,
+		inner.map(([name, text]) => a(DiffView, { diff: text }, name)),
+		rest.size ? a(Value, { value: rest }) : null,
+		a(Value, { value: fields }),
+		[...beside.values()].some(isTruthy) ? a($, { children: [a("h3", { children: "Beside it, and not covered by the digest" }), a(Value, { value: beside })] }) : null
+	] });
+}
+function Why({ one, content }) {
 	const risk = at(content, "risk");
-	const score = at(risk, "score");
-	const interval = at(risk, "interval");
-	const numbers = Array.isArray(interval) ? interval.map((item) => item instanceof JsonNumber ? item.text : "?").join(" to ") : "";
+	const [score, interval] = [at(risk, "score"), at(risk, "interval") ?? null];
+	const reasons = asTexts(at(content, "reasons"));
+	return a("div", {
+		class: "members",
+		children: a("dl", { children: [
+			a("div", { children: [a("dt", { children: "reasons" }), a("dd", { children: reasons.length ? a("ul", {
+				class: "plain-list",
+				children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place))
+			}) : a("span", {
+				class: "soft",
+				children: "none"
+			}) })] }),
+			a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a(ScoreBar, {
+				score,
+				interval,
+				thresholds: at(risk, "thresholds") ?? null
+			}) : a("span", {
+				class: "soft",
+				children: "no score"
+			}) })] }),
+			a("div", { children: [a("dt", { children: "rules" }), a("dd", { children: asTexts(at(content, "rules")).map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }),
+			a("div", { children: [a("dt", { children: "digest of the action" }), a("dd", { children: [
+				a(Hex, {
+					length: 64,
+					children: one.digest
+				}),
+				" ",
+				a(Copy, {
+					text: one.digest,
+					label: "copy"
+				}),
+				" ",
+				one.isSameAction ? a("span", {
+					class: "good",
+					children: "computed here: the same"
+				}) : a("strong", {
+					class: "bad",
+					children: "another action"
+				})
+			] })] }),
+			a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }),
+			a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }),
+			a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [
+				a("code", { children: a(Text, { children: one.id }) }),
+				" ",
+				a("a", {
+					href: link("c", one.chain, one.place),
+					children: "its record"
+				})
+			] })] })
+		] })
+	});
+}
+function Case({ one }) {
+	const { content, line } = describeCase(one);
+	const state = stateOf(one);
 	return a("article", {
 		class: "record case",
 		children: [
@@ -10130,7 +11421,7 @@ function Case({ one }) {
 			a("p", {
 				class: "sentence",
 				children: [
-					a(State, { one }),
+					a(CaseState, { one }),
 					" ",
 					state === "pending" ? a("strong", {
 						class: "countdown",
@@ -10147,61 +11438,18 @@ function Case({ one }) {
 					children: "Keys"
 				})] })
 			}) : null,
-			a(Answers, { one }),
 			a("section", {
 				class: "section",
-				children: [a("h2", { children: "The exact action" }), isObject(action) && action.has("blob") ? a(Apart, { value: action }) : a(Value, { value: action ?? null })]
+				children: [a("h2", { children: "The exact action" }), a(ExactAction, { content })]
 			}),
-			diff || isObject(at(content, "diff")) ? a("section", {
-				class: "section",
-				children: [a("h2", { children: "Its diff" }), diff ? a(Value, { value: diff }) : a(Apart, { value: at(content, "diff") })]
-			}) : null,
 			a("section", {
 				class: "section",
-				children: [a("h2", { children: "Why it is asked" }), a("div", {
-					class: "members",
-					children: a("dl", { children: [
-						a("div", { children: [a("dt", { children: "digest" }), a("dd", { children: [
-							a(Hex, {
-								length: 64,
-								children: one.digest
-							}),
-							" ",
-							a(Copy, {
-								text: one.digest,
-								label: "copy"
-							}),
-							" ",
-							one.isSameAction ? a("span", {
-								class: "good",
-								children: "computed here: the same"
-							}) : a("strong", {
-								class: "bad",
-								children: "another action"
-							})
-						] })] }),
-						a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a("span", {
-							class: "figure",
-							children: [score.text, numbers ? ` (${numbers})` : ""]
-						}) : a("span", {
-							class: "soft",
-							children: "no score"
-						}) })] }),
-						a("div", { children: [a("dt", { children: "reasons" }), a("dd", { children: a(Value, { value: reasons ?? null }) })] }),
-						a("div", { children: [a("dt", { children: "rules" }), a("dd", { children: a(Value, { value: at(content, "rules") ?? null }) })] }),
-						a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }),
-						a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }),
-						a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [
-							a("code", { children: a(Text, { children: one.id }) }),
-							" ",
-							a("a", {
-								href: link("c", one.chain, one.place),
-								children: "its record"
-							})
-						] })] })
-					] })
+				children: [a("h2", { children: "Why it is asked" }), a(Why, {
+					one,
+					content
 				})]
 			}),
+			a(Answers, { one }),
 			a("section", {
 				class: "section",
 				children: [a("h2", { children: "Who decides" }), a(Levels, { one })]
@@ -10209,6 +11457,58 @@ function Case({ one }) {
 			a("section", {
 				class: "section",
 				children: [a("h2", { children: "What was answered" }), a(Votes, { one })]
+			})
+		]
+	});
+}
+// src/views/approvals/approvals.tsx
+var LISTED$3 = 20;
+function Cases({ all }) {
+	const box = T(null);
+	const [listed, setListed] = d$2(LISTED$3);
+	useRowKeys(box);
+	const open = all.filter((one) => stateOf(one) === "pending");
+	const done = all.filter((one) => stateOf(one) !== "pending");
+	return a("div", {
+		ref: box,
+		children: [
+			open.length ? a("section", { children: [a("h2", { children: [
+				plural$1(open.length, "request"),
+				" ",
+				open.length === 1 ? "waits" : "wait",
+				" for an answer"
+			] }), a("div", {
+				class: "cases",
+				children: open.map((one, at) => a(CaseLine, {
+					one,
+					isFirst: at === 0
+				}, one.id))
+			})] }) : a("p", {
+				class: "strip",
+				children: "Nothing waits for you."
+			}),
+			done.length ? a("section", { children: [a("h2", { children: "Answered" }), a("div", {
+				class: "cases",
+				children: done.slice(0, listed).map((one, at) => a(CaseLine, {
+					one,
+					isFirst: !open.length && at === 0
+				}, one.id))
+			})] }) : null,
+			done.length > listed ? a("p", {
+				class: "all",
+				children: a("button", {
+					type: "button",
+					onClick: () => setListed(listed + 100),
+					children: [
+						"Show ",
+						Math.min(100, done.length - listed),
+						" more"
+					]
+				})
+			}) : null,
+			a("p", {
+				class: "beside all",
+				children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
 			})
 		]
 	});
@@ -10226,8 +11526,6 @@ function ApprovalsView({ parts: [id] }) {
 			retry: readCases
 		});
 	}
-	const open = (all ?? []).filter((one) => stateOf(one) === "pending");
-	const done = (all ?? []).filter((one) => stateOf(one) !== "pending");
 	return a($, { children: [
 		a("h1", { children: "Approvals" }),
 		casesProblem.value ? a(Problem, {
@@ -10242,67 +11540,9 @@ function ApprovalsView({ parts: [id] }) {
 			command: "aver approvals enrol person:NAME",
 			children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
 		}) : null,
-		open.length ? a("section", { children: [a("h2", { children: [
-			plural$1(open.length, "request"),
-			" ",
-			open.length === 1 ? "waits" : "wait",
-			" for an answer"
-		] }), a("div", {
-			class: "cases",
-			children: open.map((one) => a(CaseLine, { one }, one.id))
-		})] }) : null,
-		all?.length && !open.length ? a("p", {
-			class: "strip",
-			children: "Nothing waits for you."
-		}) : null,
-		done.length ? a("section", { children: [a("h2", { children: "Answered" }), a("div", {
-			class: "cases",
-			children: done.slice(0, 100).map((one) => a(CaseLine, { one }, one.id))
-		})] }) : null,
-		all?.length ? a("p", {
-			class: "beside",
-			children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
-		}) : null,
+		all?.length ? a(Cases, { all }) : null,
 		a(PasskeyEnrolment, {})
 	] });
-}
-// src/parts/keyboard.ts
-var claims = [];
-function useKeys(keys) {
-	const claim = T({ keys });
-	claim.current.keys = keys;
-	A$1(() => {
-		const mine = claim.current;
-		claims.push(mine);
-		return () => {
-			claims.splice(claims.indexOf(mine), 1);
-		};
-	}, []);
-}
-function isTyping(target) {
-	return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
-}
-function isOwnKey(event) {
-	return (event.key === "Enter" || event.key === " ") && event.target instanceof HTMLElement && event.target.matches("a, button, summary");
-}
-function listenToKeys(go) {
-	let isGoing = false;
-	addEventListener("keydown", (event) => {
-		if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-		if (isTyping(event.target) && event.key !== "Escape") return;
-		if (isOwnKey(event)) return;
-		const wasGoing = isGoing;
-		isGoing = event.key === "g" && !wasGoing;
-		if (isGoing) return;
-		if (wasGoing && go(event.key)) {
-			event.preventDefault();
-			return;
-		}
-		const claim = claims.findLast(({ keys }) => event.key in keys);
-		if (claim === void 0) return;
-		event.preventDefault();
-		claim.keys[event.key]?.(event);
-	});
 }
 // src/parts/tamper.tsx
 var CHANGES = [
@@ -10412,136 +11652,6 @@ function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
 		]
 	});
 }
-var INLINE_MAX = 16384;
-var NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet";
-function readDecision$1(record) {
-	let content;
-	try {
-		content = record.content;
-	} catch (error) {
-		if (error instanceof BadInput) return null;
-		throw error;
-	}
-	if (readKind(content) !== "gate.decision") return null;
-	const result = at(content, "outcome", "result");
-	const action = at(result, "action");
-	const policy = at(result, "policy");
-	const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get("trigger"));
-	const texts = [
-		at(result, "gate_id"),
-		at(result, "decision"),
-		at(result, "digest")
-	];
-	const needed = [
-		"score",
-		"instruction_sha256",
-		"input_sha256"
-	].every((name) => at(result, name) !== void 0);
-	if (!isWhole || !needed || texts.some((text) => typeof text !== "string")) return null;
-	return {
-		id: asText(content.get("id")),
-		hash: record.hash,
-		chain: record.chain,
-		sequence: asCount(content.get("sequence")),
-		signedBy: record.signed_by,
-		at: asText(at(content, "trigger", "timestamp")),
-		callId: asText(result.get("call_id")),
-		decision: asText(result.get("decision")),
-		digest: asText(result.get("digest")),
-		score: result.get("score") ?? null,
-		interval: result.get("interval") ?? null,
-		thresholds: result.get("thresholds") ?? null,
-		reasons: asList(result.get("reasons")).map(plainText),
-		rules: asList(at(policy, "rules")).map(plainText),
-		tool: asText(action.get("tool")),
-		arguments: asObject(action.get("arguments")),
-		mode: asText(result.get("mode")) || "enforce",
-		answer: asText(result.get("answer"))
-	};
-}
-function plainText(value) {
-	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);
-}
-function refuses({ decision }) {
-	return decision === "skip" || decision === "skipped";
-}
-function isObserved({ mode }) {
-	return mode === "observe";
-}
-function shownReasons({ reasons }) {
-	return reasons.filter((reason) => reason !== NO_OUTCOMES_REASON);
-}
-function refsOf(content) {
-	return [...asObject(readBlock(content)?.get("refs"))].filter((entry) => typeof entry[1] === "string");
-}
-var DecisionMatcher = class {
-	byCall = new Map();
-	byLikeness = new Map();
-	blob;
-	constructor(decisions, blob) {
-		this.blob = blob;
-		for (const decision of decisions) {
-			const [table, key] = decision.callId.includes(":") ? [this.byCall, decision.callId] : [this.byLikeness, matchKey(decision.tool, decision.arguments)];
-			table.set(key, [...table.get(key) ?? [], decision]);
-		}
-	}
-	async take(step) {
-		if (!this.byCall.size && !this.byLikeness.size) return null;
-		const key = matchKey(step.call, await this.readArguments(step.arguments));
-		const suffix = `@${step.chain}`;
-		const callId = step.key.endsWith(suffix) ? step.key.slice(0, -suffix.length) : step.key;
-		const about = this.byCall.get(callId);
-		if (about?.length) {
-			const newestFirst = [...about].reverse();
-			const taken = newestFirst.find((found) => matchKey(found.tool, found.arguments) === key) ?? newestFirst[0];
-			this.byCall.set(callId, about.filter((decision) => decision.digest !== taken.digest));
-			return taken;
-		}
-		return this.byLikeness.get(key)?.shift() ?? null;
-	}
-	listUnmatched() {
-		return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? "", other.chain ?? "") || (one.sequence ?? 0) - (other.sequence ?? 0));
-	}
-	async readArguments(value) {
-		if (!isBlobReference(value)) return value;
-		const [reference] = [...blobReferences(value)];
-		const data = reference === void 0 ? null : await this.blob(reference.digest);
-		try {
-			return data === null ? value : nameLongTexts(readJson(data));
-		} catch (error) {
-			if (error instanceof BadInput) return value;
-			throw error;
-		}
-	}
-};
-function nameLongTexts(value) {
-	if (typeof value === "string") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;
-	if (Array.isArray(value)) return value.map(nameLongTexts);
-	return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;
-}
-function matchKey(tool, given) {
-	const values = asObject(replaceBlobs(given));
-	const command = takesCommand(tool) ? commandLine(values) : "";
-	if (command) return `a command\n${command}`;
-	const patch = takesPatch(tool) ? ["patch", "input"].map((name) => values.get(name)).find((text) => typeof text === "string") : "";
-	if (patch) return `a patch\n${patch}`;
-	const without = new Map([...values].filter(([name]) => name !== "cwd"));
-	return `${tool.replace(/^mcp__/, "")}\n\n${asciiJson(without)}`;
-}
-function replaceBlobs(value) {
-	if (isObject(value)) {
-		const [kept] = value.size === 1 && value.has("blob") ? [...blobReferences(value)] : [];
-		return kept ? `sha256 ${kept.digest}` : new Map([...value].map(([name, item]) => [name, replaceBlobs(item)]));
-	}
-	return Array.isArray(value) ? value.map(replaceBlobs) : value;
-}
-function commandLine(values) {
-	const command = isTruthy(values.get("cmd")) ? values.get("cmd") : values.get("command");
-	if (typeof command === "string") return command;
-	if (!Array.isArray(command) || !command.every((word) => typeof word === "string")) return "";
-	if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
-	return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
-}
 // src/views/capsule/related.ts
 var SEARCHED_AT_ONCE = 2e3;
 var SEARCHED_MAX$1 = 2e4;
@@ -10635,577 +11745,6 @@ function relate(record, wanted) {
 		summary: asText(at(content, "outcome", "summary")).slice(0, 240),
 		at: asText(at(content, "trigger", "timestamp")) || record.signed_at
 	};
-}
-// node_modules/diff/libesm/diff/base.js
-var Diff = class {
-	diff(oldStr, newStr, options = {}) {
-		let callback;
-		if (typeof options === "function") {
-			callback = options;
-			options = {};
-		} else if ("callback" in options) callback = options.callback;
-		const oldString = this.castInput(oldStr, options);
-		const newString = this.castInput(newStr, options);
-		const oldTokens = this.removeEmpty(this.tokenize(oldString, options));
-		const newTokens = this.removeEmpty(this.tokenize(newString, options));
-		return this.diffWithOptionsObj(oldTokens, newTokens, options, callback);
-	}
-	diffWithOptionsObj(oldTokens, newTokens, options, callback) {
-		var _a;
-		const done = (value) => {
-			value = this.postProcess(value, options);
-			if (callback) {
-				setTimeout(function() {
-					callback(value);
-				}, 0);
-				return;
-			} else return value;
-		};
-		const newLen = newTokens.length, oldLen = oldTokens.length;
-		let editLength = 1;
-		let maxEditLength = newLen + oldLen;
-		if (options.maxEditLength != null) maxEditLength = Math.min(maxEditLength, options.maxEditLength);
-		const maxExecutionTime = (_a = options.timeout) !== null && _a !== void 0 ? _a : Infinity;
-		const abortAfterTimestamp = Date.now() + maxExecutionTime;
-		const bestPath = [{
-			oldPos: -1,
-			lastComponent: void 0
-		}];
-		let newPos = this.extractCommon(bestPath[0], newTokens, oldTokens, 0, options);
-		if (bestPath[0].oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(bestPath[0].lastComponent, newTokens, oldTokens));
-		let minDiagonalToConsider = -Infinity, maxDiagonalToConsider = Infinity;
-		const execEditLength = () => {
-			for (let diagonalPath = Math.max(minDiagonalToConsider, -editLength); diagonalPath <= Math.min(maxDiagonalToConsider, editLength); diagonalPath += 2) {
-				let basePath;
-				const removePath = bestPath[diagonalPath - 1], addPath = bestPath[diagonalPath + 1];
-				if (removePath) bestPath[diagonalPath - 1] = void 0;
-				let canAdd = false;
-				if (addPath) {
-					const addPathNewPos = addPath.oldPos - diagonalPath;
-					canAdd = addPath && 0 <= addPathNewPos && addPathNewPos < newLen;
-				}
-				const canRemove = removePath && removePath.oldPos + 1 < oldLen;
-				if (!canAdd && !canRemove) {
-					bestPath[diagonalPath] = void 0;
-					continue;
-				}
-				if (!canRemove || canAdd && removePath.oldPos < addPath.oldPos) basePath = this.addToPath(addPath, true, false, 0, options);
-				else basePath = this.addToPath(removePath, false, true, 1, options);
-				newPos = this.extractCommon(basePath, newTokens, oldTokens, diagonalPath, options);
-				if (basePath.oldPos + 1 >= oldLen && newPos + 1 >= newLen) return done(this.buildValues(basePath.lastComponent, newTokens, oldTokens)) || true;
-				else {
-					bestPath[diagonalPath] = basePath;
-					if (basePath.oldPos + 1 >= oldLen) maxDiagonalToConsider = Math.min(maxDiagonalToConsider, diagonalPath - 1);
-					if (newPos + 1 >= newLen) minDiagonalToConsider = Math.max(minDiagonalToConsider, diagonalPath + 1);
-				}
-			}
-			editLength++;
-		};
-		if (callback) (function exec() {
-			setTimeout(function() {
-				if (editLength > maxEditLength || Date.now() > abortAfterTimestamp) return callback(void 0);
-				if (!execEditLength()) exec();
-			}, 0);
-		})();
-		else while (editLength <= maxEditLength && Date.now() <= abortAfterTimestamp) {
-			const ret = execEditLength();
-			if (ret) return ret;
-		}
-	}
-	addToPath(path, added, removed, oldPosInc, options) {
-		const last = path.lastComponent;
-		if (last && !options.oneChangePerToken && last.added === added && last.removed === removed) return {
-			oldPos: path.oldPos + oldPosInc,
-			lastComponent: {
-				count: last.count + 1,
-				added,
-				removed,
-				previousComponent: last.previousComponent
-			}
-		};
-		else return {
-			oldPos: path.oldPos + oldPosInc,
-			lastComponent: {
-				count: 1,
-				added,
-				removed,
-				previousComponent: last
-			}
-		};
-	}
-	extractCommon(basePath, newTokens, oldTokens, diagonalPath, options) {
-		const newLen = newTokens.length, oldLen = oldTokens.length;
-		let oldPos = basePath.oldPos, newPos = oldPos - diagonalPath, commonCount = 0;
-		while (newPos + 1 < newLen && oldPos + 1 < oldLen && this.equals(oldTokens[oldPos + 1], newTokens[newPos + 1], options)) {
-			newPos++;
-			oldPos++;
-			commonCount++;
-			if (options.oneChangePerToken) basePath.lastComponent = {
-				count: 1,
-				previousComponent: basePath.lastComponent,
-				added: false,
-				removed: false
-			};
-		}
-		if (commonCount && !options.oneChangePerToken) basePath.lastComponent = {
-			count: commonCount,
-			previousComponent: basePath.lastComponent,
-			added: false,
-			removed: false
-		};
-		basePath.oldPos = oldPos;
-		return newPos;
-	}
-	equals(left, right, options) {
-		if (options.comparator) return options.comparator(left, right);
-		else return left === right || !!options.ignoreCase && left.toLowerCase() === right.toLowerCase();
-	}
-	removeEmpty(array) {
-		const ret = [];
-		for (let i = 0; i < array.length; i++) if (array[i]) ret.push(array[i]);
-		return ret;
-	}
-	castInput(value, options) {
-		return value;
-	}
-	tokenize(value, options) {
-		return Array.from(value);
-	}
-	join(chars) {
-		return chars.join("");
-	}
-	postProcess(changeObjects, options) {
-		return changeObjects;
-	}
-	get useLongestToken() {
-		return false;
-	}
-	buildValues(lastComponent, newTokens, oldTokens) {
-		const components = [];
-		let nextComponent;
-		while (lastComponent) {
-			components.push(lastComponent);
-			nextComponent = lastComponent.previousComponent;
-			delete lastComponent.previousComponent;
-			lastComponent = nextComponent;
-		}
-		components.reverse();
-		const componentLen = components.length;
-		let componentPos = 0, newPos = 0, oldPos = 0;
-		for (; componentPos < componentLen; componentPos++) {
-			const component = components[componentPos];
-			if (!component.removed) {
-				if (!component.added && this.useLongestToken) {
-					let value = newTokens.slice(newPos, newPos + component.count);
-					value = value.map(function(value, i) {
-						const oldValue = oldTokens[oldPos + i];
-						return oldValue.length > value.length ? oldValue : value;
-					});
-					component.value = this.join(value);
-				} else component.value = this.join(newTokens.slice(newPos, newPos + component.count));
-				newPos += component.count;
-				if (!component.added) oldPos += component.count;
-			} else {
-				component.value = this.join(oldTokens.slice(oldPos, oldPos + component.count));
-				oldPos += component.count;
-			}
-		}
-		return components;
-	}
-};
-// node_modules/diff/libesm/util/string.js
-function longestCommonPrefix(str1, str2) {
-	let i = 0;
-	for (; i < str1.length && i < str2.length; i++) if (str1[i] != str2[i]) return str1.slice(0, i);
-	return str1.slice(0, i);
-}
-function longestCommonSuffix(str1, str2) {
-	let i;
-	if (!str1 || !str2 || str1[str1.length - 1] != str2[str2.length - 1]) return "";
-	for (i = 0; i < str1.length && i < str2.length; i++) if (str1[str1.length - (i + 1)] != str2[str2.length - (i + 1)]) return str1.slice(-i);
-	return str1.slice(-i);
-}
-function replacePrefix(string, oldPrefix, newPrefix) {
-	if (string.slice(0, oldPrefix.length) != oldPrefix) throw Error(`string ${JSON.stringify(string)} doesn't start with prefix ${JSON.stringify(oldPrefix)}; this is a bug`);
-	return newPrefix + string.slice(oldPrefix.length);
-}
-function replaceSuffix(string, oldSuffix, newSuffix) {
-	if (!oldSuffix) return string + newSuffix;
-	if (string.slice(-oldSuffix.length) != oldSuffix) throw Error(`string ${JSON.stringify(string)} doesn't end with suffix ${JSON.stringify(oldSuffix)}; this is a bug`);
-	return string.slice(0, -oldSuffix.length) + newSuffix;
-}
-function removePrefix(string, oldPrefix) {
-	return replacePrefix(string, oldPrefix, "");
-}
-function removeSuffix(string, oldSuffix) {
-	return replaceSuffix(string, oldSuffix, "");
-}
-function maximumOverlap(string1, string2) {
-	return string2.slice(0, overlapCount(string1, string2));
-}
-function overlapCount(a, b) {
-	let startA = 0;
-	if (a.length > b.length) startA = a.length - b.length;
-	let endB = b.length;
-	if (a.length < b.length) endB = a.length;
-	const map = Array(endB);
-	let k = 0;
-	map[0] = 0;
-	for (let j = 1; j < endB; j++) {
-		if (b[j] == b[k]) map[j] = map[k];
-		else map[j] = k;
-		while (k > 0 && b[j] != b[k]) k = map[k];
-		if (b[j] == b[k]) k++;
-	}
-	k = 0;
-	for (let i = startA; i < a.length; i++) {
-		while (k > 0 && a[i] != b[k]) k = map[k];
-		if (a[i] == b[k]) k++;
-	}
-	return k;
-}
-function segment(string, segmenter) {
-	const parts = [];
-	for (const segmentObj of Array.from(segmenter.segment(string))) {
-		const segment = segmentObj.segment;
-		if (parts.length && /\s/.test(parts[parts.length - 1]) && /\s/.test(segment)) parts[parts.length - 1] += segment;
-		else parts.push(segment);
-	}
-	return parts;
-}
-function trailingWs(string, segmenter) {
-	if (segmenter) return leadingAndTrailingWs(string, segmenter)[1];
-	let i;
-	for (i = string.length - 1; i >= 0; i--) if (!string[i].match(/\s/)) break;
-	return string.substring(i + 1);
-}
-function leadingWs(string, segmenter) {
-	if (segmenter) return leadingAndTrailingWs(string, segmenter)[0];
-	const match = string.match(/^\s*/);
-	return match ? match[0] : "";
-}
-function leadingAndTrailingWs(string, segmenter) {
-	if (!segmenter) return [leadingWs(string), trailingWs(string)];
-	if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
-	const segments = segment(string, segmenter);
-	const firstSeg = segments[0];
-	const lastSeg = segments[segments.length - 1];
-	return [/\s/.test(firstSeg) ? firstSeg : "", /\s/.test(lastSeg) ? lastSeg : ""];
-}
-// node_modules/diff/libesm/diff/word.js
-var extendedWordChars = "a-zA-Z0-9_\\u{AD}\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2C6}\\u{2C8}-\\u{2D7}\\u{2DE}-\\u{2FF}\\u{1E00}-\\u{1EFF}";
-var tokenizeIncludingWhitespace = new RegExp(`[${extendedWordChars}]+|\\s+|[^${extendedWordChars}]`, "ug");
-var WordDiff = class extends Diff {
-	equals(left, right, options) {
-		if (options.ignoreCase) {
-			left = left.toLowerCase();
-			right = right.toLowerCase();
-		}
-		return left.trim() === right.trim();
-	}
-	tokenize(value, options = {}) {
-		let parts;
-		if (options.intlSegmenter) {
-			const segmenter = options.intlSegmenter;
-			if (segmenter.resolvedOptions().granularity != "word") throw new Error("The segmenter passed must have a granularity of \"word\"");
-			parts = segment(value, segmenter);
-		} else parts = value.match(tokenizeIncludingWhitespace) || [];
-		const tokens = [];
-		let prevPart = null;
-		parts.forEach((part) => {
-			if (/\s/.test(part)) {
-				if (prevPart == null) tokens.push(part);
-				else tokens.push(tokens.pop() + part);
-			} else if (prevPart != null && /\s/.test(prevPart)) {
-				if (tokens[tokens.length - 1] == prevPart) tokens.push(tokens.pop() + part);
-				else tokens.push(prevPart + part);
-			} else tokens.push(part);
-			prevPart = part;
-		});
-		return tokens;
-	}
-	join(tokens) {
-		return tokens.map((token, i) => {
-			if (i == 0) return token;
-			else return token.replace(/^\s+/, "");
-		}).join("");
-	}
-	postProcess(changes, options) {
-		if (!changes || options.oneChangePerToken) return changes;
-		let lastKeep = null;
-		let insertion = null;
-		let deletion = null;
-		changes.forEach((change) => {
-			if (change.added) insertion = change;
-			else if (change.removed) deletion = change;
-			else {
-				if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, change, options.intlSegmenter);
-				lastKeep = change;
-				insertion = null;
-				deletion = null;
-			}
-		});
-		if (insertion || deletion) dedupeWhitespaceInChangeObjects(lastKeep, deletion, insertion, null, options.intlSegmenter);
-		return changes;
-	}
-};
-new WordDiff();
-function dedupeWhitespaceInChangeObjects(startKeep, deletion, insertion, endKeep, segmenter) {
-	if (deletion && insertion) {
-		const [oldWsPrefix, oldWsSuffix] = leadingAndTrailingWs(deletion.value, segmenter);
-		const [newWsPrefix, newWsSuffix] = leadingAndTrailingWs(insertion.value, segmenter);
-		if (startKeep) {
-			const commonWsPrefix = longestCommonPrefix(oldWsPrefix, newWsPrefix);
-			startKeep.value = replaceSuffix(startKeep.value, newWsPrefix, commonWsPrefix);
-			deletion.value = removePrefix(deletion.value, commonWsPrefix);
-			insertion.value = removePrefix(insertion.value, commonWsPrefix);
-		}
-		if (endKeep) {
-			const commonWsSuffix = longestCommonSuffix(oldWsSuffix, newWsSuffix);
-			endKeep.value = replacePrefix(endKeep.value, newWsSuffix, commonWsSuffix);
-			deletion.value = removeSuffix(deletion.value, commonWsSuffix);
-			insertion.value = removeSuffix(insertion.value, commonWsSuffix);
-		}
-	} else if (insertion) {
-		if (startKeep) {
-			const ws = leadingWs(insertion.value, segmenter);
-			insertion.value = insertion.value.substring(ws.length);
-		}
-		if (endKeep) {
-			const ws = leadingWs(endKeep.value, segmenter);
-			endKeep.value = endKeep.value.substring(ws.length);
-		}
-	} else if (startKeep && endKeep) {
-		const newWsFull = leadingWs(endKeep.value, segmenter), [delWsStart, delWsEnd] = leadingAndTrailingWs(deletion.value, segmenter);
-		const newWsStart = longestCommonPrefix(newWsFull, delWsStart);
-		deletion.value = removePrefix(deletion.value, newWsStart);
-		const newWsEnd = longestCommonSuffix(removePrefix(newWsFull, newWsStart), delWsEnd);
-		deletion.value = removeSuffix(deletion.value, newWsEnd);
-		endKeep.value = replacePrefix(endKeep.value, newWsFull, newWsEnd);
-		startKeep.value = replaceSuffix(startKeep.value, newWsFull, newWsFull.slice(0, newWsFull.length - newWsEnd.length));
-	} else if (endKeep) {
-		const endKeepWsPrefix = leadingWs(endKeep.value, segmenter);
-		const overlap = maximumOverlap(trailingWs(deletion.value, segmenter), endKeepWsPrefix);
-		deletion.value = removeSuffix(deletion.value, overlap);
-	} else if (startKeep) {
-		const overlap = maximumOverlap(trailingWs(startKeep.value, segmenter), leadingWs(deletion.value, segmenter));
-		deletion.value = removePrefix(deletion.value, overlap);
-	}
-}
-var WordsWithSpaceDiff = class extends Diff {
-	tokenize(value) {
-		const regex = new RegExp(`(\\r?\\n)|[${extendedWordChars}]+|[^\\S\\n\\r]+|[^${extendedWordChars}]`, "ug");
-		return value.match(regex) || [];
-	}
-};
-var wordsWithSpaceDiff = new WordsWithSpaceDiff();
-function diffWordsWithSpace(oldStr, newStr, options) {
-	return wordsWithSpaceDiff.diff(oldStr, newStr, options);
-}
-// src/parts/diff_rows.ts
-var WORDS_MAX = 1e3;
-var PAIRS_MAX = 400;
-var COMMON_MIN = .3;
-function markDiff(diff) {
-	const lines = readDiff$1(diff).map(({ text, ...line }) => ({
-		...line,
-		pieces: [{
-			text,
-			isChanged: false
-		}]
-	}));
-	let pairs = 0;
-	for (const [removed, added] of findPairs(lines)) {
-		if (++pairs > PAIRS_MAX) break;
-		const [before, after] = [textOf(removed), textOf(added)];
-		if (Math.max(before.length, after.length) > WORDS_MAX) continue;
-		const changes = diffWordsWithSpace(before, after);
-		if (changes.reduce((sum, change) => sum + (change.added || change.removed ? 0 : change.value.length), 0) < COMMON_MIN * Math.max(before.length, after.length)) continue;
-		removed.pieces = changes.filter((change) => !change.added).map((change) => ({
-			text: change.value,
-			isChanged: change.removed
-		}));
-		added.pieces = changes.filter((change) => !change.removed).map((change) => ({
-			text: change.value,
-			isChanged: change.added
-		}));
-	}
-	return lines;
-}
-function* findPairs(lines) {
-	for (let at = 0; at < lines.length;) {
-		const removed = [];
-		const added = [];
-		while (lines[at]?.sort === "removed") removed.push(lines[at++]);
-		while (lines[at]?.sort === "added") added.push(lines[at++]);
-		for (let pair = 0; pair < Math.min(removed.length, added.length); pair++) yield [removed[pair], added[pair]];
-		if (!removed.length && !added.length) at++;
-	}
-}
-function splitRows(lines) {
-	const rows = [];
-	for (let at = 0; at < lines.length;) {
-		const removed = [];
-		const added = [];
-		while (lines[at]?.sort === "removed") removed.push(lines[at++]);
-		while (lines[at]?.sort === "added") added.push(lines[at++]);
-		for (let row = 0; row < Math.max(removed.length, added.length); row++) rows.push([removed[row] ?? null, added[row] ?? null]);
-		const other = lines[at];
-		if (!removed.length && !added.length && other !== void 0) {
-			rows.push([other, other]);
-			at++;
-		}
-	}
-	return rows;
-}
-function textOf(line) {
-	return line.pieces.map((piece) => piece.text).join("");
-}
-// src/parts/diff.tsx
-var LINES_SHOWN = 300;
-var DIFF_MAX = 1e6;
-var form = y$1("unified");
-function Counts({ lines }) {
-	if (lines === null) return null;
-	return a("span", {
-		class: "counts figure",
-		children: [
-			a("span", {
-				class: "added",
-				children: ["+", lines[0]]
-			}),
-			" ",
-			a("span", {
-				class: "removed",
-				children: ["−", lines[1]]
-			})
-		]
-	});
-}
-function DiffView({ diff, title = "" }) {
-	const [shown, setShown] = d$2(LINES_SHOWN);
-	const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
-	const path = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "").map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
-	const body = lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? ""));
-	const isSplit = form.value === "split";
-	const rows = isSplit ? splitRows(body) : body;
-	return a("figure", {
-		class: `diff-box${isSplit ? " split" : ""}`,
-		children: [
-			a("figcaption", { children: [
-				a("span", {
-					class: "path",
-					children: a(Text, { children: title || path || "change" })
-				}),
-				a(Counts, { lines: countChangedLines(diff) }),
-				a("button", {
-					type: "button",
-					class: "small",
-					"aria-pressed": isSplit,
-					onClick: () => {
-						form.value = isSplit ? "unified" : "split";
-					},
-					children: "Side by side"
-				})
-			] }),
-			a("div", {
-				class: "diff-scroll",
-				tabIndex: 0,
-				role: "region",
-				"aria-label": `Change of ${title || path || "a file"}`,
-				children: a("table", {
-					class: "diff",
-					children: a("tbody", { children: isSplit ? splitRows(body).slice(0, shown).map(([left, right], at) => a(SplitLine, {
-						left,
-						right
-					}, at)) : body.slice(0, shown).map((line, at) => a(UnifiedLine, { line }, at)) })
-				})
-			}),
-			rows.length > shown ? a("button", {
-				type: "button",
-				class: "small more",
-				onClick: () => setShown(shown + 10 * LINES_SHOWN),
-				children: [
-					"Show ",
-					count$1(Math.min(rows.length - shown, 10 * LINES_SHOWN)),
-					" more lines"
-				]
-			}) : null,
-			diff.length > DIFF_MAX ? a("p", {
-				class: "beside",
-				children: "The change is longer than this page lays out. The exact bytes of the record have all of it."
-			}) : null
-		]
-	});
-}
-var SIGNS = {
-	added: "+",
-	removed: "−",
-	same: " ",
-	place: "",
-	file: ""
-};
-function Pieces({ line }) {
-	const tag = line.sort === "added" ? "ins" : "del";
-	return a($, { children: line.pieces.map((piece, at) => {
-		const text = visible(piece.text);
-		if (!piece.isChanged) return text;
-		return tag === "ins" ? a("ins", { children: text }, at) : a("del", { children: text }, at);
-	}) });
-}
-function UnifiedLine({ line }) {
-	if (line.sort === "place" || line.sort === "file") return a("tr", {
-		class: line.sort,
-		children: a("td", {
-			colSpan: 4,
-			children: a(Pieces, { line })
-		})
-	});
-	return a("tr", {
-		class: line.sort,
-		children: [
-			a("td", {
-				class: "n",
-				children: line.old ?? ""
-			}),
-			a("td", {
-				class: "n",
-				children: line.next ?? ""
-			}),
-			a("td", {
-				class: "sign",
-				children: SIGNS[line.sort]
-			}),
-			a("td", {
-				class: "text",
-				children: a(Pieces, { line })
-			})
-		]
-	});
-}
-function SplitLine({ left, right }) {
-	if (left !== null && (left.sort === "place" || left.sort === "file")) return a("tr", {
-		class: left.sort,
-		children: a("td", {
-			colSpan: 6,
-			children: a(Pieces, { line: left })
-		})
-	});
-	const half = (line, number) => a($, { children: [
-		a("td", {
-			class: `n ${line?.sort ?? "none"}`,
-			children: number ?? ""
-		}),
-		a("td", {
-			class: `sign ${line?.sort ?? "none"}`,
-			children: line === null ? "" : SIGNS[line.sort]
-		}),
-		a("td", {
-			class: `text ${line?.sort ?? "none"}`,
-			children: line === null ? "" : a(Pieces, { line })
-		})
-	] });
-	return a("tr", { children: [half(left, left?.old ?? null), half(right, right?.next ?? null)] });
 }
 // src/parts/terminal_text.ts
 var TERMINAL_MAX = 1e5;
@@ -11342,324 +11881,6 @@ function Piece({ piece }) {
 		class: name,
 		children: visible(text)
 	}) : visible(text);
-}
-// src/sessions/labels.ts
-var ARGUMENTS_MAX = 160;
-var SPACES = /[\t-\r\u001c- \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g;
-function toOneLine(text) {
-	return text.replace(SPACES, " ").replace(/^ | $/g, "");
-}
-function plural(count, noun) {
-	return `${formatCount(count)} ${count === 1 ? noun : `${noun}s`}`;
-}
-function formatCount(count) {
-	return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
-}
-function totalFigures(session) {
-	const figures = [{
-		words: plural(session.actions, "action"),
-		sort: "call"
-	}];
-	if (session.edits) figures.push({
-		words: `${plural(session.edits, "edit")} (+${session.linesAdded}/-${session.linesRemoved})`,
-		sort: "edit"
-	});
-	const counted = [
-		[
-			session.commands,
-			"command",
-			"command"
-		],
-		[
-			session.failures,
-			"failure",
-			"failure"
-		],
-		[
-			session.denials,
-			"denial",
-			"denial"
-		],
-		[
-			session.subagents,
-			"subagent",
-			"agent"
-		],
-		[
-			session.unknown,
-			"unknown record",
-			"unknown"
-		],
-		[
-			session.unreadable,
-			"unreadable record",
-			"unreadable"
-		]
-	];
-	for (const [count, noun, sort] of counted) if (count) figures.push({
-		words: plural(count, noun),
-		sort
-	});
-	const tokens = tokensLabel(session.tokensIn, session.tokensOut);
-	if (tokens) figures.push({
-		words: `tokens: ${tokens}`,
-		sort: ""
-	});
-	if (session.costUsd !== null) figures.push({
-		words: formatMoney(session.costUsd),
-		sort: ""
-	});
-	for (const model of session.models) figures.push({
-		words: model,
-		sort: ""
-	});
-	figures.push({
-		words: plural(session.records, "record"),
-		sort: ""
-	});
-	if (session.imported) figures.push({
-		words: "imported",
-		sort: ""
-	});
-	return figures;
-}
-function stepSummary(step) {
-	let summary = toOneLine(step.summary) || step.call || step.what;
-	if (summary === step.call && !isEmpty(step.arguments)) summary = `${summary}: ${shortenArguments(step.arguments)}`;
-	return step.status === "blocked" ? `denied: ${summary.replace(/ \(denied\)$/, "")}` : summary;
-}
-function shortenArguments(given) {
-	const values = isObject(given) ? [...given.values()] : [];
-	const commands = isObject(given) && given.size === 1 ? given.get("commands") : null;
-	const only = Array.isArray(commands) && commands.every((one) => typeof one === "string") ? commands.join("; ") : values.length === 1 ? values[0] : null;
-	const line = toOneLine((typeof only === "string" ? only : valueText(given)).slice(0, 320));
-	return line.length <= ARGUMENTS_MAX ? line : `${line.slice(0, 159)}…`;
-}
-function formatDuration(milliseconds) {
-	return milliseconds >= 1e3 ? `${(milliseconds / 1e3).toFixed(1)} s` : `${milliseconds} ms`;
-}
-var REFUSED_BY = {
-	human_approved: "by a person",
-	policy: "by a rule"
-};
-function authorityLabel({ authority, status, rule }) {
-	const words = status === "blocked" ? REFUSED_BY[authority] ?? "" : authority === "unknown" ? "" : authority.replaceAll("_", " ");
-	return words && rule ? `${words} (${rule})` : words || rule;
-}
-var DECISIONS$1 = {
-	pass: "allowed",
-	human_approved: "allowed by a person",
-	human_review: "needs approval",
-	skip: "denied",
-	skipped: "denied, asked too often"
-};
-function decisionLabel(decision) {
-	return Object.hasOwn(DECISIONS$1, decision) ? DECISIONS$1[decision] : decision;
-}
-function consumptionLabel(spent) {
-	const cost = spent.costUsd === null ? "" : formatMoney(spent.costUsd);
-	return [tokensLabel(spent.tokensIn, spent.tokensOut), cost].filter(Boolean).join(", ");
-}
-function tokensLabel(wentIn, cameOut) {
-	return [wentIn === null ? "" : `${formatCount(wentIn)} in`, cameOut === null ? "" : `${formatCount(cameOut)} out`].filter(Boolean).join(", ");
-}
-function formatMoney(dollars) {
-	return dollars >= .01 || dollars === 0 ? `$${dollars.toFixed(2)}` : "<$0.01";
-}
-var UNNAMED_OUTPUTS = [
-	"stdout",
-	"output",
-	"content",
-	"text"
-];
-var OUTPUTS = new Set([...UNNAMED_OUTPUTS, "stderr"]);
-function labelledTexts(value) {
-	if (Array.isArray(value) && value.length && value.every(isQueryResult)) return value.map((result) => {
-		const query = at(result, "query");
-		const name = at(result, "success") === true ? query : `${query} (failed)`;
-		const [output, error] = [at(result, "result") ?? null, String(at(result, "error") || "")];
-		const text = isEmpty(output) ? "" : valueText(output);
-		return {
-			name,
-			text: text.includes(error) ? text : `${text}\n${error}`.replace(/^\n+|\n+$/g, ""),
-			isAside: false
-		};
-	});
-	if (!isObject(value) || isBlobReference(value)) return isEmpty(value) ? [] : [{
-		name: "",
-		text: valueText(value),
-		isAside: typeof value !== "string"
-	}];
-	const outputs = [...value].filter((entry) => typeof entry[1] === "string" && (OUTPUTS.has(entry[0]) || entry[1].trim().includes("\n")));
-	outputs.sort(([one], [other]) => Number(!UNNAMED_OUTPUTS.includes(one)) - Number(!UNNAMED_OUTPUTS.includes(other)));
-	const texts = outputs.filter(([, text]) => text.trim() && !outputs.some(([, other]) => other.trim().endsWith(`\n${text.trim()}`))).map(([name, text]) => ({
-		name: UNNAMED_OUTPUTS.includes(name) ? "" : name,
-		text,
-		isAside: false
-	}));
-	const names = new Set(outputs.map(([name]) => name));
-	const rest = [...value].filter(([name, item]) => !names.has(name) && !isEmpty(item)).map(([name, item]) => `${name.replaceAll("_", " ")} ${valueText(item)}`);
-	return rest.length ? [...texts, {
-		name: "",
-		text: rest.join(", "),
-		isAside: true
-	}] : texts;
-}
-function isQueryResult(value) {
-	return isObject(value) && typeof value.get("query") === "string" && typeof value.get("success") === "boolean";
-}
-function summaryExitCode(step) {
-	return /\(exit (\d+)\)/.exec(step.summary)?.[1] ?? "";
-}
-function stepError(step) {
-	return step.error === "OUTCOME_UNKNOWN" || step.error.toLowerCase() === `exit code ${summaryExitCode(step)}` ? "" : step.error;
-}
-function resultTexts(step, result) {
-	const error = step.error.trim();
-	let shown = result;
-	if (isObject(shown)) {
-		const code = shown.get("exit_code");
-		if (code instanceof JsonNumber && code.text === summaryExitCode(step)) shown = new Map([...shown].filter(([name]) => name !== "exit_code"));
-	}
-	if (isQueryResult(shown)) shown = new Map([...shown].filter(([name, value]) => name !== "success" && name !== "query" && !(name === "error" && value === step.error)));
-	return labelledTexts(shown).filter((part) => !error || part.text.trim().replace(/^result /, "") !== error);
-}
-function isEmpty(value) {
-	return value === null || value === "" || Array.isArray(value) && !value.length || isObject(value) && !value.size;
-}
-function valueText(value) {
-	if (isBlobReference(value)) return `${at(value, "blob", "size").text} bytes of ${String(at(value, "blob", "media"))}, stored as a blob, sha256 ${String(at(value, "blob", "digest"))}`;
-	return typeof value === "string" ? value : writeJson(value);
-}
-function writeJson(value) {
-	if (value instanceof JsonNumber) return value.text;
-	if (Array.isArray(value)) return `[${value.map(writeJson).join(", ")}]`;
-	if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${writeJson(item)}`).join(", ")}}`;
-	return JSON.stringify(value);
-}
-// src/views/capsule/decision.tsx
-function onScale(value) {
-	if (!(value instanceof JsonNumber)) return null;
-	const number = value.value;
-	return Number.isFinite(number) ? Math.min(1, Math.max(0, number)) : null;
-}
-function DecisionCard({ decision, isLinked = true }) {
-	const state = refuses(decision) ? "bad" : decision.decision === "human_review" ? "warn" : "good";
-	const reasons = shownReasons(decision);
-	return a("div", {
-		class: `decision is-${state}`,
-		children: [
-			a("p", { children: [
-				a("strong", { children: decisionLabel(decision.decision) }),
-				isObserved(decision) ? a("span", {
-					class: "warn",
-					children: " The gate only observed, and held nothing back."
-				}) : null,
-				decision.at ? a("span", {
-					class: "beside",
-					children: [" · ", a(Time, { children: decision.at })]
-				}) : null,
-				isLinked && decision.chain !== null && decision.sequence !== null ? a($, { children: [" · ", a("a", {
-					href: link("c", decision.chain, decision.sequence),
-					children: "its record"
-				})] }) : null
-			] }),
-			reasons.length ? a("ul", { children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place)) }) : null,
-			a("dl", {
-				class: "facts",
-				children: [decision.rules.length ? a("div", { children: [a("dt", { children: "Rules" }), a("dd", { children: decision.rules.map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }) : null, decision.answer ? a("div", { children: [a("dt", { children: "Answer to the agent" }), a("dd", { children: a(Text, { children: decision.answer }) })] }) : null]
-			}),
-			decision.score instanceof JsonNumber ? a(ScoreBar, { decision }) : a("p", {
-				class: "beside",
-				children: "No risk was computed: the rules alone decided."
-			})
-		]
-	});
-}
-var WIDTH$2 = 320;
-function ScoreBar({ decision }) {
-	const score = decision.score;
-	const [low, high] = Array.isArray(decision.interval) ? decision.interval : [];
-	const pass = at(decision.thresholds, "pass_below");
-	const skip = at(decision.thresholds, "skip_above");
-	const toX = (value) => (onScale(value) ?? 0) * WIDTH$2;
-	const shown = (value) => value instanceof JsonNumber ? value.text : "";
-	return a("div", {
-		class: "score",
-		children: [a("svg", {
-			viewBox: `0 0 ${WIDTH$2} 28`,
-			width: "100%",
-			height: "28",
-			preserveAspectRatio: "none",
-			"aria-hidden": "true",
-			children: [
-				a("rect", {
-					class: "scale",
-					x: "0",
-					y: "12",
-					width: WIDTH$2,
-					height: "4"
-				}),
-				onScale(low) === null || onScale(high) === null ? null : a("rect", {
-					class: "interval",
-					x: toX(low),
-					y: "9",
-					width: Math.max(2, toX(high) - toX(low)),
-					height: "10"
-				}),
-				onScale(pass) === null ? null : a("rect", {
-					class: "threshold",
-					x: toX(pass),
-					y: "4",
-					width: "2",
-					height: "20"
-				}),
-				onScale(skip) === null ? null : a("rect", {
-					class: "threshold",
-					x: toX(skip),
-					y: "4",
-					width: "2",
-					height: "20"
-				}),
-				a("rect", {
-					class: "value",
-					x: toX(score) - 2,
-					y: "6",
-					width: "4",
-					height: "16"
-				})
-			]
-		}), a("p", {
-			class: "beside",
-			children: [
-				"Risk ",
-				a("span", {
-					class: "figure",
-					children: score.text
-				}),
-				shown(low) ? a($, { children: [
-					", interval ",
-					a("span", {
-						class: "figure",
-						children: shown(low)
-					}),
-					" to ",
-					a("span", {
-						class: "figure",
-						children: shown(high)
-					})
-				] }) : null,
-				shown(pass) ? a($, { children: ["; passes below ", a("span", {
-					class: "figure",
-					children: shown(pass)
-				})] }) : null,
-				shown(skip) ? a($, { children: [", is denied above ", a("span", {
-					class: "figure",
-					children: shown(skip)
-				})] }) : null
-			]
-		})]
-	});
 }
 // src/views/capsule/sections.tsx
 function Section({ name, title, children }) {
@@ -11816,7 +12037,7 @@ function Options({ options, selected }) {
 		})
 	});
 }
-var AUTHORITIES = {
+var AUTHORITIES$1 = {
 	autonomous: "The agent did it by itself: nobody was asked.",
 	policy: "A rule allowed or refused it.",
 	human_approved: "A person decided about it.",
@@ -11833,7 +12054,7 @@ function Authority({ section }) {
 			type ? a("p", { children: [
 				a("strong", { children: a(Text, { children: type.replaceAll("_", " ") }) }),
 				". ",
-				AUTHORITIES[type] ?? ""
+				AUTHORITIES$1[type] ?? ""
 			] }) : null,
 			chain.length ? a($, { children: [a("h3", { children: "Signed statements, each checked here" }), a(Statements, { values: chain })] }) : null,
 			a(Rest, {
@@ -11944,7 +12165,10 @@ function Outcome({ section, record }) {
 			diff ? a(Rest, {
 				section: new Map([...result].filter(([name]) => name !== "diff")),
 				shown: []
-			}) : a(Output, { value: result }),
+			}) : decision === null ? a(Output, { value: result }) : a("details", {
+				class: "all-fields",
+				children: [a("summary", { children: "All that the decision rests on" }), a(Output, { value: result })]
+			}),
 			a(Rest, {
 				section,
 				shown: [
@@ -11960,6 +12184,7 @@ function Outcome({ section, record }) {
 // src/views/capsule/capsule.tsx
 var LAID_OUT_MAX = 2e6;
 var EXACT_MAX = 2e5;
+var LISTED$2 = 8;
 function readAddress(text) {
 	const found = /^(p?)(\d{1,19})$/.exec(text);
 	if (found === null) return null;
@@ -12120,19 +12345,23 @@ function Capsule({ chain, detail, hasNext, near }) {
 			}),
 			a(SealBand, { detail }),
 			inChain.map((finding, index) => a(FindingCard, { finding }, index)),
-			content === null ? a("p", {
-				class: "strip",
-				children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
-			}) : a(Sections, {
-				record,
-				content
+			a("div", {
+				class: "capsule-body",
+				children: [a("div", { children: content === null ? a("p", {
+					class: "strip",
+					children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
+				}) : a(Sections, {
+					record,
+					content
+				}) }), a("aside", {
+					"aria-label": "Seal and related records",
+					children: [a(SealSection, { detail }), content === null ? null : a(Related, {
+						chain,
+						place,
+						content
+					})]
+				})]
 			}),
-			content === null ? null : a(Related, {
-				chain,
-				place,
-				content
-			}),
-			a(SealSection, { detail }),
 			a(TryToChange, {
 				chain,
 				place,
@@ -12196,14 +12425,10 @@ function SealSection({ detail }) {
 			a("div", {
 				class: "members",
 				children: a("dl", { children: [
-					a("div", { children: [a("dt", { children: "SHA3-256, computed here" }), a("dd", { children: [
-						a(Mark, { name: isSame ? "verified" : "failed" }),
-						" ",
-						a(Hex, {
-							length: 64,
-							children: detail.computedHash || "none: the text has no bytes"
-						})
-					] })] }),
+					a("div", { children: [a("dt", { children: [a(Mark, { name: isSame ? "verified" : "failed" }), " SHA3-256, computed here"] }), a("dd", { children: a(Hex, {
+						length: 64,
+						children: detail.computedHash || "none: the text has no bytes"
+					}) })] }),
 					a("div", { children: [a("dt", { children: "hash, as stored" }), a("dd", { children: [
 						a(Hex, {
 							length: 64,
@@ -12284,6 +12509,7 @@ function Related({ chain, place, content }) {
 		contents.value
 	]);
 	const [isAsked, setAsked] = d$2(false);
+	const [isWholeList, setWholeList] = d$2(false);
 	const isSearched = isQuick || isAsked;
 	A$1(() => {
 		let isCurrent = true;
@@ -12338,7 +12564,7 @@ function Related({ chain, place, content }) {
 			}) : null,
 			found?.found.length ? a("ul", {
 				class: "related",
-				children: found.found.map((one) => a("li", { children: [
+				children: found.found.slice(0, isWholeList ? void 0 : LISTED$2).map((one) => a("li", { children: [
 					a("span", {
 						class: "soft",
 						children: [a(Text, { children: one.relation }), ":"]
@@ -12359,6 +12585,12 @@ function Related({ chain, place, content }) {
 					})
 				] }, `${one.chain} ${one.place}`))
 			}) : null,
+			found !== null && found.found.length > LISTED$2 && !isWholeList ? a("p", { children: a("button", {
+				type: "button",
+				class: "small",
+				onClick: () => setWholeList(true),
+				children: ["Show all ", found.found.length]
+			}) }) : null,
 			found?.isCut ? a("p", {
 				class: "beside",
 				children: "There are more. This list is cut."
@@ -12602,6 +12834,13 @@ var SORTS = {
 	vault: "▣",
 	kill: "■"
 };
+var AUTHORITIES = {
+	human_approved: "a person",
+	policy: "a rule",
+	autonomous: "the agent",
+	escalated: "a second level",
+	unknown: ""
+};
 var lastSelected = new Map();
 function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 	const classes = `row${isAfterBreak ? " after" : ""}${isBroken ? " broken" : ""}${isSelected ? " selected" : ""}`;
@@ -12650,7 +12889,7 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 			a("span", {
 				class: "summary",
 				children: [
-					row.tool ? a("strong", { children: a(Text, { children: row.tool }) }) : null,
+					row.tool && !row.summary.startsWith(row.tool) ? a("strong", { children: a(Text, { children: row.tool }) }) : null,
 					" ",
 					a(Text, { children: row.problem || row.summary })
 				]
@@ -12661,7 +12900,7 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 			}),
 			a("span", {
 				class: "authority",
-				children: row.authority
+				children: AUTHORITIES[row.authority] ?? row.authority
 			}),
 			a("span", {
 				class: "tokens figure",
@@ -12874,8 +13113,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 				a("p", {
 					class: "beside",
 					children: [
-						a("code", { children: a(Text, { children: chain }) }),
-						" ",
+						listed && listed.title !== chain ? a($, { children: [a("code", { children: a(Text, { children: chain }) }), " "] }) : null,
 						total === null ? "" : plural$1(total, "record"),
 						isCut ? " listed; the chain is longer, and was verified whole" : "",
 						" ",
@@ -12976,24 +13214,6 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 				children: total === null ? "Reading …" : `${count$1(total)} rows; j and k move, Enter opens, b goes to the next break.`
 			})
 		]
-	});
-}
-// src/parts/rows.ts
-function useRowKeys(box) {
-	const move = (step) => {
-		const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
-		if (!rows.length) return;
-		const now = rows.indexOf(document.activeElement);
-		const next = now < 0 ? step > 0 ? 0 : rows.length - 1 : Math.min(Math.max(now + step, 0), rows.length - 1);
-		rows.forEach((row, at) => {
-			row.tabIndex = at === next ? 0 : -1;
-		});
-		rows[next]?.focus();
-		rows[next]?.scrollIntoView({ block: "nearest" });
-	};
-	useKeys({
-		j: () => move(1),
-		k: () => move(-1)
 	});
 }
 // src/views/chains/mark.tsx
@@ -14865,12 +15085,72 @@ function FileChange({ entry, path }) {
 		]
 	});
 }
+// src/views/keys/owners.ts
+var READ_MAX$2 = 2e3;
+async function readOwners() {
+	const owners = new Map();
+	const listed = (await server.value?.api.json("keys").catch(() => null))?.keys ?? [];
+	for (const { public_key, identity, status } of listed) owners.set(public_key.slice(0, 16), {
+		identity,
+		isRetired: status !== "active" && status !== "trusted",
+		from: "the server"
+	});
+	for (const { id } of contents.value?.chains ?? []) if (id === "keys" || id.startsWith("approvers.")) await collectOwners(id, owners);
+	return owners;
+}
+async function collectOwners(chain, owners) {
+	let records = 0;
+	for await (const batch of readRecords(chain)) {
+		for (const record of batch) if (record instanceof Sealed) noteOwner(record, chain, owners);
+		if ((records += batch.length) >= READ_MAX$2) return;
+	}
+}
+function noteOwner(record, chain, owners) {
+	let content;
+	try {
+		content = record.content;
+	} catch (error) {
+		if (error instanceof BadInput) return;
+		throw error;
+	}
+	const result = asObject(at(content, "outcome", "result"));
+	const statements = at(content, "authority", "chain");
+	const enrolled = Array.isArray(statements) ? asText(at(statements[0], "content", "public_key")) : "";
+	const [identity, key] = [asText(result.get("identity")), asText(result.get("public_key")) || enrolled];
+	if (identity && key) owners.set(key.slice(0, 16), {
+		identity,
+		isRetired: false,
+		from: `the chain ${chain}`
+	});
+	const before = owners.get(asText(result.get("replaces")));
+	if (before) owners.set(asText(result.get("replaces")), {
+		...before,
+		isRetired: true
+	});
+}
 // src/views/keys/keys.tsx
 function Whole({ value }) {
 	return a("code", {
 		class: "whole",
 		children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 	});
+}
+function OwnerCell({ owner }) {
+	if (owner === void 0) return a("td", {
+		class: "soft",
+		children: "nobody says"
+	});
+	return a("td", { children: [
+		a(Text, { children: owner.identity }),
+		owner.isRetired ? a($, { children: [" ", a("span", {
+			class: "word",
+			children: "retired"
+		})] }) : null,
+		a("p", {
+			class: "beside tight",
+			children: ["says ", a(Text, { children: owner.from })]
+		})
+	] });
 }
 function storageWords() {
 	if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
@@ -14946,6 +15226,7 @@ function KeysView(_) {
 	const isPinned = (key) => pins.value.some((pin) => pin.publicKey === key);
 	const came = contents.value?.keys ?? [];
 	const pq = new Map(contents.value?.pqKeys ?? []);
+	const owners = useAnswer(readOwners, [contents.value]).value ?? new Map();
 	const source = thing.value?.live ? "The server says" : "Came with the records";
 	return a($, { children: [
 		a("h1", { children: "Keys" }),
@@ -14960,6 +15241,10 @@ function KeysView(_) {
 				children: a("table", {
 					class: "plain keys",
 					children: [a("thead", { children: a("tr", { children: [
+						a("th", {
+							scope: "col",
+							children: "Owner"
+						}),
 						a("th", {
 							scope: "col",
 							children: "Key"
@@ -14980,6 +15265,7 @@ function KeysView(_) {
 							})
 						})
 					] }) }), a("tbody", { children: pins.value.map((pin) => a("tr", { children: [
+						a(OwnerCell, { owner: owners.get(pin.publicKey.slice(0, 16)) }),
 						a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
 							class: "beside tight",
 							children: "with an ML-DSA-65 half"
@@ -15060,6 +15346,10 @@ function KeysView(_) {
 				children: [a("thead", { children: a("tr", { children: [
 					a("th", {
 						scope: "col",
+						children: "Owner"
+					}),
+					a("th", {
+						scope: "col",
 						children: "Key"
 					}),
 					a("th", {
@@ -15074,6 +15364,7 @@ function KeysView(_) {
 						})
 					})
 				] }) }), a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [
+					a(OwnerCell, { owner: owners.get(fingerprint) }),
 					a("td", { children: [
 						a(Whole, { value: key }),
 						" ",
@@ -15418,10 +15709,6 @@ function OpenView(_) {
 					}), a("td", { children: "one, an array, or one on each line, as JSON" })] }),
 					a("tr", { children: [a("th", {
 						scope: "row",
-						children: "a report"
-					}), a("td", { children: ["the HTML file of ", a("code", { children: "aver report" })] })] }),
-					a("tr", { children: [a("th", {
-						scope: "row",
 						children: "a sealed run"
 					}), a("td", { children: [
 						a("code", { children: ".cap" }),
@@ -15448,7 +15735,7 @@ function OpenView(_) {
 }
 // src/source/index_answers.ts
 var SESSIONS_MAX = 5e3;
-var DAYS = 60;
+var DAYS$1 = 60;
 async function ask(api, path) {
 	try {
 		return await api.json(path);
@@ -15482,7 +15769,7 @@ async function askHits(api, words, limit) {
 async function askActivity(api) {
 	const page = await ask(api, `counts${query({
 		by: "day",
-		limit: DAYS
+		limit: DAYS$1
 	})}`);
 	if (page === null) return null;
 	return {
@@ -15939,7 +16226,7 @@ var WIDTH$1 = 480;
 function DayChart({ title, days, series, show }) {
 	const sums = days.map((_, at) => series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0));
 	const most = Math.max(...sums, 0);
-	const step = WIDTH$1 / Math.max(days.length, 14);
+	const step = WIDTH$1 / Math.max(days.length, 1);
 	const total = sums.reduce((sum, value) => sum + value, 0);
 	return a("figure", {
 		class: "chart",
@@ -15950,19 +16237,7 @@ function DayChart({ title, days, series, show }) {
 				a("span", {
 					class: "figure",
 					children: show(total)
-				}),
-				series.length > 1 ? a("span", {
-					class: "legend",
-					children: series.map((one) => a("span", { children: [
-						a("span", {
-							class: `swatch ${one.colour}`,
-							"aria-hidden": "true"
-						}),
-						one.name,
-						" ",
-						show(one.values.reduce((sum, value) => sum + value, 0))
-					] }, one.name))
-				}) : null
+				})
 			] }),
 			a("svg", {
 				viewBox: `0 0 ${WIDTH$1} 74`,
@@ -15995,6 +16270,18 @@ function DayChart({ title, days, series, show }) {
 				"aria-hidden": "true",
 				children: [a("span", { children: days[0] ?? "" }), a("span", { children: days.length > 1 ? days.at(-1) : "" })]
 			}),
+			series.length > 1 ? a("p", {
+				class: "legend",
+				children: series.map((one) => a("span", { children: [
+					a("span", {
+						class: `swatch ${one.colour}`,
+						"aria-hidden": "true"
+					}),
+					one.name,
+					" ",
+					show(one.values.reduce((sum, value) => sum + value, 0))
+				] }, one.name))
+			}) : null,
 			a("details", { children: [a("summary", { children: "As a table" }), a("div", {
 				class: "scroll",
 				tabIndex: 0,
@@ -16021,6 +16308,144 @@ function DayChart({ title, days, series, show }) {
 		]
 	});
 }
+// src/views/overview/refused.tsx
+function refusalWords({ tool, summary, kind }) {
+	const words = summary.replace(/^skip: /, "");
+	return tool && !words.startsWith(tool) ? `${tool}: ${words}` : words || kind;
+}
+function Refused({ denials }) {
+	return a("section", { children: [a("h2", { children: "Refused last" }), denials.length ? a("ul", {
+		class: "hits",
+		children: denials.map(({ chain, row }) => a("li", { children: a("a", {
+			href: recordLink(chain, row),
+			children: [a("span", { children: [
+				a("span", {
+					class: "word failure",
+					children: "denied"
+				}),
+				" ",
+				a(Text, { children: refusalWords(row) })
+			] }), a("span", {
+				class: "beside",
+				children: [
+					a(Time, { children: row.at }),
+					" · ",
+					a(Text, { children: chain })
+				]
+			})]
+		}) }, `${chain}/${row.place}`))
+	}) : a("p", {
+		class: "soft",
+		children: "Nothing was refused."
+	})] });
+}
+// src/views/overview/glance.tsx
+function Tile({ title, state = "", children, beside }) {
+	return a("div", {
+		class: `tile ${state}`,
+		children: [a("dt", { children: title }), a("dd", { children: [a("p", {
+			class: "answer",
+			children
+		}), a("p", {
+			class: "beside",
+			children: beside
+		})] })]
+	});
+}
+function extentOf({ status, records, chains, first_bad, checks }) {
+	if (status === "failed") return first_bad === null ? "a check failed" : `${first_bad.code} at ${describePlace(first_bad.place)}`;
+	if (status === "empty") return "no record was read";
+	const extent = `${plural$1(records, "record")}${chains ? ` in ${plural$1(chains, "chain")}` : ""}`;
+	const unmade = checks.filter((check) => check.status === "not_checked" && check.matters).length;
+	return status === "verified" ? `${extent} hold` : `Nothing failed in ${extent}; ${unmade ? `${plural$1(unmade, "check")} not made` : "there is a warning"}`;
+}
+function Intact() {
+	const now = judgement.value;
+	if (now.state === "working") return a(Tile, {
+		title: "Is it intact?",
+		beside: "Every hash and signature is computed here",
+		children: [a(Mark, { name: "working" }), " Verifying"]
+	});
+	if (now.state !== "done") return a(Tile, {
+		title: "Is it intact?",
+		beside: "Nothing is called verified before it is",
+		children: [a(Mark, { name: "not judged" }), " Not judged"]
+	});
+	const { status } = now.verdict;
+	return a(Tile, {
+		title: "Is it intact?",
+		state: status,
+		beside: a(Text, { children: extentOf(now.verdict) }),
+		children: [
+			a(Mark, { name: status }),
+			" ",
+			status[0]?.toUpperCase(),
+			status.slice(1)
+		]
+	});
+}
+function RefusedTile({ refusals }) {
+	const title = "What was refused?";
+	if (refusals === "loading") return a(Tile, {
+		title,
+		beside: "…",
+		children: "…"
+	});
+	if (refusals === "not counted") return a(Tile, {
+		title,
+		beside: a("a", {
+			href: link("risk"),
+			children: "see the decisions"
+		}),
+		children: "Not counted"
+	});
+	const { last } = refusals;
+	return a(Tile, {
+		title,
+		beside: last ? a($, { children: ["last: ", a("a", {
+			href: recordLink(last.chain, last.row),
+			children: a(Text, { children: refusalWords(last.row) })
+		})] }) : "nobody and no rule held anything back",
+		children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
+	});
+}
+function Glance({ latest, isCounted, refusals }) {
+	const wait = waiting.value;
+	return a("dl", {
+		class: "glance",
+		children: [
+			a(Intact, {}),
+			a(Tile, {
+				title: "Does something wait for me?",
+				state: wait ? "qualified" : "",
+				beside: wait ? "denied, if nobody answers in time" : "no request for an approval is open",
+				children: wait ? a("a", {
+					href: link("approvals"),
+					children: plural$1(wait, "approval")
+				}) : "Nothing"
+			}),
+			a(Tile, {
+				title: "What happened last?",
+				beside: latest?.figures ? a($, { children: [
+					a(Text, { children: latest.tool }),
+					" · ",
+					a(Time, {
+						brief: true,
+						children: latest.figures.ended ?? latest.figures.started ?? ""
+					})
+				] }) : isCounted ? a("a", {
+					href: link("chains"),
+					children: "see the chains"
+				}) : "…",
+				children: latest ? a("a", {
+					href: link("s", latest.chain),
+					children: a(Text, { children: latest.figures?.title || latest.session })
+				}) : isCounted ? "No session" : "…"
+			}),
+			a(RefusedTile, { refusals })
+		]
+	});
+}
 // src/views/overview/overview.tsx
 var LATEST = 6;
 var DENIALS = 8;
@@ -16040,7 +16465,10 @@ function Waiting() {
 			] }),
 			a("div", {
 				class: "cases",
-				children: open.slice(0, 3).map((one) => a(CaseLine, { one }, one.id))
+				children: open.slice(0, 3).map((one) => a(CaseLine, {
+					one,
+					isFirst: true
+				}, one.id))
 			}),
 			open.length > 3 ? a("p", { children: a("a", {
 				href: link("approvals"),
@@ -16049,42 +16477,16 @@ function Waiting() {
 		]
 	});
 }
-function Refused({ denials }) {
-	return a("section", { children: [a("h2", { children: "Refused last" }), denials.length ? a("ul", {
-		class: "hits",
-		children: denials.map(({ chain, row }) => a("li", { children: a("a", {
-			href: recordLink(chain, row),
-			children: [a("span", { children: [
-				a("span", {
-					class: "word failure",
-					children: "denied"
-				}),
-				" ",
-				a("strong", { children: a(Text, { children: row.tool || row.kind }) }),
-				" ",
-				a(Text, { children: row.summary })
-			] }), a("span", {
-				class: "beside",
-				children: [
-					a(Time, { children: row.at }),
-					" · ",
-					a(Text, { children: chain })
-				]
-			})]
-		}) }, `${chain}/${row.place}`))
-	}) : a("p", {
-		class: "soft",
-		children: "Nothing was refused."
-	})] });
-}
-function fillDays(found) {
-	const last = found.at(-1);
+var DAYS = 60;
+var DAY_MS = 864e5;
+function fillDays(all) {
+	const last = all.at(-1);
 	if (last === void 0) return [];
+	const found = all.filter(({ day }) => Date.parse(last.day) - Date.parse(day) < DAYS * DAY_MS);
 	const byDay = new Map(found.map((day) => [day.day, day]));
 	const days = [];
 	const end = Date.parse(`${last.day}T00:00:00Z`);
-	const start = Math.max(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 50976e5);
-	for (let at = start; at <= end; at += 864e5) {
+	for (let at = Math.min(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 13 * DAY_MS); at <= end; at += DAY_MS) {
 		const day = new Date(at).toISOString().slice(0, 10);
 		days.push(byDay.get(day) ?? {
 			day,
@@ -16103,7 +16505,10 @@ function Charts({ days, from }) {
 	const names = days.map((day) => day.day);
 	const of = (name) => days.map((day) => day[name]);
 	return a("section", { children: [
-		a("h2", { children: "Activity" }),
+		a("h2", { children: ["Activity ", a("span", {
+			class: "soft",
+			children: ["since ", names[0]]
+		})] }),
 		a("div", {
 			class: "charts",
 			children: [
@@ -16138,6 +16543,16 @@ function Charts({ days, from }) {
 							values: of("blocked")
 						}
 					]
+				}),
+				a(DayChart, {
+					title: "Denials",
+					days: names,
+					show: count$1,
+					series: [{
+						name: "denied",
+						colour: "bad",
+						values: of("blocked")
+					}]
 				}),
 				a(DayChart, {
 					title: "Tokens",
@@ -16215,8 +16630,18 @@ function OverviewView(_) {
 	});
 	if (cases.value === null && !casesProblem.value) return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })] });
 	const rows = latestSessions();
+	const counted = activity.value;
+	const refusals = counted ? {
+		count: counted.days.reduce((sum, day) => sum + day.blocked, 0),
+		last: counted.denials[0]
+	} : activity.state === "loading" ? "loading" : "not counted";
 	return a($, { children: [
 		a("h1", { children: a(Text, { children: whole.name }) }),
+		a(Glance, {
+			latest: rows[0],
+			isCounted: sessionRows.value !== null,
+			refusals
+		}),
 		a(Waiting, {}),
 		a(VerdictBand, {}),
 		a("section", { children: [
@@ -16237,14 +16662,17 @@ function OverviewView(_) {
 					" have what was recorded otherwise."
 				]
 			}) : null,
-			(sessionRows.value?.length ?? 0) > LATEST ? a("p", { children: a("a", {
-				href: link("sessions"),
-				children: [
-					"All ",
-					count$1(sessionRows.value?.length ?? 0),
-					" sessions"
-				]
-			}) }) : null
+			(sessionRows.value?.length ?? 0) > LATEST ? a("p", {
+				class: "all",
+				children: a("a", {
+					href: link("sessions"),
+					children: [
+						"All ",
+						count$1(sessionRows.value?.length ?? 0),
+						" sessions"
+					]
+				})
+			}) : null
 		] }),
 		activity.state === "failed" ? a(Problem, {
 			words: activity.words,
@@ -16906,19 +17334,6 @@ function PointChart({ points, lines, ends, label }) {
 		"aria-label": label,
 		children: [
 			a(Axes, { ends }),
-			lines.map(({ y, words }) => a("g", {
-				class: "threshold",
-				children: [a("line", {
-					x1: LEFT,
-					x2: 708,
-					y1: toY(y),
-					y2: toY(y)
-				}), a("text", {
-					x: 48,
-					y: toY(y) - 4,
-					children: words
-				})]
-			}, words)),
 			points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
 				href,
 				tabIndex: -1,
@@ -16945,7 +17360,21 @@ function PointChart({ points, lines, ends, label }) {
 						})
 					]
 				})
-			}, at))
+			}, at)),
+			lines.map(({ y, words }) => a("g", {
+				class: "threshold",
+				children: [a("line", {
+					x1: LEFT,
+					x2: 708,
+					y1: toY(y),
+					y2: toY(y)
+				}), a("text", {
+					x: 706,
+					y: toY(y) - 4,
+					"text-anchor": "end",
+					children: words
+				})]
+			}, words))
 		]
 	});
 }
@@ -17108,7 +17537,8 @@ function wilson(failed, count) {
 // src/views/risk/risk.tsx
 var READ_MAX = 2e4;
 var DRAWN_MAX = 1e3;
-var LISTED$1 = 100;
+var ACTION_SHOWN = 200;
+var LISTED$1 = 20;
 async function readRisk(report) {
 	const all = (contents.value?.chains ?? []).map((chain) => chain.id).filter((id) => id !== "meta" && id !== "keys");
 	const isGate = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.");
@@ -17262,7 +17692,7 @@ function OverTime({ decisions }) {
 			words: `${words} ${value.text}`
 		}];
 	});
-	const day = (time) => Number.isFinite(time) ? new Date(time).toISOString().slice(0, 16).replace("T", " ") : "";
+	const day = (time) => Number.isFinite(time) ? formatTime(new Date(time)).slice(0, 16).replace("T", " ") : "";
 	const rows = [...decisions].reverse();
 	return a($, { children: [
 		points.length ? a(PointChart, {
@@ -17310,19 +17740,22 @@ function OverTime({ decisions }) {
 					}),
 					a("th", {
 						scope: "col",
-						children: "Tool"
+						children: "Action"
 					}),
 					a("th", {
 						scope: "col",
+						class: "at-why",
+						children: "Why"
+					}),
+					a("th", {
+						scope: "col",
+						class: "number",
 						children: "Risk"
 					}),
 					a("th", {
 						scope: "col",
-						children: "Interval"
-					}),
-					a("th", {
-						scope: "col",
-						children: "Why"
+						class: "number at-interval",
+						children: "90 % interval"
 					})
 				] }) }), a("tbody", { children: rows.slice(0, listed).map((decision) => a("tr", { children: [
 					a("td", { children: a("a", {
@@ -17333,25 +17766,31 @@ function OverTime({ decisions }) {
 						class: sortOf(decision),
 						children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
 					}) }),
-					a("td", { children: a(Text, { children: decision.tool }) }),
 					a("td", {
-						class: "figure",
+						class: "action",
+						children: a("code", { children: a(Text, { children: actionLine(decision.tool, decision.arguments).slice(0, ACTION_SHOWN) }) })
+					}),
+					a("td", {
+						class: "at-why",
+						children: a(Text, { children: shownReasons(decision).join("; ") || decision.rules.join(" ") })
+					}),
+					a("td", {
+						class: "number",
 						children: numberText(decision.score)
 					}),
 					a("td", {
-						class: "figure",
+						class: "number at-interval",
 						children: Array.isArray(decision.interval) ? decision.interval.map(numberText).join(" to ") : ""
-					}),
-					a("td", { children: a(Text, { children: shownReasons(decision).join("; ") || decision.rules.join(" ") }) })
+					})
 				] }, decision.hash)) })]
 			})
 		}),
 		rows.length > listed ? a("p", { children: a("button", {
 			type: "button",
-			onClick: () => setListed(listed + 500),
+			onClick: () => setListed(listed + 100),
 			children: [
 				"Show ",
-				count$1(Math.min(500, rows.length - listed)),
+				count$1(Math.min(100, rows.length - listed)),
 				" more"
 			]
 		}) }) : null
@@ -17359,7 +17798,7 @@ function OverTime({ decisions }) {
 }
 function numberText(value) {
 	if (!(value instanceof JsonNumber)) return "";
-	return /^-?\d+\.\d{5,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 5)}…` : value.text;
+	return /^-?\d+\.\d{4,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 4)}…` : value.text;
 }
 function Reliability({ reading: { decisions, outcomes } }) {
 	const cases = decisions.flatMap((decision) => {
@@ -19236,7 +19675,7 @@ function compareWithDecision(action, mark, decided) {
 		isConclusive: hasHash || areDiffsKnown || areFilesKnown
 	};
 }
-// node_modules/@noble/curves/abstract/weierstrass.js
+// ../../main/web/node_modules/@noble/curves/abstract/weierstrass.js
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
 function _splitEndoScalar(k, basis, n) {
 	aInRange("scalar", k, _0n, n);
