@@ -132,12 +132,13 @@ function ExactAction({ content }: { content: Json }): JSX.Element {
 
 function Why({ one, content }: { one: ApprovalCase; content: Json }): JSX.Element {
   const risk = at(content, "risk");
-  const [score, interval] = [at(risk, "score"), at(risk, "interval") ?? null];
+  const score = at(risk, "score");
+  const interval = [at(risk, "low") ?? null, at(risk, "high") ?? null];
   const reasons = asTexts(at(content, "reasons"));
   return (
     <div class="members"><dl>
       <div><dt>reasons</dt><dd>{reasons.length ? <ul class="plain-list">{reasons.map((reason, place) => <li key={place}><Text>{reason}</Text></li>)}</ul> : <span class="soft">none</span>}</dd></div>
-      <div><dt>risk</dt><dd>{score instanceof JsonNumber ? <ScoreBar score={score} interval={interval} thresholds={at(risk, "thresholds") ?? null} /> : <span class="soft">no score</span>}</dd></div>
+      <div><dt>risk</dt><dd>{score instanceof JsonNumber ? <ScoreBar score={score} interval={interval} thresholds={null} /> : <span class="soft">no score</span>}</dd></div>
       <div><dt>rules</dt><dd>{asTexts(at(content, "rules")).map((rule) => <code key={rule}><Text>{rule}</Text></code>)}</dd></div>
       <div><dt>digest of the action</dt><dd><Hex length={64}>{one.digest}</Hex> <Copy text={one.digest} label="copy" /> {one.isSameAction ? <span class="good">computed here: the same</span> : <strong class="bad">another action</strong>}</dd></div>
       <div><dt>opened</dt><dd><Time>{one.opened}</Time></dd></div>

@@ -11,7 +11,7 @@ import { useKeys } from "../../parts/keyboard.ts";
 import { Empty, Problem, useAnswer } from "../../parts/states.tsx";
 import { Text, Time, WholeHex, count, plural } from "../../parts/text.tsx";
 import { Band, FindingCard, Mark } from "../../parts/verdict.tsx";
-import { type VirtualHandle, VirtualRows } from "../../parts/virtual.tsx";
+import { type VirtualHandle, VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link, recordLink } from "../../route.ts";
 import { connection, contents, findingsOf, judgement, judgementOf, pinnedKeys, verifyChain } from "../../state.ts";
 import type { Finding } from "../../verify/verdict.ts";
@@ -111,7 +111,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const [selected, setSelected] = useState(wanted ? -1 : (lastSelected.get(chain) ?? -1));
   const list = useRef<VirtualHandle>(null);
   const asked = useRef(new Set<number>());
-  const [isPhone] = useState(() => matchMedia("(max-width: 720px)").matches);
+  const [hasTallRows] = useState(isPhone);
 
   const [isReading, setReading] = useState(!isLive);
 
@@ -167,7 +167,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
   const length = rowCount(total ?? 0, extras);
   const entry = (index: number): Entry => entryAt(index, extras);
   const heights = useMemo(() => {
-    const all = Array<number>(total === null ? PLACEHOLDERS : length).fill(isPhone ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
+    const all = Array<number>(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
     for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT;
     return all;
   }, [extras, length, total === null]);

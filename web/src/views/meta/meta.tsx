@@ -5,17 +5,18 @@ import { useMemo } from "preact/hooks";
 import { Empty, Loading, Problem, useAnswer } from "../../parts/states.tsx";
 import { Hex, Text, Time, count, plural } from "../../parts/text.tsx";
 import { Mark } from "../../parts/verdict.tsx";
-import { VirtualRows } from "../../parts/virtual.tsx";
+import { VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link } from "../../route.ts";
 import { connection, contents } from "../../state.ts";
 import type { MetaEntry } from "../../worker/protocol.ts";
 
 const ROW_HEIGHT = 40;
+const PHONE_ROW_HEIGHT = 56;
 
 function Standing({ entry }: { entry: MetaEntry }): JSX.Element {
   if (entry.here === null) return <><Mark name="failed" /> <strong class="bad">not here</strong></>;
   if (entry.here < entry.count) return <><Mark name="failed" /> <strong class="bad">{plural(entry.count - entry.here, "record")} missing</strong></>;
-  return <><Mark name="empty" /> {entry.here > entry.count ? `${count(entry.here - entry.count)} more since` : "as recorded"}</>;
+  return <><Mark name="empty" /> <span>{entry.here > entry.count ? `${count(entry.here - entry.count)} more since` : "as recorded"}</span></>;
 }
 
 function rank(entry: MetaEntry): number {
@@ -25,7 +26,7 @@ function rank(entry: MetaEntry): number {
 export function MetaView(_: { parts: string[] }): JSX.Element {
   const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
   const entries = [...(answer.value?.entries ?? [])].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
-  const heights = useMemo(() => Array<number>(entries.length).fill(ROW_HEIGHT), [entries.length]);
+  const heights = useMemo(() => Array<number>(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
   const recorded = new Set(entries.map((entry) => entry.chain));
   const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
   return (

@@ -11351,7 +11351,8 @@ function ExactAction({ content }) {
 }
 function Why({ one, content }) {
 	const risk = at(content, "risk");
-	const [score, interval] = [at(risk, "score"), at(risk, "interval") ?? null];
+	const score = at(risk, "score");
+	const interval = [at(risk, "low") ?? null, at(risk, "high") ?? null];
 	const reasons = asTexts(at(content, "reasons"));
 	return a("div", {
 		class: "members",
@@ -11366,7 +11367,7 @@ function Why({ one, content }) {
 			a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a(ScoreBar, {
 				score,
 				interval,
-				thresholds: at(risk, "thresholds") ?? null
+				thresholds: null
 			}) : a("span", {
 				class: "soft",
 				children: "no score"
@@ -12709,6 +12710,9 @@ function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onK
 		})
 	});
 }
+function isPhone() {
+	return matchMedia("(max-width: 719px)").matches;
+}
 // src/views/chains/entries.ts
 function arrange(rows, total, findings, isLive) {
 	const byPlace = new Map();
@@ -12819,7 +12823,7 @@ function findExtra(extras, sequence) {
 }
 // src/views/chains/chain.tsx
 var ROW_HEIGHT$3 = 36;
-var PHONE_ROW_HEIGHT$1 = 56;
+var PHONE_ROW_HEIGHT$3 = 56;
 var CARD_HEIGHT = 124;
 var PLACEHOLDERS = 12;
 var PAGE$2 = 200;
@@ -12986,7 +12990,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const [selected, setSelected] = d$2(wanted ? -1 : lastSelected.get(chain) ?? -1);
 	const list = T(null);
 	const asked = T(new Set());
-	const [isPhone] = d$2(() => matchMedia("(max-width: 720px)").matches);
+	const [hasTallRows] = d$2(isPhone);
 	const [isReading, setReading] = d$2(!isLive);
 	const fetchRows = async (start, stop) => {
 		try {
@@ -13049,7 +13053,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const length = rowCount(total ?? 0, extras);
 	const entry = (index) => entryAt(index, extras);
 	const heights = w$2(() => {
-		const all = Array(total === null ? PLACEHOLDERS : length).fill(isPhone ? PHONE_ROW_HEIGHT$1 : ROW_HEIGHT$3);
+		const all = Array(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT$3 : ROW_HEIGHT$3);
 		for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT$3;
 		return all;
 	}, [
@@ -13252,6 +13256,7 @@ function ChainMark({ chain }) {
 }
 // src/views/chains/chains.tsx
 var ROW_HEIGHT$2 = 40;
+var PHONE_ROW_HEIGHT$2 = 56;
 function ChainRow({ chain, isLive }) {
 	return a("a", {
 		class: `chain-row${isLive ? " of-ledger" : ""}`,
@@ -13291,7 +13296,7 @@ function ChainsView(_) {
 	useRowKeys(box);
 	const all = contents.value?.chains ?? [];
 	const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
-	const heights = w$2(() => Array(found.length).fill(ROW_HEIGHT$2), [found.length]);
+	const heights = w$2(() => Array(found.length).fill(isPhone() ? PHONE_ROW_HEIGHT$2 : ROW_HEIGHT$2), [found.length]);
 	const isLive = contents.value?.format === "ledger";
 	return a("section", {
 		class: "fills",
@@ -15402,6 +15407,7 @@ function KeysView(_) {
 }
 // src/views/meta/meta.tsx
 var ROW_HEIGHT = 40;
+var PHONE_ROW_HEIGHT = 56;
 function Standing({ entry }) {
 	if (entry.here === null) return a($, { children: [
 		a(Mark, { name: "failed" }),
@@ -15422,7 +15428,7 @@ function Standing({ entry }) {
 	return a($, { children: [
 		a(Mark, { name: "empty" }),
 		" ",
-		entry.here > entry.count ? `${count$1(entry.here - entry.count)} more since` : "as recorded"
+		a("span", { children: entry.here > entry.count ? `${count$1(entry.here - entry.count)} more since` : "as recorded" })
 	] });
 }
 function rank(entry) {
@@ -15431,7 +15437,7 @@ function rank(entry) {
 function MetaView(_) {
 	const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
 	const entries = [...answer.value?.entries ?? []].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
-	const heights = w$2(() => Array(entries.length).fill(ROW_HEIGHT), [entries.length]);
+	const heights = w$2(() => Array(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
 	const recorded = new Set(entries.map((entry) => entry.chain));
 	const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
 	return a("section", {
@@ -17327,55 +17333,61 @@ var TICKS = [
 	1
 ];
 function PointChart({ points, lines, ends, label }) {
-	return a("svg", {
-		class: "plot",
-		viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-		role: "group",
-		"aria-label": label,
-		children: [
-			a(Axes, { ends }),
-			points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
-				href,
-				tabIndex: -1,
-				"aria-label": words,
-				children: a("g", {
-					class: `point ${sort}`,
-					children: [
-						a("title", { children: words }),
-						low === null || high === null ? null : a("line", {
-							x1: toX(x),
-							x2: toX(x),
-							y1: toY(low),
-							y2: toY(high)
-						}),
-						sort === "denied" ? a("path", { d: `M${toX(x) - 4} ${toY(y) - 4}l8 8m0 -8l-8 8` }) : sort === "asked" ? a("rect", {
-							x: toX(x) - 3.5,
-							y: toY(y) - 3.5,
-							width: "7",
-							height: "7"
-						}) : a("circle", {
-							cx: toX(x),
-							cy: toY(y),
-							r: "4"
-						})
-					]
-				})
-			}, at)),
-			lines.map(({ y, words }) => a("g", {
-				class: "threshold",
-				children: [a("line", {
-					x1: LEFT,
-					x2: 708,
-					y1: toY(y),
-					y2: toY(y)
-				}), a("text", {
-					x: 706,
-					y: toY(y) - 4,
-					"text-anchor": "end",
-					children: words
-				})]
-			}, words))
-		]
+	return a("div", {
+		class: "plot-scroll",
+		tabIndex: 0,
+		role: "region",
+		"aria-label": "Chart",
+		children: a("svg", {
+			class: "plot",
+			viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+			role: "group",
+			"aria-label": label,
+			children: [
+				a(Axes, { ends }),
+				points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
+					href,
+					tabIndex: -1,
+					"aria-label": words,
+					children: a("g", {
+						class: `point ${sort}`,
+						children: [
+							a("title", { children: words }),
+							low === null || high === null ? null : a("line", {
+								x1: toX(x),
+								x2: toX(x),
+								y1: toY(low),
+								y2: toY(high)
+							}),
+							sort === "denied" ? a("path", { d: `M${toX(x) - 4} ${toY(y) - 4}l8 8m0 -8l-8 8` }) : sort === "asked" ? a("rect", {
+								x: toX(x) - 3.5,
+								y: toY(y) - 3.5,
+								width: "7",
+								height: "7"
+							}) : a("circle", {
+								cx: toX(x),
+								cy: toY(y),
+								r: "4"
+							})
+						]
+					})
+				}, at)),
+				lines.map(({ y, words }) => a("g", {
+					class: "threshold",
+					children: [a("line", {
+						x1: LEFT,
+						x2: 708,
+						y1: toY(y),
+						y2: toY(y)
+					}), a("text", {
+						x: 706,
+						y: toY(y) - 4,
+						"text-anchor": "end",
+						children: words
+					})]
+				}, words))
+			]
+		})
 	});
 }
 function Axes({ ends }) {
@@ -17408,38 +17420,44 @@ function Axes({ ends }) {
 	});
 }
 function ReliabilityChart({ bars, label }) {
-	return a("svg", {
-		class: "plot",
-		viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-		role: "img",
-		"aria-label": label,
-		children: [
-			a(Axes, { ends: ["predicted 0", "predicted 1"] }),
-			a("line", {
-				class: "diagonal",
-				x1: toX(0),
-				y1: toY(0),
-				x2: toX(1),
-				y2: toY(1)
-			}),
-			bars.map((bar) => a("g", {
-				class: "point allowed",
-				children: [
-					a("title", { children: `${bar.count} actions, predicted ${bar.predicted.toFixed(2)}, failed ${bar.happened.toFixed(2)}` }),
-					a("line", {
-						x1: toX(bar.predicted),
-						x2: toX(bar.predicted),
-						y1: toY(bar.interval[0]),
-						y2: toY(bar.interval[1])
-					}),
-					a("circle", {
-						cx: toX(bar.predicted),
-						cy: toY(bar.happened),
-						r: Math.min(9, 3 + Math.sqrt(bar.count) / 2)
-					})
-				]
-			}, bar.low))
-		]
+	return a("div", {
+		class: "plot-scroll",
+		tabIndex: 0,
+		role: "region",
+		"aria-label": "Chart",
+		children: a("svg", {
+			class: "plot",
+			viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+			role: "img",
+			"aria-label": label,
+			children: [
+				a(Axes, { ends: ["predicted 0", "predicted 1"] }),
+				a("line", {
+					class: "diagonal",
+					x1: toX(0),
+					y1: toY(0),
+					x2: toX(1),
+					y2: toY(1)
+				}),
+				bars.map((bar) => a("g", {
+					class: "point allowed",
+					children: [
+						a("title", { children: `${bar.count} actions, predicted ${bar.predicted.toFixed(2)}, failed ${bar.happened.toFixed(2)}` }),
+						a("line", {
+							x1: toX(bar.predicted),
+							x2: toX(bar.predicted),
+							y1: toY(bar.interval[0]),
+							y2: toY(bar.interval[1])
+						}),
+						a("circle", {
+							cx: toX(bar.predicted),
+							cy: toY(bar.happened),
+							r: Math.min(9, 3 + Math.sqrt(bar.count) / 2)
+						})
+					]
+				}, bar.low))
+			]
+		})
 	});
 }
 function ChartWithTable({ chart, table }) {
@@ -18404,20 +18422,20 @@ function Help() {
 		onKeyDown: (event) => {
 			event.stopPropagation();
 		},
-		children: [
-			a("h2", { children: "Keys of the keyboard" }),
-			a("div", {
-				class: "columns",
-				children: [a(Rows, { rows: KEYS }), a(Rows, { rows: views })]
-			}),
-			a("p", { children: a("button", {
+		children: [a("div", {
+			class: "head",
+			children: [a("h2", { children: "Keys of the keyboard" }), a("button", {
 				type: "button",
+				class: "small",
 				onClick: () => {
 					isHelpOpen.value = false;
 				},
 				children: "Close"
-			}) })
-		]
+			})]
+		}), a("div", {
+			class: "columns",
+			children: [a(Rows, { rows: KEYS }), a(Rows, { rows: views })]
+		})]
 	});
 }
 // src/frame/bar.tsx
