@@ -7,16 +7,18 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { BreakCard } from "../../parts/break.tsx";
 import { useKeys } from "../../parts/keyboard.ts";
-import { Empty, Problem, useAnswer } from "../../parts/states.tsx";
-import { Text, Time, WholeHex, count, plural } from "../../parts/text.tsx";
-import { Band, FindingCard, Mark } from "../../parts/verdict.tsx";
+import { Empty, Problem } from "../../parts/states.tsx";
+import { Text, Time, count, plural } from "../../parts/text.tsx";
+import { Band, FindingCard } from "../../parts/verdict.tsx";
 import { type VirtualHandle, VirtualRows, isPhone } from "../../parts/virtual.tsx";
 import { link, recordLink } from "../../route.ts";
-import { connection, contents, findingsOf, judgement, judgementOf, pinnedKeys, verifyChain } from "../../state.ts";
+import { connection, contents, findingsOf, judgement, judgementOf, verifyChain } from "../../state.ts";
 import type { Finding } from "../../verify/verdict.ts";
 import type { RecordRow } from "../../worker/protocol.ts";
-import { type Entry, type Extra, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
+import { ChainMark } from "./mark.tsx";
+import { type Entry, arrange, entryAt, findExtra, indexOfPlace, rowCount } from "./entries.ts";
 
 const ROW_HEIGHT = 36;
 const PHONE_ROW_HEIGHT = 56;
@@ -53,40 +55,6 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }: { row: R
       <span class="tokens figure">{row.tokens}</span>
     </a>
   );
-}
-
-/** What the place of a break should have, and what it has. Both are read again from the records. */
-async function readExpected(chain: string, extra: Extract<Extra, { sort: "break" }>): Promise<[expected: string, found: string] | null> {
-  const { finding, before, isAtRow } = extra;
-  const ask = (place: number) => connection.ask({ type: "record", chain, at: { place }, keys: pinnedKeys() });
-  if (!isAtRow) return null;
-  if (finding.code === "HASH_MISMATCH") {
-    const { hash, computedHash } = await ask(before);
-    return [hash, computedHash];
-  }
-  if (["CHAIN_BREAK", "SEQUENCE_GAP", "GENESIS_INVALID"].includes(finding.code) && before > 0) {
-    const [previous, here] = [await ask(before - 1), await ask(before)];
-    return [previous.hash, here.previousHash];
-  }
-  return null;
-}
-
-/** Expected and found, where a break has both. */
-function Expected({ chain, extra }: { chain: string; extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
-  const answer = useAnswer(() => readExpected(chain, extra).catch(() => null), [chain, extra.before, extra.finding]);
-  if (!answer.value) return null;
-  const [expected, found] = answer.value;
-  const what = extra.finding.code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
-  return <p class="beside tight">{what[0]}: <WholeHex>{expected}</WholeHex> {what[1]}: {found ? <WholeHex>{found}</WholeHex> : "nothing"}</p>;
-}
-
-/** Both heads, where the finding has them as its proof. */
-function Proof({ extra }: { extra: Extract<Extra, { sort: "break" }> }): JSX.Element | null {
-  const proof = extra.finding.proof;
-  if (proof === undefined || proof === null || typeof proof !== "object") return null;
-  const heads = Object.entries(proof as Record<string, { count?: number; hash?: string | null }>).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
-  if (!heads.length) return null;
-  return <p class="beside">{heads.map(([name, head]) => <span key={name}>{name}: {head.count} records, {head.hash ? <WholeHex>{head.hash}</WholeHex> : "no head"} </span>)}</p>;
 }
 
 /** Findings about the chain as a whole: wrong claims about it, mostly. The list of records keeps its room. */
@@ -214,7 +182,7 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
         <p class="beside">
           {listed && listed.title !== chain ? <><code><Text>{chain}</Text></code> </> : null}{total === null ? "" : plural(total, "record")}
           {isCut ? " listed; the chain is longer, and was verified whole" : ""}{" "}
-          {now.state === "done" ? <span class="judged"><Mark name={findings.some((one) => one.status === "failed") ? "failed" : now.verdict.status === "verified" ? "verified" : "qualified"} /> {findings.some((one) => one.status === "failed") ? plural(findings.filter((one) => one.status === "failed").length, "finding") : now.verdict.status === "verified" ? "verified" : "no failure"}</span> : null}{" "}
+          {now.state === "done" ? <span class="judged"><ChainMark chain={chain} isCounted /></span> : null}{" "}
           {extras.some((extra) => extra.sort !== "end") ? <button type="button" class="small" onClick={goToBreak}>Next break (b)</button> : null}{" "}
           <a href={link("s", chain)}>as a session</a>
         </p>
@@ -243,9 +211,8 @@ export function ChainView({ parts: [chain = "", wanted = ""] }: { parts: string[
           if (found.sort === "missing") return <div class={`missing${index === selected ? " selected" : ""}`}>{found.words}</div>;
           if (found.sort === "end") return <div class="cap">{found.words}</div>;
           return (
-            <div class={`break${index === selected ? " selected" : ""}`}>
-              <span class="jag" aria-hidden="true" />
-              <div><FindingCard finding={found.finding} /><Expected chain={chain} extra={found} /><Proof extra={found} /></div>
+            <div class={`break break-entry${index === selected ? " selected" : ""}`}>
+              <BreakCard chain={chain} finding={found.finding} place={found.isAtRow ? found.before : null} />
             </div>
           );
         }}

@@ -8166,6 +8166,9 @@ var OTHER_DOMAINS = new Set([
 	"approvals",
 	...RESERVED_CHAINS
 ]);
+function isOfSession(name) {
+	return !OTHER_DOMAINS.has(name.replace(/^import\.[0-9a-f]{16}\./, "").split(".")[0]);
+}
 function chainNames({ main, agents, decisions }) {
 	return [
 		main,
@@ -12607,6 +12610,82 @@ function Related({ chain, place, content }) {
 		]
 	});
 }
+// src/parts/break.tsx
+var LINKS = [
+	"CHAIN_BREAK",
+	"SEQUENCE_GAP",
+	"GENESIS_INVALID"
+];
+async function readExpected(chain, place, code) {
+	const ask = (at) => connection.ask({
+		type: "record",
+		chain,
+		at: { place: at },
+		keys: pinnedKeys()
+	});
+	if (code === "HASH_MISMATCH") {
+		const { hash, computedHash } = await ask(place);
+		return [hash, computedHash];
+	}
+	if (!LINKS.includes(code) || place === 0) return null;
+	const [previous, here] = [await ask(place - 1), await ask(place)];
+	return [previous.hash, here.previousHash];
+}
+function Expected({ chain, place, code }) {
+	const answer = useAnswer(() => readExpected(chain, place, code).catch(() => null), [
+		chain,
+		place,
+		code
+	]);
+	if (!answer.value) return null;
+	const [expected, found] = answer.value;
+	const what = code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
+	return a("p", {
+		class: "beside tight",
+		children: [
+			what[0],
+			": ",
+			a(WholeHex, { children: expected }),
+			" ",
+			what[1],
+			": ",
+			found ? a(WholeHex, { children: found }) : "nothing"
+		]
+	});
+}
+function Proof({ proof }) {
+	if (proof === void 0 || proof === null || typeof proof !== "object") return null;
+	const heads = Object.entries(proof).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
+	if (!heads.length) return null;
+	return a("p", {
+		class: "beside tight",
+		children: heads.map(([name, head]) => a("span", { children: [
+			name,
+			": ",
+			head.count,
+			" records, ",
+			head.hash ? a(WholeHex, { children: head.hash }) : "no head",
+			" "
+		] }, name))
+	});
+}
+function BreakCard({ chain, finding, place }) {
+	return a($, { children: [a("span", {
+		class: "jag",
+		"aria-hidden": "true"
+	}), a("div", {
+		class: "break-words",
+		children: [
+			a(FindingCard, { finding }),
+			place === null ? null : a(Expected, {
+				chain,
+				place,
+				code: finding.code
+			}),
+			a(Proof, { proof: finding.proof })
+		]
+	})] });
+}
 // src/parts/virtual_rows.ts
 var OVERSCAN = 12;
 function useVirtualRows(heights, box) {
@@ -12712,6 +12791,44 @@ function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onK
 }
 function isPhone() {
 	return matchMedia("(max-width: 719px)").matches;
+}
+// src/views/chains/mark.tsx
+var FINDINGS_KEPT = 100;
+function ChainMark({ chain, isCounted = false }) {
+	const now = judgementOf(chain);
+	if (now.state === "working") return a($, { children: [
+		a(Mark, { name: "working" }),
+		" ",
+		a("span", { children: "verifying" })
+	] });
+	if (now.state !== "done") return a($, { children: [
+		a(Mark, { name: "not judged" }),
+		" ",
+		a("span", { children: "not judged" })
+	] });
+	if (now.verdict.status === "verified") return a($, { children: [
+		a(Mark, { name: "verified" }),
+		" ",
+		a("span", { children: "verified" })
+	] });
+	const failed = findingsOf(chain).filter((one) => one.status === "failed").length;
+	if (failed) return a($, { children: [
+		a(Mark, { name: "failed" }),
+		" ",
+		a("span", { children: isCounted ? plural$1(failed, "finding") : "failed" })
+	] });
+	return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [
+		a(Mark, { name: "not judged" }),
+		" ",
+		a("span", {
+			title: "The verdict lists a hundred findings of a kind, and counts the others: one may be of this chain",
+			children: "not told apart"
+		})
+	] }) : a($, { children: [
+		a(Mark, { name: "qualified" }),
+		" ",
+		a("span", { children: "no failure" })
+	] });
 }
 // src/views/chains/entries.ts
 function arrange(rows, total, findings, isLive) {
@@ -12913,68 +13030,6 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 		]
 	});
 }
-async function readExpected(chain, extra) {
-	const { finding, before, isAtRow } = extra;
-	const ask = (place) => connection.ask({
-		type: "record",
-		chain,
-		at: { place },
-		keys: pinnedKeys()
-	});
-	if (!isAtRow) return null;
-	if (finding.code === "HASH_MISMATCH") {
-		const { hash, computedHash } = await ask(before);
-		return [hash, computedHash];
-	}
-	if ([
-		"CHAIN_BREAK",
-		"SEQUENCE_GAP",
-		"GENESIS_INVALID"
-	].includes(finding.code) && before > 0) {
-		const [previous, here] = [await ask(before - 1), await ask(before)];
-		return [previous.hash, here.previousHash];
-	}
-	return null;
-}
-function Expected({ chain, extra }) {
-	const answer = useAnswer(() => readExpected(chain, extra).catch(() => null), [
-		chain,
-		extra.before,
-		extra.finding
-	]);
-	if (!answer.value) return null;
-	const [expected, found] = answer.value;
-	const what = extra.finding.code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
-	return a("p", {
-		class: "beside tight",
-		children: [
-			what[0],
-			": ",
-			a(WholeHex, { children: expected }),
-			" ",
-			what[1],
-			": ",
-			found ? a(WholeHex, { children: found }) : "nothing"
-		]
-	});
-}
-function Proof({ extra }) {
-	const proof = extra.finding.proof;
-	if (proof === void 0 || proof === null || typeof proof !== "object") return null;
-	const heads = Object.entries(proof).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
-	if (!heads.length) return null;
-	return a("p", {
-		class: "beside",
-		children: heads.map(([name, head]) => a("span", { children: [
-			name,
-			": ",
-			head.count,
-			" records, ",
-			head.hash ? a(WholeHex, { children: head.hash }) : "no head",
-			" "
-		] }, name))
-	});
-}
 function WholeFindings({ findings }) {
 	const [first, ...rest] = findings;
 	if (first === void 0) return null;
@@ -13123,11 +13178,10 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 						" ",
 						now.state === "done" ? a("span", {
 							class: "judged",
-							children: [
-								a(Mark, { name: findings.some((one) => one.status === "failed") ? "failed" : now.verdict.status === "verified" ? "verified" : "qualified" }),
-								" ",
-								findings.some((one) => one.status === "failed") ? plural$1(findings.filter((one) => one.status === "failed").length, "finding") : now.verdict.status === "verified" ? "verified" : "no failure"
-							]
+							children: a(ChainMark, {
+								chain,
+								isCounted: true
+							})
 						}) : null,
 						" ",
 						extras.some((extra) => extra.sort !== "end") ? a("button", {
@@ -13198,18 +13252,12 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 						children: found.words
 					});
 					return a("div", {
-						class: `break${index === selected ? " selected" : ""}`,
-						children: [a("span", {
-							class: "jag",
-							"aria-hidden": "true"
-						}), a("div", { children: [
-							a(FindingCard, { finding: found.finding }),
-							a(Expected, {
-								chain,
-								extra: found
-							}),
-							a(Proof, { extra: found })
-						] })]
+						class: `break break-entry${index === selected ? " selected" : ""}`,
+						children: a(BreakCard, {
+							chain,
+							finding: found.finding,
+							place: found.isAtRow ? found.before : null
+						})
 					});
 				}
 			}),
@@ -13219,40 +13267,6 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 			})
 		]
 	});
-}
-// src/views/chains/mark.tsx
-var FINDINGS_KEPT = 100;
-function ChainMark({ chain }) {
-	const now = judgementOf(chain);
-	if (now.state === "working") return a($, { children: [
-		a(Mark, { name: "working" }),
-		" ",
-		a("span", { children: "verifying" })
-	] });
-	if (now.state !== "done") return a($, { children: [
-		a(Mark, { name: "not judged" }),
-		" ",
-		a("span", { children: "not judged" })
-	] });
-	if (now.verdict.status === "verified") return a($, { children: [
-		a(Mark, { name: "verified" }),
-		" ",
-		a("span", { children: "verified" })
-	] });
-	if (findingsOf(chain).some((one) => one.status === "failed")) return a($, { children: [
-		a(Mark, { name: "failed" }),
-		" ",
-		a("span", { children: "failed" })
-	] });
-	return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [
-		a(Mark, { name: "not judged" }),
-		" ",
-		a("span", { children: "open it to see" })
-	] }) : a($, { children: [
-		a(Mark, { name: "qualified" }),
-		" ",
-		a("span", { children: "no failure" })
-	] });
 }
 // src/views/chains/chains.tsx
 var ROW_HEIGHT$2 = 40;
@@ -13471,7 +13485,7 @@ function SortIcon({ sort, isStruck = false }) {
 		}) : null]
 	});
 }
-var BREAK_HEIGHT = 116;
+var BREAK_HEIGHT = 136;
 var LINE_HEIGHT = 22;
 var PROMPT_LINES_MAX = 14;
 var CHARACTER_WIDTH = 8.4;
@@ -13488,6 +13502,7 @@ function arrangeStory(entries, findingsOf) {
 			entry: null,
 			findings: [],
 			finding: null,
+			place: null,
 			words: "",
 			isDenied: false,
 			isFailed: false,
@@ -13522,6 +13537,7 @@ function arrangeStory(entries, findingsOf) {
 			...bare,
 			sort: "break",
 			finding,
+			place: entry.place,
 			isAfterBreak: true
 		});
 		if (!failed.length && isBookkeeping(step)) continue;
@@ -13549,6 +13565,7 @@ function arrangeStory(entries, findingsOf) {
 			entry: null,
 			findings: [],
 			finding,
+			place: null,
 			words: "",
 			isDenied: false,
 			isFailed: false,
@@ -13754,7 +13771,11 @@ function RowCells({ row }) {
 	if (sort === "break" && row.finding !== null) return a("div", {
 		role: "gridcell",
 		class: "break-card",
-		children: [a(Mark, { name: "failed" }), a(FindingCard, { finding: row.finding })]
+		children: a(BreakCard, {
+			chain: row.chain,
+			finding: row.finding,
+			place: row.place
+		})
 	});
 	if (sort === "missing") return a("div", {
 		role: "gridcell",
@@ -14246,6 +14267,27 @@ async function readWholeStep(entry) {
 		additions
 	};
 }
+function BreakDetail({ row, finding }) {
+	return a($, { children: [
+		a("h2", { children: "The chain breaks here" }),
+		a("div", {
+			class: "break-detail",
+			children: a(BreakCard, {
+				chain: row.chain,
+				finding,
+				place: row.place
+			})
+		}),
+		a("p", { children: "Records after this place keep their own marks: intact in themselves, no longer tied to what came before." }),
+		a("p", { children: [row.place === null ? null : a($, { children: [a("a", {
+			href: link("c", row.chain, `p${row.place}`),
+			children: "The record at this place"
+		}), " · "] }), a("a", {
+			href: link("chain", row.chain),
+			children: "The chain as it is stored"
+		})] })
+	] });
+}
 function StepDetail({ row }) {
 	const { entry } = row;
 	const [whole, setWhole] = d$2(null);
@@ -14262,6 +14304,10 @@ function StepDetail({ row }) {
 			isCurrent = false;
 		};
 	}, [entry]);
+	if (row.finding !== null) return a(BreakDetail, {
+		row,
+		finding: row.finding
+	});
 	if (entry === null) return a("p", {
 		class: "strip",
 		children: row.words || "Choose a row to see the whole of it."
@@ -15408,31 +15454,37 @@ function KeysView(_) {
 // src/views/meta/meta.tsx
 var ROW_HEIGHT = 40;
 var PHONE_ROW_HEIGHT = 56;
+function countHere({ chain, here }) {
+	const cut = findingsOf(chain).find((one) => one.code === "TRUNCATED" && one.place.sequence !== null);
+	return cut === void 0 ? here : Number(cut.place.sequence);
+}
+function wrongWords(entry) {
+	const here = countHere(entry);
+	if (here === null) return "not here";
+	if (here < entry.count) return `${plural$1(entry.count - here, "record")} missing`;
+	return findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed") ? "another head" : "";
+}
 function Standing({ entry }) {
-	if (entry.here === null) return a($, { children: [
+	const wrong = wrongWords(entry);
+	if (wrong) return a($, { children: [
 		a(Mark, { name: "failed" }),
 		" ",
 		a("strong", {
 			class: "bad",
-			children: "not here"
+			children: wrong
 		})
 	] });
-	if (entry.here < entry.count) return a($, { children: [
-		a(Mark, { name: "failed" }),
-		" ",
-		a("strong", {
-			class: "bad",
-			children: [plural$1(entry.count - entry.here, "record"), " missing"]
-		})
-	] });
+	const now = judgementOf(entry.chain);
+	const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
+	const more = (entry.here ?? 0) - entry.count;
 	return a($, { children: [
-		a(Mark, { name: "empty" }),
+		a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }),
 		" ",
-		a("span", { children: entry.here > entry.count ? `${count$1(entry.here - entry.count)} more since` : "as recorded" })
+		a("span", { children: more > 0 ? `${count$1(more)} more since` : "as recorded" })
 	] });
 }
 function rank(entry) {
-	return entry.here === null || entry.here < entry.count ? 0 : entry.here > entry.count ? 1 : 2;
+	return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
 }
 function MetaView(_) {
 	const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
@@ -15526,7 +15578,7 @@ function MetaView(_) {
 									}),
 									a("span", {
 										class: "number",
-										children: entry.here === null ? "–" : count$1(entry.here)
+										children: countHere(entry) === null ? "–" : count$1(countHere(entry) ?? 0)
 									}),
 									a("span", {
 										class: "hash",
@@ -15544,7 +15596,7 @@ function MetaView(_) {
 			] }) : null,
 			a("p", {
 				class: "beside",
-				children: "These are the records' own words. The verdict judges them, and compares each head."
+				children: "These are the words of the meta chain. The verdict has compared each with the records where there is a tick."
 			})
 		]
 	});
@@ -18141,9 +18193,13 @@ function SearchView({ parts: [words = ""] }) {
 }
 // src/views/tamper/tamper.tsx
 var CHOICES = 200;
+function suggestChain(chains) {
+	const long = chains.filter((one) => (one.length ?? 0) > 2);
+	return (long.filter((one) => isOfSession(one.id)).sort((one, other) => one.endedAt < other.endedAt ? 1 : -1)[0] ?? long[0] ?? chains[0])?.id ?? "";
+}
 function TamperView({ parts: [given = "", at = ""] }) {
 	const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
-	const [chain, setChain] = d$2(given || (chains.find((one) => (one.length ?? 0) > 2)?.id ?? chains[0]?.id ?? ""));
+	const [chain, setChain] = d$2(given || suggestChain(chains));
 	const [place, setPlace] = d$2(Number(at) || 1);
 	const rows = useAnswer(() => chain ? connection.ask({
 		type: "rows",
