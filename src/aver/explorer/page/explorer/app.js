@@ -18935,7 +18935,7 @@ function App() {
 	const main = T(null);
 	const address = route.value.slice(0, 2).join("/");
 	const isFirst = T(true);
-	A$1(() => {
+	F$2(() => {
 		if (!isFirst.current && main.current) returnFocus(main.current);
 		isFirst.current = false;
 	}, [address]);
