@@ -99,7 +99,9 @@ def _describe_check(check: Any) -> str:
     """A check of counts or of an exit code in words, such as `failed == 1, total == 3 (tap)`. Others stay as JSON."""
     match check:
         case {"tests": {"format": str(name), "counts": dict(counts)}} if len(check) == 1:
-            compared = {each: wanted for each, wanted in counts.items() if isinstance(wanted, list) and len(wanted) == 2}
+            compared = {
+                each: wanted for each, wanted in counts.items() if isinstance(wanted, list) and len(wanted) == 2
+            }
             if compared.keys() == counts.keys():
                 words = ", ".join(f"{each} {sign} {number}" for each, (sign, number) in compared.items())
                 return show_text(f"{words} ({name})")
@@ -124,8 +126,7 @@ def _render_tables(content: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield from _render_table("Findings", ("Code", "Result", "Details"), rows)
     rows = [
-        (each["agent"], each["role"], f"{each['public_key']}, held {each['held']}")
-        for each in content["participants"]
+        (each["agent"], each["role"], f"{each['public_key']}, held {each['held']}") for each in content["participants"]
     ]
     yield from _render_table("Participants", ("Agent", "Role", "Key"), rows)
     rows = [

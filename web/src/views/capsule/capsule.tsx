@@ -164,6 +164,7 @@ function SignatureWords({ detail }: { detail: RecordDetail }): JSX.Element {
   const failed = detail.findings.find((one) => one.code === "SIG_INVALID" || one.code === "SIG_MISSING");
   if (failed) return <strong>{failed.code}</strong>;
   const isUnknown = detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
+  if (detail.computedHash !== detail.hash) return <strong class="bad">signs the stored hash, which this text does not have</strong>;
   if (!isUnknown) return <span class="good">valid, by a key that you pinned</span>;
   if (detail.matchesOwnKey === true) return <span class="warn">matches the key in the bundle, which you have not pinned: not checked. <a href={link("keys")}>Keys</a></span>;
   if (detail.matchesOwnKey === false) return <strong>does not match the key in the bundle</strong>;

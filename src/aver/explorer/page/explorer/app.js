@@ -9978,8 +9978,10 @@ function Counts({ lines }) {
 function DiffView({ diff, title = "" }) {
 	const [shown, setShown] = d$2(LINES_SHOWN);
 	const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
-	const path = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "").map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
-	const body = lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? ""));
+	const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
+	const path = names.map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
+	const isOfOne = names.filter((name) => name.startsWith("+++ ")).length <= 1;
+	const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? "")) : lines;
 	const isSplit = form.value === "split";
 	const rows = isSplit ? splitRows(body) : body;
 	return a("figure", {
@@ -9988,7 +9990,7 @@ function DiffView({ diff, title = "" }) {
 			a("figcaption", { children: [
 				a("span", {
 					class: "path",
-					children: a(Text, { children: title || path || "change" })
+					children: a(Text, { children: title || (isOfOne ? path : plural$1(names.filter((name) => name.startsWith("+++ ")).length, "file")) || "change" })
 				}),
 				a(Counts, { lines: countChangedLines(diff) }),
 				a("button", {
@@ -12484,7 +12486,12 @@ function SealSection({ detail }) {
 function SignatureWords({ detail }) {
 	const failed = detail.findings.find((one) => one.code === "SIG_INVALID" || one.code === "SIG_MISSING");
 	if (failed) return a("strong", { children: failed.code });
-	if (!detail.findings.some((one) => one.code === "UNKNOWN_SIGNER")) return a("span", {
+	const isUnknown = detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
+	if (detail.computedHash !== detail.hash) return a("strong", {
+		class: "bad",
+		children: "signs the stored hash, which this text does not have"
+	});
+	if (!isUnknown) return a("span", {
 		class: "good",
 		children: "valid, by a key that you pinned"
 	});
