@@ -14,7 +14,7 @@ import type { Finding } from "../verify/verdict.ts";
 export const ROW_HEIGHT = 36;
 /** Rows are taller where fingers choose them. */
 export const PHONE_ROW_HEIGHT = 56;
-const BREAK_HEIGHT = 136;
+const BREAK_HEIGHT = 160;
 const LINE_HEIGHT = 22;
 /** Lines of a prompt that its band shows. The detail has the whole of a longer one. */
 const PROMPT_LINES_MAX = 14;

@@ -165,6 +165,7 @@ def _render_table(title: str, names: tuple[str, str, str], rows: list[tuple[str,
     yield "</tr></thead><tbody>\n"
     for first, state, details in rows:
         cell = _CELLS.get(state, state) if title in ("Checks", "Findings") else ""
-        yield f'<tr><td{_FIRST_CELLS.get(title, "")}>{escape_text(show_text(first))}</td><td class="{escape_text(cell)}">{escape_text(state)}</td>'
+        opening = f"<tr><td{_FIRST_CELLS.get(title, '')}>{escape_text(show_text(first))}</td>"
+        yield f'{opening}<td class="{escape_text(cell)}">{escape_text(state)}</td>'
         yield f"<td>{escape_text(show_text(details))}</td></tr>\n"
     yield "</tbody></table></section>\n"

@@ -13492,7 +13492,7 @@ function SortIcon({ sort, isStruck = false }) {
 		}) : null]
 	});
 }
-var BREAK_HEIGHT = 136;
+var BREAK_HEIGHT = 160;
 var LINE_HEIGHT = 22;
 var PROMPT_LINES_MAX = 14;
 var CHARACTER_WIDTH = 8.4;
