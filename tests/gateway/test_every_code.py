@@ -1,6 +1,6 @@
 """Every reason code is an answer that a door gives: for each there is a scenario here, and it is carried out.
 
-`LATER` are the codes whose causes Aver does not have yet: handles, skills, capsules and the tools of MCP servers.
+`LATER` are the codes whose causes another door has: the MCP proxy gives `TOOL_CHANGED`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ from support.acts import Office, open_office
 from support.apart import write
 from support.parts import short_directory
 
-LATER = {
-    *("TOOL_CHANGED", "CAPSULE_REQUIRED"),
-}
+LATER = {"TOOL_CHANGED"}
 
 RULES = """
 @id("one-recipient") @reason("only bob") @code("RECIPIENT_NOT_ALLOWED")
@@ -227,6 +225,11 @@ def act_insecurely(place: Place) -> dict[str, Any]:
         return place.act()
 
 
+def act_without_confinement(place: Place) -> dict[str, Any]:
+    with place.settings(require_capsule=True):
+        return place.http.act(write(f"{place.session}.txt"), Aver_Session=place.session)
+
+
 def act_as(place: Place, **capabilities: Any) -> dict[str, Any]:
     with place.settings(**capabilities):
         return place.act(**(place.token() if "principals" in capabilities else {}))
@@ -286,6 +289,7 @@ SCENARIOS: dict[str, Scenario] = {
     "WORKSPACE_CHANGED": change_file_after_preview,
     "EFFECT_FAILED": lambda place: place.act("ReadWorkspaceFile", {"relpath": "missing.txt"}),
     "OUTCOME_UNKNOWN": lose_executor,
+    "CAPSULE_REQUIRED": act_without_confinement,
 }
 
 
