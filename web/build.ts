@@ -83,10 +83,20 @@ function licences(names: string[]): string {
   return `\n/*!\nThis file contains these libraries:\n\n${texts.join("\n\n")}\n*/\n`;
 }
 
+/**
+ * Indent by one tab at most. Elements inside elements are indented by ten tabs and more, which is 8 kB of the packed page.
+ * A line of our sources never begins with a tab, so that no text inside a string is changed.
+ */
+function flatten(code: string): string {
+  const tabbed = listFiles(join(here, "src")).find((path) => /^\t/m.test(readFileSync(path, "utf8")));
+  if (tabbed !== undefined) throw new Error(`${tabbed} has a line that begins with a tab`);
+  return code.replace(/^\t+/gm, "\t");
+}
+
 const CRYPTOGRAPHY = ["@noble/curves", "@noble/hashes", "@noble/post-quantum"];
 const verifier = await bundle("src/node/main.ts", true, [/^node:/]);
 // Without comments: those of the verifier are in verify.mjs, the others in the sources, and a reader must fetch the page.
-const script = (await bundle("src/entry.ts", false)).replaceAll("/* @__PURE__ */ ", "");
+const script = flatten((await bundle("src/entry.ts", false)).replaceAll("/* @__PURE__ */ ", ""));
 const app = `function averExplorer() {\n"use strict";\n${script}}\naverExplorer();\n`;
 
 mkdirSync(join(out, "explorer"), { recursive: true });
