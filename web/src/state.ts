@@ -153,14 +153,21 @@ async function judge(found: OpenedThing, listed: Contents, chains: string[] | nu
     const { heads, ...result } = await judges.ask({ type: "verify", keys: pinnedKeys(), remembered, chains }, (progress) => {
       if (thing.value === found) report({ state: "working", progress });
     });
-    // Only what a pinned key signed is worth remembering: else anyone could fill the memory.
-    if (scope !== FILES_SCOPE && !changed.value && result.verdict.status === "verified") await rememberHeads(scope, heads);
+    if (scope !== FILES_SCOPE && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
     if (!changed.value) copyHeads = heads;
     return { state: "done", ...result, at: new Date() };
   } catch (error) {
     const words = error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${(error as Error).message}`;
     return { state: "not judged", words };
   }
+}
+
+/**
+ * Whether nothing failed, and a pinned key signed every record. Only then heads are worth remembering: else anyone could
+ * fill the memory. A ledger with decisions of the gate is `qualified` on every page, so its status alone says too little.
+ */
+function isSignedByPins({ status, checks }: Verdict): boolean {
+  return status !== "failed" && checks.some((check) => check.name === "signature" && check.status === "passed" && check.count > 0);
 }
 
 /** Stop the verification. The workers that judge are ended; views go on. */

@@ -1163,7 +1163,7 @@ function Hex({ children, length = 16 }) {
 function Time({ children, short = false, brief = false }) {
 	const date = /^\d{4}-\d\d-\d\dT/.test(children) ? new Date(children) : null;
 	if (date === null || Number.isNaN(date.getTime())) return a(Text, { children });
-	const words = usesUtc.value ? date.toISOString() : localIso(date);
+	const words = formatTime(date);
 	const zone = usesUtc.value ? " UTC" : "";
 	return a("time", {
 	dateTime: children,
@@ -1171,8 +1171,8 @@ function Time({ children, short = false, brief = false }) {
 	children: short ? words.slice(11, 19) : brief ? words.slice(0, 16).replace("T", " ") : `${words.slice(0, 19).replace("T", " ")}${zone}`
 	});
 }
-function localIso(date) {
-	return new Date(date.getTime() - date.getTimezoneOffset() * 6e4).toISOString();
+function formatTime(date) {
+	return (usesUtc.value ? date : new Date(date.getTime() - date.getTimezoneOffset() * 6e4)).toISOString();
 }
 function count$1(value) {
 	return value.toLocaleString("en-GB");
@@ -5154,7 +5154,7 @@ async function judge(found, listed, chains, report) {
 	progress
 	});
 	});
-	if (scope !== "files" && !changed.value && result.verdict.status === "verified") await rememberHeads(scope, heads);
+	if (scope !== "files" && !changed.value && isSignedByPins(result.verdict)) await rememberHeads(scope, heads);
 	if (!changed.value) copyHeads = heads;
 	return {
 	state: "done",
@@ -5167,6 +5167,9 @@ async function judge(found, listed, chains, report) {
 	words: error instanceof NotJudgedHere ? error.message : `the verifier broke down: ${error.message}`
 	};
 	}
+}
+function isSignedByPins({ status, checks }) {
+	return status !== "failed" && checks.some((check) => check.name === "signature" && check.status === "passed" && check.count > 0);
 }
 function stopVerifying() {
 	judges.stop("you stopped it");
@@ -5450,6 +5453,37 @@ function verdictDocument(verdict) {
 	findings: verdict.findings
 	};
 }
+// src/parts/check_words.ts
+var WORDS = {
+	schema: "each record is whole and has the form of a capsule",
+	canonical: "each is written in the one exact form that is hashed",
+	content: "each has the hash that it was sealed with: nothing in it was changed",
+	signature: "each was signed by a key that you pinned",
+	signature_pq: "each post-quantum signature is right, too",
+	links: "each names the record before it: none was removed or moved",
+	genesis: "each chain has its beginning",
+	identity: "each chain belongs to this ledger under this name",
+	keys: "each key was in use when it signed",
+	blobs: "large texts and files beside the records are unchanged",
+	meta: "no chain is shorter than the ledger noted",
+	profile: "the form of the records",
+	index: "the list of chains says what the records say",
+	head: "exactly these chains and records were exported",
+	page: "the page shows the bytes of the bundle's own files",
+	rollback: "nothing is older than this browser saw before",
+	approvals: "each answer was signed by its person, in time, for this request",
+	report: "the report is the one that was signed, and its records bear it out",
+	archive: "the file holds what it says, and nothing else",
+	receipts: "each action has a receipt, in order",
+	parents: "each action names the one before it",
+	sealed: "the run was sealed as a whole",
+	gates: "each action passed its gate",
+	proof: "the action is part of the run",
+	trace: "the trace is the one that was sealed"
+};
+function describeCheck$1(name) {
+	return WORDS[name] ?? "";
+}
 // src/parts/verdict.tsx
 var PATHS$1 = {
 	verified: a($, { children: [a("circle", {
@@ -5515,6 +5549,16 @@ function Mark({ name, share = 0 }) {
 	});
 }
 var ADVICE = codes_default$1;
+function isOnlyOfCommand({ name }) {
+	return [
+	"decisions",
+	"changes",
+	"evidence",
+	"effects",
+	"delegation",
+	"protocol"
+	].includes(name);
+}
 function remedy(check) {
 	const name = thing.value?.live ? "" : contents.value?.name ?? "FILE";
 	if (check.code === "UNKNOWN_SIGNER" || check.name === "signature" || check.name === "signature_pq") return a($, { children: [
@@ -5525,14 +5569,7 @@ function remedy(check) {
 	}),
 	", after you compared it with its owner."
 	] });
-	if ([
-	"decisions",
-	"changes",
-	"evidence",
-	"effects",
-	"delegation",
-	"protocol"
-	].includes(check.name)) return a(Command, { children: `aver verify ${name}`.trim() });
+	if (isOnlyOfCommand(check)) return a(Command, { children: `aver verify ${name}`.trim() });
 	if (check.name === "columns" || check.name === "store") return "These belong to a ledger's file, and no copy has them.";
 	if (check.name === "head") return thing.value?.live ? a($, { children: ["Compare with a checkpoint that you keep: ", a(Command, { children: "aver verify --checkpoint FILE" })] }) : a($, { children: ["Export it again with the ledger's key at hand: ", a(Command, { children: "aver export --out DIR" })] });
 	if (check.name === "meta") return a($, { children: ["Open the whole ledger: ", a(Command, { children: "aver export --out DIR" })] });
@@ -5597,7 +5634,10 @@ function FindingCard({ finding, isFirst = false }) {
 	})]
 	});
 }
+var ONLY_COUNTS = /^[\d,]+ checked$/;
 function CheckRow({ check }) {
+	const said = ONLY_COUNTS.test(check.reason) ? "" : check.reason;
+	const meaning = check.status === "passed" ? describeCheck$1(check.name) : "";
 	return a("tr", { children: [
 	a("th", {
 	scope: "row",
@@ -5614,8 +5654,40 @@ function CheckRow({ check }) {
 	class: "number",
 	children: check.status === "passed" ? count$1(check.count) : check.status
 	}),
-	a("td", { children: a(Text, { children: check.reason }) })
+	a("td", { children: [
+	meaning,
+	meaning && said ? a("br", {}) : null,
+	said ? a("span", {
+	class: meaning ? "soft" : "",
+	children: a(Text, { children: said })
+	}) : null
+	] })
 	] });
+}
+function groupUnmade(checks) {
+	const groups = new Map();
+	for (const check of checks) {
+	const key = isOnlyOfCommand(check) ? `${check.matters} ${check.reason}` : check.name;
+	groups.set(key, [...groups.get(key) ?? [], check]);
+	}
+	return [...groups.values()];
+}
+function UnmadeRow({ checks }) {
+	const [first] = checks;
+	return a("tr", {
+	class: first.matters ? "matters" : "",
+	children: [
+	a("th", {
+	scope: "row",
+	children: checks.map((check) => a("span", {
+	class: "unmade-name",
+	children: check.name.replace("_", " ")
+	}, check.name))
+	}),
+	a("td", { children: a(Text, { children: isOnlyOfCommand(first) ? first.reason.replace(/; run: aver verify$/, "") : first.reason }) }),
+	a("td", { children: remedy(first) })
+	]
+	});
 }
 function VerdictBand() {
 	const now = judgement.value;
@@ -5754,17 +5826,7 @@ function Judged({ verdict, usesPlatform, at }) {
 	a("h3", { children: "Not checked" }),
 	a("table", {
 	class: "checks",
-	children: a("tbody", { children: others.map((check) => a("tr", {
-	class: check.matters ? "matters" : "",
-	children: [
-	a("th", {
-	scope: "row",
-	children: check.name.replace("_", " ")
-	}),
-	a("td", { children: a(Text, { children: check.reason }) }),
-	a("td", { children: remedy(check) })
-	]
-	}, check.name)) })
+	children: a("tbody", { children: groupUnmade(others).map((checks) => a(UnmadeRow, { checks }, checks[0]?.name)) })
 	}),
 	others.length ? null : a("p", { children: "Every check that applies was made." }),
 	foreign.length ? a("p", {
@@ -5779,10 +5841,10 @@ function Judged({ verdict, usesPlatform, at }) {
 	}),
 	rest.length ? a("details", {
 	open: rest.length <= 8,
-	children: [a("summary", { children: plural$1(rest.length, "more finding") }), rest.slice(0, 100).map((finding, at) => a(FindingCard, { finding }, at))]
+	children: [a("summary", { children: plural$1(rest.length, first === void 0 ? "finding" : "more finding") }), rest.slice(0, 100).map((finding, at) => a(FindingCard, { finding }, at))]
 	}) : null,
 	a("p", {
-	class: "beside",
+	class: "beside judged-by",
 	children: [
 	"This page judged it at ",
 	a(Time, {
@@ -5793,8 +5855,13 @@ function Judged({ verdict, usesPlatform, at }) {
 	origin(),
 	". Ed25519 by ",
 	usesPlatform ? "the browser, after checks of our own" : "JavaScript",
-	". Without this page:",
-	" ",
+	"."
+	]
+	}),
+	a("p", {
+	class: "beside without-page",
+	children: [
+	"The same without this page: ",
 	a(Command, { children: command() }),
 	" ",
 	a(Copy, {
@@ -5829,6 +5896,8 @@ var codes_default = JSON.parse("{\"codes\":{\"ALLOW\":{\"meaning\":\"Every check
 // src/parts/json.tsx
 var ITEMS_MAX = 200;
 var TEXT_MAX$1 = 2e4;
+var LINE_MAX$1 = 96;
+var DIGEST = /^[0-9a-f]{40,128}$/;
 function Value({ value, depth = 0 }) {
 	if (value === null) return a("span", {
 	class: "soft",
@@ -5845,9 +5914,10 @@ function Value({ value, depth = 0 }) {
 	class: "soft",
 	children: "none"
 	});
+	const line = oneLine(value);
+	if (line) return a(Text, { children: line });
 	return a("ol", {
 	class: "list",
-	start: 0,
 	children: [value.slice(0, ITEMS_MAX).map((item, at) => a("li", { children: a(Value, {
 	value: item,
 	depth: depth + 1
@@ -5861,6 +5931,14 @@ function Value({ value, depth = 0 }) {
 	class: "soft",
 	children: "none"
 	});
+	const blob = readBlobReference(value);
+	if (blob !== null) return a("span", { children: [
+	blob.media,
+	", ",
+	blob.size,
+	" bytes, kept beside the record: ",
+	a(WholeHex, { children: blob.digest })
+	] });
 	const given = [...value].filter(([, item]) => !isEmpty$1(item));
 	const others = [...value.keys()].filter((key) => isEmpty$1(value.get(key)));
 	return a("div", {
@@ -5881,6 +5959,27 @@ function Value({ value, depth = 0 }) {
 	]
 	});
 }
+function oneLine(values) {
+	const words = values.map((item) => typeof item === "string" ? item : item instanceof JsonNumber ? item.text : null);
+	const isPlain = words.every((word) => word !== null && word !== "" && !/[\n,]/.test(word) && (word.length <= 32 || DIGEST.test(word)));
+	const line = words.join(", ");
+	return isPlain && line.length <= LINE_MAX$1 ? line : "";
+}
+function readBlobReference(value) {
+	const inner = value.size === 1 ? value.get("blob") : value;
+	if (!isObject(inner) || inner.size !== 4) return null;
+	const [digest, media, size] = [
+	inner.get("digest"),
+	inner.get("media"),
+	inner.get("size")
+	];
+	if (typeof digest !== "string" || !DIGEST.test(digest) || typeof media !== "string" || !(size instanceof JsonNumber) || inner.get("alg") !== "sha256") return null;
+	return {
+	digest,
+	media: visible(media),
+	size: size.text
+	};
+}
 function isEmpty$1(value) {
 	return value === null || value === "" || Array.isArray(value) && !value.length || value instanceof Map && !value.size;
 }
@@ -5888,6 +5987,10 @@ function LongText({ text }) {
 	if (text === "") return a("span", {
 	class: "soft",
 	children: "empty"
+	});
+	if (DIGEST.test(text)) return a("code", {
+	class: "hex",
+	children: text
 	});
 	if (!text.includes("\n") && text.length <= 160) return a(Text, { children: text });
 	const isDiff = /^(?:diff --git|--- |@@ )/m.test(text) && /^[+-]/m.test(text);
@@ -8071,6 +8174,9 @@ var OTHER_DOMAINS = new Set([
 	"approvals",
 	...RESERVED_CHAINS
 ]);
+function isOfSession(name) {
+	return !OTHER_DOMAINS.has(name.replace(/^import\.[0-9a-f]{16}\./, "").split(".")[0]);
+}
 function chainNames({ main, agents, decisions }) {
 	return [
 	main,
@@ -9028,7 +9134,7 @@ function signerOf(value) {
 	return named ?? (server instanceof JsonNumber ? `policy:${server.text}` : "");
 }
 // src/views/acts/acts.tsx
-var READ_MAX$2 = 2e4;
+var READ_MAX$3 = 2e4;
 var CODES$1 = codes_default.codes;
 function chainsOf(domain) {
 	return (contents.value?.chains ?? []).filter(({ id, origin }) => (origin ?? id).replace(/^import\.[0-9a-f]{16}\./, "").startsWith(`${domain}.`)).map(({ id }) => id);
@@ -9082,7 +9188,7 @@ function ActsOfChain({ chain, actionId }) {
 	if (isCurrent) setNow(next);
 	};
 	const total = countRecords([chain]);
-	if (total > READ_MAX$2) set({
+	if (total > READ_MAX$3) set({
 	state: "too large",
 	total
 	});
@@ -9375,962 +9481,6 @@ function Shares({ commit, act }) {
 	})
 	})] });
 }
-// src/verify/approvals/content.ts
-function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
-	const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
-	return new Map([
-	["identity", identity],
-	...parts,
-	["custody", custody],
-	["ledger", ledger],
-	["tenant", tenant],
-	["at", at]
-	]);
-}
-function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
-	const content = new Map([
-	["digest", request.digest],
-	["decision", word],
-	["approver", approver],
-	["expires", request.expires],
-	["shown", shown]
-	]);
-	if (request.statement === 1) return content;
-	return new Map([
-	...content,
-	["v", new JsonNumber("2")],
-	["ledger", request.ledger],
-	["tenant", request.tenant],
-	["request", request.id],
-	["scope", scope],
-	["uses", new JsonNumber(String(uses))]
-	]);
-}
-// src/source/passkey.ts
-var ALGORITHMS = new Map([[-7, {
-	alg: ES256,
-	prefix: "3059301306072a8648ce3d020106082a8648ce3d030107034200"
-}], [-8, {
-	alg: EDDSA,
-	prefix: "302a300506032b6570032100"
-}]]);
-var TIMEOUT = 12e4;
-function passkeyObstacle() {
-	if (location.protocol === "file:") return "A page from a file has no passkeys. Start aver serve, and open the link that it prints.";
-	if (!window.isSecureContext || typeof PublicKeyCredential === "undefined") return "This browser offers no passkeys on this page.";
-	if (/^[\d.]+$|:/.test(location.hostname)) return "Passkeys belong to a name, not to an address. Open the page as http://localhost.";
-	return "";
-}
-async function createPasskey(identity, known = []) {
-	const rpId = location.hostname;
-	const created = await navigator.credentials.create({ publicKey: {
-	rp: {
-	id: rpId,
-	name: "Aver"
-	},
-	user: {
-	id: crypto.getRandomValues(new Uint8Array(16)),
-	name: identity,
-	displayName: identity
-	},
-	challenge: crypto.getRandomValues(new Uint8Array(32)),
-	pubKeyCredParams: [...ALGORITHMS.keys()].map((alg) => ({
-	type: "public-key",
-	alg
-	})),
-	authenticatorSelection: {
-	userVerification: "required",
-	residentKey: "preferred"
-	},
-	excludeCredentials: known.filter((one) => one.rpId === rpId).map(describeCredential),
-	attestation: "none",
-	timeout: TIMEOUT
-	} });
-	if (created === null) throw new BadInput("no passkey was made");
-	const response = created.response;
-	const found = ALGORITHMS.get(response.getPublicKeyAlgorithm());
-	const encoded = toHex$1(new Uint8Array(response.getPublicKey() ?? new ArrayBuffer(0)));
-	if (found === void 0 || !encoded.startsWith(found.prefix)) throw new BadInput("the passkey has an algorithm that Aver does not verify");
-	return new Passkey(new Map([
-	["alg", found.alg],
-	["public_key", encoded.slice(found.prefix.length)],
-	["rp_id", rpId],
-	["credential", encodeBase64url(new Uint8Array(created.rawId))]
-	]), "the new key");
-}
-function describeCredential(passkey) {
-	return {
-	type: "public-key",
-	id: decodeBase64url(passkey.credential)
-	};
-}
-async function signByPasskey(purpose, content, passkey) {
-	const given = await navigator.credentials.get({ publicKey: {
-	challenge: Uint8Array.from(sha256Bytes(statementBytes(purpose, content))),
-	rpId: passkey.rpId,
-	allowCredentials: [describeCredential(passkey)],
-	userVerification: "required",
-	timeout: TIMEOUT
-	} });
-	if (given === null) throw new BadInput("the passkey did not sign");
-	const response = given.response;
-	const signature = new Uint8Array(response.signature);
-	return {
-	by: passkey.fingerprint,
-	ed25519: "",
-	ml_dsa_65: "",
-	passkey: {
-	authenticator_data: encodeBase64url(new Uint8Array(response.authenticatorData)),
-	client_data: encodeBase64url(new Uint8Array(response.clientDataJSON)),
-	signature: encodeBase64url(passkey.alg === "ES256" ? normaliseEs256(signature) : signature)
-	}
-	};
-}
-async function signEnrolment(identity, home, known = []) {
-	const key = await createPasskey(identity, known);
-	const now = `${new Date().toISOString().slice(0, 19)}+00:00`;
-	const content = enrolmentContent({
-	identity,
-	key,
-	custody: "passkey",
-	endorsers: []
-	}, home.ledger, home.tenant, now);
-	return {
-	purpose: "enrolment",
-	content,
-	signatures: [await signByPasskey("enrolment", content, key)]
-	};
-}
-function enrolmentCode(statement) {
-	return encodeBase64url(encoder.encode(canonicalJson(statementFields$2(statement))));
-}
-function endorseCommand(statement, by = "person:NAME") {
-	return `aver approvals endorse ${enrolmentCode(statement)} --by ${by}`;
-}
-function enrolledFingerprint(statement) {
-	return statement.signatures[0]?.by ?? "";
-}
-function readOpenRequest(canonical, ledger, tenant) {
-	const record = readJson(canonical);
-	const content = at(record, "outcome", "result");
-	if (!isObject(record) || !isObject(content)) throw new BadInput("the record is not a request for approval");
-	const text = (value, name) => {
-	if (typeof value !== "string") throw new BadInput(`the request has no ${name}`);
-	return value;
-	};
-	const approvers = content.get("approvers");
-	const passkeys = new Map();
-	for (const [identity, approver] of isObject(approvers) ? approvers : []) if (isObject(approver) && approver.get("custody") === "passkey") passkeys.set(identity, new Passkey(approver.get("passkey"), identity));
-	const version = content.get("statement");
-	return {
-	ledger,
-	tenant,
-	id: text(record.get("id"), "id"),
-	opened: text(readBlock(record)?.get("at"), "time"),
-	expires: text(content.get("expires"), "end"),
-	digest: text(content.get("digest"), "digest"),
-	scope: typeof content.get("scope") === "string" ? content.get("scope") : "",
-	statement: isInteger(version) && version.text === "2" ? 2 : 1,
-	content,
-	passkeys
-	};
-}
-async function signVote(request, word, identity, shown, choice = {}) {
-	const passkey = request.passkeys.get(identity);
-	if (passkey === void 0) throw new BadInput(`${identity} has no passkey that may answer this request`);
-	if (request.statement !== 2) throw new BadInput("an earlier version of Aver opened this request: answer it at a terminal");
-	const content = voteContent(request, word, identity, sha256Hex(shown), word === "approve" ? choice : {});
-	return {
-	purpose: "approval",
-	content,
-	signatures: [await signByPasskey("approval", content, passkey)]
-	};
-}
-function voteBody(statement, shown, comment = "") {
-	return canonicalJson(new Map([
-	["statement", statementFields$2(statement)],
-	["shown", shown],
-	["comment", comment]
-	]));
-}
-function statementFields$2(statement) {
-	return new Map([
-	["v", new JsonNumber("1")],
-	["purpose", statement.purpose],
-	["content", statement.content],
-	["signatures", statement.signatures.map(signatureFields)]
-	]);
-}
-// src/source/shown_text.ts
-var LINE_WIDTH = 300;
-var DEPTH_MAX = 20;
-var HIDDEN = new RegExp([
-	"\\p{C}",
-	"(?! )\\p{Z}",
-	"[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]",
-	"[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164\\uffa0\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]",
-	"(?<=\\p{M}{2})\\p{M}"
-].join("|"), "gu");
-async function shownText(request, fetchBlob, given = {}) {
-	const { content } = request;
-	const action = await readPart(content.get("action"), fetchBlob);
-	const beside = await readPart(content.get("beside"), fetchBlob);
-	const diff = await readDiff(content.get("diff"), fetchBlob);
-	if (!isObject(action)) throw new BadInput("the request holds no action");
-	const { uses = 1, scope = request.scope, comment = "" } = given;
-	const risk = at(content, "risk", "score");
-	return [
-	`request ${request.id}`,
-	`  opened ${request.opened}, expires ${request.expires} (UTC)`,
-	...renderLevels(content.get("levels")),
-	`  risk ${risk instanceof JsonNumber ? risk.text : "not estimated"}`,
-	"why a person is asked",
-	...texts(content.get("reasons")).flatMap(quote),
-	...texts(content.get("rules")).flatMap((rule) => quote(`rule ${rule}`)),
-	"the action",
-	...[...action].flatMap(([name, value]) => renderField(name, value, 0)),
-	...isObject(beside) ? ["what its digest leaves out", ...[...beside].flatMap(([name, value]) => renderField(name, value, 0))] : [],
-	...diff === null ? [] : ["its diff", ...quote(diff.replace(/\n$/, ""))],
-	...comment ? ["your reason", ...quote(comment)] : [],
-	"what an answer is good for",
-	`  ledger ${request.ledger}, tenant ${request.tenant}`,
-	`  request ${request.id}`,
-	...quote(`scope: ${scope}`),
-	`  ${uses === 1 ? "once" : `${uses} times`}, until ${request.expires} (UTC)`,
-	`digest ${request.digest}`
-	].map((line) => `${line.trimEnd()}\n`).join("");
-}
-async function fetchWhole(digest, fetchBlob) {
-	if (typeof digest !== "string") throw new BadInput("the request names a blob without its digest");
-	const bytes = await fetchBlob(digest);
-	if (sha256Hex(bytes) !== digest) throw new BadInput("a blob of the request has other bytes");
-	return decodeUtf8(bytes);
-}
-function isBlob(value) {
-	return isObject(value) && value.size === 1 && value.has("blob");
-}
-async function readPart(value, fetchBlob) {
-	return isBlob(value) ? readJson(await fetchWhole(at(value, "blob", "digest"), fetchBlob)) : value;
-}
-async function readDiff(value, fetchBlob) {
-	if (isBlob(value)) return fetchWhole(at(value, "blob", "digest"), fetchBlob);
-	return typeof value === "string" ? value : null;
-}
-function texts(value) {
-	return Array.isArray(value) ? value.map((item) => typeof item === "string" ? item : plainJson(item)) : [];
-}
-function renderLevels(levels) {
-	return (Array.isArray(levels) ? levels : []).map((level, index) => {
-	const after = plainJson(at(level, "after") ?? null);
-	const since = after === "0" ? "" : `, after ${after} seconds`;
-	return `  level ${index + 1}${since}: ${plainJson(at(level, "quorum") ?? null)} of ${texts(at(level, "approvers")).join(", ") || "no enrolled person"}`;
-	});
-}
-function renderField(name, value, depth) {
-	const before = "  ".repeat(depth) + name;
-	if (typeof value === "string") {
-	if (value.includes("\n")) return [...quote(`${before}:`), ...value.split("\n").flatMap((line) => quote("  ".repeat(depth + 1) + line))];
-	return quote(`${before}: ${needsQuotes(value) ? JSON.stringify(value) : value}`);
-	}
-	if (isObject(value) && value.size && depth < DEPTH_MAX) return [...quote(`${before}:`), ...[...value].flatMap(([inner, item]) => renderField(inner, item, depth + 1))];
-	if (Array.isArray(value) && value.length && depth < DEPTH_MAX) return value.flatMap((item, index) => renderField(`${name}[${index}]`, item, depth));
-	return quote(`${before}: ${plainJson(value)}`);
-}
-function needsQuotes(text) {
-	if (text === "" || text !== text.trim()) return true;
-	try {
-	readJson(text);
-	return true;
-	} catch {
-	return false;
-	}
-}
-function plainJson(value) {
-	if (value instanceof JsonNumber) return value.text;
-	if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`;
-	if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`;
-	return JSON.stringify(value);
-}
-function quote(text) {
-	return text.split("\n").flatMap((line) => {
-	const escaped = line.replace(HIDDEN, (one) => `<U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
-	const parts = [`  | ${escaped.slice(0, LINE_WIDTH)}`];
-	for (let start = LINE_WIDTH; start < escaped.length; start += LINE_WIDTH) parts.push(`  : ${escaped.slice(start, start + LINE_WIDTH)}`);
-	return parts;
-	});
-}
-// src/verify/options.ts
-var Stopped = class extends Error {};
-var NotJudged = class extends Error {};
-var ProgressMeter = class {
-	options;
-	totalBytes;
-	bytes = 0;
-	records = 0;
-	constructor(options, totalBytes) {
-	this.options = options;
-	this.totalBytes = totalBytes;
-	}
-	add(records, bytes) {
-	this.records += records;
-	this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
-	if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
-	this.options.progress?.({
-	records: this.records,
-	bytes: this.bytes,
-	totalBytes: this.totalBytes
-	});
-	}
-};
-// src/worker/api.ts
-var ApiError = class extends Error {
-	status;
-	code;
-	advice;
-	constructor(status, code, message, advice) {
-	super(message);
-	this.status = status;
-	this.code = code;
-	this.advice = advice;
-	}
-};
-var ANSWER_MAX = 64 * 1024 ** 2;
-var SILENT_AFTER = 12e4;
-var TRIES = 4;
-var Api = class {
-	access;
-	constructor(access) {
-	this.access = access;
-	}
-	async ask(path, init = {}) {
-	const headers = {
-	...init.headers,
-	Authorization: `Bearer ${this.access.token}`
-	};
-	for (let tried = 1;; tried++) {
-	let answer;
-	const signal = init.signal ?? AbortSignal.timeout(SILENT_AFTER);
-	try {
-	answer = await fetch(`${this.access.origin}/api/v1/${path}`, {
-	...init,
-	signal,
-	headers,
-	cache: "no-store",
-	credentials: "omit",
-	redirect: "error"
-	});
-	} catch (error) {
-	if (error.name === "AbortError") throw error;
-	throw unreachable();
-	}
-	if (answer.ok) return answer;
-	if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
-	await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));
-	continue;
-	}
-	throw await readError(answer);
-	}
-	}
-	async bytes(path, limit = ANSWER_MAX) {
-	const answer = await this.ask(path);
-	const parts = [];
-	let size = 0;
-	try {
-	for (const reader = answer.body.getReader();;) {
-	const { done, value } = await reader.read();
-	if (done) break;
-	size += value.length;
-	if (size > limit) {
-	reader.cancel();
-	throw new NotJudged(`the server's answer is larger than ${limit / 1024 ** 2} MiB`);
-	}
-	parts.push(value);
-	}
-	} catch (error) {
-	if (error instanceof NotJudged) throw error;
-	throw unreachable();
-	}
-	if (parts.length === 1) return parts[0];
-	return new Uint8Array(await new Blob(parts).arrayBuffer());
-	}
-	async json(path) {
-	const text = new TextDecoder().decode(await this.bytes(path));
-	try {
-	return JSON.parse(text);
-	} catch {
-	throw new ApiError(200, "NOT_JSON", "the server's answer is no JSON", "Start it again: aver serve");
-	}
-	}
-};
-function unreachable() {
-	return new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
-}
-async function readError(answer) {
-	let said = {};
-	try {
-	said = await answer.json();
-	} catch {}
-	const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
-	const words = answer.status === 401 ? "the server does not accept this page's token" : `the server says ${answer.status}`;
-	return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
-}
-function query(values) {
-	const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
-	return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
-}
-// src/views/approvals/cases.ts
-var cases = y$1(null);
-var casesProblem = y$1("");
-var now = y$1(new Date());
-function stateOf(one) {
-	return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
-}
-var asked = 0;
-function readCases() {
-	const mine = ++asked;
-	connection.ask({
-	type: "approvals",
-	keys: pinnedKeys(),
-	now: new Date().toISOString().replace("Z", "+00:00")
-	}).then((found) => {
-	if (mine !== asked) return;
-	cases.value = found.cases;
-	casesProblem.value = "";
-	}, (error) => {
-	if (mine === asked) casesProblem.value = error.message;
-	});
-}
-function watchApprovals() {
-	x(() => {
-	contents.value, pins.value, news.value.approvals;
-	if (contents.value === null) cases.value = null;
-	else readCases();
-	});
-	x(() => {
-	waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
-	});
-	setInterval(() => {
-	if (waiting.value > 0) now.value = new Date();
-	}, 1e3);
-}
-// src/views/approvals/passkey.tsx
-var PERSON$1 = /^person:[a-z0-9][a-z0-9._-]{0,63}$/;
-var fetchBlob = (digest) => connection.ask({
-	type: "blob",
-	digest
-});
-function explain(error) {
-	if (error instanceof ApiError) return `The ledger refused it: ${error.code ? `${error.code}, ` : ""}${error.message}. ${error.advice}`;
-	const { name, message } = error;
-	return name === "NotAllowedError" ? "The passkey did not sign: you cancelled it, or it took too long." : message;
-}
-function home() {
-	return {
-	ledger: contents.value?.ledger ?? "",
-	tenant: contents.value?.tenant ?? ""
-	};
-}
-function openRequest(one) {
-	try {
-	const { ledger, tenant } = home();
-	const request = readOpenRequest(one.canonical, ledger, tenant);
-	return request.passkeys.size && request.statement === 2 ? request : null;
-	} catch {
-	return null;
-	}
-}
-function PasskeyAnswer({ one }) {
-	const request = openRequest(one);
-	const people = [...request?.passkeys.keys() ?? []];
-	const [person, setPerson] = d$2(people[0] ?? "");
-	const [comment, setComment] = d$2("");
-	const [words, setWords] = d$2("");
-	const [isBusy, setBusy] = d$2(false);
-	const shown = useAnswer(() => request === null ? Promise.resolve("") : shownText(request, fetchBlob, { comment }), [one.id, comment]);
-	const isReadOnly = server.value?.about["read_only"] === true;
-	if (request === null || server.value === null) return null;
-	const obstacle = passkeyObstacle() || (isReadOnly ? "This server only reads. Start aver serve without --read-only." : "");
-	const doubt = one.problem || !one.isSameAction ? "This request does not hold: it is not answered here." : one.isSignerKnown ? "" : "Its record was signed by a key that you have not pinned: compare and pin it first.";
-	const answer = async (word) => {
-	setBusy(true);
-	setWords("");
-	try {
-	const text = shown.value ?? "";
-	const body = voteBody(await signVote(request, word, person, text), text, comment);
-	await server.value?.api.ask(`approvals/${request.id}`, {
-	method: "POST",
-	body,
-	headers: { "Content-Type": "application/json" }
-	});
-	readCases();
-	} catch (error) {
-	setWords(explain(error));
-	}
-	setBusy(false);
-	};
-	return a($, { children: [
-	a("h3", { children: "Or with a passkey" }),
-	obstacle || doubt ? a("p", {
-	class: "beside",
-	children: obstacle || doubt
-	}) : a($, { children: [
-	a("p", { children: "Read this text. You sign exactly it." }),
-	a("pre", {
-	class: "shown",
-	tabIndex: 0,
-	children: visible(shown.value ?? "…")
-	}),
-	a("p", {
-	class: "filters",
-	children: [a("label", { children: ["You are ", a("select", {
-	value: person,
-	onChange: (event) => setPerson(event.currentTarget.value),
-	children: people.map((name) => a("option", { children: name }, name))
-	})] }), a("label", { children: ["Reason ", a("input", {
-	type: "search",
-	value: comment,
-	maxLength: 500,
-	onInput: (event) => setComment(event.currentTarget.value)
-	})] })]
-	}),
-	a("p", {
-	class: "buttons",
-	children: [a("button", {
-	type: "button",
-	disabled: isBusy || shown.state !== "done",
-	onClick: () => void answer("approve"),
-	children: "Approve with a passkey"
-	}), a("button", {
-	type: "button",
-	disabled: isBusy || shown.state !== "done",
-	onClick: () => void answer("deny"),
-	children: "Deny with a passkey"
-	})]
-	})
-	] }),
-	shown.state === "failed" ? a(Problem, { words: shown.words }) : null,
-	words ? a(Problem, { words }) : null
-	] });
-}
-function PasskeyEnrolment() {
-	const [identity, setIdentity] = d$2("person:");
-	const [command, setCommand] = d$2({
-	line: "",
-	fingerprint: ""
-	});
-	const [words, setWords] = d$2("");
-	if (server.value === null) return null;
-	const obstacle = passkeyObstacle();
-	const enrol = async () => {
-	setWords("");
-	setCommand({
-	line: "",
-	fingerprint: ""
-	});
-	try {
-	if (!PERSON$1.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
-	const statement = await signEnrolment(identity, home());
-	setCommand({
-	line: endorseCommand(statement),
-	fingerprint: enrolledFingerprint(statement)
-	});
-	} catch (error) {
-	setWords(explain(error));
-	}
-	};
-	return a("section", {
-	class: "section",
-	children: [
-	a("h2", { children: "Answer from here with a passkey" }),
-	a("p", { children: [
-	"Your device makes a passkey and keeps it. An approver who is on the roster endorses it at a terminal; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ",
-	a("code", { children: "aver approvals enrol" }),
-	"."
-	] }),
-	obstacle ? a("p", {
-	class: "beside",
-	children: obstacle
-	}) : a("form", {
-	class: "filters",
-	onSubmit: (event) => {
-	event.preventDefault();
-	enrol();
-	},
-	children: [a("label", { children: ["Person ", a("input", {
-	type: "search",
-	value: identity,
-	onInput: (event) => setIdentity(event.currentTarget.value),
-	spellcheck: false
-	})] }), a("button", {
-	type: "submit",
-	children: "Make a passkey"
-	})]
-	}),
-	words ? a(Problem, { words }) : null,
-	command.line ? a("div", {
-	role: "status",
-	children: [a("p", { children: [
-	"An approver runs this, and compares the fingerprint ",
-	a("code", { children: a(Text, { children: command.fingerprint }) }),
-	":"
-	] }), a("p", { children: a(Command, { children: command.line }) })]
-	}) : null
-	]
-	});
-}
-// src/views/approvals/approvals.tsx
-var ID_SHOWN = 8;
-var WORDS = {
-	pending: "waits for an answer",
-	approved: "approved, not used yet",
-	denied: "denied",
-	expired: "expired: denied",
-	closed: "closed: denied",
-	used: "approved and used"
-};
-function isRefused(state) {
-	return [
-	"denied",
-	"expired",
-	"closed"
-	].includes(state);
-}
-function timeLeft(expires) {
-	const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
-	const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
-	return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
-}
-function State({ one }) {
-	const state = stateOf(one);
-	return a("span", {
-	class: `word ${isRefused(state) ? "failure" : state === "pending" ? "" : "good"}`,
-	children: WORDS[state] ?? state
-	});
-}
-function describe$2(one) {
-	let content = null;
-	try {
-	content = at(readJson(one.canonical), "outcome", "result") ?? null;
-	} catch {}
-	const action = at(content, "action");
-	const command = at(action, "arguments", "command");
-	const tool = at(action, "tool");
-	const diff = at(content, "diff");
-	return {
-	content,
-	action,
-	line: typeof command === "string" ? command : typeof tool === "string" ? tool : "a request",
-	diff: typeof diff === "string" ? diff : ""
-	};
-}
-function CaseLine({ one }) {
-	const { line } = describe$2(one);
-	return a("a", {
-	class: "case-line",
-	href: link("approvals", one.id),
-	"data-row": true,
-	children: [
-	a("code", { children: a(Text, { children: line.slice(0, 160) }) }),
-	a(State, { one }),
-	a("span", {
-	class: "beside",
-	children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
-	})
-	]
-	});
-}
-function Apart({ value }) {
-	const [text, setText] = d$2(null);
-	const [words, setWords] = d$2("");
-	const digest = isObject(value) && value.size === 1 ? at(value, "blob", "sha256") ?? at(value, "blob") : void 0;
-	A$1(() => {
-	if (typeof digest !== "string") return;
-	connection.ask({
-	type: "blob",
-	digest
-	}).then((bytes) => setText(new TextDecoder().decode(bytes)), (error) => setWords(error.message));
-	}, [digest]);
-	if (typeof digest !== "string") return null;
-	if (words) return a(Problem, { words });
-	return text === null ? a("p", {
-	class: "beside",
-	children: "Reading …"
-	}) : a(Value, { value: text });
-}
-function Levels({ one }) {
-	return a("table", {
-	class: "plain",
-	children: [a("thead", { children: a("tr", { children: [
-	a("th", {
-	scope: "col",
-	children: "Level"
-	}),
-	a("th", {
-	scope: "col",
-	children: "Who decides"
-	}),
-	a("th", {
-	scope: "col",
-	children: "How many"
-	}),
-	a("th", {
-	scope: "col",
-	children: "From"
-	})
-	] }) }), a("tbody", { children: one.levels.map((level, index) => a("tr", {
-	class: index + 1 === one.floor ? "current" : "",
-	children: [
-	a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }),
-	a("td", { children: level.approvers.map((name) => {
-	const key = one.approvers.find((approver) => approver.identity === name);
-	return a("p", {
-	class: "tight",
-	children: [
-	a(Text, { children: name }),
-	" ",
-	key ? a("span", {
-	class: "beside",
-	children: [
-	a(Hex, { children: key.fingerprint }),
-	" ",
-	key.custody
-	]
-	}) : null
-	]
-	}, name);
-	}) }),
-	a("td", { children: [
-	level.quorum,
-	" of ",
-	level.approvers.length
-	] }),
-	a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })
-	]
-	}, index)) })]
-	});
-}
-function Votes({ one }) {
-	if (!one.votes.length) return a("p", {
-	class: "soft",
-	children: "Nobody has answered."
-	});
-	return a("table", {
-	class: "plain",
-	children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [
-	a("td", { children: [
-	a(Mark, { name: vote.problem ? "failed" : "verified" }),
-	" ",
-	vote.word
-	] }),
-	a("td", { children: a(Text, { children: vote.approver || "the gate" }) }),
-	a("td", { children: a(Time, { children: vote.at }) }),
-	a("td", { children: vote.problem ? a("strong", {
-	class: "bad",
-	children: a(Text, { children: vote.problem })
-	}) : vote.approver ? "the signature holds, by the key that the request names" : "" }),
-	a("td", { children: a("a", {
-	href: link("c", one.chain, vote.place),
-	children: "record"
-	}) })
-	] }, vote.place)) })
-	});
-}
-function Answers({ one }) {
-	const [followed, setFollowed] = d$2("");
-	const state = stateOf(one);
-	A$1(() => {
-	if (followed && state !== "pending") spoken.value = `The request is ${WORDS[state] ?? state}`;
-	}, [state]);
-	A$1(() => {
-	if (state !== "pending" || !thing.value?.live || liveState.value.isLive) return void 0;
-	const timer = setInterval(readCases, 5e3);
-	return () => clearInterval(timer);
-	}, [state, liveState.value.isLive]);
-	if (state !== "pending") return null;
-	const id = one.id.slice(0, ID_SHOWN);
-	return a("section", {
-	class: "answers",
-	children: [
-	a("h2", { children: "Answer it" }),
-	a("p", { children: "Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page." }),
-	a("p", {
-	onClick: () => setFollowed("approve"),
-	children: a(Command, { children: `aver approvals approve ${id}` })
-	}),
-	a("p", {
-	onClick: () => setFollowed("deny"),
-	children: a(Command, { children: `aver approvals deny ${id} --because "…"` })
-	}),
-	a(PasskeyAnswer, { one }),
-	thing.value?.live ? a("p", {
-	class: "beside",
-	role: "status",
-	children: "This page follows the ledger, and shows the answer when it is there."
-	}) : a("p", {
-	class: "beside",
-	children: "This is a copy: an answer appears in the ledger, not here."
-	})
-	]
-	});
-}
-function Case({ one }) {
-	const { content, action, line, diff } = describe$2(one);
-	const state = stateOf(one);
-	const reasons = at(content, "reasons");
-	const risk = at(content, "risk");
-	const score = at(risk, "score");
-	const interval = at(risk, "interval");
-	const numbers = Array.isArray(interval) ? interval.map((item) => item instanceof JsonNumber ? item.text : "?").join(" to ") : "";
-	return a("article", {
-	class: "record case",
-	children: [
-	a("p", {
-	class: "beside",
-	children: a("a", {
-	href: link("approvals"),
-	children: "All requests"
-	})
-	}),
-	a("h1", { children: a("code", { children: a(Text, { children: line.slice(0, 400) }) }) }),
-	a("p", {
-	class: "sentence",
-	children: [
-	a(State, { one }),
-	" ",
-	state === "pending" ? a("strong", {
-	class: "countdown",
-	children: [timeLeft(one.expires), " left; then it is denied"]
-	}) : a(Text, { children: one.reason })
-	]
-	}),
-	one.problem ? a(Problem, { words: `The record of this request does not hold: ${one.problem}. Do not answer it.` }) : null,
-	!one.isSameAction ? a(Problem, { words: "The action or the diff in this request is not the one that its digest names. Do not answer it." }) : null,
-	!one.isSignerKnown && !one.problem ? a("div", {
-	class: "finding warning",
-	children: a("p", { children: ["The record of this request was signed by a key that you have not pinned, so the signature was not checked. ", a("a", {
-	href: link("keys"),
-	children: "Keys"
-	})] })
-	}) : null,
-	a(Answers, { one }),
-	a("section", {
-	class: "section",
-	children: [a("h2", { children: "The exact action" }), isObject(action) && action.has("blob") ? a(Apart, { value: action }) : a(Value, { value: action ?? null })]
-	}),
-	diff || isObject(at(content, "diff")) ? a("section", {
-	class: "section",
-	children: [a("h2", { children: "Its diff" }), diff ? a(Value, { value: diff }) : a(Apart, { value: at(content, "diff") })]
-	}) : null,
-	a("section", {
-	class: "section",
-	children: [a("h2", { children: "Why it is asked" }), a("div", {
-	class: "members",
-	children: a("dl", { children: [
-	a("div", { children: [a("dt", { children: "digest" }), a("dd", { children: [
-	a(Hex, {
-	length: 64,
-	children: one.digest
-	}),
-	" ",
-	a(Copy, {
-	text: one.digest,
-	label: "copy"
-	}),
-	" ",
-	one.isSameAction ? a("span", {
-	class: "good",
-	children: "computed here: the same"
-	}) : a("strong", {
-	class: "bad",
-	children: "another action"
-	})
-	] })] }),
-	a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a("span", {
-	class: "figure",
-	children: [score.text, numbers ? ` (${numbers})` : ""]
-	}) : a("span", {
-	class: "soft",
-	children: "no score"
-	}) })] }),
-	a("div", { children: [a("dt", { children: "reasons" }), a("dd", { children: a(Value, { value: reasons ?? null }) })] }),
-	a("div", { children: [a("dt", { children: "rules" }), a("dd", { children: a(Value, { value: at(content, "rules") ?? null }) })] }),
-	a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }),
-	a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }),
-	a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [
-	a("code", { children: a(Text, { children: one.id }) }),
-	" ",
-	a("a", {
-	href: link("c", one.chain, one.place),
-	children: "its record"
-	})
-	] })] })
-	] })
-	})]
-	}),
-	a("section", {
-	class: "section",
-	children: [a("h2", { children: "Who decides" }), a(Levels, { one })]
-	}),
-	a("section", {
-	class: "section",
-	children: [a("h2", { children: "What was answered" }), a(Votes, { one })]
-	})
-	]
-	});
-}
-function ApprovalsView({ parts: [id] }) {
-	const all = cases.value;
-	if (id) {
-	const one = all?.find((found) => found.id === id);
-	if (one) return a(Case, { one });
-	return all === null ? a(Loading, {
-	rows: 6,
-	words: "Reading the request"
-	}) : a(Problem, {
-	words: `There is no request ${id} here.`,
-	retry: readCases
-	});
-	}
-	const open = (all ?? []).filter((one) => stateOf(one) === "pending");
-	const done = (all ?? []).filter((one) => stateOf(one) !== "pending");
-	return a($, { children: [
-	a("h1", { children: "Approvals" }),
-	casesProblem.value ? a(Problem, {
-	words: casesProblem.value,
-	retry: readCases
-	}) : null,
-	all === null && !casesProblem.value ? a(Loading, {
-	rows: 6,
-	words: "Reading the requests"
-	}) : null,
-	all !== null && !all.length ? a(Empty, {
-	command: "aver approvals enrol person:NAME",
-	children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
-	}) : null,
-	open.length ? a("section", { children: [a("h2", { children: [
-	plural$1(open.length, "request"),
-	" ",
-	open.length === 1 ? "waits" : "wait",
-	" for an answer"
-	] }), a("div", {
-	class: "cases",
-	children: open.map((one) => a(CaseLine, { one }, one.id))
-	})] }) : null,
-	all?.length && !open.length ? a("p", {
-	class: "strip",
-	children: "Nothing waits for you."
-	}) : null,
-	done.length ? a("section", { children: [a("h2", { children: "Answered" }), a("div", {
-	class: "cases",
-	children: done.slice(0, 100).map((one) => a(CaseLine, { one }, one.id))
-	})] }) : null,
-	all?.length ? a("p", {
-	class: "beside",
-	children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
-	}) : null,
-	a(PasskeyEnrolment, {})
-	] });
-}
 // src/parts/keyboard.ts
 var claims = [];
 function useKeys(keys) {
@@ -10369,337 +9519,23 @@ function listenToKeys(go) {
 	claim.keys[event.key]?.(event);
 	});
 }
-// src/parts/tamper.tsx
-var CHANGES = [
-	[
-	"flip",
-	"Flip a character",
-	"one character of its text was changed",
-	"One bit of what happened is another."
-	],
-	[
-	"edit",
-	"Edit its summary",
-	"its summary was edited",
-	"The record tells another story."
-	],
-	[
-	"resign",
-	"Edit it, and give it the right hash",
-	"its summary was edited, and its hash computed anew",
-	"The hash fits again; the signature needs the key."
-	],
-	[
-	"forge",
-	"Edit it, and sign it with another key",
-	"its summary was edited, and it was signed by a key made just now",
-	"Hash and signature fit; nobody pinned that key."
-	],
-	[
-	"drop",
-	"Drop it",
-	"it was dropped",
-	"It never happened."
-	],
-	[
-	"double",
-	"Insert it twice",
-	"it was inserted twice",
-	"It happened twice."
-	],
-	[
-	"swap",
-	"Swap it with the next",
-	"it was swapped with the next record",
-	"It happened in another order."
-	],
-	[
-	"cut",
-	"Cut the chain here",
-	"the chain was cut before it",
-	"Nothing happened from here on."
-	],
-	[
-	"rollback",
-	"Roll everything back to here",
-	"the chain was cut before it, and index, heads and meta were left out",
-	"The whole copy is an older one."
-	]
-];
-function CopyStrip() {
-	if (!changed.value) return null;
-	return a("p", {
-	class: "copy",
-	role: "status",
-	children: [
-	a("strong", { children: "copy" }),
-	" You changed this copy: ",
-	a(Text, { children: changed.value }),
-	". The records themselves are untouched.",
-	" ",
-	a("button", {
-	type: "button",
-	class: "small",
-	onClick: () => void undoChange(),
-	children: "Back to the records"
-	})
-	]
+// src/parts/rows.ts
+function useRowKeys(box) {
+	const move = (step) => {
+	const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
+	if (!rows.length) return;
+	const now = rows.indexOf(document.activeElement);
+	const next = now < 0 ? step > 0 ? 0 : rows.length - 1 : Math.min(Math.max(now + step, 0), rows.length - 1);
+	rows.forEach((row, at) => {
+	row.tabIndex = at === next ? 0 : -1;
 	});
-}
-function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
-	const [words, setWords] = d$2("");
-	const format = contents.value?.format;
-	if (format !== "bundle" && format !== "chain") return null;
-	return a("section", {
-	class: "section",
-	children: [
-	a("h2", { children: title }),
-	a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }),
-	a("div", {
-	class: "changes",
-	children: CHANGES.map(([change, label, did, hope]) => a("div", { children: [a("button", {
-	type: "button",
-	onClick: () => {
-	setWords("");
-	tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error) => setWords(error.message));
-	},
-	children: label
-	}), a("span", {
-	class: "beside",
-	children: hope
-	})] }, change))
-	}),
-	words ? a("div", {
-	class: "finding failed",
-	role: "alert",
-	children: a("p", { children: a(Text, { children: words }) })
-	}) : null
-	]
+	rows[next]?.focus();
+	rows[next]?.scrollIntoView({ block: "nearest" });
+	};
+	useKeys({
+	j: () => move(1),
+	k: () => move(-1)
 	});
-}
-var INLINE_MAX = 16384;
-var NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet";
-function readDecision$1(record) {
-	let content;
-	try {
-	content = record.content;
-	} catch (error) {
-	if (error instanceof BadInput) return null;
-	throw error;
-	}
-	if (readKind(content) !== "gate.decision") return null;
-	const result = at(content, "outcome", "result");
-	const action = at(result, "action");
-	const policy = at(result, "policy");
-	const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get("trigger"));
-	const texts = [
-	at(result, "gate_id"),
-	at(result, "decision"),
-	at(result, "digest")
-	];
-	const needed = [
-	"score",
-	"instruction_sha256",
-	"input_sha256"
-	].every((name) => at(result, name) !== void 0);
-	if (!isWhole || !needed || texts.some((text) => typeof text !== "string")) return null;
-	return {
-	id: asText(content.get("id")),
-	hash: record.hash,
-	chain: record.chain,
-	sequence: asCount(content.get("sequence")),
-	signedBy: record.signed_by,
-	at: asText(at(content, "trigger", "timestamp")),
-	callId: asText(result.get("call_id")),
-	decision: asText(result.get("decision")),
-	digest: asText(result.get("digest")),
-	score: result.get("score") ?? null,
-	interval: result.get("interval") ?? null,
-	thresholds: result.get("thresholds") ?? null,
-	reasons: asList(result.get("reasons")).map(plainText),
-	rules: asList(at(policy, "rules")).map(plainText),
-	tool: asText(action.get("tool")),
-	arguments: asObject(action.get("arguments")),
-	mode: asText(result.get("mode")) || "enforce",
-	answer: asText(result.get("answer"))
-	};
-}
-function plainText(value) {
-	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);
-}
-function refuses({ decision }) {
-	return decision === "skip" || decision === "skipped";
-}
-function isObserved({ mode }) {
-	return mode === "observe";
-}
-function shownReasons({ reasons }) {
-	return reasons.filter((reason) => reason !== NO_OUTCOMES_REASON);
-}
-function refsOf(content) {
-	return [...asObject(readBlock(content)?.get("refs"))].filter((entry) => typeof entry[1] === "string");
-}
-var DecisionMatcher = class {
-	byCall = new Map();
-	byLikeness = new Map();
-	blob;
-	constructor(decisions, blob) {
-	this.blob = blob;
-	for (const decision of decisions) {
-	const [table, key] = decision.callId.includes(":") ? [this.byCall, decision.callId] : [this.byLikeness, matchKey(decision.tool, decision.arguments)];
-	table.set(key, [...table.get(key) ?? [], decision]);
-	}
-	}
-	async take(step) {
-	if (!this.byCall.size && !this.byLikeness.size) return null;
-	const key = matchKey(step.call, await this.readArguments(step.arguments));
-	const suffix = `@${step.chain}`;
-	const callId = step.key.endsWith(suffix) ? step.key.slice(0, -suffix.length) : step.key;
-	const about = this.byCall.get(callId);
-	if (about?.length) {
-	const newestFirst = [...about].reverse();
-	const taken = newestFirst.find((found) => matchKey(found.tool, found.arguments) === key) ?? newestFirst[0];
-	this.byCall.set(callId, about.filter((decision) => decision.digest !== taken.digest));
-	return taken;
-	}
-	return this.byLikeness.get(key)?.shift() ?? null;
-	}
-	listUnmatched() {
-	return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? "", other.chain ?? "") || (one.sequence ?? 0) - (other.sequence ?? 0));
-	}
-	async readArguments(value) {
-	if (!isBlobReference(value)) return value;
-	const [reference] = [...blobReferences(value)];
-	const data = reference === void 0 ? null : await this.blob(reference.digest);
-	try {
-	return data === null ? value : nameLongTexts(readJson(data));
-	} catch (error) {
-	if (error instanceof BadInput) return value;
-	throw error;
-	}
-	}
-};
-function nameLongTexts(value) {
-	if (typeof value === "string") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;
-	if (Array.isArray(value)) return value.map(nameLongTexts);
-	return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;
-}
-function matchKey(tool, given) {
-	const values = asObject(replaceBlobs(given));
-	const command = takesCommand(tool) ? commandLine(values) : "";
-	if (command) return `a command\n${command}`;
-	const patch = takesPatch(tool) ? ["patch", "input"].map((name) => values.get(name)).find((text) => typeof text === "string") : "";
-	if (patch) return `a patch\n${patch}`;
-	const without = new Map([...values].filter(([name]) => name !== "cwd"));
-	return `${tool.replace(/^mcp__/, "")}\n\n${asciiJson(without)}`;
-}
-function replaceBlobs(value) {
-	if (isObject(value)) {
-	const [kept] = value.size === 1 && value.has("blob") ? [...blobReferences(value)] : [];
-	return kept ? `sha256 ${kept.digest}` : new Map([...value].map(([name, item]) => [name, replaceBlobs(item)]));
-	}
-	return Array.isArray(value) ? value.map(replaceBlobs) : value;
-}
-function commandLine(values) {
-	const command = isTruthy(values.get("cmd")) ? values.get("cmd") : values.get("command");
-	if (typeof command === "string") return command;
-	if (!Array.isArray(command) || !command.every((word) => typeof word === "string")) return "";
-	if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
-	return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
-}
-// src/views/capsule/related.ts
-var SEARCHED_AT_ONCE = 2e3;
-var SEARCHED_MAX$1 = 2e4;
-var FOUND_MAX = 100;
-function relatedChains(chain, session) {
-	const all = contents.value?.chains ?? [];
-	const total = all.reduce((sum, one) => sum + (one.length ?? 0), 0);
-	if (total <= SEARCHED_MAX$1) return {
-	names: all.map((one) => one.id).filter((id) => id !== "meta"),
-	isWhole: true,
-	isQuick: total <= SEARCHED_AT_ONCE
-	};
-	const names = [];
-	let sum = 0;
-	for (const one of [...all].sort((left, right) => Number(right.id === chain) - Number(left.id === chain))) {
-	if (one.id !== chain && !(session && one.id.includes(session)) && !one.id.startsWith("approvals.")) continue;
-	sum += one.length ?? 0;
-	if (sum > SEARCHED_MAX$1 && names.length) break;
-	names.push(one.id);
-	}
-	return {
-	names,
-	isWhole: false,
-	isQuick: sum <= SEARCHED_AT_ONCE
-	};
-}
-async function findRelated(chain, place, content, names, isWanted) {
-	const id = asText(content.get("id"));
-	const parent = asText(content.get("parent_id"));
-	const request = asText(at(content, "trigger", "correlation_id"));
-	const refs = new Map(refsOf(content).map(([name, value]) => [value, name]));
-	const marks = [
-	id,
-	parent,
-	request,
-	...refs.keys()
-	].filter(Boolean).map((text) => JSON.stringify(text));
-	const found = [];
-	for (const name of names) {
-	let index = -1;
-	for await (const batch of readRecords(name)) {
-	for (const record of batch) {
-	index++;
-	if (!(record instanceof Sealed) || name === chain && index === place) continue;
-	if (!marks.some((mark) => record.canonical.includes(mark))) continue;
-	const relation = relate(record, {
-	id,
-	parent,
-	request,
-	refs
-	});
-	if (relation === null) continue;
-	found.push({
-	...relation,
-	chain: name,
-	place: index
-	});
-	if (found.length >= FOUND_MAX) return {
-	found,
-	isCut: true
-	};
-	}
-	if (!isWanted()) throw new Left();
-	}
-	}
-	return {
-	found,
-	isCut: false
-	};
-}
-function relate(record, wanted) {
-	let content;
-	try {
-	content = record.content;
-	} catch (error) {
-	if (error instanceof BadInput) return null;
-	throw error;
-	}
-	const own = asText(content.get("id"));
-	const named = refsOf(content).find(([, value]) => value === wanted.id);
-	let relation = "";
-	if (own && own === wanted.parent) relation = "caused this one";
-	else if (own && wanted.refs.has(own)) relation = `its ${wanted.refs.get(own)?.replaceAll("_", " ")}`;
-	else if (wanted.id && content.get("parent_id") === wanted.id) relation = "was caused by this one";
-	else if (named) relation = `names this one as its ${named[0].replaceAll("_", " ")}`;
-	else if (wanted.request && at(content, "trigger", "correlation_id") === wanted.request) relation = "of the same request";
-	if (!relation) return null;
-	return {
-	relation,
-	kind: readKind(content),
-	summary: asText(at(content, "outcome", "summary")).slice(0, 240),
-	at: asText(at(content, "trigger", "timestamp")) || record.signed_at
-	};
 }
 // node_modules/diff/libesm/diff/base.js
 var Diff = class {
@@ -11150,8 +9986,10 @@ function Counts({ lines }) {
 function DiffView({ diff, title = "" }) {
 	const [shown, setShown] = d$2(LINES_SHOWN);
 	const lines = w$2(() => markDiff(diff.slice(0, DIFF_MAX)), [diff]);
-	const path = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "").map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
-	const body = lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? ""));
+	const names = lines.filter((line) => line.sort === "file").map((line) => line.pieces[0]?.text ?? "");
+	const path = names.map((name) => /^\+\+\+ (?:b\/)?(.+)/.exec(name)?.[1] ?? "").find((name) => name && name !== "/dev/null");
+	const isOfOne = names.filter((name) => name.startsWith("+++ ")).length <= 1;
+	const body = isOfOne ? lines.filter((line) => line.sort !== "file" || !/^(?:--- |\+\+\+ )/.test(line.pieces[0]?.text ?? "")) : lines;
 	const isSplit = form.value === "split";
 	const rows = isSplit ? splitRows(body) : body;
 	return a("figure", {
@@ -11160,7 +9998,7 @@ function DiffView({ diff, title = "" }) {
 	a("figcaption", { children: [
 	a("span", {
 	class: "path",
-	children: a(Text, { children: title || path || "change" })
+	children: a(Text, { children: title || (isOfOne ? path : plural$1(names.filter((name) => name.startsWith("+++ ")).length, "file")) || "change" })
 	}),
 	a(Counts, { lines: countChangedLines(diff) }),
 	a("button", {
@@ -11272,141 +10110,153 @@ function SplitLine({ left, right }) {
 	] });
 	return a("tr", { children: [half(left, left?.old ?? null), half(right, right?.next ?? null)] });
 }
-// src/parts/terminal_text.ts
-var TERMINAL_MAX = 1e5;
-var PIECES_MAX = 4e3;
-var ESCAPE = /\x1b(?:\[([0-9:;<=>?]{0,64})[ -/]{0,8}([@-~])|\][^\x07\x1b]{0,2048}(?:\x07|\x1b\\)|[ -Z\\^-~])|\r(?!\n)|\r(?=\n)/g;
-function hasEscapes(text) {
-	return text.includes("\x1B[");
-}
-function parseTerminal(text) {
-	const pieces = [];
-	let style = {};
-	let from = 0;
-	const add = (piece) => {
-	if (piece.text) pieces.push(piece);
-	};
-	for (const found of text.matchAll(ESCAPE)) {
-	if (pieces.length >= PIECES_MAX) break;
-	add({
-	text: text.slice(from, found.index),
-	...visibleStyle(style)
-	});
-	from = found.index + found[0].length;
-	const isLineEnd = found[0] === "\r";
-	if (found[2] === "m" && !/[<=>?]/.test(found[1] ?? "")) style = applySgr(style, found[1] ?? "");
-	else if (!isLineEnd || text[from] !== "\n") add({
-	text: isLineEnd ? "␍" : `⟨ESC${found[0].slice(1, 24)}⟩`,
-	isMark: true
-	});
+var INLINE_MAX = 16384;
+var NO_OUTCOMES_REASON = "no outcomes of this workspace are known yet";
+function readDecision$1(record) {
+	let content;
+	try {
+	content = record.content;
+	} catch (error) {
+	if (error instanceof BadInput) return null;
+	throw error;
 	}
-	add({
-	text: text.slice(from),
-	...visibleStyle(style)
-	});
-	return pieces;
-}
-function visibleStyle({ isInverse, front, ground, ...rest }) {
-	const [above, below] = isInverse ? [ground ?? 15, front ?? 0] : [front, ground];
-	return {
-	...rest,
-	...above === void 0 ? {} : { front: above },
-	...below === void 0 || below === above ? {} : { ground: below }
-	};
-}
-function applySgr(before, parameters) {
-	const codes = parameters.split(/[;:]/).map((code) => Number(code || 0));
-	let style = { ...before };
-	for (let at = 0; at < codes.length; at++) {
-	const code = codes[at];
-	if (code === 0) style = {};
-	else if (code === 1) style.isBold = true;
-	else if (code === 2) style.isFaint = true;
-	else if (code === 3) style.isItalic = true;
-	else if (code === 4) style.isUnderlined = true;
-	else if (code === 7) style.isInverse = true;
-	else if (code === 22) style = omit(style, "isBold", "isFaint");
-	else if (code === 23) style = omit(style, "isItalic");
-	else if (code === 24) style = omit(style, "isUnderlined");
-	else if (code === 27) style = omit(style, "isInverse");
-	else if (code === 39) style = omit(style, "front");
-	else if (code === 49) style = omit(style, "ground");
-	else if (code >= 30 && code <= 37) style.front = code - 30;
-	else if (code >= 90 && code <= 97) style.front = code - 82;
-	else if (code >= 40 && code <= 47) style.ground = code - 40;
-	else if (code >= 100 && code <= 107) style.ground = code - 92;
-	else if (code === 38 || code === 48) {
-	const [colour, taken] = readColour(codes.slice(at + 1));
-	if (colour !== null) style[code === 38 ? "front" : "ground"] = colour;
-	at += taken;
-	}
-	}
-	return style;
-}
-function omit(style, ...names) {
-	const left = { ...style };
-	for (const name of names) delete left[name];
-	return left;
-}
-function readColour(codes) {
-	const [form, one = 0, two = 0, three = 0] = codes;
-	if (form === 2) return [nearest(one, two, three), 4];
-	if (form !== 5) return [null, 0];
-	if (one < 16) return [one, 2];
-	if (one >= 232) return [nearest(...grey(8 + 10 * (one - 232))), 2];
-	const level = (step) => step === 0 ? 0 : 55 + 40 * step;
-	const cube = one - 16;
-	return [nearest(level(Math.floor(cube / 36)), level(Math.floor(cube / 6) % 6), level(cube % 6)), 2];
-}
-function grey(value) {
-	return [
-	value,
-	value,
-	value
+	if (readKind(content) !== "gate.decision") return null;
+	const result = at(content, "outcome", "result");
+	const action = at(result, "action");
+	const policy = at(result, "policy");
+	const isWhole = isObject(result) && isObject(action) && (!isTruthy(policy) || isObject(policy)) && isObject(content.get("trigger"));
+	const texts = [
+	at(result, "gate_id"),
+	at(result, "decision"),
+	at(result, "digest")
 	];
+	const needed = [
+	"score",
+	"instruction_sha256",
+	"input_sha256"
+	].every((name) => at(result, name) !== void 0);
+	if (!isWhole || !needed || texts.some((text) => typeof text !== "string")) return null;
+	return {
+	id: asText(content.get("id")),
+	hash: record.hash,
+	chain: record.chain,
+	sequence: asCount(content.get("sequence")),
+	signedBy: record.signed_by,
+	at: asText(at(content, "trigger", "timestamp")),
+	callId: asText(result.get("call_id")),
+	decision: asText(result.get("decision")),
+	digest: asText(result.get("digest")),
+	score: result.get("score") ?? null,
+	interval: result.get("interval") ?? null,
+	thresholds: result.get("thresholds") ?? null,
+	reasons: asList(result.get("reasons")).map(plainText),
+	rules: asList(at(policy, "rules")).map(plainText),
+	tool: asText(action.get("tool")),
+	arguments: asObject(action.get("arguments")),
+	mode: asText(result.get("mode")) || "enforce",
+	answer: asText(result.get("answer"))
+	};
 }
-function nearest(red, green, blue) {
-	const most = Math.max(red, green, blue);
-	if (most - Math.min(red, green, blue) < 48) return most < 64 ? 0 : most < 144 ? 8 : most < 220 ? 7 : 15;
-	const bits = [
-	red,
-	green,
-	blue
-	].map((part) => part > most * .6 ? 1 : 0);
-	return bits[0] + 2 * bits[1] + 4 * bits[2] + (most > 200 ? 8 : 0);
+function plainText(value) {
+	return typeof value === "string" ? value : value instanceof JsonNumber ? value.text : JSON.stringify(value);
 }
-// src/parts/terminal.tsx
-function Terminal({ text, label = "Output" }) {
-	const shown = text.slice(0, TERMINAL_MAX);
-	return a("div", {
-	class: "terminal-box",
-	children: [a("pre", {
-	class: "terminal",
-	tabIndex: 0,
-	role: "region",
-	"aria-label": label,
-	children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : visible(shown.replaceAll("\r\n", "\n"))
-	}), text.length > 1e5 ? a("p", {
-	class: "beside",
-	children: [count$1(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
-	}) : null]
-	});
+function refuses({ decision }) {
+	return decision === "skip" || decision === "skipped";
 }
-function Piece({ piece }) {
-	const { text, front, ground, isBold, isFaint, isItalic, isUnderlined, isMark } = piece;
-	const name = [
-	front === void 0 ? "" : `front-${front}`,
-	ground === void 0 ? "" : `ground-${ground}`,
-	isBold ? "bold" : "",
-	isFaint ? "faint" : "",
-	isItalic ? "italic" : "",
-	isUnderlined ? "underlined" : "",
-	isMark ? "escape" : ""
-	].filter(Boolean).join(" ");
-	return name ? a("span", {
-	class: name,
-	children: visible(text)
-	}) : visible(text);
+function isObserved({ mode }) {
+	return mode === "observe";
+}
+function shownReasons({ reasons }) {
+	return reasons.filter((reason) => reason !== NO_OUTCOMES_REASON);
+}
+function refsOf(content) {
+	return [...asObject(readBlock(content)?.get("refs"))].filter((entry) => typeof entry[1] === "string");
+}
+var DecisionMatcher = class {
+	byCall = new Map();
+	byLikeness = new Map();
+	blob;
+	constructor(decisions, blob) {
+	this.blob = blob;
+	for (const decision of decisions) {
+	const [table, key] = decision.callId.includes(":") ? [this.byCall, decision.callId] : [this.byLikeness, matchKey(decision.tool, decision.arguments)];
+	table.set(key, [...table.get(key) ?? [], decision]);
+	}
+	}
+	async take(step) {
+	if (!this.byCall.size && !this.byLikeness.size) return null;
+	const key = matchKey(step.call, await this.readArguments(step.arguments));
+	const suffix = `@${step.chain}`;
+	const callId = step.key.endsWith(suffix) ? step.key.slice(0, -suffix.length) : step.key;
+	const about = this.byCall.get(callId);
+	if (about?.length) {
+	const newestFirst = [...about].reverse();
+	const taken = newestFirst.find((found) => matchKey(found.tool, found.arguments) === key) ?? newestFirst[0];
+	this.byCall.set(callId, about.filter((decision) => decision.digest !== taken.digest));
+	return taken;
+	}
+	return this.byLikeness.get(key)?.shift() ?? null;
+	}
+	listUnmatched() {
+	return [...this.byLikeness.values(), ...this.byCall.values()].flat().sort((one, other) => compareCodePoints(one.chain ?? "", other.chain ?? "") || (one.sequence ?? 0) - (other.sequence ?? 0));
+	}
+	async readArguments(value) {
+	if (!isBlobReference(value)) return value;
+	const [reference] = [...blobReferences(value)];
+	const data = reference === void 0 ? null : await this.blob(reference.digest);
+	try {
+	return data === null ? value : nameLongTexts(readJson(data));
+	} catch (error) {
+	if (error instanceof BadInput) return value;
+	throw error;
+	}
+	}
+};
+function nameLongTexts(value) {
+	if (typeof value === "string") return byteLength(value) <= INLINE_MAX ? value : `sha256 ${sha256Hex(value)}`;
+	if (Array.isArray(value)) return value.map(nameLongTexts);
+	return isObject(value) ? new Map([...value].map(([name, item]) => [name, nameLongTexts(item)])) : value;
+}
+function matchKey(tool, given) {
+	const values = asObject(replaceBlobs(given));
+	const command = takesCommand(tool) ? commandLine(values) : "";
+	if (command) return `a command\n${command}`;
+	const patch = takesPatch(tool) ? ["patch", "input"].map((name) => values.get(name)).find((text) => typeof text === "string") : "";
+	if (patch) return `a patch\n${patch}`;
+	const without = new Map([...values].filter(([name]) => name !== "cwd"));
+	return `${tool.replace(/^mcp__/, "")}\n\n${asciiJson(without)}`;
+}
+function replaceBlobs(value) {
+	if (isObject(value)) {
+	const [kept] = value.size === 1 && value.has("blob") ? [...blobReferences(value)] : [];
+	return kept ? `sha256 ${kept.digest}` : new Map([...value].map(([name, item]) => [name, replaceBlobs(item)]));
+	}
+	return Array.isArray(value) ? value.map(replaceBlobs) : value;
+}
+function commandLine(values) {
+	const command = isTruthy(values.get("cmd")) ? values.get("cmd") : values.get("command");
+	if (typeof command === "string") return command;
+	if (!Array.isArray(command) || !command.every((word) => typeof word === "string")) return "";
+	if (command.length === 3 && ["-lc", "-c"].includes(command[1])) return command[2];
+	return command.map((word) => word === "" ? "''" : /[^A-Za-z0-9_@%+=:,./-]/.test(word) ? `'${word.replaceAll("'", "'\"'\"'")}'` : word).join(" ");
+}
+var TELLING = [
+	"file_path",
+	"relpath",
+	"path",
+	"notebook_path",
+	"url",
+	"recipient",
+	"query",
+	"pattern",
+	"name",
+	"id"
+];
+function actionLine(tool, given) {
+	const command = commandLine(given);
+	if (command) return command;
+	const about = TELLING.map((name) => asText(given.get(name))).find(Boolean) ?? "";
+	return [tool || "an action", about].filter(Boolean).join(" ");
 }
 // src/sessions/labels.ts
 var ARGUMENTS_MAX = 160;
@@ -11634,7 +10484,11 @@ function DecisionCard({ decision, isLinked = true }) {
 	class: "facts",
 	children: [decision.rules.length ? a("div", { children: [a("dt", { children: "Rules" }), a("dd", { children: decision.rules.map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }) : null, decision.answer ? a("div", { children: [a("dt", { children: "Answer to the agent" }), a("dd", { children: a(Text, { children: decision.answer }) })] }) : null]
 	}),
-	decision.score instanceof JsonNumber ? a(ScoreBar, { decision }) : a("p", {
+	decision.score instanceof JsonNumber ? a(ScoreBar, {
+	score: decision.score,
+	interval: decision.interval,
+	thresholds: decision.thresholds
+	}) : a("p", {
 	class: "beside",
 	children: "No risk was computed: the rules alone decided."
 	})
@@ -11642,11 +10496,10 @@ function DecisionCard({ decision, isLinked = true }) {
 	});
 }
 var WIDTH$2 = 320;
-function ScoreBar({ decision }) {
-	const score = decision.score;
-	const [low, high] = Array.isArray(decision.interval) ? decision.interval : [];
-	const pass = at(decision.thresholds, "pass_below");
-	const skip = at(decision.thresholds, "skip_above");
+function ScoreBar({ score, interval, thresholds }) {
+	const [low, high] = Array.isArray(interval) ? interval : [];
+	const pass = at(thresholds, "pass_below");
+	const skip = at(thresholds, "skip_above");
 	const toX = (value) => (onScale(value) ?? 0) * WIDTH$2;
 	const shown = (value) => value instanceof JsonNumber ? value.text : "";
 	return a("div", {
@@ -11725,6 +10578,1380 @@ function ScoreBar({ decision }) {
 	]
 	})]
 	});
+}
+// src/views/approvals/cases.ts
+var cases = y$1(null);
+var casesProblem = y$1("");
+var now = y$1(new Date());
+function stateOf(one) {
+	return one.state === "pending" && now.value > new Date(one.expires) ? "expired" : one.state;
+}
+var asked = 0;
+function readCases() {
+	const mine = ++asked;
+	connection.ask({
+	type: "approvals",
+	keys: pinnedKeys(),
+	now: new Date().toISOString().replace("Z", "+00:00")
+	}).then((found) => {
+	if (mine !== asked) return;
+	cases.value = found.cases;
+	casesProblem.value = "";
+	}, (error) => {
+	if (mine === asked) casesProblem.value = error.message;
+	});
+}
+function watchApprovals() {
+	x(() => {
+	contents.value, pins.value, news.value.approvals;
+	if (contents.value === null) cases.value = null;
+	else readCases();
+	});
+	x(() => {
+	waiting.value = (cases.value ?? []).filter((one) => stateOf(one) === "pending").length;
+	});
+	setInterval(() => {
+	if (waiting.value > 0) now.value = new Date();
+	}, 1e3);
+}
+// src/views/approvals/case_line.tsx
+var CASE_WORDS = {
+	pending: "waits for an answer",
+	approved: "approved, not used yet",
+	denied: "denied",
+	expired: "expired: denied",
+	closed: "closed: denied",
+	used: "approved and used"
+};
+function timeLeft(expires) {
+	const seconds = Math.max(0, Math.floor((new Date(expires).getTime() - now.value.getTime()) / 1e3));
+	const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds % 3600 / 60)];
+	return hours ? `${hours} h ${String(minutes).padStart(2, "0")} min` : `${minutes} min ${String(seconds % 60).padStart(2, "0")} s`;
+}
+function CaseState({ one }) {
+	const state = stateOf(one);
+	return a("span", {
+	class: `word ${[
+	"denied",
+	"expired",
+	"closed"
+	].includes(state) ? "failure" : state === "pending" ? "" : "good"}`,
+	children: CASE_WORDS[state] ?? state
+	});
+}
+function describeCase(one) {
+	let content = null;
+	try {
+	content = at(readJson(one.canonical), "outcome", "result") ?? null;
+	} catch (error) {
+	if (!(error instanceof BadInput)) throw error;
+	}
+	const action = asObject(at(content, "action"));
+	const isApart = action.size === 1 && action.has("blob");
+	return {
+	content,
+	line: isApart || !action.size ? "a large action" : actionLine(asText(action.get("tool")), asObject(action.get("arguments")))
+	};
+}
+function CaseLine({ one, isFirst }) {
+	return a("a", {
+	class: "case-line",
+	href: link("approvals", one.id),
+	"data-row": true,
+	tabIndex: isFirst ? 0 : -1,
+	children: [
+	a("code", { children: a(Text, { children: describeCase(one).line.slice(0, 160) }) }),
+	a(CaseState, { one }),
+	a("span", {
+	class: "beside",
+	children: stateOf(one) === "pending" ? a($, { children: [timeLeft(one.expires), " left"] }) : a(Time, { children: one.opened })
+	})
+	]
+	});
+}
+// src/verify/approvals/content.ts
+function enrolmentContent({ identity, key, custody }, ledger, tenant, at) {
+	const parts = key instanceof Passkey ? [["passkey", key.fields()]] : [["public_key", key.ed25519], ["public_key_pq", key.mlDsa]];
+	return new Map([
+	["identity", identity],
+	...parts,
+	["custody", custody],
+	["ledger", ledger],
+	["tenant", tenant],
+	["at", at]
+	]);
+}
+function voteContent(request, word, approver, shown, { scope = request.scope, uses = 1 } = {}) {
+	const content = new Map([
+	["digest", request.digest],
+	["decision", word],
+	["approver", approver],
+	["expires", request.expires],
+	["shown", shown]
+	]);
+	if (request.statement === 1) return content;
+	return new Map([
+	...content,
+	["v", new JsonNumber("2")],
+	["ledger", request.ledger],
+	["tenant", request.tenant],
+	["request", request.id],
+	["scope", scope],
+	["uses", new JsonNumber(String(uses))]
+	]);
+}
+// src/source/passkey.ts
+var ALGORITHMS = new Map([[-7, {
+	alg: ES256,
+	prefix: "3059301306072a8648ce3d020106082a8648ce3d030107034200"
+}], [-8, {
+	alg: EDDSA,
+	prefix: "302a300506032b6570032100"
+}]]);
+var TIMEOUT = 12e4;
+function passkeyObstacle() {
+	if (location.protocol === "file:") return "A page from a file has no passkeys. Start aver serve, and open the link that it prints.";
+	if (!window.isSecureContext || typeof PublicKeyCredential === "undefined") return "This browser offers no passkeys on this page.";
+	if (/^[\d.]+$|:/.test(location.hostname)) return "Passkeys belong to a name, not to an address. Open the page as http://localhost.";
+	return "";
+}
+async function createPasskey(identity, known = []) {
+	const rpId = location.hostname;
+	const created = await navigator.credentials.create({ publicKey: {
+	rp: {
+	id: rpId,
+	name: "Aver"
+	},
+	user: {
+	id: crypto.getRandomValues(new Uint8Array(16)),
+	name: identity,
+	displayName: identity
+	},
+	challenge: crypto.getRandomValues(new Uint8Array(32)),
+	pubKeyCredParams: [...ALGORITHMS.keys()].map((alg) => ({
+	type: "public-key",
+	alg
+	})),
+	authenticatorSelection: {
+	userVerification: "required",
+	residentKey: "preferred"
+	},
+	excludeCredentials: known.filter((one) => one.rpId === rpId).map(describeCredential),
+	attestation: "none",
+	timeout: TIMEOUT
+	} });
+	if (created === null) throw new BadInput("no passkey was made");
+	const response = created.response;
+	const found = ALGORITHMS.get(response.getPublicKeyAlgorithm());
+	const encoded = toHex$1(new Uint8Array(response.getPublicKey() ?? new ArrayBuffer(0)));
+	if (found === void 0 || !encoded.startsWith(found.prefix)) throw new BadInput("the passkey has an algorithm that Aver does not verify");
+	return new Passkey(new Map([
+	["alg", found.alg],
+	["public_key", encoded.slice(found.prefix.length)],
+	["rp_id", rpId],
+	["credential", encodeBase64url(new Uint8Array(created.rawId))]
+	]), "the new key");
+}
+function describeCredential(passkey) {
+	return {
+	type: "public-key",
+	id: decodeBase64url(passkey.credential)
+	};
+}
+async function signByPasskey(purpose, content, passkey) {
+	const given = await navigator.credentials.get({ publicKey: {
+	challenge: Uint8Array.from(sha256Bytes(statementBytes(purpose, content))),
+	rpId: passkey.rpId,
+	allowCredentials: [describeCredential(passkey)],
+	userVerification: "required",
+	timeout: TIMEOUT
+	} });
+	if (given === null) throw new BadInput("the passkey did not sign");
+	const response = given.response;
+	const signature = new Uint8Array(response.signature);
+	return {
+	by: passkey.fingerprint,
+	ed25519: "",
+	ml_dsa_65: "",
+	passkey: {
+	authenticator_data: encodeBase64url(new Uint8Array(response.authenticatorData)),
+	client_data: encodeBase64url(new Uint8Array(response.clientDataJSON)),
+	signature: encodeBase64url(passkey.alg === "ES256" ? normaliseEs256(signature) : signature)
+	}
+	};
+}
+async function signEnrolment(identity, home, known = []) {
+	const key = await createPasskey(identity, known);
+	const now = `${new Date().toISOString().slice(0, 19)}+00:00`;
+	const content = enrolmentContent({
+	identity,
+	key,
+	custody: "passkey",
+	endorsers: []
+	}, home.ledger, home.tenant, now);
+	return {
+	purpose: "enrolment",
+	content,
+	signatures: [await signByPasskey("enrolment", content, key)]
+	};
+}
+function enrolmentCode(statement) {
+	return encodeBase64url(encoder.encode(canonicalJson(statementFields$2(statement))));
+}
+function endorseCommand(statement, by = "person:NAME") {
+	return `aver approvals endorse ${enrolmentCode(statement)} --by ${by}`;
+}
+function enrolledFingerprint(statement) {
+	return statement.signatures[0]?.by ?? "";
+}
+function readOpenRequest(canonical, ledger, tenant) {
+	const record = readJson(canonical);
+	const content = at(record, "outcome", "result");
+	if (!isObject(record) || !isObject(content)) throw new BadInput("the record is not a request for approval");
+	const text = (value, name) => {
+	if (typeof value !== "string") throw new BadInput(`the request has no ${name}`);
+	return value;
+	};
+	const approvers = content.get("approvers");
+	const passkeys = new Map();
+	for (const [identity, approver] of isObject(approvers) ? approvers : []) if (isObject(approver) && approver.get("custody") === "passkey") passkeys.set(identity, new Passkey(approver.get("passkey"), identity));
+	const version = content.get("statement");
+	return {
+	ledger,
+	tenant,
+	id: text(record.get("id"), "id"),
+	opened: text(readBlock(record)?.get("at"), "time"),
+	expires: text(content.get("expires"), "end"),
+	digest: text(content.get("digest"), "digest"),
+	scope: typeof content.get("scope") === "string" ? content.get("scope") : "",
+	statement: isInteger(version) && version.text === "2" ? 2 : 1,
+	content,
+	passkeys
+	};
+}
+async function signVote(request, word, identity, shown, choice = {}) {
+	const passkey = request.passkeys.get(identity);
+	if (passkey === void 0) throw new BadInput(`${identity} has no passkey that may answer this request`);
+	if (request.statement !== 2) throw new BadInput("an earlier version of Aver opened this request: answer it at a terminal");
+	const content = voteContent(request, word, identity, sha256Hex(shown), word === "approve" ? choice : {});
+	return {
+	purpose: "approval",
+	content,
+	signatures: [await signByPasskey("approval", content, passkey)]
+	};
+}
+function voteBody(statement, shown, comment = "") {
+	return canonicalJson(new Map([
+	["statement", statementFields$2(statement)],
+	["shown", shown],
+	["comment", comment]
+	]));
+}
+function statementFields$2(statement) {
+	return new Map([
+	["v", new JsonNumber("1")],
+	["purpose", statement.purpose],
+	["content", statement.content],
+	["signatures", statement.signatures.map(signatureFields)]
+	]);
+}
+// src/source/shown_text.ts
+var LINE_WIDTH = 300;
+var DEPTH_MAX = 20;
+var HIDDEN = new RegExp([
+	"\\p{C}",
+	"(?! )\\p{Z}",
+	"[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]",
+	"[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164\\uffa0\\ufe00-\\ufe0f\\u{e0100}-\\u{e01ef}]",
+	"(?<=\\p{M}{2})\\p{M}"
+].join("|"), "gu");
+async function shownText(request, fetchBlob, given = {}) {
+	const { content } = request;
+	const action = await readPart(content.get("action"), fetchBlob);
+	const beside = await readPart(content.get("beside"), fetchBlob);
+	const diff = await readDiff(content.get("diff"), fetchBlob);
+	if (!isObject(action)) throw new BadInput("the request holds no action");
+	const { uses = 1, scope = request.scope, comment = "" } = given;
+	const risk = at(content, "risk", "score");
+	return [
+	`request ${request.id}`,
+	`  opened ${request.opened}, expires ${request.expires} (UTC)`,
+	...renderLevels(content.get("levels")),
+	`  risk ${risk instanceof JsonNumber ? risk.text : "not estimated"}`,
+	"why a person is asked",
+	...texts(content.get("reasons")).flatMap(quote),
+	...texts(content.get("rules")).flatMap((rule) => quote(`rule ${rule}`)),
+	"the action",
+	...[...action].flatMap(([name, value]) => renderField(name, value, 0)),
+	...isObject(beside) ? ["what its digest leaves out", ...[...beside].flatMap(([name, value]) => renderField(name, value, 0))] : [],
+	...diff === null ? [] : ["its diff", ...quote(diff.replace(/\n$/, ""))],
+	...comment ? ["your reason", ...quote(comment)] : [],
+	"what an answer is good for",
+	`  ledger ${request.ledger}, tenant ${request.tenant}`,
+	`  request ${request.id}`,
+	...quote(`scope: ${scope}`),
+	`  ${uses === 1 ? "once" : `${uses} times`}, until ${request.expires} (UTC)`,
+	`digest ${request.digest}`
+	].map((line) => `${line.trimEnd()}\n`).join("");
+}
+async function fetchWhole(digest, fetchBlob) {
+	if (typeof digest !== "string") throw new BadInput("the request names a blob without its digest");
+	const bytes = await fetchBlob(digest);
+	if (sha256Hex(bytes) !== digest) throw new BadInput("a blob of the request has other bytes");
+	return decodeUtf8(bytes);
+}
+function isBlob(value) {
+	return isObject(value) && value.size === 1 && value.has("blob");
+}
+async function readPart(value, fetchBlob) {
+	return isBlob(value) ? readJson(await fetchWhole(at(value, "blob", "digest"), fetchBlob)) : value;
+}
+async function readDiff(value, fetchBlob) {
+	if (isBlob(value)) return fetchWhole(at(value, "blob", "digest"), fetchBlob);
+	return typeof value === "string" ? value : null;
+}
+function texts(value) {
+	return Array.isArray(value) ? value.map((item) => typeof item === "string" ? item : plainJson(item)) : [];
+}
+function renderLevels(levels) {
+	return (Array.isArray(levels) ? levels : []).map((level, index) => {
+	const after = plainJson(at(level, "after") ?? null);
+	const since = after === "0" ? "" : `, after ${after} seconds`;
+	return `  level ${index + 1}${since}: ${plainJson(at(level, "quorum") ?? null)} of ${texts(at(level, "approvers")).join(", ") || "no enrolled person"}`;
+	});
+}
+function renderField(name, value, depth) {
+	const before = "  ".repeat(depth) + name;
+	if (typeof value === "string") {
+	if (value.includes("\n")) return [...quote(`${before}:`), ...value.split("\n").flatMap((line) => quote("  ".repeat(depth + 1) + line))];
+	return quote(`${before}: ${needsQuotes(value) ? JSON.stringify(value) : value}`);
+	}
+	if (isObject(value) && value.size && depth < DEPTH_MAX) return [...quote(`${before}:`), ...[...value].flatMap(([inner, item]) => renderField(inner, item, depth + 1))];
+	if (Array.isArray(value) && value.length && depth < DEPTH_MAX) return value.flatMap((item, index) => renderField(`${name}[${index}]`, item, depth));
+	return quote(`${before}: ${plainJson(value)}`);
+}
+function needsQuotes(text) {
+	if (text === "" || text !== text.trim()) return true;
+	try {
+	readJson(text);
+	return true;
+	} catch {
+	return false;
+	}
+}
+function plainJson(value) {
+	if (value instanceof JsonNumber) return value.text;
+	if (Array.isArray(value)) return `[${value.map(plainJson).join(", ")}]`;
+	if (isObject(value)) return `{${[...value].map(([name, item]) => `${JSON.stringify(name)}: ${plainJson(item)}`).join(", ")}}`;
+	return JSON.stringify(value);
+}
+function quote(text) {
+	return text.split("\n").flatMap((line) => {
+	const escaped = line.replace(HIDDEN, (one) => `<U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`);
+	const parts = [`  | ${escaped.slice(0, LINE_WIDTH)}`];
+	for (let start = LINE_WIDTH; start < escaped.length; start += LINE_WIDTH) parts.push(`  : ${escaped.slice(start, start + LINE_WIDTH)}`);
+	return parts;
+	});
+}
+// src/verify/options.ts
+var Stopped = class extends Error {};
+var NotJudged = class extends Error {};
+var ProgressMeter = class {
+	options;
+	totalBytes;
+	bytes = 0;
+	records = 0;
+	constructor(options, totalBytes) {
+	this.options = options;
+	this.totalBytes = totalBytes;
+	}
+	add(records, bytes) {
+	this.records += records;
+	this.bytes = Math.min(this.bytes + bytes, this.totalBytes);
+	if (this.options.signal?.aborted) throw new Stopped("stopped by the reader");
+	this.options.progress?.({
+	records: this.records,
+	bytes: this.bytes,
+	totalBytes: this.totalBytes
+	});
+	}
+};
+// src/worker/api.ts
+var ApiError = class extends Error {
+	status;
+	code;
+	advice;
+	constructor(status, code, message, advice) {
+	super(message);
+	this.status = status;
+	this.code = code;
+	this.advice = advice;
+	}
+};
+var ANSWER_MAX = 64 * 1024 ** 2;
+var SILENT_AFTER = 12e4;
+var TRIES = 4;
+var Api = class {
+	access;
+	constructor(access) {
+	this.access = access;
+	}
+	async ask(path, init = {}) {
+	const headers = {
+	...init.headers,
+	Authorization: `Bearer ${this.access.token}`
+	};
+	for (let tried = 1;; tried++) {
+	let answer;
+	const signal = init.signal ?? AbortSignal.timeout(SILENT_AFTER);
+	try {
+	answer = await fetch(`${this.access.origin}/api/v1/${path}`, {
+	...init,
+	signal,
+	headers,
+	cache: "no-store",
+	credentials: "omit",
+	redirect: "error"
+	});
+	} catch (error) {
+	if (error.name === "AbortError") throw error;
+	throw unreachable();
+	}
+	if (answer.ok) return answer;
+	if ((answer.status === 429 || answer.status === 503) && tried < TRIES) {
+	await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** tried));
+	continue;
+	}
+	throw await readError(answer);
+	}
+	}
+	async bytes(path, limit = ANSWER_MAX) {
+	const answer = await this.ask(path);
+	const parts = [];
+	let size = 0;
+	try {
+	for (const reader = answer.body.getReader();;) {
+	const { done, value } = await reader.read();
+	if (done) break;
+	size += value.length;
+	if (size > limit) {
+	reader.cancel();
+	throw new NotJudged(`the server's answer is larger than ${limit / 1024 ** 2} MiB`);
+	}
+	parts.push(value);
+	}
+	} catch (error) {
+	if (error instanceof NotJudged) throw error;
+	throw unreachable();
+	}
+	if (parts.length === 1) return parts[0];
+	return new Uint8Array(await new Blob(parts).arrayBuffer());
+	}
+	async json(path) {
+	const text = new TextDecoder().decode(await this.bytes(path));
+	try {
+	return JSON.parse(text);
+	} catch {
+	throw new ApiError(200, "NOT_JSON", "the server's answer is no JSON", "Start it again: aver serve");
+	}
+	}
+};
+function unreachable() {
+	return new ApiError(0, "UNREACHABLE", "the server does not answer", "Start it again: aver serve");
+}
+async function readError(answer) {
+	let said = {};
+	try {
+	said = await answer.json();
+	} catch {}
+	const text = (value, otherwise) => typeof value === "string" ? value : otherwise;
+	const words = answer.status === 401 ? "the server does not accept this page's token" : `the server says ${answer.status}`;
+	return new ApiError(answer.status, text(said.code, ""), text(said.message, words), text(said.advice, ""));
+}
+function query(values) {
+	const given = Object.entries(values).filter(([, value]) => value !== null && value !== void 0 && value !== "");
+	return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+}
+// src/views/approvals/passkey.tsx
+var PERSON$1 = /^person:[a-z0-9][a-z0-9._-]{0,63}$/;
+var fetchBlob = (digest) => connection.ask({
+	type: "blob",
+	digest
+});
+function explain(error) {
+	if (error instanceof ApiError) return `The ledger refused it: ${error.code ? `${error.code}, ` : ""}${error.message}. ${error.advice}`;
+	const { name, message } = error;
+	return name === "NotAllowedError" ? "The passkey did not sign: you cancelled it, or it took too long." : message;
+}
+function home() {
+	return {
+	ledger: contents.value?.ledger ?? "",
+	tenant: contents.value?.tenant ?? ""
+	};
+}
+function openRequest(one) {
+	try {
+	const { ledger, tenant } = home();
+	const request = readOpenRequest(one.canonical, ledger, tenant);
+	return request.passkeys.size && request.statement === 2 ? request : null;
+	} catch {
+	return null;
+	}
+}
+function PasskeyAnswer({ one }) {
+	const request = openRequest(one);
+	const people = [...request?.passkeys.keys() ?? []];
+	const [person, setPerson] = d$2(people[0] ?? "");
+	const [comment, setComment] = d$2("");
+	const [words, setWords] = d$2("");
+	const [isBusy, setBusy] = d$2(false);
+	const shown = useAnswer(() => request === null ? Promise.resolve("") : shownText(request, fetchBlob, { comment }), [one.id, comment]);
+	const isReadOnly = server.value?.about["read_only"] === true;
+	if (request === null || server.value === null) return null;
+	const obstacle = passkeyObstacle() || (isReadOnly ? "This server only reads. Start aver serve without --read-only." : "");
+	const doubt = one.problem || !one.isSameAction ? "This request does not hold: it is not answered here." : one.isSignerKnown ? "" : "Its record was signed by a key that you have not pinned: compare and pin it first.";
+	const answer = async (word) => {
+	setBusy(true);
+	setWords("");
+	try {
+	const text = shown.value ?? "";
+	const body = voteBody(await signVote(request, word, person, text), text, comment);
+	await server.value?.api.ask(`approvals/${request.id}`, {
+	method: "POST",
+	body,
+	headers: { "Content-Type": "application/json" }
+	});
+	readCases();
+	} catch (error) {
+	setWords(explain(error));
+	}
+	setBusy(false);
+	};
+	return a($, { children: [
+	a("h3", { children: "Or with a passkey" }),
+	obstacle || doubt ? a("p", {
+	class: "beside",
+	children: obstacle || doubt
+	}) : a($, { children: [
+	a("p", { children: "Read this text. You sign exactly it." }),
+	a("pre", {
+	class: "shown",
+	tabIndex: 0,
+	children: visible(shown.value ?? "…")
+	}),
+	a("p", {
+	class: "filters",
+	children: [a("label", { children: ["You are ", a("select", {
+	value: person,
+	onChange: (event) => setPerson(event.currentTarget.value),
+	children: people.map((name) => a("option", { children: name }, name))
+	})] }), a("label", { children: ["Reason ", a("input", {
+	type: "search",
+	value: comment,
+	maxLength: 500,
+	onInput: (event) => setComment(event.currentTarget.value)
+	})] })]
+	}),
+	a("p", {
+	class: "buttons",
+	children: [a("button", {
+	type: "button",
+	disabled: isBusy || shown.state !== "done",
+	onClick: () => void answer("approve"),
+	children: "Approve with a passkey"
+	}), a("button", {
+	type: "button",
+	disabled: isBusy || shown.state !== "done",
+	onClick: () => void answer("deny"),
+	children: "Deny with a passkey"
+	})]
+	})
+	] }),
+	shown.state === "failed" ? a(Problem, { words: shown.words }) : null,
+	words ? a(Problem, { words }) : null
+	] });
+}
+function PasskeyEnrolment() {
+	const [identity, setIdentity] = d$2("person:");
+	const [command, setCommand] = d$2({
+	line: "",
+	fingerprint: ""
+	});
+	const [words, setWords] = d$2("");
+	if (server.value === null) return null;
+	const obstacle = passkeyObstacle();
+	const enrol = async () => {
+	setWords("");
+	setCommand({
+	line: "",
+	fingerprint: ""
+	});
+	try {
+	if (!PERSON$1.test(identity)) throw new Error("A person is named such as person:ada-phone: small letters, digits, dots and dashes.");
+	const statement = await signEnrolment(identity, home());
+	setCommand({
+	line: endorseCommand(statement),
+	fingerprint: enrolledFingerprint(statement)
+	});
+	} catch (error) {
+	setWords(explain(error));
+	}
+	};
+	return a("section", {
+	class: "section",
+	children: [
+	a("h2", { children: "Answer from here with a passkey" }),
+	a("p", { children: [
+	"Your device makes a passkey and keeps it. An approver who is on the roster endorses it at a terminal; from then on it can answer new requests on this page. The first approver is enrolled at the terminal: ",
+	a("code", { children: "aver approvals enrol" }),
+	"."
+	] }),
+	obstacle ? a("p", {
+	class: "beside",
+	children: obstacle
+	}) : a("form", {
+	class: "filters",
+	onSubmit: (event) => {
+	event.preventDefault();
+	enrol();
+	},
+	children: [a("label", { children: ["Person ", a("input", {
+	type: "search",
+	value: identity,
+	onInput: (event) => setIdentity(event.currentTarget.value),
+	spellcheck: false
+	})] }), a("button", {
+	type: "submit",
+	children: "Make a passkey"
+	})]
+	}),
+	words ? a(Problem, { words }) : null,
+	command.line ? a("div", {
+	role: "status",
+	children: [a("p", { children: [
+	"An approver runs this, and compares the fingerprint ",
+	a("code", { children: a(Text, { children: command.fingerprint }) }),
+	":"
+	] }), a("p", { children: a(Command, { children: command.line }) })]
+	}) : null
+	]
+	});
+}
+// src/views/approvals/case.tsx
+var ID_SHOWN = 8;
+async function readApart(value) {
+	const digest = isObject(value) && value.size === 1 ? at(value, "blob", "digest") : void 0;
+	if (typeof digest !== "string") return null;
+	const bytes = await readBlob(digest);
+	if (bytes === null) throw new Error("A part of the request is kept beside its record, and is missing, damaged or too large. Do not answer it.");
+	return new TextDecoder().decode(bytes);
+}
+async function readParts(content) {
+	const [action, beside, diff] = await Promise.all([
+	"action",
+	"beside",
+	"diff"
+	].map((name) => readApart(at(content, name))));
+	const whole = (text, name) => asObject(text ? readJson(text) : at(content, name));
+	const shown = at(content, "diff");
+	return {
+	action: whole(action, "action"),
+	beside: whole(beside, "beside"),
+	diff: diff ?? (typeof shown === "string" ? shown : "")
+	};
+}
+function Levels({ one }) {
+	return a("div", {
+	class: "scroll",
+	tabIndex: 0,
+	role: "region",
+	"aria-label": "Levels",
+	children: a("table", {
+	class: "plain",
+	children: [a("thead", { children: a("tr", { children: [
+	a("th", {
+	scope: "col",
+	children: "Level"
+	}),
+	a("th", {
+	scope: "col",
+	children: "Who decides"
+	}),
+	a("th", {
+	scope: "col",
+	children: "How many"
+	}),
+	a("th", {
+	scope: "col",
+	children: "From"
+	})
+	] }) }), a("tbody", { children: one.levels.map((level, index) => a("tr", {
+	class: index + 1 === one.floor ? "current" : "",
+	children: [
+	a("td", { children: [index + 1, index + 1 === one.floor && stateOf(one) === "pending" ? " (decides now)" : ""] }),
+	a("td", { children: level.approvers.map((name) => {
+	const key = one.approvers.find((approver) => approver.identity === name);
+	return a("p", {
+	class: "tight",
+	children: [
+	a(Text, { children: name }),
+	" ",
+	key ? a("span", {
+	class: "beside",
+	children: [
+	a(Hex, { children: key.fingerprint }),
+	" ",
+	key.custody
+	]
+	}) : null
+	]
+	}, name);
+	}) }),
+	a("td", { children: [
+	level.quorum,
+	" of ",
+	level.approvers.length
+	] }),
+	a("td", { children: level.after ? `${level.after} s after it was opened` : "at once" })
+	]
+	}, index)) })]
+	})
+	});
+}
+function Votes({ one }) {
+	if (!one.votes.length) return a("p", {
+	class: "soft",
+	children: "Nobody has answered."
+	});
+	return a("div", {
+	class: "scroll",
+	tabIndex: 0,
+	role: "region",
+	"aria-label": "Answers",
+	children: a("table", {
+	class: "plain",
+	children: a("tbody", { children: one.votes.map((vote) => a("tr", { children: [
+	a("td", { children: [
+	a(Mark, { name: vote.problem ? "failed" : "verified" }),
+	" ",
+	vote.word
+	] }),
+	a("td", { children: a(Text, { children: vote.approver || "the gate" }) }),
+	a("td", { children: a(Time, { children: vote.at }) }),
+	a("td", { children: vote.problem ? a("strong", {
+	class: "bad",
+	children: a(Text, { children: vote.problem })
+	}) : vote.approver ? "the signature holds, by the key that the request names" : "" }),
+	a("td", { children: a("a", {
+	href: link("c", one.chain, vote.place),
+	children: "record"
+	}) })
+	] }, vote.place)) })
+	})
+	});
+}
+function Answers({ one }) {
+	const [followed, setFollowed] = d$2("");
+	const state = stateOf(one);
+	A$1(() => {
+	if (followed && state !== "pending") spoken.value = `The request is ${CASE_WORDS[state] ?? state}`;
+	}, [state]);
+	A$1(() => {
+	if (state !== "pending" || !thing.value?.live || liveState.value.isLive) return void 0;
+	const timer = setInterval(readCases, 5e3);
+	return () => clearInterval(timer);
+	}, [state, liveState.value.isLive]);
+	if (state !== "pending") return null;
+	const id = one.id.slice(0, ID_SHOWN);
+	return a("section", {
+	class: "answers",
+	children: [
+	a("h2", { children: "Answer it" }),
+	a("p", { children: "Run one of these. It shows the whole request again and asks for your passphrase there. This page never asks for one, and takes no key: nobody could tell it from a forged page." }),
+	a("p", {
+	onClick: () => setFollowed("approve"),
+	children: a(Command, { children: `aver approvals approve ${id}` })
+	}),
+	a("p", {
+	onClick: () => setFollowed("deny"),
+	children: a(Command, { children: `aver approvals deny ${id} --because "…"` })
+	}),
+	a(PasskeyAnswer, { one }),
+	thing.value?.live ? a("p", {
+	class: "beside",
+	role: "status",
+	children: "This page follows the ledger, and shows the answer when it is there."
+	}) : a("p", {
+	class: "beside",
+	children: "This is a copy: an answer appears in the ledger, not here."
+	})
+	]
+	});
+}
+function ExactAction({ content }) {
+	const answer = useAnswer(() => readParts(content), [content]);
+	if (answer.state === "failed") return a(Problem, {
+	words: answer.words,
+	retry: answer.retry
+	});
+	if (answer.value === null) return a(Loading, {
+	rows: 4,
+	words: "Reading the action"
+	});
+	const { action, beside, diff } = answer.value;
+	const given = asObject(action.get("arguments"));
+	const command = commandLine(given);
+	const inner = [...given].filter((entry) => typeof entry[1] === "string" && isDiff(entry[1]));
+	const fields = new Map([...action].filter(([name]) => name !== "arguments" && name !== "v"));
+	const rest = new Map([...given].filter(([name, value]) => !inner.some(([shown]) => shown === name) && !(command && value === command)));
+	return a($, { children: [
+	command ? a("pre", {
+	class: "command-line",
+	tabIndex: 0,
+	role: "region",
+	"aria-label": "Command",
+	children: a(Text, { children: command })
+	}) : null,
+	diff ? a(DiffView, { diff }) : null,
+	inner.map(([name, text]) => a(DiffView, { diff: text }, name)),
+	rest.size ? a(Value, { value: rest }) : null,
+	a(Value, { value: fields }),
+	[...beside.values()].some(isTruthy) ? a($, { children: [a("h3", { children: "Beside it, and not covered by the digest" }), a(Value, { value: beside })] }) : null
+	] });
+}
+function Why({ one, content }) {
+	const risk = at(content, "risk");
+	const score = at(risk, "score");
+	const interval = [at(risk, "low") ?? null, at(risk, "high") ?? null];
+	const reasons = asTexts(at(content, "reasons"));
+	return a("div", {
+	class: "members",
+	children: a("dl", { children: [
+	a("div", { children: [a("dt", { children: "reasons" }), a("dd", { children: reasons.length ? a("ul", {
+	class: "plain-list",
+	children: reasons.map((reason, place) => a("li", { children: a(Text, { children: reason }) }, place))
+	}) : a("span", {
+	class: "soft",
+	children: "none"
+	}) })] }),
+	a("div", { children: [a("dt", { children: "risk" }), a("dd", { children: score instanceof JsonNumber ? a(ScoreBar, {
+	score,
+	interval,
+	thresholds: null
+	}) : a("span", {
+	class: "soft",
+	children: "no score"
+	}) })] }),
+	a("div", { children: [a("dt", { children: "rules" }), a("dd", { children: asTexts(at(content, "rules")).map((rule) => a("code", { children: a(Text, { children: rule }) }, rule)) })] }),
+	a("div", { children: [a("dt", { children: "digest of the action" }), a("dd", { children: [
+	a(Hex, {
+	length: 64,
+	children: one.digest
+	}),
+	" ",
+	a(Copy, {
+	text: one.digest,
+	label: "copy"
+	}),
+	" ",
+	one.isSameAction ? a("span", {
+	class: "good",
+	children: "computed here: the same"
+	}) : a("strong", {
+	class: "bad",
+	children: "another action"
+	})
+	] })] }),
+	a("div", { children: [a("dt", { children: "opened" }), a("dd", { children: a(Time, { children: one.opened }) })] }),
+	a("div", { children: [a("dt", { children: "expires" }), a("dd", { children: a(Time, { children: one.expires }) })] }),
+	a("div", { children: [a("dt", { children: "request" }), a("dd", { children: [
+	a("code", { children: a(Text, { children: one.id }) }),
+	" ",
+	a("a", {
+	href: link("c", one.chain, one.place),
+	children: "its record"
+	})
+	] })] })
+	] })
+	});
+}
+function Case({ one }) {
+	const { content, line } = describeCase(one);
+	const state = stateOf(one);
+	return a("article", {
+	class: "record case",
+	children: [
+	a("p", {
+	class: "beside",
+	children: a("a", {
+	href: link("approvals"),
+	children: "All requests"
+	})
+	}),
+	a("h1", { children: a("code", { children: a(Text, { children: line.slice(0, 400) }) }) }),
+	a("p", {
+	class: "sentence",
+	children: [
+	a(CaseState, { one }),
+	" ",
+	state === "pending" ? a("strong", {
+	class: "countdown",
+	children: [timeLeft(one.expires), " left; then it is denied"]
+	}) : a(Text, { children: one.reason })
+	]
+	}),
+	one.problem ? a(Problem, { words: `The record of this request does not hold: ${one.problem}. Do not answer it.` }) : null,
+	!one.isSameAction ? a(Problem, { words: "The action or the diff in this request is not the one that its digest names. Do not answer it." }) : null,
+	!one.isSignerKnown && !one.problem ? a("div", {
+	class: "finding warning",
+	children: a("p", { children: ["The record of this request was signed by a key that you have not pinned, so the signature was not checked. ", a("a", {
+	href: link("keys"),
+	children: "Keys"
+	})] })
+	}) : null,
+	a("section", {
+	class: "section",
+	children: [a("h2", { children: "The exact action" }), a(ExactAction, { content })]
+	}),
+	a("section", {
+	class: "section",
+	children: [a("h2", { children: "Why it is asked" }), a(Why, {
+	one,
+	content
+	})]
+	}),
+	a(Answers, { one }),
+	a("section", {
+	class: "section",
+	children: [a("h2", { children: "Who decides" }), a(Levels, { one })]
+	}),
+	a("section", {
+	class: "section",
+	children: [a("h2", { children: "What was answered" }), a(Votes, { one })]
+	})
+	]
+	});
+}
+// src/views/approvals/approvals.tsx
+var LISTED$3 = 20;
+function Cases({ all }) {
+	const box = T(null);
+	const [listed, setListed] = d$2(LISTED$3);
+	useRowKeys(box);
+	const open = all.filter((one) => stateOf(one) === "pending");
+	const done = all.filter((one) => stateOf(one) !== "pending");
+	return a("div", {
+	ref: box,
+	children: [
+	open.length ? a("section", { children: [a("h2", { children: [
+	plural$1(open.length, "request"),
+	" ",
+	open.length === 1 ? "waits" : "wait",
+	" for an answer"
+	] }), a("div", {
+	class: "cases",
+	children: open.map((one, at) => a(CaseLine, {
+	one,
+	isFirst: at === 0
+	}, one.id))
+	})] }) : a("p", {
+	class: "strip",
+	children: "Nothing waits for you."
+	}),
+	done.length ? a("section", { children: [a("h2", { children: "Answered" }), a("div", {
+	class: "cases",
+	children: done.slice(0, listed).map((one, at) => a(CaseLine, {
+	one,
+	isFirst: !open.length && at === 0
+	}, one.id))
+	})] }) : null,
+	done.length > listed ? a("p", {
+	class: "all",
+	children: a("button", {
+	type: "button",
+	onClick: () => setListed(listed + 100),
+	children: [
+	"Show ",
+	Math.min(100, done.length - listed),
+	" more"
+	]
+	})
+	}) : null,
+	a("p", {
+	class: "beside all",
+	children: "The states are computed here from the records and their signatures. A request that nobody answers in time is denied."
+	})
+	]
+	});
+}
+function ApprovalsView({ parts: [id] }) {
+	const all = cases.value;
+	if (id) {
+	const one = all?.find((found) => found.id === id);
+	if (one) return a(Case, { one });
+	return all === null ? a(Loading, {
+	rows: 6,
+	words: "Reading the request"
+	}) : a(Problem, {
+	words: `There is no request ${id} here.`,
+	retry: readCases
+	});
+	}
+	return a($, { children: [
+	a("h1", { children: "Approvals" }),
+	casesProblem.value ? a(Problem, {
+	words: casesProblem.value,
+	retry: readCases
+	}) : null,
+	all === null && !casesProblem.value ? a(Loading, {
+	rows: 6,
+	words: "Reading the requests"
+	}) : null,
+	all !== null && !all.length ? a(Empty, {
+	command: "aver approvals enrol person:NAME",
+	children: [contents.value?.chains.some((chain) => chain.id.startsWith("approvals.")) ? "No request for an approval is in it." : "The gate has asked nobody yet.", " It asks once a person is enrolled, and a rule or a risk wants an approval."]
+	}) : null,
+	all?.length ? a(Cases, { all }) : null,
+	a(PasskeyEnrolment, {})
+	] });
+}
+// src/parts/tamper.tsx
+var CHANGES = [
+	[
+	"flip",
+	"Flip a character",
+	"one character of its text was changed",
+	"One bit of what happened is another."
+	],
+	[
+	"edit",
+	"Edit its summary",
+	"its summary was edited",
+	"The record tells another story."
+	],
+	[
+	"resign",
+	"Edit it, and give it the right hash",
+	"its summary was edited, and its hash computed anew",
+	"The hash fits again; the signature needs the key."
+	],
+	[
+	"forge",
+	"Edit it, and sign it with another key",
+	"its summary was edited, and it was signed by a key made just now",
+	"Hash and signature fit; nobody pinned that key."
+	],
+	[
+	"drop",
+	"Drop it",
+	"it was dropped",
+	"It never happened."
+	],
+	[
+	"double",
+	"Insert it twice",
+	"it was inserted twice",
+	"It happened twice."
+	],
+	[
+	"swap",
+	"Swap it with the next",
+	"it was swapped with the next record",
+	"It happened in another order."
+	],
+	[
+	"cut",
+	"Cut the chain here",
+	"the chain was cut before it",
+	"Nothing happened from here on."
+	],
+	[
+	"rollback",
+	"Roll everything back to here",
+	"the chain was cut before it, and index, heads and meta were left out",
+	"The whole copy is an older one."
+	]
+];
+function CopyStrip() {
+	if (!changed.value) return null;
+	return a("p", {
+	class: "copy",
+	role: "status",
+	children: [
+	a("strong", { children: "copy" }),
+	" You changed this copy: ",
+	a(Text, { children: changed.value }),
+	". The records themselves are untouched.",
+	" ",
+	a("button", {
+	type: "button",
+	class: "small",
+	onClick: () => void undoChange(),
+	children: "Back to the records"
+	})
+	]
+	});
+}
+function TryToChange({ chain, place, sequence, title = "Try to change it" }) {
+	const [words, setWords] = d$2("");
+	const format = contents.value?.format;
+	if (format !== "bundle" && format !== "chain") return null;
+	return a("section", {
+	class: "section",
+	children: [
+	a("h2", { children: title }),
+	a("p", { children: "The page changes a copy in memory, verifies it, and shows where it breaks." }),
+	a("div", {
+	class: "changes",
+	children: CHANGES.map(([change, label, did, hope]) => a("div", { children: [a("button", {
+	type: "button",
+	onClick: () => {
+	setWords("");
+	tryChange(chain, place, change, `record ${sequence} of ${chain}: ${did}`).catch((error) => setWords(error.message));
+	},
+	children: label
+	}), a("span", {
+	class: "beside",
+	children: hope
+	})] }, change))
+	}),
+	words ? a("div", {
+	class: "finding failed",
+	role: "alert",
+	children: a("p", { children: a(Text, { children: words }) })
+	}) : null
+	]
+	});
+}
+// src/views/capsule/related.ts
+var SEARCHED_AT_ONCE = 2e3;
+var SEARCHED_MAX$1 = 2e4;
+var FOUND_MAX = 100;
+function relatedChains(chain, session) {
+	const all = contents.value?.chains ?? [];
+	const total = all.reduce((sum, one) => sum + (one.length ?? 0), 0);
+	if (total <= SEARCHED_MAX$1) return {
+	names: all.map((one) => one.id).filter((id) => id !== "meta"),
+	isWhole: true,
+	isQuick: total <= SEARCHED_AT_ONCE
+	};
+	const names = [];
+	let sum = 0;
+	for (const one of [...all].sort((left, right) => Number(right.id === chain) - Number(left.id === chain))) {
+	if (one.id !== chain && !(session && one.id.includes(session)) && !one.id.startsWith("approvals.")) continue;
+	sum += one.length ?? 0;
+	if (sum > SEARCHED_MAX$1 && names.length) break;
+	names.push(one.id);
+	}
+	return {
+	names,
+	isWhole: false,
+	isQuick: sum <= SEARCHED_AT_ONCE
+	};
+}
+async function findRelated(chain, place, content, names, isWanted) {
+	const id = asText(content.get("id"));
+	const parent = asText(content.get("parent_id"));
+	const request = asText(at(content, "trigger", "correlation_id"));
+	const refs = new Map(refsOf(content).map(([name, value]) => [value, name]));
+	const marks = [
+	id,
+	parent,
+	request,
+	...refs.keys()
+	].filter(Boolean).map((text) => JSON.stringify(text));
+	const found = [];
+	for (const name of names) {
+	let index = -1;
+	for await (const batch of readRecords(name)) {
+	for (const record of batch) {
+	index++;
+	if (!(record instanceof Sealed) || name === chain && index === place) continue;
+	if (!marks.some((mark) => record.canonical.includes(mark))) continue;
+	const relation = relate(record, {
+	id,
+	parent,
+	request,
+	refs
+	});
+	if (relation === null) continue;
+	found.push({
+	...relation,
+	chain: name,
+	place: index
+	});
+	if (found.length >= FOUND_MAX) return {
+	found,
+	isCut: true
+	};
+	}
+	if (!isWanted()) throw new Left();
+	}
+	}
+	return {
+	found,
+	isCut: false
+	};
+}
+function relate(record, wanted) {
+	let content;
+	try {
+	content = record.content;
+	} catch (error) {
+	if (error instanceof BadInput) return null;
+	throw error;
+	}
+	const own = asText(content.get("id"));
+	const named = refsOf(content).find(([, value]) => value === wanted.id);
+	let relation = "";
+	if (own && own === wanted.parent) relation = "caused this one";
+	else if (own && wanted.refs.has(own)) relation = `its ${wanted.refs.get(own)?.replaceAll("_", " ")}`;
+	else if (wanted.id && content.get("parent_id") === wanted.id) relation = "was caused by this one";
+	else if (named) relation = `names this one as its ${named[0].replaceAll("_", " ")}`;
+	else if (wanted.request && at(content, "trigger", "correlation_id") === wanted.request) relation = "of the same request";
+	if (!relation) return null;
+	return {
+	relation,
+	kind: readKind(content),
+	summary: asText(at(content, "outcome", "summary")).slice(0, 240),
+	at: asText(at(content, "trigger", "timestamp")) || record.signed_at
+	};
+}
+// src/parts/terminal_text.ts
+var TERMINAL_MAX = 1e5;
+var PIECES_MAX = 4e3;
+var ESCAPE = /\x1b(?:\[([0-9:;<=>?]{0,64})[ -/]{0,8}([@-~])|\][^\x07\x1b]{0,2048}(?:\x07|\x1b\\)|[ -Z\\^-~])|\r(?!\n)|\r(?=\n)/g;
+function hasEscapes(text) {
+	return text.includes("\x1B[");
+}
+function parseTerminal(text) {
+	const pieces = [];
+	let style = {};
+	let from = 0;
+	const add = (piece) => {
+	if (piece.text) pieces.push(piece);
+	};
+	for (const found of text.matchAll(ESCAPE)) {
+	if (pieces.length >= PIECES_MAX) break;
+	add({
+	text: text.slice(from, found.index),
+	...visibleStyle(style)
+	});
+	from = found.index + found[0].length;
+	const isLineEnd = found[0] === "\r";
+	if (found[2] === "m" && !/[<=>?]/.test(found[1] ?? "")) style = applySgr(style, found[1] ?? "");
+	else if (!isLineEnd || text[from] !== "\n") add({
+	text: isLineEnd ? "␍" : `⟨ESC${found[0].slice(1, 24)}⟩`,
+	isMark: true
+	});
+	}
+	add({
+	text: text.slice(from),
+	...visibleStyle(style)
+	});
+	return pieces;
+}
+function visibleStyle({ isInverse, front, ground, ...rest }) {
+	const [above, below] = isInverse ? [ground ?? 15, front ?? 0] : [front, ground];
+	return {
+	...rest,
+	...above === void 0 ? {} : { front: above },
+	...below === void 0 || below === above ? {} : { ground: below }
+	};
+}
+function applySgr(before, parameters) {
+	const codes = parameters.split(/[;:]/).map((code) => Number(code || 0));
+	let style = { ...before };
+	for (let at = 0; at < codes.length; at++) {
+	const code = codes[at];
+	if (code === 0) style = {};
+	else if (code === 1) style.isBold = true;
+	else if (code === 2) style.isFaint = true;
+	else if (code === 3) style.isItalic = true;
+	else if (code === 4) style.isUnderlined = true;
+	else if (code === 7) style.isInverse = true;
+	else if (code === 22) style = omit(style, "isBold", "isFaint");
+	else if (code === 23) style = omit(style, "isItalic");
+	else if (code === 24) style = omit(style, "isUnderlined");
+	else if (code === 27) style = omit(style, "isInverse");
+	else if (code === 39) style = omit(style, "front");
+	else if (code === 49) style = omit(style, "ground");
+	else if (code >= 30 && code <= 37) style.front = code - 30;
+	else if (code >= 90 && code <= 97) style.front = code - 82;
+	else if (code >= 40 && code <= 47) style.ground = code - 40;
+	else if (code >= 100 && code <= 107) style.ground = code - 92;
+	else if (code === 38 || code === 48) {
+	const [colour, taken] = readColour(codes.slice(at + 1));
+	if (colour !== null) style[code === 38 ? "front" : "ground"] = colour;
+	at += taken;
+	}
+	}
+	return style;
+}
+function omit(style, ...names) {
+	const left = { ...style };
+	for (const name of names) delete left[name];
+	return left;
+}
+function readColour(codes) {
+	const [form, one = 0, two = 0, three = 0] = codes;
+	if (form === 2) return [nearest(one, two, three), 4];
+	if (form !== 5) return [null, 0];
+	if (one < 16) return [one, 2];
+	if (one >= 232) return [nearest(...grey(8 + 10 * (one - 232))), 2];
+	const level = (step) => step === 0 ? 0 : 55 + 40 * step;
+	const cube = one - 16;
+	return [nearest(level(Math.floor(cube / 36)), level(Math.floor(cube / 6) % 6), level(cube % 6)), 2];
+}
+function grey(value) {
+	return [
+	value,
+	value,
+	value
+	];
+}
+function nearest(red, green, blue) {
+	const most = Math.max(red, green, blue);
+	if (most - Math.min(red, green, blue) < 48) return most < 64 ? 0 : most < 144 ? 8 : most < 220 ? 7 : 15;
+	const bits = [
+	red,
+	green,
+	blue
+	].map((part) => part > most * .6 ? 1 : 0);
+	return bits[0] + 2 * bits[1] + 4 * bits[2] + (most > 200 ? 8 : 0);
+}
+// src/parts/terminal.tsx
+function Terminal({ text, label = "Output" }) {
+	const shown = text.slice(0, TERMINAL_MAX);
+	return a("div", {
+	class: "terminal-box",
+	children: [a("pre", {
+	class: "terminal",
+	tabIndex: 0,
+	role: "region",
+	"aria-label": label,
+	children: hasEscapes(shown) ? parseTerminal(shown).map((piece, at) => a(Piece, { piece }, at)) : visible(shown.replaceAll("\r\n", "\n"))
+	}), text.length > 1e5 ? a("p", {
+	class: "beside",
+	children: [count$1(text.length - TERMINAL_MAX), " more characters are not laid out. The exact bytes of the record have them."]
+	}) : null]
+	});
+}
+function Piece({ piece }) {
+	const { text, front, ground, isBold, isFaint, isItalic, isUnderlined, isMark } = piece;
+	const name = [
+	front === void 0 ? "" : `front-${front}`,
+	ground === void 0 ? "" : `ground-${ground}`,
+	isBold ? "bold" : "",
+	isFaint ? "faint" : "",
+	isItalic ? "italic" : "",
+	isUnderlined ? "underlined" : "",
+	isMark ? "escape" : ""
+	].filter(Boolean).join(" ");
+	return name ? a("span", {
+	class: name,
+	children: visible(text)
+	}) : visible(text);
 }
 // src/views/capsule/sections.tsx
 function Section({ name, title, children }) {
@@ -11881,7 +12108,7 @@ function Options({ options, selected }) {
 	})
 	});
 }
-var AUTHORITIES = {
+var AUTHORITIES$1 = {
 	autonomous: "The agent did it by itself: nobody was asked.",
 	policy: "A rule allowed or refused it.",
 	human_approved: "A person decided about it.",
@@ -11898,7 +12125,7 @@ function Authority({ section }) {
 	type ? a("p", { children: [
 	a("strong", { children: a(Text, { children: type.replaceAll("_", " ") }) }),
 	". ",
-	AUTHORITIES[type] ?? ""
+	AUTHORITIES$1[type] ?? ""
 	] }) : null,
 	chain.length ? a($, { children: [a("h3", { children: "Signed statements, each checked here" }), a(Statements, { values: chain })] }) : null,
 	a(Rest, {
@@ -12009,7 +12236,10 @@ function Outcome({ section, record }) {
 	diff ? a(Rest, {
 	section: new Map([...result].filter(([name]) => name !== "diff")),
 	shown: []
-	}) : a(Output, { value: result }),
+	}) : decision === null ? a(Output, { value: result }) : a("details", {
+	class: "all-fields",
+	children: [a("summary", { children: "All that the decision rests on" }), a(Output, { value: result })]
+	}),
 	a(Rest, {
 	section,
 	shown: [
@@ -12025,6 +12255,7 @@ function Outcome({ section, record }) {
 // src/views/capsule/capsule.tsx
 var LAID_OUT_MAX = 2e6;
 var EXACT_MAX = 2e5;
+var LISTED$2 = 8;
 function readAddress(text) {
 	const found = /^(p?)(\d{1,19})$/.exec(text);
 	if (found === null) return null;
@@ -12185,19 +12416,23 @@ function Capsule({ chain, detail, hasNext, near }) {
 	}),
 	a(SealBand, { detail }),
 	inChain.map((finding, index) => a(FindingCard, { finding }, index)),
-	content === null ? a("p", {
+	a("div", {
+	class: "capsule-body",
+	children: [a("div", { children: content === null ? a("p", {
 	class: "strip",
 	children: "The text of this record is no JSON object, or too large to lay out. Its exact bytes are below."
 	}) : a(Sections, {
 	record,
 	content
-	}),
-	content === null ? null : a(Related, {
+	}) }), a("aside", {
+	"aria-label": "Seal and related records",
+	children: [a(SealSection, { detail }), content === null ? null : a(Related, {
 	chain,
 	place,
 	content
+	})]
+	})]
 	}),
-	a(SealSection, { detail }),
 	a(TryToChange, {
 	chain,
 	place,
@@ -12261,14 +12496,10 @@ function SealSection({ detail }) {
 	a("div", {
 	class: "members",
 	children: a("dl", { children: [
-	a("div", { children: [a("dt", { children: "SHA3-256, computed here" }), a("dd", { children: [
-	a(Mark, { name: isSame ? "verified" : "failed" }),
-	" ",
-	a(Hex, {
+	a("div", { children: [a("dt", { children: [a(Mark, { name: isSame ? "verified" : "failed" }), " SHA3-256, computed here"] }), a("dd", { children: a(Hex, {
 	length: 64,
 	children: detail.computedHash || "none: the text has no bytes"
-	})
-	] })] }),
+	}) })] }),
 	a("div", { children: [a("dt", { children: "hash, as stored" }), a("dd", { children: [
 	a(Hex, {
 	length: 64,
@@ -12320,7 +12551,12 @@ function SealSection({ detail }) {
 function SignatureWords({ detail }) {
 	const failed = detail.findings.find((one) => one.code === "SIG_INVALID" || one.code === "SIG_MISSING");
 	if (failed) return a("strong", { children: failed.code });
-	if (!detail.findings.some((one) => one.code === "UNKNOWN_SIGNER")) return a("span", {
+	const isUnknown = detail.findings.some((one) => one.code === "UNKNOWN_SIGNER");
+	if (detail.computedHash !== detail.hash) return a("strong", {
+	class: "bad",
+	children: "signs the stored hash, which this text does not have"
+	});
+	if (!isUnknown) return a("span", {
 	class: "good",
 	children: "valid, by a key that you pinned"
 	});
@@ -12349,6 +12585,7 @@ function Related({ chain, place, content }) {
 	contents.value
 	]);
 	const [isAsked, setAsked] = d$2(false);
+	const [isWholeList, setWholeList] = d$2(false);
 	const isSearched = isQuick || isAsked;
 	A$1(() => {
 	let isCurrent = true;
@@ -12403,7 +12640,7 @@ function Related({ chain, place, content }) {
 	}) : null,
 	found?.found.length ? a("ul", {
 	class: "related",
-	children: found.found.map((one) => a("li", { children: [
+	children: found.found.slice(0, isWholeList ? void 0 : LISTED$2).map((one) => a("li", { children: [
 	a("span", {
 	class: "soft",
 	children: [a(Text, { children: one.relation }), ":"]
@@ -12424,6 +12661,12 @@ function Related({ chain, place, content }) {
 	})
 	] }, `${one.chain} ${one.place}`))
 	}) : null,
+	found !== null && found.found.length > LISTED$2 && !isWholeList ? a("p", { children: a("button", {
+	type: "button",
+	class: "small",
+	onClick: () => setWholeList(true),
+	children: ["Show all ", found.found.length]
+	}) }) : null,
 	found?.isCut ? a("p", {
 	class: "beside",
 	children: "There are more. This list is cut."
@@ -12438,6 +12681,82 @@ function Related({ chain, place, content }) {
 	}) : null
 	]
 	});
+}
+// src/parts/break.tsx
+var LINKS = [
+	"CHAIN_BREAK",
+	"SEQUENCE_GAP",
+	"GENESIS_INVALID"
+];
+async function readExpected(chain, place, code) {
+	const ask = (at) => connection.ask({
+	type: "record",
+	chain,
+	at: { place: at },
+	keys: pinnedKeys()
+	});
+	if (code === "HASH_MISMATCH") {
+	const { hash, computedHash } = await ask(place);
+	return [hash, computedHash];
+	}
+	if (!LINKS.includes(code) || place === 0) return null;
+	const [previous, here] = [await ask(place - 1), await ask(place)];
+	return [previous.hash, here.previousHash];
+}
+function Expected({ chain, place, code }) {
+	const answer = useAnswer(() => readExpected(chain, place, code).catch(() => null), [
+	chain,
+	place,
+	code
+	]);
+	if (!answer.value) return null;
+	const [expected, found] = answer.value;
+	const what = code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
+	return a("p", {
+	class: "beside tight",
+	children: [
+	what[0],
+	": ",
+	a(WholeHex, { children: expected }),
+	" ",
+	what[1],
+	": ",
+	found ? a(WholeHex, { children: found }) : "nothing"
+	]
+	});
+}
+function Proof({ proof }) {
+	if (proof === void 0 || proof === null || typeof proof !== "object") return null;
+	const heads = Object.entries(proof).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
+	if (!heads.length) return null;
+	return a("p", {
+	class: "beside tight",
+	children: heads.map(([name, head]) => a("span", { children: [
+	name,
+	": ",
+	head.count,
+	" records, ",
+	head.hash ? a(WholeHex, { children: head.hash }) : "no head",
+	" "
+	] }, name))
+	});
+}
+function BreakCard({ chain, finding, place }) {
+	return a($, { children: [a("span", {
+	class: "jag",
+	"aria-hidden": "true"
+	}), a("div", {
+	class: "break-words",
+	children: [
+	a(FindingCard, { finding }),
+	place === null ? null : a(Expected, {
+	chain,
+	place,
+	code: finding.code
+	}),
+	a(Proof, { proof: finding.proof })
+	]
+	})] });
 }
 // src/parts/virtual_rows.ts
 var OVERSCAN = 12;
@@ -12541,6 +12860,47 @@ function VirtualRows({ heights, row, label, handle, onRange, isBusy = false, onK
 	}, one.index))
 	})
 	});
+}
+function isPhone() {
+	return matchMedia("(max-width: 719px)").matches;
+}
+// src/views/chains/mark.tsx
+var FINDINGS_KEPT = 100;
+function ChainMark({ chain, isCounted = false }) {
+	const now = judgementOf(chain);
+	if (now.state === "working") return a($, { children: [
+	a(Mark, { name: "working" }),
+	" ",
+	a("span", { children: "verifying" })
+	] });
+	if (now.state !== "done") return a($, { children: [
+	a(Mark, { name: "not judged" }),
+	" ",
+	a("span", { children: "not judged" })
+	] });
+	if (now.verdict.status === "verified") return a($, { children: [
+	a(Mark, { name: "verified" }),
+	" ",
+	a("span", { children: "verified" })
+	] });
+	const failed = findingsOf(chain).filter((one) => one.status === "failed").length;
+	if (failed) return a($, { children: [
+	a(Mark, { name: "failed" }),
+	" ",
+	a("span", { children: isCounted ? plural$1(failed, "finding") : "failed" })
+	] });
+	return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [
+	a(Mark, { name: "not judged" }),
+	" ",
+	a("span", {
+	title: "The verdict lists a hundred findings of a kind, and counts the others: one may be of this chain",
+	children: "not told apart"
+	})
+	] }) : a($, { children: [
+	a(Mark, { name: "qualified" }),
+	" ",
+	a("span", { children: "no failure" })
+	] });
 }
 // src/views/chains/entries.ts
 function arrange(rows, total, findings, isLive) {
@@ -12652,7 +13012,7 @@ function findExtra(extras, sequence) {
 }
 // src/views/chains/chain.tsx
 var ROW_HEIGHT$3 = 36;
-var PHONE_ROW_HEIGHT$1 = 56;
+var PHONE_ROW_HEIGHT$3 = 56;
 var CARD_HEIGHT = 124;
 var PLACEHOLDERS = 12;
 var PAGE$2 = 200;
@@ -12666,6 +13026,13 @@ var SORTS = {
 	auth: "✓",
 	vault: "▣",
 	kill: "■"
+};
+var AUTHORITIES = {
+	human_approved: "a person",
+	policy: "a rule",
+	autonomous: "the agent",
+	escalated: "a second level",
+	unknown: ""
 };
 var lastSelected = new Map();
 function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
@@ -12715,7 +13082,7 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 	a("span", {
 	class: "summary",
 	children: [
-	row.tool ? a("strong", { children: a(Text, { children: row.tool }) }) : null,
+	row.tool && !row.summary.startsWith(row.tool) ? a("strong", { children: a(Text, { children: row.tool }) }) : null,
 	" ",
 	a(Text, { children: row.problem || row.summary })
 	]
@@ -12726,75 +13093,13 @@ function Row({ row, chain, isAfterBreak, isBroken, isSelected, place }) {
 	}),
 	a("span", {
 	class: "authority",
-	children: row.authority
+	children: AUTHORITIES[row.authority] ?? row.authority
 	}),
 	a("span", {
 	class: "tokens figure",
 	children: row.tokens
 	})
 	]
-	});
-}
-async function readExpected(chain, extra) {
-	const { finding, before, isAtRow } = extra;
-	const ask = (place) => connection.ask({
-	type: "record",
-	chain,
-	at: { place },
-	keys: pinnedKeys()
-	});
-	if (!isAtRow) return null;
-	if (finding.code === "HASH_MISMATCH") {
-	const { hash, computedHash } = await ask(before);
-	return [hash, computedHash];
-	}
-	if ([
-	"CHAIN_BREAK",
-	"SEQUENCE_GAP",
-	"GENESIS_INVALID"
-	].includes(finding.code) && before > 0) {
-	const [previous, here] = [await ask(before - 1), await ask(before)];
-	return [previous.hash, here.previousHash];
-	}
-	return null;
-}
-function Expected({ chain, extra }) {
-	const answer = useAnswer(() => readExpected(chain, extra).catch(() => null), [
-	chain,
-	extra.before,
-	extra.finding
-	]);
-	if (!answer.value) return null;
-	const [expected, found] = answer.value;
-	const what = extra.finding.code === "HASH_MISMATCH" ? ["stored hash", "computed here"] : ["hash of the record before", "this record links to"];
-	return a("p", {
-	class: "beside tight",
-	children: [
-	what[0],
-	": ",
-	a(WholeHex, { children: expected }),
-	" ",
-	what[1],
-	": ",
-	found ? a(WholeHex, { children: found }) : "nothing"
-	]
-	});
-}
-function Proof({ extra }) {
-	const proof = extra.finding.proof;
-	if (proof === void 0 || proof === null || typeof proof !== "object") return null;
-	const heads = Object.entries(proof).filter(([, head]) => head !== null && typeof head === "object" && "hash" in head);
-	if (!heads.length) return null;
-	return a("p", {
-	class: "beside",
-	children: heads.map(([name, head]) => a("span", { children: [
-	name,
-	": ",
-	head.count,
-	" records, ",
-	head.hash ? a(WholeHex, { children: head.hash }) : "no head",
-	" "
-	] }, name))
 	});
 }
 function WholeFindings({ findings }) {
@@ -12812,7 +13117,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const [selected, setSelected] = d$2(wanted ? -1 : lastSelected.get(chain) ?? -1);
 	const list = T(null);
 	const asked = T(new Set());
-	const [isPhone] = d$2(() => matchMedia("(max-width: 720px)").matches);
+	const [hasTallRows] = d$2(isPhone);
 	const [isReading, setReading] = d$2(!isLive);
 	const fetchRows = async (start, stop) => {
 	try {
@@ -12875,7 +13180,7 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	const length = rowCount(total ?? 0, extras);
 	const entry = (index) => entryAt(index, extras);
 	const heights = w$2(() => {
-	const all = Array(total === null ? PLACEHOLDERS : length).fill(isPhone ? PHONE_ROW_HEIGHT$1 : ROW_HEIGHT$3);
+	const all = Array(total === null ? PLACEHOLDERS : length).fill(hasTallRows ? PHONE_ROW_HEIGHT$3 : ROW_HEIGHT$3);
 	for (const extra of extras) all[extra.index] = extra.sort === "break" ? CARD_HEIGHT : ROW_HEIGHT$3;
 	return all;
 	}, [
@@ -12939,18 +13244,16 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	a("p", {
 	class: "beside",
 	children: [
-	a("code", { children: a(Text, { children: chain }) }),
-	" ",
+	listed && listed.title !== chain ? a($, { children: [a("code", { children: a(Text, { children: chain }) }), " "] }) : null,
 	total === null ? "" : plural$1(total, "record"),
 	isCut ? " listed; the chain is longer, and was verified whole" : "",
 	" ",
 	now.state === "done" ? a("span", {
 	class: "judged",
-	children: [
-	a(Mark, { name: findings.some((one) => one.status === "failed") ? "failed" : now.verdict.status === "verified" ? "verified" : "qualified" }),
-	" ",
-	findings.some((one) => one.status === "failed") ? plural$1(findings.filter((one) => one.status === "failed").length, "finding") : now.verdict.status === "verified" ? "verified" : "no failure"
-	]
+	children: a(ChainMark, {
+	chain,
+	isCounted: true
+	})
 	}) : null,
 	" ",
 	extras.some((extra) => extra.sort !== "end") ? a("button", {
@@ -13021,18 +13324,12 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	children: found.words
 	});
 	return a("div", {
-	class: `break${index === selected ? " selected" : ""}`,
-	children: [a("span", {
-	class: "jag",
-	"aria-hidden": "true"
-	}), a("div", { children: [
-	a(FindingCard, { finding: found.finding }),
-	a(Expected, {
+	class: `break break-entry${index === selected ? " selected" : ""}`,
+	children: a(BreakCard, {
 	chain,
-	extra: found
-	}),
-	a(Proof, { extra: found })
-	] })]
+	finding: found.finding,
+	place: found.isAtRow ? found.before : null
+	})
 	});
 	}
 	}),
@@ -13043,60 +13340,9 @@ function ChainView({ parts: [chain = "", wanted = ""] }) {
 	]
 	});
 }
-// src/parts/rows.ts
-function useRowKeys(box) {
-	const move = (step) => {
-	const rows = [...box.current?.querySelectorAll("[data-row]") ?? []];
-	if (!rows.length) return;
-	const now = rows.indexOf(document.activeElement);
-	const next = now < 0 ? step > 0 ? 0 : rows.length - 1 : Math.min(Math.max(now + step, 0), rows.length - 1);
-	rows.forEach((row, at) => {
-	row.tabIndex = at === next ? 0 : -1;
-	});
-	rows[next]?.focus();
-	rows[next]?.scrollIntoView({ block: "nearest" });
-	};
-	useKeys({
-	j: () => move(1),
-	k: () => move(-1)
-	});
-}
-// src/views/chains/mark.tsx
-var FINDINGS_KEPT = 100;
-function ChainMark({ chain }) {
-	const now = judgementOf(chain);
-	if (now.state === "working") return a($, { children: [
-	a(Mark, { name: "working" }),
-	" ",
-	a("span", { children: "verifying" })
-	] });
-	if (now.state !== "done") return a($, { children: [
-	a(Mark, { name: "not judged" }),
-	" ",
-	a("span", { children: "not judged" })
-	] });
-	if (now.verdict.status === "verified") return a($, { children: [
-	a(Mark, { name: "verified" }),
-	" ",
-	a("span", { children: "verified" })
-	] });
-	if (findingsOf(chain).some((one) => one.status === "failed")) return a($, { children: [
-	a(Mark, { name: "failed" }),
-	" ",
-	a("span", { children: "failed" })
-	] });
-	return now.verdict.findings.filter((one) => one.status === "failed").length >= FINDINGS_KEPT ? a($, { children: [
-	a(Mark, { name: "not judged" }),
-	" ",
-	a("span", { children: "open it to see" })
-	] }) : a($, { children: [
-	a(Mark, { name: "qualified" }),
-	" ",
-	a("span", { children: "no failure" })
-	] });
-}
 // src/views/chains/chains.tsx
 var ROW_HEIGHT$2 = 40;
+var PHONE_ROW_HEIGHT$2 = 56;
 function ChainRow({ chain, isLive }) {
 	return a("a", {
 	class: `chain-row${isLive ? " of-ledger" : ""}`,
@@ -13136,7 +13382,7 @@ function ChainsView(_) {
 	useRowKeys(box);
 	const all = contents.value?.chains ?? [];
 	const found = all.filter((chain) => `${chain.id} ${chain.title} ${chain.tool}`.toLowerCase().includes(wanted.toLowerCase()));
-	const heights = w$2(() => Array(found.length).fill(ROW_HEIGHT$2), [found.length]);
+	const heights = w$2(() => Array(found.length).fill(isPhone() ? PHONE_ROW_HEIGHT$2 : ROW_HEIGHT$2), [found.length]);
 	const isLive = contents.value?.format === "ledger";
 	return a("section", {
 	class: "fills",
@@ -13311,7 +13557,7 @@ function SortIcon({ sort, isStruck = false }) {
 	}) : null]
 	});
 }
-var BREAK_HEIGHT = 116;
+var BREAK_HEIGHT = 160;
 var LINE_HEIGHT = 22;
 var PROMPT_LINES_MAX = 14;
 var CHARACTER_WIDTH = 8.4;
@@ -13328,6 +13574,7 @@ function arrangeStory(entries, findingsOf) {
 	entry: null,
 	findings: [],
 	finding: null,
+	place: null,
 	words: "",
 	isDenied: false,
 	isFailed: false,
@@ -13362,6 +13609,7 @@ function arrangeStory(entries, findingsOf) {
 	...bare,
 	sort: "break",
 	finding,
+	place: entry.place,
 	isAfterBreak: true
 	});
 	if (!failed.length && isBookkeeping(step)) continue;
@@ -13389,6 +13637,7 @@ function arrangeStory(entries, findingsOf) {
 	entry: null,
 	findings: [],
 	finding,
+	place: null,
 	words: "",
 	isDenied: false,
 	isFailed: false,
@@ -13594,7 +13843,11 @@ function RowCells({ row }) {
 	if (sort === "break" && row.finding !== null) return a("div", {
 	role: "gridcell",
 	class: "break-card",
-	children: [a(Mark, { name: "failed" }), a(FindingCard, { finding: row.finding })]
+	children: a(BreakCard, {
+	chain: row.chain,
+	finding: row.finding,
+	place: row.place
+	})
 	});
 	if (sort === "missing") return a("div", {
 	role: "gridcell",
@@ -14086,6 +14339,27 @@ async function readWholeStep(entry) {
 	additions
 	};
 }
+function BreakDetail({ row, finding }) {
+	return a($, { children: [
+	a("h2", { children: "The chain breaks here" }),
+	a("div", {
+	class: "break-detail",
+	children: a(BreakCard, {
+	chain: row.chain,
+	finding,
+	place: row.place
+	})
+	}),
+	a("p", { children: "Records after this place keep their own marks: intact in themselves, no longer tied to what came before." }),
+	a("p", { children: [row.place === null ? null : a($, { children: [a("a", {
+	href: link("c", row.chain, `p${row.place}`),
+	children: "The record at this place"
+	}), " · "] }), a("a", {
+	href: link("chain", row.chain),
+	children: "The chain as it is stored"
+	})] })
+	] });
+}
 function StepDetail({ row }) {
 	const { entry } = row;
 	const [whole, setWhole] = d$2(null);
@@ -14102,6 +14376,10 @@ function StepDetail({ row }) {
 	isCurrent = false;
 	};
 	}, [entry]);
+	if (row.finding !== null) return a(BreakDetail, {
+	row,
+	finding: row.finding
+	});
 	if (entry === null) return a("p", {
 	class: "strip",
 	children: row.words || "Choose a row to see the whole of it."
@@ -14930,12 +15208,72 @@ function FileChange({ entry, path }) {
 	]
 	});
 }
+// src/views/keys/owners.ts
+var READ_MAX$2 = 2e3;
+async function readOwners() {
+	const owners = new Map();
+	const listed = (await server.value?.api.json("keys").catch(() => null))?.keys ?? [];
+	for (const { public_key, identity, status } of listed) owners.set(public_key.slice(0, 16), {
+	identity,
+	isRetired: status !== "active" && status !== "trusted",
+	from: "the server"
+	});
+	for (const { id } of contents.value?.chains ?? []) if (id === "keys" || id.startsWith("approvers.")) await collectOwners(id, owners);
+	return owners;
+}
+async function collectOwners(chain, owners) {
+	let records = 0;
+	for await (const batch of readRecords(chain)) {
+	for (const record of batch) if (record instanceof Sealed) noteOwner(record, chain, owners);
+	if ((records += batch.length) >= READ_MAX$2) return;
+	}
+}
+function noteOwner(record, chain, owners) {
+	let content;
+	try {
+	content = record.content;
+	} catch (error) {
+	if (error instanceof BadInput) return;
+	throw error;
+	}
+	const result = asObject(at(content, "outcome", "result"));
+	const statements = at(content, "authority", "chain");
+	const enrolled = Array.isArray(statements) ? asText(at(statements[0], "content", "public_key")) : "";
+	const [identity, key] = [asText(result.get("identity")), asText(result.get("public_key")) || enrolled];
+	if (identity && key) owners.set(key.slice(0, 16), {
+	identity,
+	isRetired: false,
+	from: `the chain ${chain}`
+	});
+	const before = owners.get(asText(result.get("replaces")));
+	if (before) owners.set(asText(result.get("replaces")), {
+	...before,
+	isRetired: true
+	});
+}
 // src/views/keys/keys.tsx
 function Whole({ value }) {
 	return a("code", {
 	class: "whole",
 	children: visible(value.replace(/(.{16})/g, "$1 ").trim())
 	});
+}
+function OwnerCell({ owner }) {
+	if (owner === void 0) return a("td", {
+	class: "soft",
+	children: "nobody says"
+	});
+	return a("td", { children: [
+	a(Text, { children: owner.identity }),
+	owner.isRetired ? a($, { children: [" ", a("span", {
+	class: "word",
+	children: "retired"
+	})] }) : null,
+	a("p", {
+	class: "beside tight",
+	children: ["says ", a(Text, { children: owner.from })]
+	})
+	] });
 }
 function storageWords() {
 	if (location.protocol === "file:") return "This page was opened from a file, where pages share one store. Pins hold until you close it.";
@@ -15011,6 +15349,7 @@ function KeysView(_) {
 	const isPinned = (key) => pins.value.some((pin) => pin.publicKey === key);
 	const came = contents.value?.keys ?? [];
 	const pq = new Map(contents.value?.pqKeys ?? []);
+	const owners = useAnswer(readOwners, [contents.value]).value ?? new Map();
 	const source = thing.value?.live ? "The server says" : "Came with the records";
 	return a($, { children: [
 	a("h1", { children: "Keys" }),
@@ -15025,6 +15364,10 @@ function KeysView(_) {
 	children: a("table", {
 	class: "plain keys",
 	children: [a("thead", { children: a("tr", { children: [
+	a("th", {
+	scope: "col",
+	children: "Owner"
+	}),
 	a("th", {
 	scope: "col",
 	children: "Key"
@@ -15045,6 +15388,7 @@ function KeysView(_) {
 	})
 	})
 	] }) }), a("tbody", { children: pins.value.map((pin) => a("tr", { children: [
+	a(OwnerCell, { owner: owners.get(pin.publicKey.slice(0, 16)) }),
 	a("td", { children: [a(Whole, { value: pin.publicKey }), pin.publicKeyPq ? a("p", {
 	class: "beside tight",
 	children: "with an ML-DSA-65 half"
@@ -15125,6 +15469,10 @@ function KeysView(_) {
 	children: [a("thead", { children: a("tr", { children: [
 	a("th", {
 	scope: "col",
+	children: "Owner"
+	}),
+	a("th", {
+	scope: "col",
 	children: "Key"
 	}),
 	a("th", {
@@ -15139,6 +15487,7 @@ function KeysView(_) {
 	})
 	})
 	] }) }), a("tbody", { children: came.map(([fingerprint, key]) => a("tr", { children: [
+	a(OwnerCell, { owner: owners.get(fingerprint) }),
 	a("td", { children: [
 	a(Whole, { value: key }),
 	" ",
@@ -15176,36 +15525,43 @@ function KeysView(_) {
 }
 // src/views/meta/meta.tsx
 var ROW_HEIGHT = 40;
+var PHONE_ROW_HEIGHT = 56;
+function countHere({ chain, here }) {
+	const cut = findingsOf(chain).find((one) => one.code === "TRUNCATED" && one.place.sequence !== null);
+	return cut === void 0 ? here : Number(cut.place.sequence);
+}
+function wrongWords(entry) {
+	const here = countHere(entry);
+	if (here === null) return "not here";
+	if (here < entry.count) return `${plural$1(entry.count - here, "record")} missing`;
+	return findingsOf(entry.chain).some((one) => one.check === "meta" && one.status === "failed") ? "another head" : "";
+}
 function Standing({ entry }) {
-	if (entry.here === null) return a($, { children: [
+	const wrong = wrongWords(entry);
+	if (wrong) return a($, { children: [
 	a(Mark, { name: "failed" }),
 	" ",
 	a("strong", {
 	class: "bad",
-	children: "not here"
+	children: wrong
 	})
 	] });
-	if (entry.here < entry.count) return a($, { children: [
-	a(Mark, { name: "failed" }),
-	" ",
-	a("strong", {
-	class: "bad",
-	children: [plural$1(entry.count - entry.here, "record"), " missing"]
-	})
-	] });
+	const now = judgementOf(entry.chain);
+	const isSigned = now.state === "done" && now.verdict.checks.some((check) => check.name === "signature" && check.status === "passed");
+	const more = (entry.here ?? 0) - entry.count;
 	return a($, { children: [
-	a(Mark, { name: "empty" }),
+	a(Mark, { name: now.state !== "done" ? "not judged" : isSigned ? "verified" : "qualified" }),
 	" ",
-	entry.here > entry.count ? `${count$1(entry.here - entry.count)} more since` : "as recorded"
+	a("span", { children: more > 0 ? `${count$1(more)} more since` : "as recorded" })
 	] });
 }
 function rank(entry) {
-	return entry.here === null || entry.here < entry.count ? 0 : entry.here > entry.count ? 1 : 2;
+	return wrongWords(entry) ? 0 : (entry.here ?? 0) > entry.count ? 1 : 2;
 }
 function MetaView(_) {
 	const answer = useAnswer(() => connection.ask({ type: "meta" }), [contents.value]);
 	const entries = [...answer.value?.entries ?? []].sort((one, other) => rank(one) - rank(other) || (one.chain < other.chain ? -1 : 1));
-	const heights = w$2(() => Array(entries.length).fill(ROW_HEIGHT), [entries.length]);
+	const heights = w$2(() => Array(entries.length).fill(isPhone() ? PHONE_ROW_HEIGHT : ROW_HEIGHT), [entries.length]);
 	const recorded = new Set(entries.map((entry) => entry.chain));
 	const others = (contents.value?.chains ?? []).filter((chain) => !recorded.has(chain.id) && chain.id !== "meta");
 	return a("section", {
@@ -15294,7 +15650,7 @@ function MetaView(_) {
 	}),
 	a("span", {
 	class: "number",
-	children: entry.here === null ? "–" : count$1(entry.here)
+	children: countHere(entry) === null ? "–" : count$1(countHere(entry) ?? 0)
 	}),
 	a("span", {
 	class: "hash",
@@ -15312,7 +15668,7 @@ function MetaView(_) {
 	] }) : null,
 	a("p", {
 	class: "beside",
-	children: "These are the records' own words. The verdict judges them, and compares each head."
+	children: "These are the words of the meta chain. The verdict has compared each with the records where there is a tick."
 	})
 	]
 	});
@@ -15483,10 +15839,6 @@ function OpenView(_) {
 	}), a("td", { children: "one, an array, or one on each line, as JSON" })] }),
 	a("tr", { children: [a("th", {
 	scope: "row",
-	children: "a report"
-	}), a("td", { children: ["the HTML file of ", a("code", { children: "aver report" })] })] }),
-	a("tr", { children: [a("th", {
-	scope: "row",
 	children: "a sealed run"
 	}), a("td", { children: [
 	a("code", { children: ".cap" }),
@@ -15513,7 +15865,7 @@ function OpenView(_) {
 }
 // src/source/index_answers.ts
 var SESSIONS_MAX = 5e3;
-var DAYS = 60;
+var DAYS$1 = 60;
 async function ask(api, path) {
 	try {
 	return await api.json(path);
@@ -15547,7 +15899,7 @@ async function askHits(api, words, limit) {
 async function askActivity(api) {
 	const page = await ask(api, `counts${query({
 	by: "day",
-	limit: DAYS
+	limit: DAYS$1
 	})}`);
 	if (page === null) return null;
 	return {
@@ -16004,7 +16356,7 @@ var WIDTH$1 = 480;
 function DayChart({ title, days, series, show }) {
 	const sums = days.map((_, at) => series.reduce((sum, one) => sum + (one.values[at] ?? 0), 0));
 	const most = Math.max(...sums, 0);
-	const step = WIDTH$1 / Math.max(days.length, 14);
+	const step = WIDTH$1 / Math.max(days.length, 1);
 	const total = sums.reduce((sum, value) => sum + value, 0);
 	return a("figure", {
 	class: "chart",
@@ -16015,19 +16367,7 @@ function DayChart({ title, days, series, show }) {
 	a("span", {
 	class: "figure",
 	children: show(total)
-	}),
-	series.length > 1 ? a("span", {
-	class: "legend",
-	children: series.map((one) => a("span", { children: [
-	a("span", {
-	class: `swatch ${one.colour}`,
-	"aria-hidden": "true"
-	}),
-	one.name,
-	" ",
-	show(one.values.reduce((sum, value) => sum + value, 0))
-	] }, one.name))
-	}) : null
+	})
 	] }),
 	a("svg", {
 	viewBox: `0 0 ${WIDTH$1} 74`,
@@ -16060,6 +16400,18 @@ function DayChart({ title, days, series, show }) {
 	"aria-hidden": "true",
 	children: [a("span", { children: days[0] ?? "" }), a("span", { children: days.length > 1 ? days.at(-1) : "" })]
 	}),
+	series.length > 1 ? a("p", {
+	class: "legend",
+	children: series.map((one) => a("span", { children: [
+	a("span", {
+	class: `swatch ${one.colour}`,
+	"aria-hidden": "true"
+	}),
+	one.name,
+	" ",
+	show(one.values.reduce((sum, value) => sum + value, 0))
+	] }, one.name))
+	}) : null,
 	a("details", { children: [a("summary", { children: "As a table" }), a("div", {
 	class: "scroll",
 	tabIndex: 0,
@@ -16086,6 +16438,144 @@ function DayChart({ title, days, series, show }) {
 	]
 	});
 }
+// src/views/overview/refused.tsx
+function refusalWords({ tool, summary, kind }) {
+	const words = summary.replace(/^skip: /, "");
+	return tool && !words.startsWith(tool) ? `${tool}: ${words}` : words || kind;
+}
+function Refused({ denials }) {
+	return a("section", { children: [a("h2", { children: "Refused last" }), denials.length ? a("ul", {
+	class: "hits",
+	children: denials.map(({ chain, row }) => a("li", { children: a("a", {
+	href: recordLink(chain, row),
+	children: [a("span", { children: [
+	a("span", {
+	class: "word failure",
+	children: "denied"
+	}),
+	" ",
+	a(Text, { children: refusalWords(row) })
+	] }), a("span", {
+	class: "beside",
+	children: [
+	a(Time, { children: row.at }),
+	" · ",
+	a(Text, { children: chain })
+	]
+	})]
+	}) }, `${chain}/${row.place}`))
+	}) : a("p", {
+	class: "soft",
+	children: "Nothing was refused."
+	})] });
+}
+// src/views/overview/glance.tsx
+function Tile({ title, state = "", children, beside }) {
+	return a("div", {
+	class: `tile ${state}`,
+	children: [a("dt", { children: title }), a("dd", { children: [a("p", {
+	class: "answer",
+	children
+	}), a("p", {
+	class: "beside",
+	children: beside
+	})] })]
+	});
+}
+function extentOf({ status, records, chains, first_bad, checks }) {
+	if (status === "failed") return first_bad === null ? "a check failed" : `${first_bad.code} at ${describePlace(first_bad.place)}`;
+	if (status === "empty") return "no record was read";
+	const extent = `${plural$1(records, "record")}${chains ? ` in ${plural$1(chains, "chain")}` : ""}`;
+	const unmade = checks.filter((check) => check.status === "not_checked" && check.matters).length;
+	return status === "verified" ? `${extent} hold` : `Nothing failed in ${extent}; ${unmade ? `${plural$1(unmade, "check")} not made` : "there is a warning"}`;
+}
+function Intact() {
+	const now = judgement.value;
+	if (now.state === "working") return a(Tile, {
+	title: "Is it intact?",
+	beside: "Every hash and signature is computed here",
+	children: [a(Mark, { name: "working" }), " Verifying"]
+	});
+	if (now.state !== "done") return a(Tile, {
+	title: "Is it intact?",
+	beside: "Nothing is called verified before it is",
+	children: [a(Mark, { name: "not judged" }), " Not judged"]
+	});
+	const { status } = now.verdict;
+	return a(Tile, {
+	title: "Is it intact?",
+	state: status,
+	beside: a(Text, { children: extentOf(now.verdict) }),
+	children: [
+	a(Mark, { name: status }),
+	" ",
+	status[0]?.toUpperCase(),
+	status.slice(1)
+	]
+	});
+}
+function RefusedTile({ refusals }) {
+	const title = "What was refused?";
+	if (refusals === "loading") return a(Tile, {
+	title,
+	beside: "…",
+	children: "…"
+	});
+	if (refusals === "not counted") return a(Tile, {
+	title,
+	beside: a("a", {
+	href: link("risk"),
+	children: "see the decisions"
+	}),
+	children: "Not counted"
+	});
+	const { last } = refusals;
+	return a(Tile, {
+	title,
+	beside: last ? a($, { children: ["last: ", a("a", {
+	href: recordLink(last.chain, last.row),
+	children: a(Text, { children: refusalWords(last.row) })
+	})] }) : "nobody and no rule held anything back",
+	children: refusals.count ? plural$1(refusals.count, "refusal") : "Nothing"
+	});
+}
+function Glance({ latest, isCounted, refusals }) {
+	const wait = waiting.value;
+	return a("dl", {
+	class: "glance",
+	children: [
+	a(Intact, {}),
+	a(Tile, {
+	title: "Does something wait for me?",
+	state: wait ? "qualified" : "",
+	beside: wait ? "denied, if nobody answers in time" : "no request for an approval is open",
+	children: wait ? a("a", {
+	href: link("approvals"),
+	children: plural$1(wait, "approval")
+	}) : "Nothing"
+	}),
+	a(Tile, {
+	title: "What happened last?",
+	beside: latest?.figures ? a($, { children: [
+	a(Text, { children: latest.tool }),
+	" · ",
+	a(Time, {
+	brief: true,
+	children: latest.figures.ended ?? latest.figures.started ?? ""
+	})
+	] }) : isCounted ? a("a", {
+	href: link("chains"),
+	children: "see the chains"
+	}) : "…",
+	children: latest ? a("a", {
+	href: link("s", latest.chain),
+	children: a(Text, { children: latest.figures?.title || latest.session })
+	}) : isCounted ? "No session" : "…"
+	}),
+	a(RefusedTile, { refusals })
+	]
+	});
+}
 // src/views/overview/overview.tsx
 var LATEST = 6;
 var DENIALS = 8;
@@ -16105,7 +16595,10 @@ function Waiting() {
 	] }),
 	a("div", {
 	class: "cases",
-	children: open.slice(0, 3).map((one) => a(CaseLine, { one }, one.id))
+	children: open.slice(0, 3).map((one) => a(CaseLine, {
+	one,
+	isFirst: true
+	}, one.id))
 	}),
 	open.length > 3 ? a("p", { children: a("a", {
 	href: link("approvals"),
@@ -16114,42 +16607,16 @@ function Waiting() {
 	]
 	});
 }
-function Refused({ denials }) {
-	return a("section", { children: [a("h2", { children: "Refused last" }), denials.length ? a("ul", {
-	class: "hits",
-	children: denials.map(({ chain, row }) => a("li", { children: a("a", {
-	href: recordLink(chain, row),
-	children: [a("span", { children: [
-	a("span", {
-	class: "word failure",
-	children: "denied"
-	}),
-	" ",
-	a("strong", { children: a(Text, { children: row.tool || row.kind }) }),
-	" ",
-	a(Text, { children: row.summary })
-	] }), a("span", {
-	class: "beside",
-	children: [
-	a(Time, { children: row.at }),
-	" · ",
-	a(Text, { children: chain })
-	]
-	})]
-	}) }, `${chain}/${row.place}`))
-	}) : a("p", {
-	class: "soft",
-	children: "Nothing was refused."
-	})] });
-}
-function fillDays(found) {
-	const last = found.at(-1);
+var DAYS = 60;
+var DAY_MS = 864e5;
+function fillDays(all) {
+	const last = all.at(-1);
 	if (last === void 0) return [];
+	const found = all.filter(({ day }) => Date.parse(last.day) - Date.parse(day) < DAYS * DAY_MS);
 	const byDay = new Map(found.map((day) => [day.day, day]));
 	const days = [];
 	const end = Date.parse(`${last.day}T00:00:00Z`);
-	const start = Math.max(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 50976e5);
-	for (let at = start; at <= end; at += 864e5) {
+	for (let at = Math.min(Date.parse(`${found[0]?.day}T00:00:00Z`), end - 13 * DAY_MS); at <= end; at += DAY_MS) {
 	const day = new Date(at).toISOString().slice(0, 10);
 	days.push(byDay.get(day) ?? {
 	day,
@@ -16168,7 +16635,10 @@ function Charts({ days, from }) {
 	const names = days.map((day) => day.day);
 	const of = (name) => days.map((day) => day[name]);
 	return a("section", { children: [
-	a("h2", { children: "Activity" }),
+	a("h2", { children: ["Activity ", a("span", {
+	class: "soft",
+	children: ["since ", names[0]]
+	})] }),
 	a("div", {
 	class: "charts",
 	children: [
@@ -16203,6 +16673,16 @@ function Charts({ days, from }) {
 	values: of("blocked")
 	}
 	]
+	}),
+	a(DayChart, {
+	title: "Denials",
+	days: names,
+	show: count$1,
+	series: [{
+	name: "denied",
+	colour: "bad",
+	values: of("blocked")
+	}]
 	}),
 	a(DayChart, {
 	title: "Tokens",
@@ -16280,8 +16760,18 @@ function OverviewView(_) {
 	});
 	if (cases.value === null && !casesProblem.value) return a($, { children: [a("h1", { children: a(Text, { children: whole.name }) }), a("div", { class: "band placeholder tall" })] });
 	const rows = latestSessions();
+	const counted = activity.value;
+	const refusals = counted ? {
+	count: counted.days.reduce((sum, day) => sum + day.blocked, 0),
+	last: counted.denials[0]
+	} : activity.state === "loading" ? "loading" : "not counted";
 	return a($, { children: [
 	a("h1", { children: a(Text, { children: whole.name }) }),
+	a(Glance, {
+	latest: rows[0],
+	isCounted: sessionRows.value !== null,
+	refusals
+	}),
 	a(Waiting, {}),
 	a(VerdictBand, {}),
 	a("section", { children: [
@@ -16302,14 +16792,17 @@ function OverviewView(_) {
 	" have what was recorded otherwise."
 	]
 	}) : null,
-	(sessionRows.value?.length ?? 0) > LATEST ? a("p", { children: a("a", {
+	(sessionRows.value?.length ?? 0) > LATEST ? a("p", {
+	class: "all",
+	children: a("a", {
 	href: link("sessions"),
 	children: [
 	"All ",
 	count$1(sessionRows.value?.length ?? 0),
 	" sessions"
 	]
-	}) }) : null
+	})
+	}) : null
 	] }),
 	activity.state === "failed" ? a(Problem, {
 	words: activity.words,
@@ -16964,26 +17457,18 @@ var TICKS = [
 	1
 ];
 function PointChart({ points, lines, ends, label }) {
-	return a("svg", {
+	return a("div", {
+	class: "plot-scroll",
+	tabIndex: 0,
+	role: "region",
+	"aria-label": "Chart",
+	children: a("svg", {
 	class: "plot",
 	viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
 	role: "group",
 	"aria-label": label,
 	children: [
 	a(Axes, { ends }),
-	lines.map(({ y, words }) => a("g", {
-	class: "threshold",
-	children: [a("line", {
-	x1: LEFT,
-	x2: 708,
-	y1: toY(y),
-	y2: toY(y)
-	}), a("text", {
-	x: 48,
-	y: toY(y) - 4,
-	children: words
-	})]
-	}, words)),
 	points.map(({ x, y, low, high, sort, words, href }, at) => a("a", {
 	href,
 	tabIndex: -1,
@@ -17010,8 +17495,23 @@ function PointChart({ points, lines, ends, label }) {
 	})
 	]
 	})
-	}, at))
+	}, at)),
+	lines.map(({ y, words }) => a("g", {
+	class: "threshold",
+	children: [a("line", {
+	x1: LEFT,
+	x2: 708,
+	y1: toY(y),
+	y2: toY(y)
+	}), a("text", {
+	x: 706,
+	y: toY(y) - 4,
+	"text-anchor": "end",
+	children: words
+	})]
+	}, words))
 	]
+	})
 	});
 }
 function Axes({ ends }) {
@@ -17044,7 +17544,12 @@ function Axes({ ends }) {
 	});
 }
 function ReliabilityChart({ bars, label }) {
-	return a("svg", {
+	return a("div", {
+	class: "plot-scroll",
+	tabIndex: 0,
+	role: "region",
+	"aria-label": "Chart",
+	children: a("svg", {
 	class: "plot",
 	viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
 	role: "img",
@@ -17076,6 +17581,7 @@ function ReliabilityChart({ bars, label }) {
 	]
 	}, bar.low))
 	]
+	})
 	});
 }
 function ChartWithTable({ chart, table }) {
@@ -17173,7 +17679,8 @@ function wilson(failed, count) {
 // src/views/risk/risk.tsx
 var READ_MAX = 2e4;
 var DRAWN_MAX = 1e3;
-var LISTED$1 = 100;
+var ACTION_SHOWN = 200;
+var LISTED$1 = 20;
 async function readRisk(report) {
 	const all = (contents.value?.chains ?? []).map((chain) => chain.id).filter((id) => id !== "meta" && id !== "keys");
 	const isGate = (id) => id.replace(/^import\.[0-9a-f]{16}\./, "").startsWith("gate.");
@@ -17327,7 +17834,7 @@ function OverTime({ decisions }) {
 	words: `${words} ${value.text}`
 	}];
 	});
-	const day = (time) => Number.isFinite(time) ? new Date(time).toISOString().slice(0, 16).replace("T", " ") : "";
+	const day = (time) => Number.isFinite(time) ? formatTime(new Date(time)).slice(0, 16).replace("T", " ") : "";
 	const rows = [...decisions].reverse();
 	return a($, { children: [
 	points.length ? a(PointChart, {
@@ -17375,19 +17882,22 @@ function OverTime({ decisions }) {
 	}),
 	a("th", {
 	scope: "col",
-	children: "Tool"
+	children: "Action"
 	}),
 	a("th", {
 	scope: "col",
+	class: "at-why",
+	children: "Why"
+	}),
+	a("th", {
+	scope: "col",
+	class: "number",
 	children: "Risk"
 	}),
 	a("th", {
 	scope: "col",
-	children: "Interval"
-	}),
-	a("th", {
-	scope: "col",
-	children: "Why"
+	class: "number at-interval",
+	children: "90 % interval"
 	})
 	] }) }), a("tbody", { children: rows.slice(0, listed).map((decision) => a("tr", { children: [
 	a("td", { children: a("a", {
@@ -17398,25 +17908,31 @@ function OverTime({ decisions }) {
 	class: sortOf(decision),
 	children: [isObserved(decision) ? "observed: " : "", decisionLabel(decision.decision)]
 	}) }),
-	a("td", { children: a(Text, { children: decision.tool }) }),
 	a("td", {
-	class: "figure",
+	class: "action",
+	children: a("code", { children: a(Text, { children: actionLine(decision.tool, decision.arguments).slice(0, ACTION_SHOWN) }) })
+	}),
+	a("td", {
+	class: "at-why",
+	children: a(Text, { children: shownReasons(decision).join("; ") || decision.rules.join(" ") })
+	}),
+	a("td", {
+	class: "number",
 	children: numberText(decision.score)
 	}),
 	a("td", {
-	class: "figure",
+	class: "number at-interval",
 	children: Array.isArray(decision.interval) ? decision.interval.map(numberText).join(" to ") : ""
-	}),
-	a("td", { children: a(Text, { children: shownReasons(decision).join("; ") || decision.rules.join(" ") }) })
+	})
 	] }, decision.hash)) })]
 	})
 	}),
 	rows.length > listed ? a("p", { children: a("button", {
 	type: "button",
-	onClick: () => setListed(listed + 500),
+	onClick: () => setListed(listed + 100),
 	children: [
 	"Show ",
-	count$1(Math.min(500, rows.length - listed)),
+	count$1(Math.min(100, rows.length - listed)),
 	" more"
 	]
 	}) }) : null
@@ -17424,7 +17940,7 @@ function OverTime({ decisions }) {
 }
 function numberText(value) {
 	if (!(value instanceof JsonNumber)) return "";
-	return /^-?\d+\.\d{5,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 5)}…` : value.text;
+	return /^-?\d+\.\d{4,}$/.test(value.text) ? `${value.text.slice(0, value.text.indexOf(".") + 4)}…` : value.text;
 }
 function Reliability({ reading: { decisions, outcomes } }) {
 	const cases = decisions.flatMap((decision) => {
@@ -17749,9 +18265,13 @@ function SearchView({ parts: [words = ""] }) {
 }
 // src/views/tamper/tamper.tsx
 var CHOICES = 200;
+function suggestChain(chains) {
+	const long = chains.filter((one) => (one.length ?? 0) > 2);
+	return (long.filter((one) => isOfSession(one.id)).sort((one, other) => one.endedAt < other.endedAt ? 1 : -1)[0] ?? long[0] ?? chains[0])?.id ?? "";
+}
 function TamperView({ parts: [given = "", at = ""] }) {
 	const chains = (contents.value?.chains ?? []).filter((chain) => (chain.length ?? 1) > 0);
-	const [chain, setChain] = d$2(given || (chains.find((one) => (one.length ?? 0) > 2)?.id ?? chains[0]?.id ?? ""));
+	const [chain, setChain] = d$2(given || suggestChain(chains));
 	const [place, setPlace] = d$2(Number(at) || 1);
 	const rows = useAnswer(() => chain ? connection.ask({
 	type: "rows",
@@ -18030,20 +18550,20 @@ function Help() {
 	onKeyDown: (event) => {
 	event.stopPropagation();
 	},
-	children: [
-	a("h2", { children: "Keys of the keyboard" }),
-	a("div", {
-	class: "columns",
-	children: [a(Rows, { rows: KEYS }), a(Rows, { rows: views })]
-	}),
-	a("p", { children: a("button", {
+	children: [a("div", {
+	class: "head",
+	children: [a("h2", { children: "Keys of the keyboard" }), a("button", {
 	type: "button",
+	class: "small",
 	onClick: () => {
 	isHelpOpen.value = false;
 	},
 	children: "Close"
-	}) })
-	]
+	})]
+	}), a("div", {
+	class: "columns",
+	children: [a(Rows, { rows: KEYS }), a(Rows, { rows: views })]
+	})]
 	});
 }
 // src/frame/bar.tsx
@@ -18490,7 +19010,7 @@ function App() {
 	const main = T(null);
 	const address = route.value.slice(0, 2).join("/");
 	const isFirst = T(true);
-	A$1(() => {
+	F$2(() => {
 	if (!isFirst.current && main.current) returnFocus(main.current);
 	isFirst.current = false;
 	}, [address]);
