@@ -160,7 +160,7 @@ def _judge_config(call: Invocation) -> None:
     for word in given.option_values("-f", "--file"):
         call.report_path("read", word)
     for word in given.option_values("--blob"):
-        VERBS["committed"](call, word)
+        apply_verb("committed", call, word)
     # `git config get NAME` is the new style, `git config --get NAME` and `git config NAME` are the old one.
     verb = operands[0].value if operands else None
     if verb in ("get", "list"):
