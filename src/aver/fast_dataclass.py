@@ -12,17 +12,26 @@ instances; all classes share the other five. It leaves classes with unusual anno
     ...     y: int = 0
     >>> replace(Point(1), y=2)
     Point(x=1, y=2)
+
+`NamedTuple` is `typing.NamedTuple` in the same way: the standard one compiles a constructor and every annotation.
+
+    >>> class Span(NamedTuple):
+    ...     start: int
+    ...     end: int = 0
+    >>> Span(1)._replace(end=2)
+    Span(start=1, end=2)
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections import _tuplegetter  # type: ignore[attr-defined]
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["dataclass"]
+__all__ = ["NamedTuple", "dataclass"]
 
 _set = object.__setattr__
 
@@ -239,7 +248,83 @@ def _setstate(self: Any, state: list[Any]) -> None:
         _set(self, each.name, value)
 
 
+class _NamedTupleType(type):
+    """Makes the classes below `NamedTuple`: each has a getter for every field, and a constructor."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        # `NamedTuple` itself, and a class below one that has its fields, are plain classes.
+        if not isinstance(bases[0], _NamedTupleType) or hasattr(bases[0], "_fields"):
+            return super().__new__(cls, name, bases, namespace)
+        names = tuple(namespace.get("__annotations__", ()))
+        defaults = {each: namespace.pop(each) for each in names if each in namespace}
+        if tuple(defaults) != names[len(names) - len(defaults) :]:
+            raise TypeError(f"{name}: a field without a default follows one with a default")
+        getters = {each: _tuplegetter(place, None) for place, each in enumerate(names)}
+        more = {"__slots__": (), "_fields": names, "_field_defaults": defaults, "__match_args__": names}
+        made: Any = super().__new__(cls, name, bases, {**namespace, **getters, **more})
+        made.__new__ = staticmethod(_lazy_new(made))
+        return made
+
+
+def _lazy_new(cls: Any) -> Any:
+    """A `__new__` that compiles the real one only for a class that gets many instances, or is called wrongly."""
+    names, defaults, left = cls._fields, cls._field_defaults, INSTANCES_WITHOUT_COMPILING
+
+    def __new__(kind: Any, *values: Any, **named: Any) -> Any:
+        nonlocal left
+        left -= 1
+        rest, known = names[len(values) :], {**defaults, **named}
+        if left >= 0 and len(values) <= len(names) and named.keys() <= set(rest) and known.keys() >= set(rest):
+            return tuple.__new__(kind, (*values, *[known[each] for each in rest]))
+        cls.__new__ = staticmethod(_compile_new(cls))
+        return cls.__new__(kind, *values, **named)
+
+    return __new__
+
+
+def _compile_new(cls: Any) -> Any:
+    """Compile `__new__`: its parameters are the fields."""
+    values = "".join(f"{each}, " for each in cls._fields)
+    known = {"_make": tuple.__new__}
+    exec(f"def __new__(_cls, {values}): return _make(_cls, ({values}))", known)  # noqa: S102 - our own field names
+    made: Any = known["__new__"]
+    made.__defaults__ = tuple(cls._field_defaults.values())
+    made.__qualname__ = f"{cls.__qualname__}.__new__"
+    return made
+
+
+class _FastNamedTuple(tuple[Any, ...], metaclass=_NamedTupleType):
+    """What all named tuples share."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...]
+
+    @classmethod
+    def _make(cls, values: Iterable[Any]) -> Any:
+        made = tuple.__new__(cls, values)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"expected {len(cls._fields)} values, got {len(made)}")
+        return made
+
+    def _replace(self, **changes: Any) -> Any:
+        made = self._make(changes.pop(name, value) for name, value in zip(self._fields, self, strict=True))
+        if changes:
+            raise ValueError(f"{type(self).__name__} has no fields {list(changes)}")
+        return made
+
+    def _asdict(self) -> dict[str, Any]:
+        return dict(zip(self._fields, self, strict=True))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"{type(self).__name__}({shown})"
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)
+
+
 if TYPE_CHECKING:
     from dataclasses import dataclass
+    from typing import NamedTuple
 else:
-    dataclass = _fast_dataclass
+    dataclass, NamedTuple = _fast_dataclass, _FastNamedTuple

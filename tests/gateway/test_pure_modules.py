@@ -17,7 +17,7 @@ IO_MODULES = {
     *("os", "pathlib", "sqlite3", "socket", "io", "tempfile", "shutil", "subprocess", "urllib", "http", "fcntl"),
     *("asyncio", "ssl", "threading", "multiprocessing", "time", "select", "signal", "random", "secrets", "uuid"),
 }
-ROOMS = {"capsule", "errors", "fast_dataclass", "gateway", "keys", "lazy_pattern", "log", "text"}
+ROOMS = {"capsule", "errors", "fast_dataclass", "gateway", "keys", "lazy_pattern", "log", "submodule", "text"}
 """The rooms that a pure module may use. `keys` has files, too: those modules are left out below."""
 
 GRAMMAR = "aver.gate.policy.annotations"

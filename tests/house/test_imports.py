@@ -11,7 +11,19 @@ from support.pending import hold_for_each
 from support.source_tree import FILES, imports_in, name_of, room_of, strings_in
 
 ORDER: list[set[str]] = [
-    {"errors", "clock", "config", "text", "html", "fast_dataclass", "lazy_pattern", "log", "diffs", "files"},
+    {
+        "errors",
+        "clock",
+        "config",
+        "text",
+        "html",
+        "fast_dataclass",
+        "lazy_pattern",
+        "submodule",
+        "log",
+        "diffs",
+        "files",
+    },
     {"capsule"},
     {"keys"},
     {"verdict"},

@@ -9,13 +9,13 @@ out an adapter that cannot be loaded or has the name of a built-in agent, and re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from aver.errors import BadInput, NotFound
+from aver.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from aver.agents.agent import Agent
@@ -34,7 +34,7 @@ AGENTS = {
 
 ENTRY_POINT_GROUP = "aver.ingest"
 
-_matches_tool_name = re.compile(r"[a-z0-9-]{1,32}").fullmatch
+_TOOL_NAME = lazy_pattern(r"[a-z0-9-]{1,32}")
 
 
 def load_agent(name: str) -> Agent:
@@ -104,7 +104,7 @@ def _load_installed(report: Callable[[str], None]) -> Iterator[Adapter]:
         except Exception as error:  # noqa: BLE001 - the package may raise anything
             report(f"the adapter {entry.name} cannot be loaded: {error}")
             continue
-        if not isinstance(adapter, Adapter) or not _matches_tool_name(adapter.tool) or adapter.tool in AGENTS:
+        if not isinstance(adapter, Adapter) or not _TOOL_NAME.fullmatch(adapter.tool) or adapter.tool in AGENTS:
             report(f"the adapter {entry.name} is left out: it is none, or has the name of one of Aver's")
             continue
         yield adapter

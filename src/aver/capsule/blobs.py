@@ -12,7 +12,6 @@ last line says so. Aver's block refers to the whole text under `whole`.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from typing import Any
@@ -36,7 +35,7 @@ EXCERPT_CHARS = 4 * 1024
 """How many characters of a cut text stay readable in the record."""
 
 TEXT_MEDIA = "text/plain; charset=utf-8"
-_DIGEST = re.compile(r"[0-9a-f]{64}").fullmatch
+_DIGEST = lazy_pattern(r"[0-9a-f]{64}")
 _BLOB_MARK = b'"blob":{'
 _REFERENCE = lazy_pattern(
     rb'\{"blob":\{"alg":"sha256","digest":"([0-9a-f]{64})","media":"[^"\\]*","size":(0|[1-9][0-9]*)\}\}'
@@ -95,7 +94,7 @@ def blob_reference_dicts(value: Any) -> Iterator[dict[str, Any]]:
             reference = item.get("blob")
             if isinstance(reference, dict) and len(item) == 1 and reference.get("alg") == "sha256":
                 digest, size = reference.get("digest"), reference.get("size")
-                if isinstance(digest, str) and _DIGEST(digest) and type(size) is int:
+                if isinstance(digest, str) and _DIGEST.fullmatch(digest) and type(size) is int:
                     yield reference
                     continue
             stack += [each for each in item.values() if type(each) is not str]

@@ -8,7 +8,7 @@ bytes are exactly those of `canonical_bytes`; a property test checks this.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -19,6 +19,7 @@ from aver.capsule.model import SECTIONS, TOP_LEVEL_KEYS, Capsule
 from aver.capsule.sealed import Sealed, Signer, content_hash
 from aver.capsule.validate import normalise_scores, validate
 from aver.errors import InvalidCapsule, NotCanonical
+from aver.fast_dataclass import NamedTuple
 
 _GAP = b"\x00"
 """Marks in the written draft where its place is filled in. JSON escapes this byte, so it occurs nowhere else."""

@@ -32,6 +32,7 @@ import orjson
 
 from aver.capsule.canonical import DEPTH_MAX, canonical_json, coerce_float_fields
 from aver.errors import BadInput, NotCanonical
+from aver.lazy_pattern import lazy_pattern
 
 ELEMENT_MAX = 16 * 1024 * 1024
 """Largest JSON element that is read, in bytes. Aver's capsules have up to 256 KiB; others inline whole files."""
@@ -59,7 +60,7 @@ def decode_bounded(data: bytes | str) -> str:
             raise Unreadable(f"not UTF-8 at byte {error.start}") from None
     check_token_count(text)
     if text.count("[") + text.count("{") > DEPTH_MAX:  # Otherwise it cannot be too deep.
-        start = _SPACE(text).end()  # type: ignore[union-attr]
+        start = _SPACE.match(text).end()  # type: ignore[union-attr]
         if start < len(text):
             find_value_end(text, start)
     return text
@@ -88,7 +89,7 @@ def _too_many_values_error() -> Unreadable:
 def count_tokens(text: str) -> int:
     """Count the tokens outside strings, no further than the limit."""
     count = at = 0
-    while count <= TOKENS_MAX and (match := _TO_TOKEN(text, at)):
+    while count <= TOKENS_MAX and (match := _TO_TOKEN.match(text, at)):
         count += 1
         at = match.end()
     return count
@@ -97,13 +98,13 @@ def count_tokens(text: str) -> int:
 def find_value_end(text: str, at: int) -> int | None:
     """Find the end of the value that begins at `at`; None if the text ends before. Does not check its syntax."""
     if text[at] == '"':
-        string = _STRING(text, at)
+        string = _STRING.match(text, at)
         return string.end() if string else None
     if text[at] not in "[{":
-        end = _SCALAR(text, at).end()  # type: ignore[union-attr]
+        end = _SCALAR.match(text, at).end()  # type: ignore[union-attr]
         return end if end < len(text) else None  # The next chunk may continue the number.
     depth = opened = 0
-    while match := _TO_BRACKET(text, at):
+    while match := _TO_BRACKET.match(text, at):
         at = match.end()
         if text[at - 1] in "[{":
             depth += 1
@@ -121,11 +122,11 @@ def find_value_end(text: str, at: int) -> int | None:
 
 # All quantifiers are possessive: no match is tried twice, so time is linear and memory constant.
 _QUOTED = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_SPACE = re.compile(r"[ \t\r\n]*+").match
-_STRING = re.compile(_QUOTED, re.DOTALL).match
-_SCALAR = re.compile(r'[^ \t\r\n"\[\]{},:]*+').match
-_TO_BRACKET = re.compile(rf'(?:[^"\[\]{{}}]++|{_QUOTED})*+[\[\]{{}}]', re.DOTALL).match
-_TO_TOKEN = re.compile(rf'(?:[^"\[{{,:]++|{_QUOTED})*+[\[{{,:]', re.DOTALL).match
+_SPACE = lazy_pattern(r"[ \t\r\n]*+")
+_STRING = lazy_pattern(_QUOTED, re.DOTALL)
+_SCALAR = lazy_pattern(r'[^ \t\r\n"\[\]{},:]*+')
+_TO_BRACKET = lazy_pattern(rf'(?:[^"\[\]{{}}]++|{_QUOTED})*+[\[\]{{}}]', re.DOTALL)
+_TO_TOKEN = lazy_pattern(rf'(?:[^"\[{{,:]++|{_QUOTED})*+[\[{{,:]', re.DOTALL)
 
 
 WINDOW_CHARS = 65_536
@@ -484,7 +485,7 @@ class _ChunkReader:
         """The next character that is not white space; empty at the end."""
         while True:
             # One compiled step for a whole run of blanks: a file may have nothing else.
-            self._at = _SPACE(self._text, self._at).end()  # type: ignore[union-attr]
+            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._fill():

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 import orjson
 
@@ -27,6 +27,7 @@ from aver.capsule.json_reader import TOKENS_MAX, canonical_forms_from_dict, read
 from aver.capsule.model import Capsule
 from aver.clock import now
 from aver.errors import BadInput, InvalidCapsule
+from aver.fast_dataclass import NamedTuple
 
 
 class Signature(NamedTuple):

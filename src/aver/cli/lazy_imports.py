@@ -7,9 +7,13 @@ imports the real module when a program first reads an attribute of it.
 
 from __future__ import annotations
 
+import os
 import sys
 from types import ModuleType
 from typing import Any
+
+_ANSWERS: dict[str, dict[str, Any]] = {"platform": {"system": lambda: os.uname().sysname}}
+"""Functions that a placeholder answers itself. `uuid` asks for the system's name as soon as it is imported."""
 
 
 class _LazyModule(ModuleType):
@@ -30,4 +34,5 @@ def import_lazily(*names: str) -> None:
     """Load these modules at their first use, unless they are loaded already. Packages are not supported."""
     for name in names:
         if name not in sys.modules:
-            sys.modules[name] = _LazyModule(name)
+            sys.modules[name] = placeholder = _LazyModule(name)
+            placeholder.__dict__.update(_ANSWERS.get(name, {}))

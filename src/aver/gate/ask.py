@@ -25,13 +25,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from aver import clock, log
 from aver.capsule.sealed import Sealed
 from aver.config import Config
 from aver.errors import AverError, Exists, HeadMoved, InvalidCapsule, Refused
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
 from aver.gate.action import Action, Facts
 from aver.gate.call_decisions import gate_id_for, next_gate_id
 from aver.gate.changes import seal_change

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from aver.capsule.model import Authority
 from aver.capsule.sealed import Sealed
+from aver.fast_dataclass import NamedTuple
 from aver.gate.decision_record import REFUSING_DECISIONS, RecordedDecision, decision_key
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from aver import log
@@ -39,7 +39,7 @@ from aver.capsule.masking.mask import mask
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import HeadMoved, IntegrityError
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
 from aver.gate.decision_record import DOMAIN, SETTINGS_CHAIN
 from aver.keys.signers import StoreSigner
 

@@ -47,10 +47,9 @@ needs it.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from aver.capsule.aver_block import build_draft_block, chain_name, read_block, read_kind
 from aver.capsule.blobs import Blob
@@ -59,7 +58,8 @@ from aver.capsule.masking.mask import RULES_VERSION, mask
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Reasoning, Trigger
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
+from aver.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from aver.gate.action import Action, Facts
@@ -92,7 +92,7 @@ OBSERVE = "observe"
 NOT_HELD_BACK = "only observed, nothing is held back"
 """For people and agents: a decision that does not allow an action had no consequence."""
 
-_matches_digest_name = re.compile(r"x-[0-9a-f]{32}").fullmatch
+_DIGEST_NAME = lazy_pattern(r"x-[0-9a-f]{32}")
 """Matches chain ids that stand for session names which no chain can have."""
 
 _STATUS_BY_DECISION = {"pass": "success", "human_approved": "success", "human_review": "pending"}
@@ -103,7 +103,7 @@ def decision_chain(session: str) -> str:
     if not session:
         return chain_name(DOMAIN, NO_SESSION)
     # Such a name would share a chain with actions of no session, with settings, or with the digest of another name.
-    if session == NO_SESSION or f"{DOMAIN}.{session}" == SETTINGS_CHAIN or _matches_digest_name(session):
+    if session == NO_SESSION or f"{DOMAIN}.{session}" == SETTINGS_CHAIN or _DIGEST_NAME.fullmatch(session):
         session = f"x-{hashlib.sha256(session.encode()).hexdigest()[:32]}"
     return chain_name(DOMAIN, session)
 

@@ -24,9 +24,10 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from aver.errors import AverError
+from aver.fast_dataclass import NamedTuple
 
 NOTE_MAX = 4096
 """Most bytes of a note. It holds a few short texts."""

@@ -9,9 +9,10 @@ out what a payload lacks, and reports an event that it does not know as it is. O
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from aver.clock import new_id, now
+from aver.fast_dataclass import NamedTuple
 from aver.ingest.contract import AgentEvent, EventKind
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ With `leave`, Aver only tightens: whatever the agent would ask about without Ave
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from aver.config import Config
 from aver.errors import BadInput, Unavailable
+from aver.fast_dataclass import NamedTuple
 
 if TYPE_CHECKING:
     from aver.gate.action import Action

@@ -29,11 +29,10 @@ failed. It counts as blocked if the gate itself refused it, and no sign shows th
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -46,6 +45,7 @@ from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, 
 from aver.clock import now
 from aver.diffs import count_changed_lines
 from aver.errors import AverError
+from aver.fast_dataclass import NamedTuple
 from aver.gate.call_decisions import DoneAction, authorize_call, bind, find_decisions
 from aver.gate.decision_record import RecordedDecision
 from aver.ingest.contract import SAID_BY_WORDS, AgentEvent
@@ -73,8 +73,8 @@ TRANSCRIPT = "transcript"
 
 _TYPES = {"prompt": "chat", "call": "tool", "answer": "chat", "session": "workflow"}
 _KINDS = {"call": "call", "prompt": "turn", "answer": "turn"}
-_matches_chain_part = re.compile(r"[A-Za-z0-9_-]{1,63}").fullmatch
-_matches_digest_id = re.compile(r"x-[0-9a-f]{32}").fullmatch
+_CHAIN_PART = lazy_pattern(r"[A-Za-z0-9_-]{1,63}")
+_DIGEST_ID = lazy_pattern(r"x-[0-9a-f]{32}")
 _RESERVED_KEY = lazy_pattern(r"\A(?:read|cut|changed):|:(?:transcript|hook|launched)\Z|@")
 """Prefixes, suffixes and separators of keys that Aver makes itself: see `seal` and `child_records`."""
 _SIGNATURE = lazy_pattern(r"[A-Za-z0-9+/]{100,}={0,2}|gAAAAA[A-Za-z0-9_-]{100,}={0,2}")
@@ -94,7 +94,7 @@ def session_chain_name(tool: str, session: str, agent: str = "") -> str:
     # `.` separates session and subagent. It cannot be part of either, so no session has the chain of a subagent. An id
     # that looks like a digest is digested again, so that it cannot equal the digest of another id.
     parts = [
-        part if _matches_chain_part(part) and not _matches_digest_id(part) else _digest_id(part)
+        part if _CHAIN_PART.fullmatch(part) and not _DIGEST_ID.fullmatch(part) else _digest_id(part)
         for part in ((session, agent) if agent else (session,))
     ]
     return chain_name(tool, ".".join(parts))
@@ -265,7 +265,7 @@ def _masked_prompt(text: str) -> str:
 def _key_part(identifier: str) -> str:
     """Return an id as part of a key. A long, empty or unprintable id becomes its digest."""
     # An id that looks like a digest is digested again, so that it cannot equal the digest of another id.
-    fits = 0 < len(identifier) <= KEY_ID_MAX and identifier.isprintable() and not _matches_digest_id(identifier)
+    fits = 0 < len(identifier) <= KEY_ID_MAX and identifier.isprintable() and not _DIGEST_ID.fullmatch(identifier)
     return identifier if fits else _digest_id(identifier)
 
 

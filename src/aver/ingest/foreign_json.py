@@ -20,7 +20,6 @@ Times become UTC in ISO 8601. A time, count or price that cannot be read is None
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -32,6 +31,7 @@ from aver.capsule.canonical import DEPTH_MAX
 from aver.capsule.json_reader import check_token_count
 from aver.errors import BadInput
 from aver.ingest.contract import RawRecord
+from aver.lazy_pattern import lazy_pattern
 
 UNREADABLE = object()
 """The result of `parse_json` for bytes that are no JSON."""
@@ -110,7 +110,7 @@ RECORD_DEPTH_MAX = DEPTH_MAX - 16
 
 
 _decode_value = json.JSONDecoder().raw_decode
-_match_space = re.compile(r"[ \t\n\r]*").match
+_SPACE = lazy_pattern(r"[ \t\n\r]*")
 
 
 class _IncompleteJson(Exception):
@@ -166,7 +166,7 @@ def _decode_text(data: bytes) -> str:
 
 
 def _skip_space(text: str, at: int) -> int:
-    found = _match_space(text, at)
+    found = _SPACE.match(text, at)
     return at if found is None else found.end()
 
 

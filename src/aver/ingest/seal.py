@@ -21,11 +21,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput, Exists, NotFound
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
 from aver.gate.decision_record import decision_chain
 from aver.ingest.child_records import (
     KEPT_FIELDS,

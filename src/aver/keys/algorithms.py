@@ -16,6 +16,8 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from aver.errors import BadInput
+from aver.lazy_pattern import lazy_pattern
+from aver.submodule import load_submodule
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PrivateKey, MLDSA65PublicKey
@@ -33,7 +35,7 @@ PARSED_KEYS_KEPT = 64
 
 def hex_pattern(size: int) -> re.Pattern[str]:
     """The pattern of `size` bytes in lower-case hex."""
-    return re.compile(rf"[0-9a-f]{{{2 * size}}}")
+    return lazy_pattern(rf"[0-9a-f]{{{2 * size}}}")
 
 
 _ED25519_SIGNATURE = hex_pattern(ED25519_SIGNATURE_BYTES)
@@ -56,10 +58,10 @@ def fingerprint(public_hex: str) -> str:
 
 
 @cache
-def _load_sodium() -> Any:
-    import nacl.bindings
-
-    return nacl.bindings
+def _load_binding(name: str) -> Any:
+    """Load one module of `nacl.bindings`, and initialise libsodium. A hook would wait 3 ms for the other 14 modules."""
+    load_submodule("nacl.bindings", "sodium_core").sodium_init()
+    return load_submodule("nacl.bindings", name)
 
 
 @cache
@@ -68,7 +70,7 @@ def _load_sign_open() -> tuple[Callable[..., int], Any]:
 
     PyNaCl's own function allocates memory for this copy, which takes 3 % of the time of a verification.
     """
-    _load_sodium()  # It initialises the library.
+    _load_binding("crypto_sign")  # It initialises the library.
     try:
         from nacl._sodium import ffi, lib  # type: ignore[import-not-found]
 
@@ -82,7 +84,7 @@ def _sign_open_by_pynacl(_message: None, _size: None, signed: bytes, _signed_siz
     from nacl.exceptions import BadSignatureError
 
     try:
-        _load_sodium().crypto_sign_open(signed, public)
+        _load_binding("crypto_sign").crypto_sign_open(signed, public)
     except BadSignatureError:
         return -1
     return 0
@@ -92,13 +94,13 @@ def ed25519_from_seed(seed: bytes) -> tuple[bytes, bytes]:
     """`(public, secret)` of a 32-byte seed. Pass `secret` to `sign_ed25519`."""
     if len(seed) != SEED_BYTES:
         raise BadInput(f"an Ed25519 seed has {SEED_BYTES} bytes, not {len(seed)}")
-    public, secret = _load_sodium().crypto_sign_seed_keypair(seed)
+    public, secret = _load_binding("crypto_sign").crypto_sign_seed_keypair(seed)
     return public, secret
 
 
 def sign_ed25519(secret: bytes, message: bytes) -> str:
     """The signature of a message in lower-case hex."""
-    signed: bytes = _load_sodium().crypto_sign(message, secret)
+    signed: bytes = _load_binding("crypto_sign").crypto_sign(message, secret)
     return signed[:ED25519_SIGNATURE_BYTES].hex()
 
 
@@ -116,7 +118,9 @@ def verify_ed25519(public: bytes, message: bytes, signature_hex: str) -> bool:
 
 def is_prime_order_point(public: bytes) -> bool:
     """Whether these bytes can be the public half of an Ed25519 key pair."""
-    return len(public) == ED25519_PUBLIC_BYTES and bool(_load_sodium().crypto_core_ed25519_is_valid_point(public))
+    if len(public) != ED25519_PUBLIC_BYTES:
+        return False
+    return bool(_load_binding("crypto_core").crypto_core_ed25519_is_valid_point(public))
 
 
 def ml_dsa_65_from_seed(seed: bytes) -> tuple[bytes, MLDSA65PrivateKey]:

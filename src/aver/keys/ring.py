@@ -23,12 +23,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from aver.capsule.json_document import check_object, check_version, int_field, parse_document, text_field, time_field
 from aver.capsule.json_reader import ELEMENT_MAX
 from aver.errors import AverError, BadInput, NotFound, Refused
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
 from aver.keys.public_key import PURPOSES, KeyRole, PublicKey, check_identity
 from aver.keys.statement import SignatureOutcome, Statement, StatementSigner, check_statement, sign_statement
 from aver.lazy_pattern import lazy_pattern

@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from aver.capsule.aver_block import RESERVED_CHAINS, read_block
 from aver.capsule.blobs import Blob
@@ -33,7 +33,7 @@ from aver.capsule.model import Capsule
 from aver.capsule.sealed import HoldableSigner, Sealed, Signer, content_hash, hold_signer
 from aver.clock import now
 from aver.errors import AverError, BadInput, Exists, HeadMoved, IntegrityError, Refused
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
 from aver.keys import LEDGER, KeyStore, PublicKey, Ring, RingEntry
 from aver.ledger.head import Head
 from aver.ledger.keys_chain import (

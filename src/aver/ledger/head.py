@@ -7,15 +7,15 @@ Appends, verification, meta entries, key rotations and checkpoints all use this 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
+from aver.lazy_pattern import lazy_pattern
 
-_HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
+_HEX64 = lazy_pattern(r"[0-9a-f]{64}")
 
 
 COUNT_END = 2**63
@@ -53,6 +53,7 @@ class Head:
         count, digest = data["count"], data["hash"]
         if type(count) is not int or not 0 <= count < COUNT_END:
             raise BadInput("a head's count is a number of records")
-        if (count == 0) != (digest is None) or (digest is not None and not (type(digest) is str and _HEX64(digest))):
+        is_hash = type(digest) is str and _HEX64.fullmatch(digest) is not None
+        if (count == 0) != (digest is None) or (digest is not None and not is_hash):
             raise BadInput("a head's hash is 64 lower-case hex digits, or null when there are no records")
         return cls(data["ledger"], data["tenant"], data["chain"], count, digest)

@@ -17,12 +17,13 @@ The `outcome.result` of a record:
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from aver.capsule.aver_block import of_kind
 from aver.capsule.blobs import Blob
 from aver.capsule.canonical import canonical_bytes
 from aver.capsule.model import Authority, Capsule, Context, Outcome, Trigger
+from aver.fast_dataclass import NamedTuple
 from aver.keys import LEDGER, Ring, RingEntry
 from aver.lazy_pattern import lazy_pattern
 from aver.ledger.head import Head

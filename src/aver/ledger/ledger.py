@@ -12,7 +12,6 @@ once. A `Ledger` reads and writes the records of its own tenant only. Reading re
 from __future__ import annotations
 
 import builtins
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -30,6 +29,7 @@ from aver.capsule.uri import parse_uri
 from aver.config import Config, ensure_home, load_config
 from aver.errors import BadInput, IntegrityError, NotFound
 from aver.keys import LEDGER, KeyLike, KeyStore, Ring, StoreSigner
+from aver.lazy_pattern import lazy_pattern
 from aver.ledger.append import AnySigner, Appender, AppendPart, AppendRequest, Entry, verify_lookup
 from aver.ledger.head import Head
 from aver.ledger.stores.protocol import ChainRow, LookupColumn, RecordRow, Search, Store, Transaction
@@ -52,8 +52,8 @@ ROWS_MAX = 2**63 - 1
 
 _IMPORT_PREFIX = f"{IMPORT_DOMAIN}."
 
-_HEX64 = re.compile(r"[0-9a-f]{64}").fullmatch
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+_HEX64 = lazy_pattern(r"[0-9a-f]{64}")
+_UUID = lazy_pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Ledger:
@@ -281,9 +281,9 @@ class Ledger:
 
         Returns its chain, its row, and the column and value that led to it. Columns are not signed.
         """
-        wanted: list[LookupColumn] = ["hash"] if _HEX64(reference) else []
+        wanted: list[LookupColumn] = ["hash"] if _HEX64.fullmatch(reference) else []
         if not wanted and not has_surrogate(reference):
-            wanted = ["id", "key"] if _UUID(reference) else ["key"]
+            wanted = ["id", "key"] if _UUID.fullmatch(reference) else ["key"]
         for column in wanted:
             found = self.store.find_first(self.tenant, column, reference)
             if found is not None:
@@ -399,7 +399,7 @@ class Ledger:
 
     def blob(self, digest: str) -> bytes:
         """The bytes of a blob, checked against the digest. Raises `NotFound` or `IntegrityError`."""
-        found = self.store.blob(self.tenant, digest) if _HEX64(digest) else None
+        found = self.store.blob(self.tenant, digest) if _HEX64.fullmatch(digest) else None
         if found is None:
             raise NotFound(f"there is no blob {digest} in this ledger")
         if found.digest != digest:

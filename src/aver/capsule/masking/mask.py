@@ -25,12 +25,11 @@ Masking a masked value changes nothing. The record notes `RULES_VERSION`, and ho
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -58,7 +57,7 @@ from aver.capsule.masking.token_patterns import (
 )
 from aver.capsule.model import SECTIONS, Capsule
 from aver.errors import NotCanonical
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
 from aver.lazy_pattern import lazy_pattern
 
 RULES_VERSION: int = rules_table.VERSION
@@ -106,7 +105,7 @@ _UNMASKED_FIELDS = {
 }
 """Fields of a section that are not masked: a word of CPS, a time or a hash."""
 
-_FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*").fullmatch
+_FLAG = lazy_pattern(r"--?[A-Za-z][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +273,7 @@ def _mask_value(value: Any, run: _MaskingRun, depth: int) -> Any:
                 and type(item) is str
                 and (
                     (len(items) == 2 and name.lower() in _SECRET_HEADERS)
-                    or (_FLAG(name) is not None and not item.startswith("-") and is_sensitive_name(name))
+                    or (_FLAG.fullmatch(name) is not None and not item.startswith("-") and is_sensitive_name(name))
                 )
             )
             if named:

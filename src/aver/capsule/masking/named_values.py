@@ -148,7 +148,7 @@ _NAME = lazy_pattern(
 _FLAG = lazy_pattern(r"(?<![A-Za-z0-9_.-])(?P<name>--?[A-Za-z][A-Za-z0-9_-]*+)[ \t]++(?=[^\s=:-])")
 _ELEMENT = lazy_pattern(r"<(?P<name>[A-Za-z_][A-Za-z0-9_:.-]{0,99}+)>(?P<value>[^<>]{1,4096}+)</")
 _OPENING = lazy_pattern(r"[fFbBrRuU]{0,2}(?P<quote>\"\"\"|'''|\\{0,4}[\"'`])")
-_QUOTED_BODY = {quote: re.compile(rf"[^{quote}\\\n]*+(?:\\.[^{quote}\\\n]*+)*+") for quote in ('"', "'", "`")}
+_QUOTED_BODY = {quote: lazy_pattern(rf"[^{quote}\\\n]*+(?:\\.[^{quote}\\\n]*+)*+") for quote in ('"', "'", "`")}
 _ENCODED_VALUE = lazy_pattern(r"(?:[^\s\"'`,;&<>(){}|\\%]|%[^\s\"'`,;&<>(){}|\\%2]|%2[^\s\"'`,;&<>(){}|\\%6])++")
 _BARE_VALUE = lazy_pattern(r"[^\s\"'`,;&<>(){}|\\]++")
 _WHOLE_WORD = lazy_pattern(r"[^\s\"'`\\]++")

@@ -10,10 +10,10 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from aver.capsule.masking import rules_table
 from aver.capsule.masking.secret_values import is_secret_value
+from aver.fast_dataclass import NamedTuple
 from aver.lazy_pattern import lazy_pattern
 
 

@@ -115,7 +115,10 @@ def normalise_name(name: str) -> str:
 
     A name that is not ASCII may only look like a known one. It stays as it is, and so matches no table.
     """
-    return re.sub(r"[-_. ]", "", name).lower() if name.isascii() else name
+    return name.translate(_SEPARATORS).lower() if name.isascii() else name
+
+
+_SEPARATORS = str.maketrans("", "", "-_. ")
 
 
 _MCP = lazy_pattern(r"mcp__(?P<server>.+?)__(?P<tool>.+)")

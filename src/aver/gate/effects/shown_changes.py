@@ -29,8 +29,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from aver.fast_dataclass import NamedTuple
 from aver.gate.effects.code_scan import find_language
 from aver.gate.effects.file_writes import diff_writes, is_inert
 from aver.gate.effects.findings import Effect, has_glob

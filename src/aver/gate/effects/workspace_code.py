@@ -32,8 +32,9 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
+from aver.fast_dataclass import NamedTuple
 from aver.gate.effects.code_scan import CodeLanguage, find_language
 from aver.gate.effects.findings import Effect, PathRoots, UnclearPart, locate_path
 from aver.gate.effects.shown_changes import list_new_texts, may_change, reaches_nowhere

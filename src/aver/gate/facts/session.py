@@ -49,7 +49,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -58,7 +58,7 @@ from aver.capsule.aver_block import TRACE_PREFIX, read_kind
 from aver.capsule.sealed import Sealed
 from aver.clock import new_id
 from aver.errors import AverError, BadInput, IntegrityError
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
 from aver.files.regular import read_if_regular
 from aver.gate.action import Action, Facts
 from aver.gate.call_decisions import ASKED_AND_DONE, ASKED_AND_REFUSED

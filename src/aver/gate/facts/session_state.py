@@ -34,8 +34,9 @@ allowed the command, which does not show the code.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from aver.fast_dataclass import NamedTuple
 from aver.gate.action import Facts
 from aver.gate.decision import Decision
 from aver.gate.decision_record import OBSERVE, REFUSING_DECISIONS

@@ -20,9 +20,10 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from aver import clock, log
+from aver.fast_dataclass import NamedTuple
 from aver.files.regular import NotRegularFile, open_regular
 from aver.gate.action import Action, Facts
 from aver.gate.decide import Gate

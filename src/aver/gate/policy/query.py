@@ -33,13 +33,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import orjson
 
 from aver.capsule.canonical import has_surrogate
 from aver.errors import BadInput
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
 from aver.gate.action import ACTION_TYPES
 from aver.gate.decision import Caution, PolicyAnswer
 from aver.gate.policy.bundle import PolicyBundle, load_cedar

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from aver.capsule.blobs import Blob
 from aver.capsule.draft import PreparedDraft
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
-from aver.fast_dataclass import dataclass
+from aver.fast_dataclass import NamedTuple, dataclass
 
 SEAL_COLUMNS = "canonical, hash, signature, signature_pq, signed_at, signed_by"
 """The columns with a record's seal, in the order of `Sealed`'s fields."""

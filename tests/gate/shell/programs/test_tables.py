@@ -14,9 +14,9 @@ from aver.gate.shell.programs.handlers.languages import INTERPRETERS
 from aver.gate.shell.programs.spec import ProgramSpec, parse_spec, read_arguments, split_table
 from aver.gate.shell.programs.tables import (
     ROWS,
-    WITH_SUBCOMMANDS,
     files,
     git,
+    has_subcommands,
     network,
     packages,
     system,
@@ -71,7 +71,18 @@ def _names(table: str) -> list[str]:
 def test_a_program_with_a_handler_has_no_line_but_for_its_options() -> None:
     judged_by_both = {name for name in HANDLERS if name in ROWS}
     assert judged_by_both == {"sudo", "doas", "docker", "podman", "nerdctl", "curl", "wget"}
-    assert "git" in WITH_SUBCOMMANDS
+    assert has_subcommands("git")
+
+
+def test_a_look_up_finds_what_splitting_all_tables_finds() -> None:
+    every: dict[str, str] = {}
+    for table in (files, network, git, tools, packages, system):
+        every |= split_table(table.TABLE)
+    assert dict(ROWS) == every
+    assert all(ROWS[name] == marks for name, marks in every.items())
+    assert not [name for name in ("", " git", "gi", "git stat", "::", "#") if name in ROWS]
+    programs = {name.partition(" ")[0] for name in every}
+    assert {name for name in programs if has_subcommands(name)} == {n.partition(" ")[0] for n in every if " " in n}
 
 
 @for_each(sorted(HANDLERS))

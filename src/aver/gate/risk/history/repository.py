@@ -7,7 +7,6 @@ Aver reads only a few plain files, each up to a limit: `.git` (a directory, or a
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from aver.errors import BadInput, NotFound
 from aver.fast_dataclass import dataclass
 from aver.files.regular import open_file
 from aver.gate.risk.state import find_workspace_root
+from aver.lazy_pattern import lazy_pattern
 
 POINTER_MAX = 8 * 1024
 """Bytes of a file that holds one path or one name."""
@@ -26,8 +26,8 @@ LIST_MAX = 64 * 1024 * 1024
 REF_HOPS_MAX = 5
 """Refs that name other refs. git follows as many."""
 
-_ID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})").fullmatch
-_REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,1000}").fullmatch
+_ID = lazy_pattern(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+_REF = lazy_pattern(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,1000}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def open_repository(path: str | Path, *, root: Path | None = None) -> Repository
     if not objects.is_dir():
         raise BadInput(f"{git} has no objects, so it is no git repository")
     head = _read_head(git, common)
-    shallow = tuple(line for line in _read_list_lines(common / "shallow") if _ID(line))
+    shallow = tuple(line for line in _read_list_lines(common / "shallow") if _ID.fullmatch(line))
     return Repository(root, objects, git / "index", head, shallow)
 
 
@@ -86,10 +86,10 @@ def _read_head(git: Path, common: Path) -> str:
             words = next((commit for commit, _, ref in packed if ref == name), None)
         if words is None:
             raise BadInput(f"{git} has no commit yet, or keeps its refs in a form that is not read here")
-        if _ID(words):
+        if _ID.fullmatch(words):
             return words
         name = words.removeprefix("ref:").strip()
-        if not words.startswith("ref:") or not _REF(name) or ".." in name:
+        if not words.startswith("ref:") or not _REF.fullmatch(name) or ".." in name:
             raise BadInput(f"{git} has a HEAD that names no branch")
     raise BadInput(f"{git} has a HEAD that names itself")
 

@@ -23,6 +23,7 @@ from aver.gate.shell.model import CommandReport
 from aver.gate.shell.parser.grammar import ScriptReader
 from aver.gate.shell.parser.words import UnreadableCommand
 from aver.lazy_pattern import lazy_pattern
+from aver.submodule import load_submodule
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
@@ -38,11 +39,13 @@ _UNPRINTABLE = lazy_pattern(r"[^\x20-\x7e\n\t]")
 def _load_parser() -> Parser | None:
     """Load tree-sitter at the first command. A hook without a command does not pay for it."""
     try:
-        import tree_sitter_bash
         from tree_sitter import Language, Parser
+
+        # The package loads `importlib.resources`, too, for files that Aver does not need.
+        grammar = load_submodule("tree_sitter_bash", "_binding")
     except ImportError:
         return None
-    return Parser(Language(tree_sitter_bash.language()))
+    return Parser(Language(grammar.language()))
 
 
 def require_agreement(reader: ScriptReader, report: CommandReport) -> None:

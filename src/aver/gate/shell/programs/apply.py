@@ -20,7 +20,7 @@ from aver.gate.shell.model import ResolvedCommand, StatesAfter, Word, merge_stat
 from aver.gate.shell.parser.grammar import RESERVED_WORDS
 from aver.gate.shell.programs.handlers import HANDLERS, OPEN_PROGRAMS, find_handler
 from aver.gate.shell.programs.spec import ParsedArguments, ProgramSpec, parse_spec, read_arguments
-from aver.gate.shell.programs.tables import LOCKED_INSTALLS, ROWS, WITH_SUBCOMMANDS
+from aver.gate.shell.programs.tables import ROWS, find_locked_install, has_subcommands
 from aver.gate.shell.programs.verbs import VERBS
 from aver.lazy_pattern import lazy_pattern
 
@@ -101,7 +101,7 @@ def _judge_program(call: Invocation) -> StatesAfter:
         return handler(call) or unchanged
     if is_version_or_help(call):
         return unchanged
-    if program in WITH_SUBCOMMANDS:
+    if has_subcommands(program):
         judge_subcommand(call)
     elif program in ROWS:
         apply_spec(call, parse_spec(ROWS[program]))
@@ -184,7 +184,7 @@ def is_careless_directory(path: str, roots: PathRoots) -> bool:
 
 
 def is_known_program(program: str) -> bool:
-    return program in HANDLERS or program in ROWS or program in WITH_SUBCOMMANDS
+    return program in HANDLERS or program in ROWS or has_subcommands(program)
 
 
 def is_version_or_help(call: Invocation) -> bool:
@@ -248,7 +248,7 @@ def judge_subcommand(call: Invocation) -> None:
 
 def _judge_locked_install(call: Invocation) -> bool:
     """Judge an install of exactly what a lock file names. Returns False if it is any other call of the program."""
-    marks = LOCKED_INSTALLS.get(call.program)
+    marks = find_locked_install(call.program)
     if marks is None:
         return False
     required, _, listed = marks.partition("|")

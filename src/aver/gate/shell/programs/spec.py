@@ -150,7 +150,7 @@ def split_table(table: str) -> dict[str, str]:
         if not separator:
             continue
         marks = marks.strip()
-        # Most lines have no braces: skip the pattern for them. Every hook splits all tables, so each step counts.
+        # Most lines have no braces: skip the pattern for them.
         for name in _PROGRAM_NAMES.findall(names) if "{" in names else names.split(","):
             begin, _, choices = name.partition("{")
             program = " ".join(begin.split())

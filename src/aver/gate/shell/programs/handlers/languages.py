@@ -10,7 +10,7 @@ from aver.gate.shell.invocation import Invocation
 from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_spec
 from aver.gate.shell.programs.spec import parse_spec, read_arguments, split_table
-from aver.gate.shell.programs.tables import ROWS, WITH_SUBCOMMANDS, tools
+from aver.gate.shell.programs.tables import ROWS, has_subcommands, tools
 from aver.gate.shell.programs.verbs import VERBS
 
 _PYTHON = (
@@ -156,7 +156,7 @@ def _judge_module(call: Invocation, module: Word, rest: tuple[Word, ...], *, is_
     runs_workspace_code = name in ("unittest", "doctest") or program in _TOOLS
     if name in _PYTHON_MODULES:
         apply_spec(replace(call, program=f"python -m {name}", words=rest), parse_spec(_PYTHON_MODULES[name]))
-    elif program in ROWS or program in WITH_SUBCOMMANDS or program == "pip":
+    elif program in ROWS or has_subcommands(program) or program == "pip":
         # Many tools run as a module as well: `python -m pytest`. Their line counts.
         call.judge_words((Word(module.text, (program,), program), *rest), "python -m")
     else:
