@@ -114,7 +114,13 @@ class MediationMachine(RuleBasedStateMachine):
             action = content["outcome"]["result"]["action_id"]
             if content["outcome"]["result"].get("reason_code", "ALLOW") == "ALLOW":
                 assert content["context"]["environment"]["gateway"]["mediation"] == self.doors[action]
-        assert self.office.ledger.verify().status in ("verified", "qualified", "empty")
+        # No agent was really confined here, and no verdict says so: an auditor finds each record that claims it.
+        chain = list(self.office.ledger.read("gateway.s1"))
+        modes = [record.to_dict()["context"]["environment"]["gateway"]["mediation"] for record in chain]
+        claims = {number for number, mode in enumerate(modes) if mode == "verified"}
+        found = self.office.ledger.verify().findings
+        assert {finding.place.sequence for finding in found} == claims
+        assert {finding.code for finding in found} <= {"EVIDENCE_INVALID"}
 
 
 TestMediationInvariant = MediationMachine.TestCase
