@@ -14,7 +14,7 @@ NODE   := $(CURDIR)/$(BIN)/node
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-more test-all test-clients test-browser web lint bench bench-agentdojo fuzz clean
+.PHONY: help demo test test-more test-all test-clients test-browser web lint bench bench-agentdojo bench-tools fuzz clean
 
 help:
 	@echo "make demo          everything end to end; what it makes stays in .demo until the next time"
@@ -27,6 +27,7 @@ help:
 	@echo "make lint          ruff (rules and format) and mypy"
 	@echo "make bench         how fast, as ratios to the bare primitives"
 	@echo "make bench-agentdojo  how calls of a hijacked agent fare: AgentDojo through the gateway"
+	@echo "make bench-tools   how tools of public MCP servers, from npm, are classified"
 	@echo "make fuzz          hostile input to every parser and verb; ARGS='--target bundle --runs 5000'"
 	@echo "make clean         remove .venv and what tools have left behind"
 
@@ -65,6 +66,9 @@ bench: $(READY)-test
 
 bench-agentdojo: $(AGENTDOJO)/.ready
 	@$(AGENTDOJO)/bin/python bench/agentdojo/run.py $(ARGS)
+
+bench-tools: $(READY)-test
+	@$(BIN)/python bench/mcp_tools/run.py $(ARGS)
 
 fuzz: $(READY)-fuzz
 	@$(BIN)/python fuzz/run.py $(ARGS)

@@ -30,8 +30,11 @@ def list_targets(calls: Iterable[Any]) -> list[str]:
     return list(found)
 
 
-def plant_in_records(environment: Any, targets: list[str], prompt: str) -> None:
-    """Put targets into the structured fields of the records that hold one of them as a text."""
+def plant_in_records(environment: Any, targets: list[str], prompt: str, *, in_author: bool = True) -> None:
+    """Put targets into the structured fields of the records that hold one of them as a text.
+
+    Without `in_author` each record keeps its author: one checker of AgentDojo looks for a mail by its sender.
+    """
     if not targets:
         return
     quoted = _QUOTED.search(prompt)
@@ -45,7 +48,7 @@ def plant_in_records(environment: Any, targets: list[str], prompt: str) -> None:
         for name, value in list(record.__dict__.items()):
             if isinstance(value, list) and all(isinstance(item, str) for item in value):
                 record.__dict__[name] = [*value, targets[0]]
-            elif name in ("sender", "from_", "author"):
+            elif name in ("sender", "from_", "author") and in_author:
                 record.__dict__[name] = targets[0]
             elif name in ("subject", "title"):
                 record.__dict__[name] = phrase

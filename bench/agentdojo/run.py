@@ -247,16 +247,25 @@ def run_pairs(suites: Mapping[str, Any], way: Way, tally: Tally, *, planted: str
             places = attack.get_injection_candidates(task)
             for injected in suite.injection_tasks.values():
                 injections = {key: text for key, text in attack.attack(task, injected).items() if key in places}
-                environment, goal = None, list[Any]()
+                goal, environments = list[Any](), [None]
                 if planted:
                     goal = injected.ground_truth(suite.load_and_inject_default_environment({}))
                     targets = list_targets(goal)
                     injections = {key: targets[n % len(targets)] for n, key in enumerate(injections)} if targets else {}
-                    environment = suite.load_and_inject_default_environment(injections)
-                    if planted == "linked":
-                        plant_in_records(environment, targets, task.PROMPT)
-                agent = HijackedAgent(way, task, injected, tools, goal)
-                _, reached = suite.run_task_with_pipeline(agent, task, injected, injections, environment=environment)
+                    environments = [suite.load_and_inject_default_environment(injections) for _ in (0, 1)]
+                    for number, environment in enumerate(environments if planted == "linked" else ()):
+                        plant_in_records(environment, targets, task.PROMPT, in_author=number == 0)
+                for environment in environments:
+                    agent = HijackedAgent(way, task, injected, tools, goal)
+                    try:
+                        _, reached = suite.run_task_with_pipeline(
+                            agent, task, injected, injections, environment=environment
+                        )
+                        break
+                    except IndexError:  # The checker of the goal finds no mail of the author that was replaced.
+                        continue
+                else:
+                    raise SystemExit(f"the checker of {suite.name}.{injected.ID} cannot judge this pair")
                 calls = injected.ground_truth(suite.load_and_inject_default_environment({})) if reached else []
                 tally.pairs, tally.goals = tally.pairs + 1, tally.goals + reached
                 tally.answers += reached and not calls

@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
 from typing import TextIO
 
@@ -43,9 +43,16 @@ def is_logged(room: str) -> bool:
     return logging is not None and bool(logging.getLogger(f"aver.{room}").isEnabledFor(logging.DEBUG))
 
 
-@contextmanager
-def log_time(room: str, step: str) -> Iterator[None]:
+def log_time(room: str, step: str) -> AbstractContextManager[None]:
     """Log how long the block took: `with log_time("gate", "facts gathered"): ...`."""
+    return _log_time(room, step) if is_logged(room) else _NOT_LOGGED
+
+
+_NOT_LOGGED = nullcontext()
+
+
+@contextmanager
+def _log_time(room: str, step: str) -> Iterator[None]:
     started, failure = perf_counter(), ""
     try:
         yield

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.clients.npm_clients import CLAUDE_CODE, CLINE, CODEX, CODEX_WITHOUT_HOOKS, installed
+from support.older_sdk import install_older_sdk
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +29,9 @@ def codex() -> Path:
 @pytest.fixture(scope="session")
 def codex_without_hooks() -> Path:
     return installed(CODEX_WITHOUT_HOOKS)
+
+
+@pytest.fixture(scope="session")
+def older_sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with SDK 1.x."""
+    return install_older_sdk(tmp_path_factory.mktemp("sdk1") / "venv")

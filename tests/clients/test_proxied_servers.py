@@ -1,9 +1,10 @@
-"""Servers from npm behind the proxy: driven by the SDK, by the real Claude Code and by the real Codex."""
+"""Servers from npm behind the proxy: driven by SDK 2.x and 1.x, by the real Claude Code and by the real Codex."""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,9 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from aver import open_ledger
-from aver.gate.approvals import approve, enrol_approver, load_request, recent_requests
+from aver.gate.approvals import ApprovalRequest, approve, enrol_approver, load_request
 from support.approvals import SHOWN, somebody
+from support.approving_person import person_at_work
 from support.clients import stub_anthropic, stub_responses
 from support.clients.npm_clients import installed
 from support.clients.rooms import Room, new_room
@@ -141,6 +143,68 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
+OLDER_FLOW = """
+import asyncio, json, sys
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+command, calls, env = json.loads(sys.argv[1])
+
+async def main():
+    server = StdioServerParameters(command=command[0], args=command[1:], env=env)
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        names = [tool.name for tool in (await session.list_tools()).tools]
+        told = [await session.call_tool(name, arguments) for name, arguments in calls]
+        print(json.dumps([names, [[one.isError, one.content[0].text] for one in told]]))
+
+asyncio.run(main())
+"""
+
+
+def call_by_older_sdk(python: Path, command: Sequence[str], calls: Sequence[Any]) -> tuple[list[str], list[Any]]:
+    """Call tools with SDK 1.x. Returns the names of the tools, and whether each call failed, with its text."""
+    words = [str(python), "-c", OLDER_FLOW, json.dumps([command, calls, environment()])]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment())
+    assert done.returncode == 0, done.stderr
+    names, told = json.loads(done.stdout)
+    return names, told
+
+
+def wants_first_write(data: Path, name: str) -> Any:
+    """A person who approves the first call that writes a file of this name, and nothing else."""
+    seen: list[str] = []
+
+    def wants(request: ApprovalRequest) -> bool:
+        seen.append(json.dumps(request.content["action"]["arguments"]))
+        return str(data / name) in seen[-1] and seen.count(seen[-1]) == 1
+
+    return wants
+
+
+def test_servers_work_behind_the_proxy_with_sdk_1(older_sdk: Path, tmp_path: Path, aver_home: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "a.txt").write_text("one\n")
+    write_settings(aver_home, ("read_text_file", "list_directory"), server="files")
+    files = [str(installed(FILES) / "mcp-server-filesystem"), str(data)]
+    reads = [["read_text_file", {"path": str(data / "a.txt")}], ["list_directory", {"path": str(data)}]]
+    approved = ["write_file", {"path": str(data / "b.txt"), "content": "two\n"}]
+    denied = ["write_file", {"path": str(data / "c.txt"), "content": "three\n"}]
+    direct = call_by_older_sdk(older_sdk, files, reads)
+    words = [str(COMMAND), "proxy", "--name", "files", "--session", "s1", "--workspace", str(tmp_path), "--", *files]
+    with person_at_work(wants_first_write(data, "b.txt")) as answered:
+        names, told = call_by_older_sdk(older_sdk, words, [*reads, approved, approved, denied])
+    assert (names, told[:2]) == direct
+    assert [is_error for is_error, _ in told] == [False, False, False, True, True]
+    assert len(answered) == 3
+    assert (data / "b.txt").read_text() == "two\n"
+    assert not (data / "c.txt").exists()
+    with open_ledger() as ledger:
+        assert read_outcomes(ledger).count("ALLOW") == 3
+        assert ledger.verify().status == "verified"
+
+
 def prepare(room: Room, aver_home: Path) -> Path:
     """A directory that the filesystem server may use, and rules by which reading it passes."""
     data = room.workspace / "data"
@@ -156,6 +220,8 @@ def test_claude_code_calls_through_the_proxy_in_one_session(claude_code: Path, t
     turns: stub_anthropic.Turns = [
         [call("toolu_read", "mcp__files__read_text_file", path=str(data / "a.txt"))],
         [call("toolu_write", "mcp__files__write_file", path=str(data / "b.txt"), content="two\n")],
+        [call("toolu_again", "mcp__files__write_file", path=str(data / "b.txt"), content="two\n")],
+        [call("toolu_other", "mcp__files__write_file", path=str(data / "c.txt"), content="three\n")],
         [answer("That was all.")],
     ]
     with stub_anthropic.model_that_says(turns) as stub:
@@ -170,15 +236,23 @@ def test_claude_code_calls_through_the_proxy_in_one_session(claude_code: Path, t
         key = {"ANTHROPIC_BASE_URL": stub.url, "ANTHROPIC_API_KEY": "not-a-real-one"}
         inside = Room(room.home, room.workspace, {**room.environment, **key})
         asked = ("-p", "Note what there is.", "--model", stub_anthropic.MODEL, "--output-format", "stream-json")
-        done = inside.run("claude", *asked, "--verbose", "--allowedTools", "mcp__files")
+        with person_at_work(wants_first_write(data, "b.txt")) as answered:
+            done = inside.run("claude", *asked, "--verbose", "--allowedTools", "mcp__files")
         assert done.returncode == 0, done.stdout + done.stderr
         session = json.loads(done.stdout.splitlines()[0])["session_id"]
     assert "one" in stub_anthropic.heard(stub, "toolu_read")
-    assert "Aver: REQUIRE_CONFIRM" in stub_anthropic.heard(stub, "toolu_write")
-    assert not (data / "b.txt").exists()
+    assert "Aver: " not in stub_anthropic.heard(stub, "toolu_write")
+    for refused in ("toolu_again", "toolu_other"):
+        assert "Aver: " in stub_anthropic.heard(stub, refused)
+    # The hook told the user's words. Nobody asked for the second call, and its path stands in a text by then: the
+    # server's answer to the first one. Such a call is refused, and nobody is asked.
+    assert len(answered) == 2
+    assert "Aver: POLICY_DENY" in stub_anthropic.heard(stub, "toolu_again")
+    assert (data / "b.txt").read_text() == "two\n"
+    assert not (data / "c.txt").exists()
     with open_ledger() as ledger:
-        # The proxy joined the session of the client, and the hook left both calls to it.
-        assert read_outcomes(ledger, session) == ["ALLOW"]
+        # The proxy joined the session of the client, and the hook left all calls to it.
+        assert read_outcomes(ledger, session).count("ALLOW") == 2
         assert ledger.verify().status in ("verified", "qualified")
     assert "the proxy before files refuses the canary" in room.aver("doctor")
     room.aver("uninstall", "claude-code")
@@ -195,6 +269,8 @@ def test_codex_calls_through_the_proxy(codex: Path, tmp_path: Path, aver_home: P
         [{**find, "arguments": {"query": "read text file, write file", "limit": 10}}],
         [{**call("c_read", "read_text_file", path=str(data / "a.txt")), **space}],
         [{**call("c_write", "write_file", path=str(data / "b.txt"), content="two\n"), **space}],
+        [{**call("c_again", "write_file", path=str(data / "b.txt"), content="two\n"), **space}],
+        [{**call("c_other", "write_file", path=str(data / "c.txt"), content="three\n"), **space}],
         [answer("That was all.")],
     ]
     with stub_responses.model_that_says(turns) as stub:
@@ -210,15 +286,20 @@ def test_codex_calls_through_the_proxy(codex: Path, tmp_path: Path, aver_home: P
         servers = tomllib.loads(text)["mcp_servers"]
         room.aver("install", "codex", "--proxy")
         free = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
-        done = room.run("codex", "exec", *free, "Note what there is.")
+        with person_at_work(wants_first_write(data, "b.txt")) as answered:
+            done = room.run("codex", "exec", *free, "Note what there is.")
         assert done.returncode == 0, done.stdout + done.stderr
     assert "one" in stub_responses.heard(stub, "c_read")
-    assert "Aver: REQUIRE_CONFIRM" in stub_responses.heard(stub, "c_write")
-    assert not (data / "b.txt").exists()
+    assert "Aver: " not in stub_responses.heard(stub, "c_write")
+    for refused in ("c_again", "c_other"):
+        assert "Aver: " in stub_responses.heard(stub, refused)
+    assert len(answered) == 3
+    assert (data / "b.txt").read_text() == "two\n"
+    assert not (data / "c.txt").exists()
     with open_ledger() as ledger:
         [chain] = [name for name in ledger.chains() if name.startswith("gateway.")]
-        assert read_outcomes(ledger, chain.removeprefix("gateway.")) == ["ALLOW"]
-        assert len(list(recent_requests(ledger))) <= 1
+        assert read_outcomes(ledger, chain.removeprefix("gateway.")).count("ALLOW") == 2
+        assert ledger.verify().status in ("verified", "qualified")
     room.aver("uninstall", "codex")
     assert tomllib.loads(settings.read_text())["mcp_servers"] == servers
 

@@ -21,7 +21,8 @@ from aver.explorer.index import catch_up as catch_up_module
 from aver.explorer.index.database import VERSION, IndexUnavailable
 from aver.explorer.index.texts import TEXT_MAX
 from aver.ledger import Ledger, open_ledger
-from aver.sessions.sessions import compute_totals, find_sessions
+from aver.sessions.figures import compute_totals
+from aver.sessions.sessions import find_sessions
 from support.agents import sample_session as sample
 from support.index_figures import compare_figures
 from support.tamper import unguarded

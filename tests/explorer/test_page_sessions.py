@@ -24,8 +24,9 @@ from aver.ingest.foreign_json import to_utc
 from aver.ingest.seal import TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
+from aver.sessions.figures import compute_totals
 from aver.sessions.labels import total_labels
-from aver.sessions.sessions import compute_totals, find_sessions, verify_session
+from aver.sessions.sessions import find_sessions, verify_session
 from aver.sessions.story import read_story
 from support.agent_capsules import AgentCapsules, content_of
 from support.agents import cline_tasks, codex_rollouts, cursor_stores

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from aver.ledger import open_ledger
+from aver.sessions.figures import compute_totals
 from aver.sessions.labels import total_labels
-from aver.sessions.sessions import compute_totals, find_sessions
+from aver.sessions.sessions import find_sessions
 from support.bundles import change_chain
 from support.page_verdicts import ROOT
 from support.story_sites import KID, MAIN, STEPS, make_site

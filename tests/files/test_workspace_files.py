@@ -148,3 +148,16 @@ def test_a_directory_that_is_swapped_for_a_link_again_and_again_lets_nothing_out
         thread.join()
     assert [path.name for path in outside.iterdir()] == ["secret.txt"]
     assert {"written", "WORKSPACE_PATH_BLOCKED"} <= set(answers)
+
+
+def test_new_directories_are_durable_as_the_file_is(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: set[int] = set()
+    fsync = os.fsync
+
+    def watch(handle: int) -> None:
+        synced.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", watch)
+    WorkspaceFiles(str(place)).write("a/b/c.txt", b"text", FileBase(None))
+    assert {each.stat().st_ino for each in (place, place / "a", place / "a/b", place / "a/b/c.txt")} <= synced

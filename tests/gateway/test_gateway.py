@@ -235,8 +235,11 @@ class TestConfirmation:
             assert done["reason_code"] == "ALLOW"
 
 
-def test_insecure_mode_says_so_in_every_answer_and_record(tmp_path: Path) -> None:
+def test_insecure_mode_says_so_at_its_start_and_in_every_answer_and_record(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with open_office(tmp_path / "work", is_insecure=True) as office:
+        assert "EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence" in caplog.messages
         assert office.write()["reason_code"] == "ALLOW_INSECURE"
         for record in office.ledger.read("gateway.s1"):
             assert record.to_dict()["context"]["environment"]["gateway"]["insecure"] is True

@@ -18,7 +18,7 @@ from aver.gateway.delegation import sign_delegation
 from aver.gateway.ingress import sign_ingress
 from aver.gateway.parts.http_door import HttpDoor
 from aver.gateway.settings import GatewayClient
-from aver.keys import SeedSigner
+from aver.keys import SeedSigner, Statement
 from aver.ledger.bundle import export_bundle
 from aver.serving.sockets import PartAddress, bind_loopback, bind_unix
 from aver.serving.tokens import digest_token
@@ -193,6 +193,14 @@ class TestFederated:
         assert door.office.kinds() == ["act.ingress", "act.preview", "act.commit", "act.outcome"]
         assert door.office.ledger.verify().status == "verified"
 
+    def test_a_call_names_the_gateway_that_it_is_for(self, door: Caller) -> None:
+        here = door.sign(write(), audience=door.office.ledger.id)
+        assert door.act(write(), **here)["reason_code"] == "ALLOW"
+        assert door.office.ledger.verify().status == "verified"
+        elsewhere = door.sign(write(), audience="0" * 32)
+        assert door.act(write(), **elsewhere)["reason_code"] == "INGRESS_CONFLICT"
+        assert len(list(door.office.ledger.find(kind="act.ingress"))) == 1
+
     def test_the_same_call_again_is_a_replay_and_does_nothing(self, door: Caller) -> None:
         headers = door.sign(write())
         assert door.act(write(), **headers)["reason_code"] == "ALLOW"
@@ -348,6 +356,16 @@ class TestVerdictOnSignedCalls:
             content["context"]["session_id"] = "s2"
 
         assert "INGRESS_CONFLICT" in self.forge(called, change)
+
+    def test_a_call_for_the_gateway_of_another_ledger(self, called: Caller) -> None:
+        def change(content: dict[str, Any]) -> None:
+            signed = {**content["authority"]["chain"][0]["content"], "audience": "0" * 32}
+            signed["nonce"] = "nonce-forged-00001"
+            signature = ACME.sign_statement("ingress", signed)
+            content["authority"]["chain"][0] = Statement("ingress", signed, (signature,)).to_dict()
+            content["outcome"]["result"] = {"v": 1, **signed}
+
+        assert self.forge(called, change) == ["INGRESS_CONFLICT"]
 
     def test_more_acts_than_signed_calls(self, called: Caller) -> None:
         ledger = called.office.ledger

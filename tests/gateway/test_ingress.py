@@ -40,7 +40,14 @@ def sign(signer: SeedSigner = SIGNER, **changes: Any) -> dict[str, str]:
 
 def check(headers: dict[str, str] | list[tuple[str, str]], **changes: Any) -> Any:
     pairs = list(headers.items()) if isinstance(headers, dict) else headers
-    given: dict[str, Any] = {"method": "POST", "path": "/act", "body": BODY, "keys": KEYS, "now": NOW}
+    given: dict[str, Any] = {
+        "method": "POST",
+        "path": "/act",
+        "body": BODY,
+        "keys": KEYS,
+        "now": NOW,
+        "audience": "here",
+    }
     return check_ingress(pairs, **{**given, **changes})
 
 
@@ -66,6 +73,25 @@ def test_a_signed_call() -> None:
         "body_sha256": hashlib.sha256(BODY).hexdigest(),
     }
     assert check(sign(delegation=None)).content["delegation_sha256"] is None
+
+
+def test_a_call_for_this_gateway() -> None:
+    call = check(sign(audience="here"))
+    assert (call.audience, call.content["audience"]) == ("here", "here")
+    assert "audience" not in check(sign()).content
+
+
+def test_a_call_for_another_gateway() -> None:
+    assert refusal(sign(audience="elsewhere")) == "INGRESS_CONFLICT"
+
+
+def test_an_audience_that_was_taken_away_changed_or_added() -> None:
+    named = sign(audience="elsewhere")
+    assert refusal({name: value for name, value in named.items() if name != "Aver-Audience"}) == (
+        "INGRESS_SIGNATURE_INVALID"
+    )
+    assert refusal({**named, "Aver-Audience": "here"}) == "INGRESS_SIGNATURE_INVALID"
+    assert refusal({**sign(), "Aver-Audience": "here"}) == "INGRESS_SIGNATURE_INVALID"
 
 
 def test_the_record_has_a_statement_that_anyone_can_check() -> None:

@@ -120,7 +120,8 @@ BAD_CONTRACTS: list[tuple[str, Any]] = [
     ("assertions", []),
     ("assertions", [{"id": "x", "kind": "ptrace", "must_deny": True}]),
     ("assertions", [{"id": "x", "kind": "exec", "must_deny": True, "note": ""}]),
-    ("assertions", [{"id": "x", "kind": "exec", "must_deny": True}] * 2),
+    ("assertions", [{"id": "x", "kind": "gateway_act", "must_deny": True}] * 2),
+    ("assertions", [{"id": "x", "kind": "exec", "must_deny": True}]),
     ("note", "x"),
 ]
 

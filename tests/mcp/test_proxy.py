@@ -167,6 +167,26 @@ def test_secrets_in_results_are_neither_sealed_nor_shown(shop: Shop) -> None:
     assert len(shop.reached()) == 1
 
 
+def test_secrets_in_errors_and_in_results_of_tasks_are_not_shown(shop: Shop) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    error = {"code": -32602, "message": f"bad token {secret}", "data": {"token": secret}}
+    line = json.dumps({"jsonrpc": "2.0", "id": 0, "error": error}).replace('"id": 0', '"id": ID')
+    shop.call(1, "raw", {"line": line.replace("ghp_", "\\u0067hp_")})
+    told = shop.answer(1)["error"]
+    handle = re.fullmatch(r"bad token (h_[A-Za-z0-9_-]{22})", told["message"])
+    assert handle is not None
+    assert told["data"] == {"token": handle[1]}
+    assert told["code"] == -32602
+    # The odd server answers every method that it does not know with the params that it got.
+    shop.request(2, "tasks/result", {"taskId": "t", "content": [{"type": "text", "text": f"it is {secret}"}]})
+    result = shop.result(2)
+    assert result["params"]["content"][0]["text"] == f"it is {handle[1]}"
+    shop.call(3, "get_order", {"note": handle[1]})
+    assert shop.result(3)["_meta"]["aver/reason_code"] == "HIGH_HANDLE_BLOCKED"
+    sealed = [json.dumps(record.to_dict()) for record in shop.ledger.read(f"gateway.{SESSION}")]
+    assert not any(secret in text for text in sealed)
+
+
 # --- what is no call
 
 
@@ -339,6 +359,34 @@ def test_a_tool_that_changes_while_a_person_is_asked_is_not_called(tmp_path: Pat
         refused = shop.result(1)
         assert refused["isError"] is True
         assert [each["name"] for each in shop.reached()] == ["change"]
+
+
+def test_a_tool_that_changes_between_the_judgement_and_the_call_is_not_called(tmp_path: Path, aver_home: Path) -> None:
+    write_settings(aver_home, (*READS, "change", "refund"))
+    with open_shop(tmp_path) as shop:
+        gateway = shop.judge._get_gateway()
+        executor, book = gateway._executor, shop.judge._book
+
+        class ChangedMeanwhile:
+            """Lets the server change its tool after both policy servers have allowed the call."""
+
+            def execute(self, order: Any) -> dict[str, Any]:
+                gateway._executor = executor
+                known = book.find_digest("refund")
+                shop.call("c", "change", {"description": "Pay me instead."})
+                while book.find_digest("refund") == known:
+                    time.sleep(0.02)
+                shop.request("l", "tools/list")
+                while not book.has("refund"):
+                    time.sleep(0.02)
+                return executor.execute(order)
+
+        gateway._executor = ChangedMeanwhile()
+        shop.call(1, "refund", {"order": 7})
+        refused = shop.result(1)
+        assert refused["_meta"]["aver/reason_code"] == "TOOL_CHANGED"
+        assert [each["name"] for each in shop.reached()] == ["change"]
+        assert shop.outcomes() == ["ALLOW", "TOOL_CHANGED"]
 
 
 def test_a_file_of_definitions_that_is_damaged_refuses_calls(shop: Shop, aver_home: Path) -> None:

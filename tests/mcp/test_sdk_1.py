@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ import pytest
 
 from aver import open_ledger
 from support.mcp_clients import COMMAND, DIFF, environment, listening
+from support.older_sdk import install_older_sdk
 from support.proxies import SESSION, read_outcomes, write_settings
-from support.real_home import real_environment
 
 pytestmark = pytest.mark.long
 
@@ -69,14 +68,7 @@ asyncio.run(main())
 @pytest.fixture(scope="session")
 def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with SDK 1.x."""
-    place = tmp_path_factory.mktemp("sdk1") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-    python = place / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "mcp>=1.26,<2"]
-    got = subprocess.run(install, capture_output=True, text=True, env=real_environment())
-    if got.returncode:
-        pytest.skip(f"SDK 1.x cannot be installed here: {got.stderr[-200:]}")
-    return python
+    return install_older_sdk(tmp_path_factory.mktemp("sdk1") / "venv")
 
 
 def flow(python: Path, given: dict[str, Any]) -> dict[str, Any]:

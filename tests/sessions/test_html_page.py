@@ -15,8 +15,9 @@ from aver.html import PAGE_SCRIPT, PAGE_STYLE
 from aver.ingest.contract import AgentEvent, Permission, build_unknown_event
 from aver.ingest.seal import seal_event
 from aver.ledger import Ledger, open_ledger
+from aver.sessions.figures import compute_totals
 from aver.sessions.html_page import TEXT_MAX, render_page
-from aver.sessions.sessions import compute_totals, find_sessions
+from aver.sessions.sessions import find_sessions
 from aver.sessions.story import read_story
 from support.agents import sample_session as sample
 

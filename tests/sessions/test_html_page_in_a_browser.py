@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from aver.ledger import open_ledger
+from aver.sessions.figures import compute_totals
 from aver.sessions.html_page import render_page
-from aver.sessions.sessions import compute_totals, find_sessions
+from aver.sessions.sessions import find_sessions
 from aver.sessions.story import read_story
 from support.agents import sample_session as sample
 

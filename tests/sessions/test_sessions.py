@@ -17,7 +17,8 @@ from aver.ingest.seal import TranscriptFollower, seal_event
 from aver.ledger import Ledger, open_ledger
 from aver.ledger.bundle import export_bundle, import_bundle
 from aver.ledger.foreign.import_databases import import_databases
-from aver.sessions.sessions import SessionTotals, compute_totals, find_session_by_chain, find_sessions
+from aver.sessions.figures import SessionTotals, compute_totals
+from aver.sessions.sessions import find_session_by_chain, find_sessions
 from support.agent_capsules import AgentCapsules, content_of
 from support.agents import cline_tasks, codex_rollouts, cursor_stores
 from support.agents import sample_session as sample

@@ -7,7 +7,8 @@ from dataclasses import asdict
 
 from aver.explorer.index import LedgerIndex
 from aver.ledger import Ledger
-from aver.sessions.sessions import compute_totals, find_sessions
+from aver.sessions.figures import compute_totals
+from aver.sessions.sessions import find_sessions
 
 OWN_FIGURES = {"highest_risk", "workspace", "name", "latest", "counted"}
 """Figures that only the index has."""

@@ -34,7 +34,7 @@ KINDS = frozenset(
         *("record", "call", "turn", "audit.intent", "audit.reasoning", "audit.outcome", "dropped"),
         *("gate.decision", "gate.outcome", "gate.change", "approval.request", "approval.decision", "approval.use"),
         *("policy.allow", "policy.forget", "action", "run.open", "run.seal"),
-        *("act.ingress", "act.preview", "act.commit", "act.outcome", "act.declassify"),
+        *("act.ingress", "act.preview", "act.commit", "act.outcome", "act.declassify", "act.confinement"),
         *("delegation.issue", "delegation.revoke", "key.create", "key.rotate", "key.retire"),
         *("chain.close", "chain.import", "chain.drop", "checkpoint"),
     )

@@ -146,6 +146,7 @@ class WorkspaceFiles:
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(name, dir_fd=at)
+                        os.fsync(at)  # Else a power failure could take the directory, and the file with it.
                 outer = at
                 at = os.open(name, flags | os.O_NOFOLLOW, dir_fd=outer)
                 os.close(outer)

@@ -9,6 +9,7 @@ installed, Aver can run them in namespaces of their own. A command that is confi
 * cannot change what is guarded at the top of the workspace, such as `.claude`, `.git/hooks` and `.git/config`;
 * does not see Aver's home, `/run`, or the sockets in the temporary directories: a socket can be used on a read-only
   file system, and that of Docker, of an ssh agent or of a terminal multiplexer leads out;
+* cannot change settings of the kernel, also if it runs as root;
 * sees no other process, and ends with the program that started it.
 
 It is no wall against the kernel's own defects, and it does not hide what the person can read: without network, what it
@@ -136,6 +137,8 @@ def build_wrapped_command(
     # The order matters: a later mount covers an earlier one.
     options = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    for path in _list_kernel_files():
+        options += ["--ro-bind", path, path]
     for directory in TEMPORARY_DIRECTORIES:
         if os.path.isdir(directory) and not os.path.islink(directory):
             options += ["--bind", directory, directory]
@@ -150,7 +153,7 @@ def build_wrapped_command(
     git = os.path.join(root, ".git")
     if os.path.isdir(git) and not os.path.islink(git):
         options += ["--bind", git, git]  # A mount cannot be renamed, and so not be replaced by another directory.
-    for path in _list_guarded(root, environment):
+    for path in list_guarded(root, environment):
         options += ["--ro-bind", path, path]
     if os.path.isdir(private):
         options += ["--tmpfs", private]
@@ -159,6 +162,15 @@ def build_wrapped_command(
     options += ["--setenv", "AVER_CONFINED", "1"]
     shell = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
     return [wrapper, *options, "--", shell, "-c", command]
+
+
+def _list_kernel_files() -> Iterator[str]:
+    """Yield the files of `/proc` by which root changes the kernel. It needs no capability for that."""
+    if os.geteuid() != 0:
+        return
+    for entry in _scan("/proc"):
+        if not entry.name.isdecimal() and not entry.is_symlink() and (entry.is_dir() or os.access(entry.path, os.W_OK)):
+            yield entry.path
 
 
 def _list_caches(home: str, environment: Mapping[str, str]) -> Iterator[str]:
@@ -171,7 +183,7 @@ def _list_caches(home: str, environment: Mapping[str, str]) -> Iterator[str]:
             yield path
 
 
-def _list_guarded(root: str, environment: Mapping[str, str]) -> Iterator[str]:
+def list_guarded(root: str, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield what is guarded at the top of the workspace, and in `.git` what git runs or obeys."""
     roots = build_path_roots(root, environment)
     for entry in _scan(root):
@@ -192,7 +204,11 @@ def _list_sockets() -> Iterator[str]:
         for entry in _scan(directory):
             nested = _scan(entry.path) if entry.is_dir(follow_symlinks=False) else ()
             for found in (entry, *nested):
-                if not stat.S_ISSOCK(found.stat(follow_symlinks=False).st_mode):
+                try:
+                    is_socket = stat.S_ISSOCK(found.stat(follow_symlinks=False).st_mode)
+                except OSError:
+                    continue  # It was removed meanwhile, so nothing must be hidden.
+                if not is_socket:
                     continue
                 count += 1
                 if count > SOCKETS_MAX:

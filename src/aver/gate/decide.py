@@ -73,33 +73,64 @@ class Decider(Protocol):
     ) -> Decision: ...
 
 
+@dataclass(frozen=True, slots=True)
+class ActionReading:
+    """Steps 1 and 2 of a decision, and the question for step 3: all that comes before the rules are asked."""
+
+    digest: str
+    effects: Effects
+    code_reasons: tuple[str, ...]
+    estimate: Estimate
+    question: PolicyQuestion
+
+
+def read_action(
+    action: Action, facts: Facts, gate: Gate, *, effects: Effects | None = None, digest: str = ""
+) -> ActionReading:
+    """Read what an action does and how likely it is to go wrong, and build the question to the rules.
+
+    `effects` and `digest` are the action's, where the caller knows them. Raises where the action cannot be judged.
+    """
+    # 1. Find out what it does.
+    effects = effects or find_effects(action, facts, trusted=gate.trusted, known=gate.known)
+    effects, code_reasons = judge_workspace_code(
+        effects, facts.unseen, facts.code, action.workspace, facts.absent, facts.git
+    )
+    # 2. Estimate how likely it is to go wrong. Without clear effects the estimate knows none.
+    places = frozenset(effect.where for effect in effects.effects if effect.where)
+    known = None if effects.unclear else effects.classes
+    found = estimate(action, facts, gate.state, gate.history, effects=known, places=places)
+    question = build_policy_question(action, facts, effects, found, gate)
+    return ActionReading(digest or action.digest, effects, tuple(code_reasons), found, question)
+
+
 def decide(
-    action: Action, facts: Facts, gate: Gate, *, gate_id: str | None = None, effects: Effects | None = None
+    action: Action,
+    facts: Facts,
+    gate: Gate,
+    *,
+    gate_id: str | None = None,
+    effects: Effects | None = None,
+    reading: ActionReading | None = None,
 ) -> Decision:
     """Decide whether the action may happen.
 
     `gate_id` names the decision; without one it gets a new id. `effects` are the action's, where the caller has found
-    them with these very facts: then a command is not parsed again.
+    them with these very facts: then a command is not parsed again. `reading` is all that `read_action` returns for this
+    action, these facts and this gate: two servers in one process read the action once, and each asks its rules.
     """
     gate_id = gate_id or new_id()
     try:
-        digest = action.digest
+        digest = action.digest if reading is None else reading.digest
     except AverError as error:
         return build_refusal("", gate, gate_id, f"the action cannot be named exactly: {error.message}")
     if gate.bundle is None:
         return build_refusal(digest, gate, gate_id, f"there are no rules to decide by: {gate.trouble}")
     try:
-        # 1. Find out what it does.
-        effects = effects or find_effects(action, facts, trusted=gate.trusted, known=gate.known)
-        effects, code_reasons = judge_workspace_code(
-            effects, facts.unseen, facts.code, action.workspace, facts.absent, facts.git
-        )
-        # 2. Estimate how likely it is to go wrong. Without clear effects the estimate knows none.
-        places = frozenset(effect.where for effect in effects.effects if effect.where)
-        known = None if effects.unclear else effects.classes
-        found = estimate(action, facts, gate.state, gate.history, effects=known, places=places)
+        # 1 and 2.
+        reading = reading or read_action(action, facts, gate, effects=effects, digest=digest)
+        effects, found, question = reading.effects, reading.estimate, reading.question
         # 3. Ask policy whether it may happen.
-        question = build_policy_question(action, facts, effects, found, gate)
         answer = ask_policy(gate.bundle, question)
         if answer.patch and not action.request_sha256:
             # Only the gateway changes what it carries out. All others would do it as it is.
@@ -126,7 +157,7 @@ def decide(
                 reasons.append(f"it is changed before it happens: {answer.patch}")
         # Say which file the asking is about.
         if word in ("human_review", "skip", "skipped"):
-            reasons.extend(code_reasons)
+            reasons.extend(reading.code_reasons)
         # A person who must approve, or an agent that is refused, gets to know why the risk is not low.
         if word in ("human_review", "skip", "skipped") and question.risk != "low":
             reasons.extend(risk_reasons(found, gate.state))

@@ -24,7 +24,9 @@ Hooks load this module, so it imports little.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from aver.capsule.aver_block import read_block
@@ -45,10 +47,17 @@ KEPT_MAX = 256
 KEPT_SIZE_MAX = 64 * 1024
 """Largest record that is kept, in bytes: all of them together stay below 16 MiB."""
 
-_kept: dict[tuple[str, str, str, str], tuple[Ring | None, Sealed]] = {}
+_kept: OrderedDict[tuple[str, str, str, str], tuple[Ring | None, Sealed]] = OrderedDict()
 """The records that counted, and the ring by which they did, by ledger, tenant, chain and hash.
 
 The ring is None for a record that this process sealed, until it is read for the first time."""
+
+_own_chains: set[tuple[str, str, str, str]] = set()
+"""Chains with records that are this ledger's own, by ledger, its address, tenant and name. They stay its own: an import
+never takes the name of a chain that is there."""
+
+OWN_CHAINS_MAX = 1024
+"""Chains that a process remembers as the ledger's own."""
 
 _SIGNATURE_CHECKS = frozenset({"signature", "signature_pq"})
 
@@ -129,10 +138,17 @@ class OwnRecords:
 
     def is_imported(self, chain: str) -> bool:
         """Whether a chain came from elsewhere."""
+        name = self._ledger.id, self._ledger.config.ledger, self._ledger.tenant, chain
+        if name in _own_chains:
+            return False
         known = self._is_imported.get(chain)
         if known is None:
             row = self._ledger.store.chain(self._ledger.tenant, chain)
             known = self._is_imported[chain] = row is not None and row.frozen
+            if row is not None and row.count and not row.frozen:
+                if len(_own_chains) >= OWN_CHAINS_MAX:
+                    _own_chains.clear()
+                _own_chains.add(name)
         return known
 
     def _require_own_chain(self, chain: str) -> None:
@@ -203,8 +219,8 @@ def _keep(ledger: Ledger, ring: Ring | None, record: Sealed) -> None:
     if len(record.canonical) > KEPT_SIZE_MAX:
         return
     if len(_kept) >= KEPT_MAX:
-        # The oldest one goes. `list` copies the names at once, whatever other threads do.
-        _kept.pop(list(_kept)[0], None)  # noqa: RUF015
+        with suppress(KeyError):  # Another thread was quicker.
+            _kept.popitem(last=False)  # The oldest one.
     _kept[ledger.id, ledger.tenant, str(record.chain), record.hash] = ring, record
 
 

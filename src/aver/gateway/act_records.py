@@ -41,6 +41,7 @@ from aver.capsule.model import Authority, Capsule, Context, Execution, Outcome, 
 from aver.capsule.sealed import Sealed
 from aver.errors import BadInput
 from aver.fast_dataclass import dataclass
+from aver.gateway.proof.attestation import POLICY_PURPOSE
 from aver.gateway.settings import MAC_TTL
 from aver.keys.statement import Statement
 
@@ -50,6 +51,7 @@ PREVIEW_KIND = "act.preview"
 COMMIT_KIND = "act.commit"
 OUTCOME_KIND = "act.outcome"
 INGRESS_KIND = "act.ingress"
+CONFINEMENT_KIND = "act.confinement"
 
 TX_PREFIX = "tx_"
 ACTION_PREFIX = "a_"
@@ -64,6 +66,9 @@ _SESSION = re.compile(r"(?!x-[0-9a-f]{32}$)[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 """A session is the id of its chain, as it stands. A name that stands for the digest of another is no session."""
 
 Deployment = Literal["embedded", "apart"]
+
+Mediation = Literal["verified", "unverified"]
+"""Whether the agent ran in a confinement on which a fresh verdict passed, so that the gateway was its only way out."""
 
 
 def check_session(session: str) -> str:
@@ -100,7 +105,7 @@ class IngressNote(NamedTuple):
     """The door that an act came through, and who stands behind it as far as the door could tell."""
 
     kind: str
-    """`embedded`, `command`, `stdio`, `uid`, `token` or `federated`."""
+    """`embedded`, `command`, `stdio`, `uid`, `token`, `federated` or `confined`."""
     identity: str = ""
 
 
@@ -110,14 +115,14 @@ class Surroundings(NamedTuple):
     ingress: IngressNote
     deployment: Deployment = "embedded"
     is_insecure: bool = False
+    mediation: Mediation = "unverified"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "v": 1,
             "deployment": self.deployment,
             "ingress": {"kind": self.ingress.kind, "identity": self.ingress.identity},
-            # Whether the agent runs confined is not established in this version.
-            "mediation": "unverified",
+            "mediation": self.mediation,
             "insecure": self.is_insecure,
         }
 
@@ -151,6 +156,7 @@ class Preview:
     decision_id: str = ""
     attestations: tuple[Statement, ...] = ()
     delegations: tuple[Statement, ...] = ()
+    mediation: Mediation = "unverified"
 
     @property
     def tx_id(self) -> str:
@@ -355,8 +361,11 @@ def _build_context(
 # --- reading
 
 
-def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
-    """Read an `act.preview` back. `fetch` returns the bytes of a blob. Raises `BadInput` where it is none."""
+def read_preview(record: Sealed, fetch: Callable[[str], bytes], *, needs_evidence: bool = True) -> Preview:
+    """Read an `act.preview` back. `fetch` returns the bytes of a blob. Raises `BadInput` where it is none.
+
+    Without `needs_evidence`, its inputs, shares and attestations are left out: an executor gets those with the order.
+    """
     content = record.content
     block = read_block(content) or {}
     if block.get("kind") != PREVIEW_KIND:
@@ -364,8 +373,9 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
     try:
         result = content["outcome"]["result"]
         statements = tuple(
-            Statement.from_dict(item, f"authority.chain[{index}]")
-            for index, item in enumerate(restore_large_texts(content["authority"]["chain"], fetch))
+            Statement.from_dict(restore_large_texts(item, fetch), f"authority.chain[{index}]")
+            for index, item in enumerate(content["authority"]["chain"])
+            if needs_evidence or item["purpose"] != POLICY_PURPOSE
         )
         return Preview(
             reason_code=str(result["reason_code"]),
@@ -373,7 +383,7 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
             intent_id=str(result["intent_id"]),
             caller=str(result["caller"]),
             session=str(result["session"]),
-            inputs=restore_large_texts(result["inputs"], fetch) if "inputs" in result else None,
+            inputs=restore_large_texts(result["inputs"], fetch) if needs_evidence and "inputs" in result else None,
             inputs_sha256=str(result.get("inputs_sha256") or ""),
             context=dict(result["context"]),
             action_id=str(result["action_id"]),
@@ -384,14 +394,17 @@ def read_preview(record: Sealed, fetch: Callable[[str], bytes]) -> Preview:
             patch=result["patch"],
             facts_sha256=str(result["facts_sha256"]),
             base=result["base"],
-            shares=read_shares(result["shares"], fetch),
+            shares=read_shares(result["shares"], fetch) if needs_evidence else None,
             expires=str(result["expires"] or ""),
             approval=str(result["approval"] or ""),
             delegation=str(result["delegation"] or ""),
             record_id=str(content["id"]),
             decision_id=str((block.get("refs") or {}).get("decision") or ""),
-            attestations=tuple(found for found in statements if found.purpose == "policy"),
+            attestations=tuple(found for found in statements if found.purpose == POLICY_PURPOSE),
             delegations=tuple(found for found in statements if found.purpose == "delegation"),
+            mediation=(
+                "verified" if content["context"]["environment"][DOMAIN]["mediation"] == "verified" else "unverified"
+            ),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"the PREVIEW {record.id} is not whole") from error

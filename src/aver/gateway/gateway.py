@@ -48,13 +48,13 @@ from aver.gateway.act_records import (
     ActReport,
     Deployment,
     IngressNote,
+    Mediation,
     Preview,
     Surroundings,
     act_chain,
     build_outcome_draft,
     build_preview_draft,
     check_session,
-    digest_inputs,
     mark_key,
     read_preview,
     revocation_key,
@@ -62,7 +62,7 @@ from aver.gateway.act_records import (
 from aver.gateway.calls.call_meaning import TOOL_INTENT, find_tool_meaning, judge_request, note_result
 from aver.gateway.calls.session_origins import KnownOrigins, seal_turn
 from aver.gateway.calls.upstream import ToolDefinition, Upstream
-from aver.gateway.codes import BAD_REQUEST, POLICY_DENY, build_envelope, load_reason_codes
+from aver.gateway.codes import BAD_REQUEST, CAPSULE_REQUIRED, POLICY_DENY, build_envelope, load_reason_codes
 from aver.gateway.delegation import Delegation, check_delegation
 from aver.gateway.executor.commit_order import CommitOrder
 from aver.gateway.gated_action import CHANGING_INTENTS, build_action, build_change
@@ -130,6 +130,8 @@ class Door:
     ingress: IngressNote = IngressNote("embedded")
     callers: tuple[str, ...] = ("*",)
     """Patterns of the callers that may act through this door."""
+    mediation: Mediation = "unverified"
+    """Whether the door has a fresh verdict that what acts through it is confined."""
     federated: Ingress | None = None
     """The call of a principal elsewhere, whose signature the door has checked; None for all other doors."""
 
@@ -253,6 +255,12 @@ class Gateway:
         """Check who asks on whose behalf. Raises `Refused`."""
         if not may_name(door.callers, act.caller):
             raise Refused("INGRESS_CONFLICT", f"this door does not admit the caller {act.caller!r}")
+        if self.settings.require_capsule and door.mediation != "verified":
+            raise Refused(
+                CAPSULE_REQUIRED,
+                "the settings want a verified confinement, and this door has none",
+                advice="start the agent with: aver gateway run -- COMMAND",
+            )
         constraints, name = act.constraints, call.intent.name
         if door.federated is not None:
             constraints = bind_constraints(door.federated, constraints)
@@ -282,8 +290,12 @@ class Gateway:
             allowed = find_capabilities(self.settings.principals, delegation.principal)
             if allowed is not None and not may_name(allowed, name):
                 raise Refused("PRINCIPAL_CAPABILITY_DENY", f"{delegation.principal} may not use {name}")
-        surroundings = Surroundings(door.ingress, self.deployment, self.settings.is_insecure)
+        surroundings = self.describe_surroundings(door)
         return _Visit(door, caller, delegation, surroundings, bool(constraints.user_confirm))
+
+    def describe_surroundings(self, door: Door) -> Surroundings:
+        """Return the circumstances of acts through a door, as their records state them."""
+        return Surroundings(door.ingress, self.deployment, self.settings.is_insecure, door.mediation)
 
     def _refuse(self, refusal: Refused, intent_id: str, caller: str, door: Door) -> dict[str, Any]:
         """Record a refusal that came before any decision, and answer with it."""
@@ -296,9 +308,7 @@ class Gateway:
             session=door.session,
             action_id=new_action_id(),
         )
-        draft, _ = build_preview_draft(
-            preview, Surroundings(door.ingress, self.deployment, self.settings.is_insecure), keeps_inputs=False
-        )
+        draft, _ = build_preview_draft(preview, self.describe_surroundings(door), keeps_inputs=False)
         self.ledger.append(act_chain(door.session), draft)
         return build_envelope(code, str(refusal))
 
@@ -392,6 +402,8 @@ class Gateway:
             raise Refused("TX_SESSION_MISMATCH", "the PREVIEW belongs to another session")
         if preview.caller != visit.caller:
             raise Refused("TX_CALLER_MISMATCH", "the PREVIEW belongs to another caller")
+        if preview.mediation == "verified" and visit.surroundings.mediation != "verified":
+            raise Refused(CAPSULE_REQUIRED, "the PREVIEW was made in a verified confinement, and this COMMIT is not")
         # Unset is not equal to set: leaving the principal out must not get around a delegation.
         known = {"external_principal": visit.principal, "delegation_jti": visit.jti}
         given_tokens = () if visit.delegation is None else (visit.delegation.statement,)
@@ -467,6 +479,7 @@ class Gateway:
             external_principal=visit.principal,
             delegation_jti=visit.jti,
             ingress=visit.surroundings.ingress,
+            mediation=visit.surroundings.mediation,
         )
         try:
             envelope = self._cover(self._executor.execute(order), request)
@@ -489,8 +502,12 @@ class Gateway:
         # Ids and digests have no secrets, and must not be taken for one. A summary may repeat the words of a server.
         kept = {name: value for name, value in data.items() if name in ANSWER_IDS}
         rest = {name: value for name, value in data.items() if name not in ANSWER_IDS}
-        summary = self._handles.cover(envelope["summary"], **whose)
-        return {**envelope, "summary": summary, "data": {**kept, **self._handles.cover(rest, **whose)}}
+        told = self._handles.cover({"summary": envelope["summary"], "data": rest}, **whose)
+        return {**envelope, "summary": told["summary"], "data": {**kept, **told["data"]}}
+
+    def cover_secrets(self, value: Any, *, session: str, caller: str, label: str) -> Any:
+        """Return a JSON value that a server gave beside the results of acts, with handles in the place of secrets."""
+        return self._handles.cover(value, session=session, caller=caller, label=label)
 
     def _find_tool(self, request: BoundRequest) -> ToolMeaning | None:
         """Return what the tool of a request does; None where it calls none."""
@@ -658,7 +675,7 @@ class _PreviewedAct:
             keeps_inputs=gateway.settings.inputs == "keep",
             reasons=decision.shown_reasons,
         )
-        preview = replace(preview, record_id=draft.id, inputs_sha256=digest_inputs(preview.inputs or {}))
+        preview = replace(preview, record_id=draft.id)
         return preview, Entry(act_chain(preview.session), draft, blobs=tuple(blobs))
 
 

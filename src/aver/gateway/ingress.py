@@ -5,6 +5,7 @@
     Aver-Delegation: eyJjb250ZW50Ijp7...        only with a delegation token
     Aver-Time: 1700000000                       Unix time in whole seconds
     Aver-Nonce: 7Qm2Zr9TqT0f4C1x                16 to 64 of A-Z a-z 0-9 _ -, new for each call
+    Aver-Audience: 0d9f1c...                    optional: the id of the ledger whose gateway the call is for
     Aver-Signature: 3f0c9a1b2d4e5f60:9b1d...    fingerprint and Ed25519 signature, in lower-case hex
 
 The signature is that of a statement of the purpose `ingress` with the content
@@ -12,8 +13,9 @@ The signature is that of a statement of the purpose `ingress` with the content
     {"method": "POST", "path": "/act", "principal", "session", "delegation_sha256": hex | null, "time": 1700000000,
      "nonce", "body_sha256"}
 
-where `delegation_sha256` is SHA-256 of the token's text, and `body_sha256` that of the exact bytes of the body. The
-principal's key is under `[gateway.principals]`.
+where `delegation_sha256` is SHA-256 of the token's text, and `body_sha256` that of the exact bytes of the body. With
+`Aver-Audience` the content has `"audience"`, too. The principal's key is under `[gateway.principals]`. Without an
+audience, another gateway that knows the same key would take the same call.
 
 Names of headers are compared without regard to case, and none may occur twice. `Aver-Session` alone does not make a
 call federated: local clients name their session by it. The rules, in order:
@@ -21,9 +23,10 @@ call federated: local clients name their session by it. The rules, in order:
     INGRESS_SIGNATURE_REQUIRED   one of the headers that a signature needs is missing
     INGRESS_SIGNATURE_INVALID    a header is malformed or occurs twice, or the signature does not hold
     INGRESS_EXPIRED              the time is more than 60 seconds from now, in either direction
+    INGRESS_CONFLICT             the call is for another gateway
     INGRESS_CONFLICT             the body names another principal or another token than the headers
 
-`check_ingress` does the first three, `bind_constraints` the last. That a nonce is used once (`INGRESS_REPLAY`) is a
+`check_ingress` does the first four, `bind_constraints` the last. That a nonce is used once (`INGRESS_REPLAY`) is a
 record with the key `nonce_key`, which the gateway appends before anything else.
 """
 
@@ -53,8 +56,9 @@ how long a call that was held back on its way stays good."""
 
 PRINCIPAL, SESSION, DELEGATION = "aver-principal", "aver-session", "aver-delegation"
 TIME, NONCE, SIGNATURE = "aver-time", "aver-nonce", "aver-signature"
+AUDIENCE = "aver-audience"
 _NEEDED = (PRINCIPAL, SESSION, TIME, NONCE, SIGNATURE)
-_SIGNED = frozenset(_NEEDED) | {DELEGATION}
+_SIGNED = frozenset(_NEEDED) | {DELEGATION, AUDIENCE}
 
 _TIME = lazy_pattern(r"0|[1-9][0-9]{0,15}")
 _NONCE = lazy_pattern(r"[A-Za-z0-9_-]{16,64}")
@@ -74,6 +78,8 @@ class Ingress:
     time: int
     nonce: str
     body_sha256: str
+    audience: str | None = None
+    """The id of the ledger whose gateway the call is for; None for a call that names none."""
     signature: StatementSignature | None = None
 
     @property
@@ -89,6 +95,7 @@ class Ingress:
             "time": self.time,
             "nonce": self.nonce,
             "body_sha256": self.body_sha256,
+            **({} if self.audience is None else {"audience": self.audience}),
         }
 
     @property
@@ -113,8 +120,12 @@ def sign_ingress(
     nonce: str,
     body: bytes,
     delegation: str | None = None,
+    audience: str | None = None,
 ) -> dict[str, str]:
-    """Return the headers of a signed call. The gateway reads them back before they are returned: `BadInput`."""
+    """Return the headers of a signed call, read back as the gateway reads them. Raises `BadInput`.
+
+    `audience` is the id of the ledger whose gateway the call is for: no other gateway takes it then.
+    """
     call = Ingress(
         method=method,
         path=path,
@@ -124,6 +135,7 @@ def sign_ingress(
         time=time,
         nonce=nonce,
         body_sha256=hashlib.sha256(body).hexdigest(),
+        audience=audience,
     )
     signature = signer.sign_statement(INGRESS_PURPOSE, call.content)
     headers = {
@@ -133,6 +145,7 @@ def sign_ingress(
         "Aver-Nonce": nonce,
         "Aver-Signature": f"{signature.by}:{signature.ed25519}",
         **({} if delegation is None else {"Aver-Delegation": delegation}),
+        **({} if audience is None else {"Aver-Audience": audience}),
     }
     try:
         read = read_ingress(headers.items(), method=method, path=path, body=body)
@@ -159,7 +172,7 @@ def read_ingress(headers: Iterable[tuple[str, str]], *, method: str, path: str, 
         _refuse("INGRESS_SIGNATURE_REQUIRED", f"the header {missing[0]} is missing")
     if twice:
         _refuse("INGRESS_SIGNATURE_INVALID", f"the header {twice[0]} occurs twice")
-    limits = {PRINCIPAL: CALLER_MAX, SESSION: CALLER_MAX, DELEGATION: TOKEN_MAX}
+    limits = {PRINCIPAL: CALLER_MAX, SESSION: CALLER_MAX, DELEGATION: TOKEN_MAX, AUDIENCE: CALLER_MAX}
     for name, limit in limits.items():
         value = found.get(name, "-")
         if not 1 <= len(value) <= limit or not value.isprintable():
@@ -177,6 +190,7 @@ def read_ingress(headers: Iterable[tuple[str, str]], *, method: str, path: str, 
         time=min(int(found[TIME]), TS_MAX),
         nonce=found[NONCE],
         body_sha256=hashlib.sha256(body).hexdigest(),
+        audience=found.get(AUDIENCE),
         signature=StatementSignature(by, ed25519),
     )
 
@@ -189,11 +203,12 @@ def check_ingress(
     body: bytes,
     keys: Mapping[str, PublicKey],
     now: float,
+    audience: str,
 ) -> Ingress | None:
     """Read and check a call. Returns None if it is not federated. Raises `Refused` with the first code that applies.
 
-    `keys` are the keys of the principals by name, `now` Unix time. A key with a post-quantum half signs no call: the
-    header has room for an Ed25519 signature alone.
+    `keys` are the keys of the principals by name, `now` Unix time, `audience` the id of this gateway's ledger. A key
+    with a post-quantum half signs no call: the header has room for an Ed25519 signature alone.
     """
     call = read_ingress(headers, method=method, path=path, body=body)
     if call is None:
@@ -206,6 +221,8 @@ def check_ingress(
         _refuse("INGRESS_SIGNATURE_INVALID", f"the call is not signed by the key of {call.principal[:80]!r}")
     if not abs(now - call.time) <= INGRESS_WINDOW:
         _refuse("INGRESS_EXPIRED", f"the call was signed more than {INGRESS_WINDOW} seconds from now")
+    if call.audience not in (None, audience):
+        _refuse("INGRESS_CONFLICT", f"the call is for the gateway of another ledger; this one is {audience}")
     return call
 
 

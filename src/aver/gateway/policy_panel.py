@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from aver.errors import AverError, Unavailable
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action, Facts
-from aver.gate.decide import Gate, build_refusal, decide
+from aver.gate.decide import ActionReading, Gate, build_refusal, decide, read_action
 from aver.gate.decision import Decision
 from aver.gate.effects.effects import Effects
 from aver.gate.facts.decision_inputs import DecisionInputs
@@ -82,7 +82,7 @@ class RemotePolicyServer:
         self._keys = keys
 
     def evaluate(
-        self, question: EvaluationQuestion, *, gate: Gate | None = None, effects: Effects | None = None
+        self, question: EvaluationQuestion, *, gate: Gate | None = None, reading: ActionReading | None = None
     ) -> PolicyEvaluation:
         answer = self._link.post("/evaluate", question.to_dict())
         if answer.keys() != {"share", "attestation"}:
@@ -143,16 +143,17 @@ class PolicyPanel:
     def _ask_servers(
         self, question: EvaluationQuestion, gate: Gate, effects: Effects | None
     ) -> list[PolicyEvaluation | AverError]:
-        def ask(server: Evaluator) -> PolicyEvaluation | AverError:
+        def ask(server: Evaluator, reading: ActionReading | None = None) -> PolicyEvaluation | AverError:
             try:
-                return server.evaluate(question, gate=gate, effects=effects)
+                return server.evaluate(question, gate=gate, reading=reading)
             except AverError as error:
                 debug("gateway", "a policy server gave no answer: %s", error.message)
                 return error
 
         first, second = self._servers
         if not isinstance(second, RemotePolicyServer):
-            return [ask(first), ask(second)]
+            reading = _read_question(question, gate, effects)
+            return [ask(first, reading), ask(second, reading)]
         # Both at once: each answer takes a round trip. A pool that outlives the act would not outlive a fork.
         answers: list[PolicyEvaluation | AverError] = []
         thread = threading.Thread(target=lambda: answers.append(ask(second)), name="aver-policy", daemon=True)
@@ -189,6 +190,15 @@ class PolicyPanel:
         return replace(refusal, reason_code=code, shares=(shares[0], shares[1]), bits=bits, patch=read_patch(decision))
 
 
+def _read_question(question: EvaluationQuestion, gate: Gate, effects: Effects | None) -> ActionReading | None:
+    """Read the action of a question once for both servers in this process; None if each must say why it cannot."""
+    try:
+        return read_action(question.action, question.inputs.facts, question.inputs.apply_to(gate), effects=effects)
+    except Exception as error:  # noqa: BLE001 - each server meets it again, and refuses with its own signature
+        debug("gateway", "the action cannot be read: %s", error)
+        return None
+
+
 def _require_answer(answer: PolicyEvaluation | AverError, question: EvaluationQuestion, server_id: int) -> Attestation:
     """Return the attestation in an answer that fits the question. Raises `Unavailable` or what the server raised."""
     if isinstance(answer, AverError):
@@ -202,7 +212,7 @@ def _require_answer(answer: PolicyEvaluation | AverError, question: EvaluationQu
     if attestation.program_id != question.program_id:
         raise Unavailable(
             f"policy server {attestation.server_id} runs another program",
-            advice="run: aver gateway pin, and give both servers the same rules",
+            advice="run: aver gateway pin; after a change of config.toml, start this door again, too",
         )
     if (answer.share is None) != (attestation.allow_pre == 0):
         raise Unavailable(f"policy server {attestation.server_id} contradicts itself")

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any, Protocol
 
 from aver.capsule.json_document import check_object, check_version
@@ -27,9 +28,8 @@ from aver.capsule.masking.mask import mask
 from aver.errors import AverError, BadInput, Refused
 from aver.fast_dataclass import dataclass
 from aver.gate.action import Action
-from aver.gate.decide import Gate, decide
+from aver.gate.decide import ActionReading, Gate, decide
 from aver.gate.decision import Decision
-from aver.gate.effects.effects import Effects
 from aver.gate.facts.decision_inputs import DecisionInputs
 from aver.gate.own_tools import find_declaration
 from aver.gate.program import program_digest
@@ -66,6 +66,16 @@ class EvaluationQuestion:
     request: BoundRequest
     action: Action
     inputs: DecisionInputs
+    _masked: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Reasons without secrets: two servers in one process mostly have the same ones."""
+
+    def mask_reasons(self, reasons: tuple[str, ...]) -> tuple[str, ...]:
+        """Return reasons without secrets. An attestation is signed, so nobody can mask it later."""
+        if reasons and reasons not in self._masked:
+            # Together with the arguments: a reason may repeat a secret that only the name of an argument gives away.
+            told = mask({"arguments": dict(self.action.arguments), "reasons": list(reasons)})
+            self._masked[reasons] = tuple(told.value["reasons"])
+        return self._masked.get(reasons, ())
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -121,9 +131,11 @@ class Evaluator(Protocol):
     """A policy server in this process, or the way to one elsewhere."""
 
     def evaluate(
-        self, question: EvaluationQuestion, *, gate: Gate | None = None, effects: Effects | None = None
+        self, question: EvaluationQuestion, *, gate: Gate | None = None, reading: ActionReading | None = None
     ) -> PolicyEvaluation:
-        """Answer the question. `gate` and `effects` spare a server in this process work that was done already.
+        """Answer the question. `gate` and `reading` spare a server in this process work that was done already.
+
+        `reading` is that of the action, with these inputs and this gate.
 
         Raises `Unavailable` where the server gives no answer that can be used.
         """
@@ -152,7 +164,7 @@ class PolicyServer:
         """The program by which it decided last; empty before its first decision."""
 
     def evaluate(
-        self, question: EvaluationQuestion, *, gate: Gate | None = None, effects: Effects | None = None
+        self, question: EvaluationQuestion, *, gate: Gate | None = None, reading: ActionReading | None = None
     ) -> PolicyEvaluation:
         """Decide, and make a share and an attestation of it. The share is None where the answer is no."""
         own = gate or self._load_gate(question.action.workspace)
@@ -165,8 +177,9 @@ class PolicyServer:
             words = "the facts declare other effects of the tool than the program of this server"
             return self._refuse(question, program_id, facts_sha256, None, (words,))
         # 3. With the state and the answers of the history in the question, so that both servers decide alike.
-        decision = decide(question.action, question.inputs.facts, question.inputs.apply_to(own), effects=effects)
-        reasons = _mask_reasons(question.action, decision)
+        by = own if reading is not None else question.inputs.apply_to(own)
+        decision = decide(question.action, question.inputs.facts, by, reading=reading)
+        reasons = question.mask_reasons(decision.shown_reasons)
         bits = read_bits(decision, question.request.intent_id)
         if bits is None:
             return self._refuse(question, program_id, facts_sha256, decision, reasons)
@@ -233,12 +246,3 @@ def read_bits(decision: Decision, intent_id: str) -> PolicyBits | None:
         debug("gateway", "refused, because %s cannot be applied to %s", patch.name, intent_id)
         return None
     return PolicyBits(1, int(decision.decision != "pass"), patch.id)
-
-
-def _mask_reasons(action: Action, decision: Decision) -> tuple[str, ...]:
-    """Return the reasons without secrets. An attestation is signed, so nobody can mask it later."""
-    if not decision.shown_reasons:
-        return ()
-    # Together with the arguments: a reason may repeat a secret that only the name of an argument gives away.
-    told = mask({"arguments": dict(action.arguments), "reasons": list(decision.shown_reasons)})
-    return tuple(told.value["reasons"])

@@ -5,6 +5,8 @@
     mac_ttl = 30                       seconds for which a policy share is good; POLICY_MAC_TTL_S wins
     confirm = "approval"               a person approves with a key; "flag": `user_confirm: true` is enough
     inputs = "keep"                    records keep an act's inputs; "digest": only their SHA-256
+    require_capsule = false            true: no act but those of an agent in a verified confinement (`aver gateway run`)
+    capsule_ttl = 3600                 seconds for which a verdict on a confinement counts
     policy0 = "run/policy0.sock"       where the parts listen, if they are not in this process
     policy1 = "run/policy1.sock"
     executor = "run/executor.sock"
@@ -53,8 +55,12 @@ SECTION = "[gateway]"
 
 TX_TTL = 120
 MAC_TTL = 30
+CAPSULE_TTL = 3600
+"""Seconds for which a verdict on a confinement is fresh. Probes take some seconds, and settings of a machine that could
+open a confinement change seldom."""
+
 TTL_MAX = 24 * 3600
-"""Upper bound of both times, in seconds. A decision about yesterday's state is none about today's."""
+"""Upper bound of these times, in seconds. A decision about yesterday's state is none about today's."""
 
 NAMES_MAX = 1000
 """Most clients, principals, patterns, and names in one list."""
@@ -71,7 +77,7 @@ _SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 _CLIENT = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KEYS = frozenset(
     (
-        *("tx_ttl", "mac_ttl", "confirm", "inputs", "policy0", "policy1", "executor"),
+        *("tx_ttl", "mac_ttl", "confirm", "inputs", "require_capsule", "capsule_ttl", "policy0", "policy1", "executor"),
         *("clients", "capabilities", "principals", "tools"),
         *EFFECT_KEYS,
     )
@@ -109,6 +115,9 @@ class GatewaySettings:
     mac_ttl: int = MAC_TTL
     confirm: Confirm = "approval"
     inputs: KeptInputs = "keep"
+    require_capsule: bool = False
+    """Whether only agents in a verified confinement may act."""
+    capsule_ttl: int = CAPSULE_TTL
     policy0: str = ""
     """Where policy server 0 listens; empty for one in this process. The next two are alike."""
     policy1: str = ""
@@ -135,6 +144,9 @@ def read_gateway_settings(config: Config, environment: Mapping[str, str] = os.en
     for name, value, words in (("confirm", confirm, Confirm), ("inputs", inputs, KeptInputs)):
         if value not in get_args(words):
             raise BadInput(f"{where} {name} must be one of {', '.join(get_args(words))}")
+    require_capsule = table.get("require_capsule", False)
+    if not isinstance(require_capsule, bool):
+        raise BadInput(f"{where} require_capsule must be true or false")
     places = {name: table.get(name, "") for name in ("policy0", "policy1", "executor")}
     for name, value in places.items():
         if not isinstance(value, str) or "\0" in value:
@@ -147,6 +159,8 @@ def read_gateway_settings(config: Config, environment: Mapping[str, str] = os.en
         mac_ttl=_read_seconds(table, "mac_ttl", MAC_TTL, where, environment, "POLICY_MAC_TTL_S"),
         confirm=confirm,
         inputs=inputs,
+        require_capsule=require_capsule,
+        capsule_ttl=int_field(table.get("capsule_ttl", CAPSULE_TTL), f"{where} capsule_ttl", low=1, high=TTL_MAX),
         clients=_read_clients(_table(table, "clients", where), f"{where} clients"),
         callers=_read_capabilities(capabilities, "callers", where),
         principals=_read_capabilities(capabilities, "principals", where),

@@ -12,6 +12,7 @@ Aver.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -77,6 +78,11 @@ def read_spec_bytes(name: str) -> bytes:
     return files("aver.gateway").joinpath("spec", name).read_bytes()
 
 
+def digest_spec(name: str) -> str:
+    """Return the SHA-256 of one of `SPEC_FILES`."""
+    return hashlib.sha256(read_spec_bytes(name)).hexdigest()
+
+
 @cache
 def _load_schema_validator(name: str) -> Any:
     return build_validator(parse_document(read_spec_bytes(name), name, limit=SPEC_MAX))
@@ -85,6 +91,11 @@ def _load_schema_validator(name: str) -> Any:
 def find_evidence_error(commit: Any) -> str:
     """Validate commit evidence against its schema. Returns the first problem with its place; empty if there is none."""
     return find_schema_error(_load_schema_validator(EVIDENCE_SCHEMA), commit)
+
+
+def load_contract_validator() -> Any:
+    """Return the validator of capsule contracts."""
+    return _load_schema_validator(CONTRACT_SCHEMA)
 
 
 def validate_specs(documents: Mapping[str, bytes] | None = None) -> list[str]:
@@ -115,8 +126,9 @@ def validate_specs(documents: Mapping[str, bytes] | None = None) -> list[str]:
         if error_text := find_schema_error(validators[CONTRACT_SCHEMA], parsed[CONTRACT]):
             problems.append(f"{CONTRACT}: {error_text}")
         else:
-            ids = [assertion["id"] for assertion in parsed[CONTRACT]["assertions"]]
-            problems += [f"{CONTRACT}: the assertion {each!r} occurs twice" for each in {*ids} if ids.count(each) > 1]
+            from aver.gateway.mediation.contract import find_contract_problems  # It needs this module.
+
+            problems += [f"{CONTRACT}: {problem}" for problem in find_contract_problems(parsed[CONTRACT])]
     return problems
 
 

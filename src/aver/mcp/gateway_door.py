@@ -59,9 +59,24 @@ _ENVELOPE_SCHEMA: dict[str, Any] = {
 _LOG = logging.getLogger("aver.mcp")
 
 
+SendAct = Callable[[dict[str, Any]], dict[str, Any]]
+"""Sends an act, and returns its envelope."""
+
+
 def build_gateway_server(open_gateway: Callable[[], Gateway]) -> Server[Any]:
     """Build the server, ready to run on a transport. The first call of the tool calls `open_gateway`, once."""
-    tool = _ActTool(open_gateway)
+
+    def open_way() -> SendAct:
+        gateway = open_gateway()
+        door = Door(session=gateway.door.session, ingress=IngressNote("stdio"))
+        return lambda act: gateway.act(act, door=door)
+
+    return build_act_server(open_way)
+
+
+def build_act_server(open_way: Callable[[], SendAct]) -> Server[Any]:
+    """Build the server for another way to a gateway. The first call of the tool calls `open_way`, once."""
+    tool = _ActTool(open_way)
     return Server(
         SERVER_NAME,
         version=__version__,
@@ -92,9 +107,9 @@ async def _list_tools(
 class _ActTool:
     """Answers the calls of the tool, each in a thread."""
 
-    def __init__(self, open_gateway: Callable[[], Gateway]) -> None:
-        self._open_gateway = open_gateway
-        self._gateway: Gateway | None = None
+    def __init__(self, open_way: Callable[[], SendAct]) -> None:
+        self._open_way = open_way
+        self._send: SendAct | None = None
         self._opening = threading.Lock()
         self._turns = anyio.CapacityLimiter(ACTS_AT_ONCE)
 
@@ -110,9 +125,8 @@ class _ActTool:
     def _act(self, arguments: dict[str, Any]) -> dict[str, Any]:
         try:
             with self._opening:
-                self._gateway = self._gateway or self._open_gateway()
-            door = Door(session=self._gateway.door.session, ingress=IngressNote("stdio"))
-            return self._gateway.act(arguments, door=door)
+                self._send = self._send or self._open_way()
+            return self._send(arguments)
         except Exception as error:  # noqa: BLE001 - a defect here must not take the server down
             _LOG.exception("an act failed")
             # Only the type: the text of an unexpected error may contain a secret, and the agent would see it.

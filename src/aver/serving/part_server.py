@@ -41,7 +41,7 @@ from aver.errors import AverError, BadInput, NotCanonical
 from aver.fast_dataclass import dataclass
 from aver.log import debug
 from aver.serving.guard import NO_TOKEN, HttpRefusal, check_headers
-from aver.serving.peers import Credentials, Identify, Peer, read_peer_uid
+from aver.serving.peers import Credentials, Identify, Peer, read_peer_pid, read_peer_uid
 from aver.serving.sockets import Listener
 from aver.serving.tokens import find_bearer_token
 from aver.serving.wire import DEFAULT_WIRE_LIMITS, BadRequest, RequestHead, ServerConnection, WireLimits
@@ -116,7 +116,9 @@ class _Routes:
         self._refuse = refuse
         self._turns = threading.BoundedSemaphore(calls)
 
-    def examine_head(self, head: RequestHead, uid: int | None, listener: Listener) -> tuple[Peer, Mapping[str, str]]:
+    def examine_head(
+        self, head: RequestHead, uid: int | None, pid: int | None, listener: Listener
+    ) -> tuple[Peer, Mapping[str, str]]:
         """Steps 1 and 2: who makes a request, and its headers `Aver-…`. Raises `BadRequest`."""
         hosts = [host.encode("ascii") for host in listener.hosts]
         if (refusal := check_headers(head.headers, hosts)) is not None:
@@ -125,7 +127,7 @@ class _Routes:
         headers = {name.decode("ascii"): value.decode("latin-1") for name, value in own}
         if len(headers) != len(own):
             raise BadRequest(HttpRefusal(400, "a header of Aver comes twice"))
-        client = self._identify(Credentials(find_bearer_token(head.headers), uid, headers))
+        client = self._identify(Credentials(find_bearer_token(head.headers), uid, headers, pid))
         if client is None:
             raise BadRequest(NO_TOKEN)
         return Peer(uid, client, str(listener.address)), headers
@@ -317,9 +319,9 @@ class _PartConnection:
         try:
             if self.socket.family != socket.AF_UNIX:
                 self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            uid = read_peer_uid(self.socket)
+            uid, pid = read_peer_uid(self.socket), read_peer_pid(self.socket)
             try:
-                while (head := self._wire.read_head()) is not None and self._serve_request(head, uid):
+                while (head := self._wire.read_head()) is not None and self._serve_request(head, uid, pid):
                     pass
             except BadRequest as error:
                 status, words, headers = error.refusal
@@ -332,9 +334,9 @@ class _PartConnection:
         finally:
             self._server._forget(self)
 
-    def _serve_request(self, head: RequestHead, uid: int | None) -> bool:
+    def _serve_request(self, head: RequestHead, uid: int | None, pid: int | None) -> bool:
         """Answer one request. Returns whether another one may follow."""
-        peer, headers = self._routes.examine_head(head, uid, self._listener)
+        peer, headers = self._routes.examine_head(head, uid, pid, self._listener)
         # A client whose signature a route has still to check may be anybody.
         self.identified = self.identified or bool(peer.client)
         handler = self._routes.find_handler(head, peer)

@@ -59,6 +59,19 @@ def read_peer_uid(connection: socket.socket) -> int | None:
     return uid if known and uid <= UID_MAX else None
 
 
+def read_peer_pid(connection: socket.socket) -> int | None:
+    """The process that connected to a Unix socket, by its id here. None over TCP, and where Linux does not tell."""
+    if connection.family != socket.AF_UNIX or sys.platform != "linux":
+        return None
+    try:
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _LINUX_CREDENTIALS.size)
+        pid, _, _ = _LINUX_CREDENTIALS.unpack(raw)
+    except (OSError, struct.error) as error:
+        debug("serving", "the system does not tell which process connected: %s", error)
+        return None
+    return int(pid) or None  # 0: a process that this namespace does not know.
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """Who made a request: the user id, the name of the permitted client, and the address that was called."""
@@ -70,11 +83,13 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Token, user id and signature headers of a request: the headers that begin with `aver-`, by lower-case name."""
+    """Token, user id, process and signature headers of a request: those that begin with `aver-`, by lower-case name."""
 
     token: bytes | None
     uid: int | None
     headers: Mapping[str, str]
+    pid: int | None = None
+    """The process that connected. It may have ended since, and its id may be another process's now."""
 
 
 Identify = Callable[[Credentials], str | None]

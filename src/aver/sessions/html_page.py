@@ -19,6 +19,7 @@ from aver.clock import now
 from aver.diffs import classify_diff_lines
 from aver.gate.decision_record import NOT_HELD_BACK, RecordedDecision
 from aver.html import PAGE_SCRIPT, begin_page, escape_text
+from aver.sessions.figures import SessionTotals
 from aver.sessions.labels import (
     LabelledText,
     decision_label,
@@ -31,7 +32,6 @@ from aver.sessions.labels import (
     step_summary,
     total_labels,
 )
-from aver.sessions.sessions import SessionTotals
 from aver.sessions.step import ReadBlob, Step, fetch_blobs, full_text
 from aver.sessions.story import StoryEntry
 from aver.text import plural

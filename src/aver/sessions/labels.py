@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from aver.sessions.sessions import SessionTotals
+from aver.sessions.figures import SessionTotals
 from aver.sessions.step import Consumption, Step, is_blob_reference
 from aver.text import plural
 

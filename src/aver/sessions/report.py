@@ -35,9 +35,10 @@ from aver.ledger.bundle import export_bundle
 from aver.ledger.bundle.layout import BLOBS, INDEX, read_index
 from aver.ledger.bundle.verify import BundleJudge
 from aver.ledger.read_only import ReadOnlyLedger
+from aver.sessions.figures import compute_totals
 from aver.sessions.report_file import CLOSING, FILE_OPENING, PURPOSE, STATEMENT_OPENING
 from aver.sessions.report_page import render_end, render_front, render_session
-from aver.sessions.sessions import SessionChains, compute_totals
+from aver.sessions.sessions import SessionChains
 from aver.sessions.story import read_story
 from aver.text import plural
 from aver.verdict import CHECKS, Verdict, VerifyOptions, conclude

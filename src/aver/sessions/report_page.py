@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from aver import __version__
 from aver.html import begin_page, escape_text
+from aver.sessions.figures import SessionTotals
 from aver.sessions.html_page import FILTER_TOOLS, render_checks, render_first_bad, render_story, time_tag
 from aver.sessions.labels import format_money, total_labels
 from aver.sessions.report_file import REPORT_MARK
-from aver.sessions.sessions import SessionTotals
 from aver.sessions.step import ReadBlob
 from aver.sessions.story import StoryEntry
 from aver.text import plural

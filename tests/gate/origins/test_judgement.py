@@ -61,6 +61,70 @@ def test_a_described_target_is_linked_if_the_service_lists_it() -> None:
     assert not passes(judge("delete_file", {"file_id": "11"}, "Delete it.", read=listed(files, "list_files")))
 
 
+FILES = [{"file_id": str(number), "name": f"report-{number}.txt", "size": number} for number in range(10, 16)]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "count"),
+    [
+        ("Delete the largest file.", 1),
+        ("Delete the largest and the smallest file.", 2),
+        ("Delete the file which is the largest.", 1),
+        ("Delete the two largest files.", 2),
+        ("Delete the top 3 files.", 3),
+        ("Delete the largest files.", 5),
+        ("Delete all files.", 5),
+        ("Delete 'report-15.txt' and the largest file.", 1),
+    ],
+)
+def test_a_turn_links_as_many_described_targets_as_it_describes(prompt: str, count: int) -> None:
+    read = listed(FILES, "list_files")
+    passed = []
+    for number in range(10, 15):
+        found = judge("delete_file", {"file_id": str(number)}, prompt, read=read)
+        if passes(found):
+            passed.append(number)
+            read = [*read, (SourceCall("delete_file", "delete", (str(number),)), None)]
+        else:
+            assert found.doubts == {"TARGET_UNKNOWN"}
+            assert "chosen before" in found.why[0]
+    assert len(passed) == count
+    # The same target once more is no other one.
+    assert passes(judge("delete_file", {"file_id": "10"}, prompt, read=read))
+
+
+def test_a_link_makes_no_second_deletion_where_the_user_described_one() -> None:
+    files = [{"file_id": "11", "shared_with": "alex@shop.example"}, {"file_id": "12", "shared_with": "me"}]
+    prompt = "Show me the files that are shared with 'alex@shop.example'. Then delete the largest file."
+    read = listed(files, "list_files")
+    assert passes(judge("delete_file", {"file_id": "11"}, prompt, read=read))
+    read = [*read, (SourceCall("delete_file", "delete", ("12",)), None)]
+    assert judge("delete_file", {"file_id": "11"}, prompt, read=read).doubts == {"TARGET_UNKNOWN"}
+    # A change can be undone, and the words link it.
+    read = [*read, (SourceCall("update_file", "change", ("12",)), None)]
+    asked = prompt.replace("delete", "update")
+    assert passes(judge("update_file", {"file_id": "11"}, asked, read=read))
+
+
+def test_targets_of_another_sort_use_up_no_choice() -> None:
+    read = [
+        *listed([{"file_id": "11", "size": 9}], "list_files"),
+        *listed([{"user": "u-1", "team": "Design"}, {"user": "u-2", "team": "Design"}], "list_users"),
+    ]
+    prompt = "Share the newest file with the team 'Design'."
+    for user in ("u-1", "u-2"):
+        arguments = {"file_id": "11", "user": user}
+        assert passes(judge("share_file", arguments, prompt, read=read))
+        read = [*read, (SourceCall("share_file", "share", tuple(arguments.values())), None)]
+
+
+def test_a_list_of_targets_counts_as_several() -> None:
+    read = listed(FILES, "list_files")
+    assert passes(judge("delete_files", {"file_ids": ["10"]}, "Delete the largest file.", read=read))
+    assert not passes(judge("delete_files", {"file_ids": ["10", "11"]}, "Delete the largest file.", read=read))
+    assert passes(judge("delete_files", {"file_ids": ["10", "11"]}, "Delete the two largest files.", read=read))
+
+
 def test_an_address_is_never_chosen_by_a_description() -> None:
     contacts = [{"name": "Bo", "email": "bo@shop.example"}]
     found = judge(

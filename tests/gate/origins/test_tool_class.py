@@ -27,6 +27,10 @@ from aver.gate.origins.tool_class import CALL_CLASSES, classify_tool
         ("cancel_order", "delete"),
         ("get_or_create_label", "create"),
         ("read_and_delete", "delete"),
+        ("api-retrieve-a-comment", "read"),
+        ("api-create-a-comment", "create"),
+        ("export_rows", "create"),
+        ("select_page", "change"),
         ("frobnicate", "change"),
         ("", "change"),
     ],
@@ -62,6 +66,11 @@ def test_a_trusted_server_and_the_settings_are_believed() -> None:
 def test_an_unknown_name_is_known_by_its_description() -> None:
     assert classify_tool("weather", "Returns the weather of a city.") == "read"
     assert classify_tool("weather", "The weather.") == "change"
+    assert classify_tool("stock", "Get orders.") == "read"
+    assert classify_tool("tabs", "List, create, close, or select a tab.") == "change"
+    assert classify_tool("items", "Tool to list and delete items.") == "delete"
+    assert classify_tool("results", "Export a query.") == "create"
+    assert classify_tool("text", "Read a text. Handles all encodings. Operates on whole files.") == "read"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -203,6 +204,21 @@ def test_one_private_address_among_public_ones(monkeypatch: pytest.MonkeyPatch) 
     found = [(2, 1, 6, "", ("8.8.8.8", 443)), (2, 1, 6, "", ("127.0.0.1", 443))]
     monkeypatch.setattr("socket.getaddrinfo", lambda *given, **more: found)
     assert refused(lambda: find_addresses("example.com", may_be_private=False)).code == "DOMAIN_NOT_ALLOWED"
+
+
+def test_a_name_server_that_changes_its_answer_is_asked_once(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for a redirect: no later answer can lead the request to another machine."""
+    honest, asked = socket.getaddrinfo, list[Any]()
+
+    def resolve(host: str, port: int, *given: Any, **more: Any) -> Any:
+        asked.append(host)
+        return honest(host, port, *given, **more) if len(asked) == 1 else [(2, 1, 6, "", ("10.0.0.1", port))]
+
+    monkeypatch.setattr("socket.getaddrinfo", resolve)
+    web.answers["/a"] = 302, {"Location": "/b"}, b""
+    web.answers["/b"] = 200, {}, b"there"
+    assert fetch(web, "a").data["content"] == "there"
+    assert len(asked) == 1
 
 
 def test_a_host_without_an_address() -> None:

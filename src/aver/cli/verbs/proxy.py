@@ -30,9 +30,6 @@ WAIT_SECONDS = 30
 
 TRUST = "trust"
 
-SHOWN_MAX = 2000
-"""Characters of a definition that are shown."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="-- and the command of the server; or: trust NAME")
@@ -118,7 +115,8 @@ def _trust(given: argparse.Namespace, screen: Screen) -> int:
     changed = list_changed_tools(config.home, name)
     for tool, (before, after) in changed.items():
         screen.print_line(screen.status_mark("warning"), f" {tool}")
-        for line in unified_diff(tool, _lay_out(before), _lay_out(after))[:SHOWN_MAX].splitlines():
+        # The whole change: a server could hide a part of it behind a long beginning.
+        for line in unified_diff(tool, _lay_out(before), _lay_out(after)).splitlines():
             screen.print_line(f"    {line}")
     if not changed:
         screen.print_line(screen.status_mark("ok"), f" no tool of {name} has changed")

@@ -13,7 +13,7 @@ from aver.cli.verdict_text import STATUS_STYLES, exit_code
 from aver.text import plural, to_one_line
 
 if TYPE_CHECKING:
-    from aver.sessions.sessions import SessionTotals
+    from aver.sessions.figures import SessionTotals
     from aver.verdict import Verdict
 
 EXAMPLES = """\
@@ -60,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace, screen: Screen) -> int:
     from aver.check import open_ledger
-    from aver.sessions.sessions import compute_totals, find_sessions, verify_session
+    from aver.sessions.figures import compute_totals
+    from aver.sessions.sessions import find_sessions, verify_session
 
     with open_ledger(given.ledger, tenant=given.tenant, create=False) as ledger:
         found = find_sessions(ledger, tool=given.tool, since=given.since)

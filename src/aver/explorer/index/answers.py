@@ -19,7 +19,7 @@ from aver.explorer.index.database import Scope
 from aver.explorer.index.progress import IndexProgress
 from aver.explorer.index.query import SearchQuery
 from aver.fast_dataclass import dataclass
-from aver.sessions.sessions import HOUR_LENGTH
+from aver.sessions.figures import HOUR_LENGTH
 
 LIMIT_MAX = 500
 """Most entries of one page."""

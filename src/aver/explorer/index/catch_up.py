@@ -34,14 +34,8 @@ from aver.ingest.foreign_json import to_utc
 from aver.ledger import Ledger
 from aver.ledger.stores.protocol import ChainRow, RecordRow
 from aver.log import debug, log_time
-from aver.sessions.sessions import (
-    HOUR_LENGTH,
-    ChainEdges,
-    SessionChains,
-    SessionCount,
-    count_session,
-    find_sessions,
-)
+from aver.sessions.figures import HOUR_LENGTH, SessionCount, count_session
+from aver.sessions.sessions import ChainEdges, SessionChains, find_sessions
 from aver.sessions.step import Step, read_step
 
 SLICE = 500

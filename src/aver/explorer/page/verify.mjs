@@ -611,7 +611,7 @@ function coerceFloatFields(content, toFloat) {
 	}
 	return isChanged ? new Map(content).set("reasoning", changed) : content;
 }
-// ../../main/web/node_modules/@noble/hashes/utils.js
+// node_modules/@noble/hashes/utils.js
 function isBytes$1(a) {
 	return a instanceof Uint8Array || ArrayBuffer.isView(a) && a.constructor.name === "Uint8Array" && "BYTES_PER_ELEMENT" in a && a.BYTES_PER_ELEMENT === 1;
 }
@@ -767,7 +767,7 @@ var oidNist = (suffix) => ({ oid: Uint8Array.from([
 	2,
 	suffix
 ]) });
-// ../../main/web/node_modules/@noble/curves/utils.js
+// node_modules/@noble/curves/utils.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 function aarray$1(item, title, inner = () => {}) {
 	if (!Array.isArray(item)) throw new TypeError(`"${title}" expected array, got type=${typeof item}`);
@@ -870,7 +870,7 @@ function validateObject(object, fields = {}, optFields = {}, title = "object") {
 	iter(fields, false);
 	iter(optFields, true);
 }
-// ../../main/web/node_modules/@noble/hashes/_u64.js
+// node_modules/@noble/hashes/_u64.js
 var U32_MASK64 = /* @__PURE__ */ (() => BigInt(2 ** 32 - 1))();
 var _32n = /* @__PURE__ */ BigInt(32);
 function fromBig(n, le = false) {
@@ -920,7 +920,7 @@ var add4L = (Al, Bl, Cl, Dl) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0
 var add4H = (low, Ah, Bh, Ch, Dh) => Ah + Bh + Ch + Dh + (low / 2 ** 32 | 0) | 0;
 var add5L = (Al, Bl, Cl, Dl, El) => (Al >>> 0) + (Bl >>> 0) + (Cl >>> 0) + (Dl >>> 0) + (El >>> 0);
 var add5H = (low, Ah, Bh, Ch, Dh, Eh) => Ah + Bh + Ch + Dh + Eh + (low / 2 ** 32 | 0) | 0;
-// ../../main/web/node_modules/@noble/hashes/sha3.js
+// node_modules/@noble/hashes/sha3.js
 var _0n$4 = BigInt(0);
 var _1n$5 = BigInt(1);
 var _2n$4 = BigInt(2);
@@ -1133,7 +1133,7 @@ var genShake = (suffix, blockLen, outputLen, info = {}) => createHasher((opts = 
 }, info);
 var shake128 = /* @__PURE__ */ genShake(31, 168, 16, /* @__PURE__ */ oidNist(11));
 var shake256 = /* @__PURE__ */ genShake(31, 136, 32, /* @__PURE__ */ oidNist(12));
-// ../../main/web/node_modules/@noble/curves/abstract/modular.js
+// node_modules/@noble/curves/abstract/modular.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$3 = /* @__PURE__ */ BigInt(0);
 var _1n$4 = /* @__PURE__ */ BigInt(1);
@@ -1507,7 +1507,7 @@ function Field(ORDER, opts = {}) {
 	Object.freeze(_Field.prototype);
 	return new _Field(ORDER, opts);
 }
-// ../../main/web/node_modules/@noble/curves/abstract/fft.js
+// node_modules/@noble/curves/abstract/fft.js
 function checkU32(n, title = "n") {
 	if (typeof n !== "number") throw new TypeError(`wrong u32 integer "${title}": expected number, got type=${typeof n}`);
 	if (!Number.isSafeInteger(n) || n < 0 || n > 4294967295) throw new RangeError(`wrong u32 integer "${title}": expected 0..4294967295, got ${n}`);
@@ -1595,7 +1595,7 @@ var FFTCore = (F, coreOpts) => {
 		return values;
 	};
 };
-// ../../main/web/node_modules/@noble/post-quantum/utils.js
+// node_modules/@noble/post-quantum/utils.js
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 var abytesDoc = abytes$1;
 var randomBytes = randomBytes$2;
@@ -1752,7 +1752,7 @@ function getMessagePrehash(hash, msg, ctx = EMPTY) {
 	const hashed = hash(msg);
 	return concatBytes$1(new Uint8Array([1, ctx.length]), ctx, hash.oid, hashed);
 }
-// ../../main/web/node_modules/@noble/post-quantum/_crystals.js
+// node_modules/@noble/post-quantum/_crystals.js
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 var genCrystals = (opts) => {
 	const { newPoly, N, Q, F, ROOT_OF_UNITY, brvBits, isKyber } = opts;
@@ -1894,7 +1894,7 @@ var createXofShake = (shake) => (seed, blockLen) => {
 };
 var XOF128 = /* @__PURE__ */ createXofShake(shake128);
 var XOF256 = /* @__PURE__ */ createXofShake(shake256);
-// ../../main/web/node_modules/@noble/post-quantum/ml-dsa.js
+// node_modules/@noble/post-quantum/ml-dsa.js
 /*! noble-post-quantum - MIT License (c) 2024 Paul Miller (paulmillr.com) */
 var INTERNAL_SIG_OPT_KEYS = /* @__PURE__ */ Object.freeze(["extraEntropy", "externalMu"]);
 var INTERNAL_VER_OPT_KEYS = /* @__PURE__ */ Object.freeze(["externalMu"]);
@@ -2406,7 +2406,7 @@ var ml_dsa65 = /* @__PURE__ */ (() => getDilithium({
 	XOF256,
 	securityLevel: 192
 }))();
-// ../../main/web/node_modules/@noble/hashes/_md.js
+// node_modules/@noble/hashes/_md.js
 function Chi(a, b, c) {
 	return a & b ^ ~a & c;
 }
@@ -2530,7 +2530,7 @@ var SHA512_IV = /* @__PURE__ */ Uint32Array.from([
 	1541459225,
 	327033209
 ]);
-// ../../main/web/node_modules/@noble/hashes/sha2.js
+// node_modules/@noble/hashes/sha2.js
 var SHA256_K = /* @__PURE__ */ Uint32Array.from([
 	1116352408,
 	1899447441,
@@ -3776,7 +3776,7 @@ function chainName(domain, identifier) {
 	const id = CHAIN_ID.test(identifier) ? identifier : `x-${sha256Hex(identifier).slice(0, 32)}`;
 	return DOMAIN.test(domain) ? `${domain}.${id}` : null;
 }
-// ../../main/web/node_modules/@noble/curves/abstract/curve.js
+// node_modules/@noble/curves/abstract/curve.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$2 = /* @__PURE__ */ BigInt(0);
 var _1n$3 = /* @__PURE__ */ BigInt(1);
@@ -4098,7 +4098,7 @@ function createKeygen(randomSecretKey, getPublicKey) {
 		};
 	};
 }
-// ../../main/web/node_modules/@noble/curves/abstract/edwards.js
+// node_modules/@noble/curves/abstract/edwards.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _0n$1 = /* @__PURE__ */ BigInt(0);
 var _1n$2 = /* @__PURE__ */ BigInt(1);
@@ -4504,7 +4504,7 @@ function eddsa(Point, cHash, eddsaOpts = {}) {
 		lengths
 	});
 }
-// ../../main/web/node_modules/@noble/curves/ed25519.js
+// node_modules/@noble/curves/ed25519.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var _1n$1 = /* @__PURE__ */ BigInt(1);
 var _2n$1 = /* @__PURE__ */ BigInt(2);
@@ -4594,6 +4594,8 @@ var ed25519 = /* @__PURE__ */ ed({});
 var SIGNATURE = /^[0-9a-f]{128}$/;
 var PUBLIC = /^[0-9a-f]{64}$/;
 var P = 2n ** 255n - 19n;
+/** Digits of a signature. Only these are kept by name: parts of another length could spell the name of another question. */
+var SIGNATURE_DIGITS = 128;
 var L = 2n ** 252n + 27742317777372353535851937790883648493n;
 /** The encodings of points of small order, without the bit of the sign. The last two are not canonical. */
 var SMALL_ORDER = /* @__PURE__ */ new Set([
@@ -4684,11 +4686,13 @@ var Ed25519 = class {
 	/** Take the answers that another thread gave to these questions, and keep them for `verify`. */
 	adopt(questions, answers) {
 		if (this.answers.size > ANSWERS_KEPT) this.answers.clear();
-		questions.forEach(({ publicHex, message, signature }, at) => this.answers.set(publicHex + signature + message, answers[at] === true));
+		questions.forEach(({ publicHex, message, signature }, at) => {
+			if (signature.length === SIGNATURE_DIGITS) this.answers.set(publicHex + signature + message, answers[at] === true);
+		});
 	}
 	/** Whether a signature is valid under the rule. */
 	verify(publicHex, message, signature) {
-		if (typeof message === "string") {
+		if (typeof message === "string" && signature.length === SIGNATURE_DIGITS) {
 			const known = this.answers.get(publicHex + signature + message);
 			if (known !== void 0) return known;
 		}
@@ -6378,7 +6382,7 @@ function voteContent(request, word, approver, shown, { scope = request.scope, us
 		["uses", new JsonNumber(String(uses))]
 	]);
 }
-// ../../main/web/node_modules/@noble/curves/abstract/weierstrass.js
+// node_modules/@noble/curves/abstract/weierstrass.js
 /*! noble-curves - MIT License (c) 2022 Paul Miller (paulmillr.com) */
 var divNearest = (num, den) => (num + (num >= 0 ? den : -den) / _2n) / den;
 function _splitEndoScalar(k, basis, n) {
@@ -8889,9 +8893,9 @@ function* listHeads(result) {
 	const kind = result.get("kind");
 	if (kind === "conversation_seal") {
 		const [tool, session] = [result.get("tool"), result.get("session_id")];
-		if (tool === void 0 || session === void 0) return;
+		if (typeof tool !== "string" || typeof session !== "string") return;
 		yield [
-			typeof tool === "string" && tool === session && RESERVED_CHAINS.has(tool) ? tool : `${text(tool)}.${text(session)}`,
+			tool === session && RESERVED_CHAINS.has(tool) ? tool : `${tool}.${session}`,
 			result.get("capsule_count"),
 			result.get("head_hash")
 		];
@@ -8922,12 +8926,12 @@ function findExternalChain(content) {
 		"tool",
 		"session_id"
 	].map((name) => result.get(name));
-	if (typeof path !== "string" || tool === void 0 || session === void 0) return null;
+	if (typeof path !== "string" || typeof tool !== "string" || typeof session !== "string") return null;
 	const parts = path.split("/").filter((part) => part !== "" && part !== ".");
 	const last = parts.at(-1) ?? "";
 	const dot = last.lastIndexOf(".");
 	const stem = dot > 0 && dot < last.length - 1 ? last.slice(0, dot) : last;
-	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${text(tool)}.${text(session)}`;
+	return (parts.at(-2) ?? "") === tool && stem === session ? null : `${tool}.${session}`;
 }
 var TITLE_SCAN_MAX = 4096;
 /** Most signers of a chain that are noted. The signers of a chain with more are not compared with the index. */
@@ -9742,8 +9746,8 @@ var BundleJudge = class {
 		}
 		tally.merge(this.shown);
 		await this.checkIndex(head);
-		reportUnrecorded(tally);
 		await this.examine(examiners);
+		reportUnrecorded(tally);
 		return tally;
 	}
 	/** Whose bundle it is: as the index says, and where it does not, as the first chain that was made there does. */
@@ -11400,7 +11404,7 @@ function readManifest(data) {
 		runId,
 		head,
 		createdAt,
-		numActions: count.value,
+		numActions: count,
 		finalReceiptHash: final,
 		policyVerdict: get("policy_verdict"),
 		isProved: type === PROOF_TYPE,
@@ -11552,7 +11556,7 @@ var RunFilesJudge = class {
 		}
 		const { seal } = judge;
 		if (seal === null) return tally;
-		const isSame = manifest.numActions === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
+		const isSame = manifest.numActions.value === seal.numActions && manifest.finalReceiptHash === seal.finalReceiptHash && manifest.policyVerdict === seal.policyVerdict && manifest.isProved === (seal.statement !== null);
 		if (last !== null && (!isSame || manifest.createdAt !== last.signed_at)) this.fail("ROLLBACK", "the manifest says something else than the run's seal", MANIFEST$1);
 		for (const [name, document] of sealDocuments(seal, manifest.head)) {
 			const raw = readSmall(this.files, name, SMALL_FILE_MAX);
@@ -11649,7 +11653,7 @@ var RunFilesJudge = class {
 			["chain", manifest.head.chain],
 			["count", number(manifest.head.count)],
 			["hash", manifest.head.hash],
-			["num_actions", number(manifest.numActions)],
+			["num_actions", manifest.numActions],
 			["final_receipt_hash", manifest.finalReceiptHash],
 			["manifest_sha256", sha256Hex(this.raw)]
 		]);
@@ -12170,7 +12174,7 @@ function firstKeys(beginning) {
 	const readValue = () => {
 		const end = findValueEnd(text, at);
 		if (end === null) throw new Error("the text ends");
-		const value = parseBounded(text.slice(at, end));
+		const value = JSON.parse(text.slice(at, end));
 		at = end;
 		return value;
 	};

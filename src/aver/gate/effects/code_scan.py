@@ -115,7 +115,8 @@ _ENDINGS: Mapping[CodeLanguage, frozenset[str]] = {
         "scm ss rkt erl hrl nim graphql gql jinja j2 jinja2 hbs mustache twig",
     ),
     "prose": _word_set("md markdown rst txt adoc asciidoc tex textile org pod rdoc"),
-    "data": _word_set("png jpg jpeg gif webp ico svg pdf csv tsv"),
+    # No program is loaded from a compressed file or a checksum. Python imports from `zip` and from `tar` around one.
+    "data": _word_set("png jpg jpeg gif webp ico svg pdf csv tsv gz tgz bz2 tbz2 xz txz zst md5 sha1 sha256 sha512"),
 }
 _LANGUAGE_BY_ENDING = {ending: language for language, endings in _ENDINGS.items() for ending in endings}
 

@@ -187,7 +187,7 @@ class DecisionInputs:
     facts: Facts
     state: RiskState
     fixes: tuple[int, ...] = ()
-    _digests: list[str] = field(default_factory=list, repr=False, compare=False)
+    _digests: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
     """The digest, once it was computed: the gateway and both policy servers ask for it."""
 
     @classmethod

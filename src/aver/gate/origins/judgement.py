@@ -4,7 +4,8 @@ The origin of a target is the best of these that holds:
 
     named       the user's words have it, as it stands
     linked      it stands in a record that the user's words mean, or is the result of an earlier call of the session;
-                or the user described what to choose (`the largest file`), and the service listed it
+                or the user described what to choose (`the largest file`), and the service listed it. A turn that
+                describes one such target links one, and any other is `structured`
     structured  it stands in some other record
     free_text   it stands in a text only; with `pointed`, in texts that the user pointed at
     nowhere     the session has not read it
@@ -112,6 +113,10 @@ class _Judge:
         self._doubts: dict[str, None] = {}
         self._why: list[str] = []
         self._all_pointed = True
+        self._chosen: list[str] = []
+        """The targets of this call that the user described, and did not name."""
+        self._is_spent = False
+        """Whether the user described a target, and as many others were chosen before as the words describe."""
         self._named: list[str] = []
         """The targets that the user named."""
         self._amounts: list[RoledValue] = []
@@ -152,13 +157,15 @@ class _Judge:
     # --- targets
 
     def _look_at_target(self, value: str, name: str) -> None:
+        self._is_spent = False
         origin, is_pointed, is_author = self._find_origin(value, name)
         self._origins.add(origin)
         shown = f"{name} {value[:SHOWN_MAX]!r}"
         if origin == "structured" and is_author:
             self.doubt("AUTHOR", f"{shown} stands only in records that others wrote")
         elif origin == "structured":
-            self.doubt("TARGET_UNKNOWN", f"nothing links {shown} to what the user said")
+            why = "the user described other targets, which were chosen before" if self._is_spent else "nothing links it"
+            self.doubt("TARGET_UNKNOWN", f"{shown}: {why}")
         elif origin == "free_text":
             self._all_pointed = self._all_pointed and is_pointed
             where = "a text that the user pointed at" if is_pointed else "a text that somebody wrote"
@@ -174,10 +181,14 @@ class _Judge:
             return "named", False, False
         places = self._read.find_structured(value, name=name, tool=self._meaning.tool)
         own = [place for place in places if counts_as_own(place, value)]
-        if any(self._is_linked(place, value) for place in own):
-            return "linked", False, False
+        is_linked = any(self._is_linked(place, value) for place in own)
         # An address can be anyone's, so describing it is not enough.
-        if own and words.selects and not is_address(value):
+        is_described = bool(own and words.choices) and not is_address(value)
+        # What is deleted is lost: where the user described one thing, a link to other words makes no second one.
+        if is_described and (not is_linked or self._meaning.call_class == "delete"):
+            self._is_spent = self._count_chosen(value, name, own) >= words.choices
+            self._chosen.append(value)
+        if (is_linked or is_described) and not self._is_spent:
             return "linked", False, False
         texts = self._read.find_texts(value)
         if self._meaning.call_class == "fetch" and any(
@@ -191,6 +202,20 @@ class _Judge:
         if texts:
             return "free_text", all(self._is_pointed(place.record) for place in texts), False
         return "nowhere", False, False
+
+    def _count_chosen(self, value: str, name: str, places: Iterable[ValuePlace]) -> int:
+        """Return how many other targets of the same sort, not named, this call and earlier ones of its tool go to.
+
+        Of the same sort are values that stand in the same field of records, such as `file_id`.
+        """
+        tool, fields = self._meaning.tool, {place.key for place in places}
+        others = {*self._chosen, *self._read.list_used(tool)} - {value}
+        return sum(
+            1
+            for text in others
+            if not self._words.names(text)
+            and any(place.key in fields for place in self._read.find_structured(text, name=name, tool=tool))
+        )
 
     def _is_linked(self, place: ValuePlace, value: str) -> bool:
         """Whether the user's words mean the record in which a value stands."""

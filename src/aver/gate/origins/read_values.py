@@ -48,6 +48,9 @@ TEXTS_MAX = 16 * 1024 * 1024
 PLACES_MAX = 32
 """Places of one value that are kept. A value that stands in more places is found in these."""
 
+USED_MAX = 1000
+"""Different texts in the effects of one tool that are kept."""
+
 FIELDS_MAX = 64
 """Fields of a record by which the user can mean it."""
 
@@ -122,10 +125,13 @@ class ReadValues:
     _tokens: dict[str, list[TextPlace]] = field(default_factory=dict)
     _sensitive: dict[str, str] = field(default_factory=dict)
     _records: list[ReadRecord] = field(default_factory=list)
+    _used: dict[str, dict[str, None]] = field(default_factory=dict)
+    """The texts in the arguments of effects since the user's last words, by tool."""
     _size: list[int] = field(default_factory=lambda: [0])
 
     def add(self, source: SourceCall, result: Any) -> None:
         """Add a result of the form of MCP, or any JSON value."""
+        self.note_effect(source)
         for value in _unpack_result(result):
             left = [LEAVES_MAX]
             self._add_value(source, value, left, 0)
@@ -195,6 +201,22 @@ class ReadValues:
             if len(places) < PLACES_MAX:
                 places.append(place)
 
+    def note_effect(self, call: SourceCall) -> None:
+        """Note the arguments of a call that passed. A call that only reads uses up nothing."""
+        if call.call_class in ("read", "fetch"):
+            return
+        used = self._used.setdefault(call.tool, {})
+        for text in call.arguments[: USED_MAX - len(used)]:
+            used[text] = None
+
+    def forget_effects(self) -> None:
+        """Begin anew: the user has asked for something else."""
+        self._used.clear()
+
+    def list_used(self, tool: str) -> tuple[str, ...]:
+        """Return the texts in the arguments of this tool's effects since the user's last words."""
+        return tuple(self._used.get(tool, ()))
+
     @property
     def records(self) -> list[ReadRecord]:
         return self._records
@@ -242,13 +264,13 @@ SOURCE_TEXTS_MAX = 64
 
 
 def list_texts(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the texts in the arguments of a call."""
+    """Return the texts in the arguments of a call. A whole number counts as one: it may be an id."""
     texts: list[str] = []
     waiting: list[Any] = list(arguments.values())
     while waiting and len(texts) < SOURCE_TEXTS_MAX:
         item = waiting.pop(0)
-        if isinstance(item, str):
-            texts.append(item)
+        if isinstance(item, str | int) and not isinstance(item, bool):
+            texts.append(str(item))
         elif isinstance(item, Mapping):
             waiting += item.values()
         elif isinstance(item, list):

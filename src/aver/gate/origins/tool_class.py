@@ -46,7 +46,7 @@ _SEVERITY = ("read", "fetch", "create", "change", "share", "send", "delete", "pa
 
 _VERBS: Mapping[CallClass, str] = {
     "read": """get list read search find check show view describe lookup look query count fetch browse retrieve inspect
-        status stat preview peek explain compare diff validate verify analyze analyse summarize summarise select scan
+        status stat preview peek explain compare diff validate verify analyze analyse summarize summarise scan
         whoami info history detail details tree current convert calculate resolve suggest recommend estimate has is
         load monitor watch wait snapshot screenshot head tail log logs grep display test ping return provide
         examine determine obtain collect render extract map crawl scrape measure audit report directions distance
@@ -58,10 +58,10 @@ _VERBS: Mapping[CallClass, str] = {
     "pay": "pay transfer refund buy purchase charge wire donate tip bill checkout withdraw payout reimburse",
     "create": """create add make new insert schedule book reserve register generate write save upload import put build
         plan order fork clone duplicate copy commit start launch begin init initialize bootstrap record log_entry
-        store remember draft enroll branch tag apply_template""",
+        store remember draft enroll branch tag apply_template export""",
     "change": """update edit modify change set patch rename move append replace reschedule adjust mark toggle enable
         disable configure merge apply execute run call invoke fix extend restore reset rebase
-        click type fill press drag hover select_option evaluate upsert sync push stash switch convert_file resize
+        click type fill press drag hover select_option evaluate upsert select sync push stash switch convert_file resize
         install scale rollout restart deploy expose transition link unlink lock unlock pin unpin close reopen approve
         handle manage perform trigger approve_request stage unstage expire pause resume rotate emulate toggle_flag
         emit operate control alter process complete exec""",
@@ -73,6 +73,9 @@ _CLASS_BY_VERB: Mapping[str, CallClass] = {verb: name for name, words in _VERBS.
 
 _MONEY = word_set("money payment payments transaction transactions invoice funds payout refund charge")
 """Words that make a sending or scheduling tool one that pays."""
+
+_BEFORE_NOUNS = frozenset({"a", "an", "the", "of"})
+"""`retrieve-a-comment` does not comment."""
 
 _CONJUNCTIONS = frozenset({"and", "or", "then"})
 _SENTENCE = lazy_pattern(r"(?:^|[.!?:]\s+|\n+\s*[-*]?\s*)(?:[Ii]t\s+)?(?:(?:will|also|then|can)\s+)*([A-Za-z-]{2,20})")
@@ -132,16 +135,32 @@ def _classify_name(words: list[str]) -> CallClass | None:
     first = find_verb_class(words[0])
     if first is not None:
         return first
-    known = [found for word in words[1:] if (found := _CLASS_BY_VERB.get(word)) is not None]
+    known = [
+        found
+        for before, word in pairwise(words)
+        if before not in _BEFORE_NOUNS and (found := _CLASS_BY_VERB.get(word)) is not None
+    ]
     return max(known, key=_SEVERITY.index) if known else None
 
 
 def _classify_first_sentence(description: str) -> CallClass | None:
+    """Return the worst class of the verbs that a description begins with: `List, create or close a tab.`"""
     words = description[:DESCRIPTION_MAX].split()
-    for word in words[:3]:  # `Tool to list …`, `This gets …`
-        if found := find_verb_class(word.strip(".,:`'\"")):
-            return found
-    return None
+    start = next((index for index, word in enumerate(words[:3]) if _find_plain_verb(word)), len(words))
+    classes, is_verb_next = [], True
+    for word in words[start:]:  # `Tool to list …`, `This gets …`
+        if is_verb_next and (found := _find_plain_verb(word)):
+            classes.append(found)
+            is_verb_next = word.endswith(",")
+        elif word.lower() in _CONJUNCTIONS:
+            is_verb_next = True
+        else:
+            break
+    return max(classes, key=_SEVERITY.index) if classes else None
+
+
+def _find_plain_verb(word: str) -> CallClass | None:
+    return find_verb_class(word.strip(".,:`'\""))
 
 
 def _worsen(found: CallClass, words: list[str], description: str, hints: Mapping[str, Any]) -> CallClass:
@@ -165,9 +184,9 @@ def _worsen(found: CallClass, words: list[str], description: str, hints: Mapping
 _NOUNS = word_set(
     """calls emails messages posts comments replies tips tags records branches plans orders bills charges links
     types logs forks copies stores applies runs changes sets updates notes new start note type call run tag
-    set order link stage process control copy"""
+    set order link stage process control copy handles operates select"""
 )
-"""Words at the beginning of a sentence that are more often the name of a thing than a verb."""
+"""Words at the beginning of a sentence that seldom say what a tool does to something: most are names of things."""
 
 
 def _takes_address(schema: Mapping[str, Any] | None) -> bool:

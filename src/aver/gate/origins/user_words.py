@@ -82,12 +82,22 @@ _TO_THE_USER = word_set("me us")
 _USER_DOES = word_set("i'll i'd i i've we we'll they they'll he she you'll")
 """Subjects before a verb that say who does it: not the agent."""
 
-_SELECTING = word_set(
-    """most least largest smallest biggest highest lowest cheapest best worst top all each every any both
-    everyone everybody who whose which where starting beginning ending newest oldest latest longest shortest
-    fewest earliest only"""
+_SUPERLATIVES = word_set(
+    """most least largest smallest biggest highest lowest cheapest best worst top newest oldest latest longest shortest
+    fewest earliest"""
 )
-"""Words by which a user describes a target instead of naming it."""
+"""Words by which a user describes one target instead of naming it."""
+
+_QUANTIFIERS = word_set("all each every any both everyone everybody")
+"""Words by which a user describes any number of targets."""
+
+_SELECTING = _SUPERLATIVES | _QUANTIFIERS | word_set("who whose which where starting beginning ending only")
+"""All words by which a user describes a target instead of naming it."""
+
+_COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+
+ANY_NUMBER = 1_000_000
+"""The targets that words describe which set no limit."""
 
 _MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES.split(), 1)}
@@ -98,6 +108,7 @@ _DAY_MONTH = lazy_pattern(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\
 _NUMBER = lazy_pattern(r"(?<![\w.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w%]|\.\d|\s*%)")
 _QUOTED = lazy_pattern(r"(?<!\w)(?:'([^'\n]{2,300})'|\"([^\"\n]{2,300})\"|“([^”\n]{2,300})”|‘([^’\n]{2,300})’)(?!\w)")
 _WORD = lazy_pattern(r"[A-Za-z][A-Za-z'’-]*")
+_CHOICE_WORD = lazy_pattern(r"[a-z]+|\d+")
 _NUMBER_MARK = lazy_pattern(r"(?:\bid|\bids|\bnumber|\bno\.?|#|[a-z]+)\s*[:=]?\s*['\"`]?$")
 _IS_NUMBER = lazy_pattern(r"[+-]?\d+(?:\.\d+)?")
 _SENTENCE_END = lazy_pattern(r"(?<=[a-z0-9])\.(?=[A-Z][a-z]+\s)")
@@ -124,8 +135,9 @@ class UserWords:
     quoted: tuple[str, ...] = ()
     proper: frozenset[str] = frozenset()
     """Names: words in upper case inside a sentence."""
-    selects: bool = False
-    """Whether the words describe a target instead of naming it: `the largest file`, `each person who …`."""
+    choices: int = 0
+    """How many targets the words describe instead of naming them: one for `the largest file`, `ANY_NUMBER` for `each
+    person who …`, none where they describe nothing."""
     is_given: bool = False
     _known: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
 
@@ -151,7 +163,7 @@ class UserWords:
             numbers=frozenset(float(found.replace(",", "")) for found in _NUMBER.findall(whole)),
             quoted=tuple(fold("".join(found)) for found in _QUOTED.findall(whole)),
             proper=frozenset(_find_proper(whole)),
-            selects=bool(_SELECTING & {word.lower() for word in _WORD.findall(_QUOTED.sub(" ", latest))}),
+            choices=_count_choices(_QUOTED.sub(" ", latest)),
             is_given=True,
         )
 
@@ -215,6 +227,35 @@ def find_dates(text: str) -> set[tuple[int, int]]:
     found |= {(_MONTHS[month[:3].lower()], int(day)) for month, day in _MONTH_DAY.findall(text)}
     found |= {(_MONTHS[month[:3].lower()], int(day)) for day, month in _DAY_MONTH.findall(text)}
     return {(month, day) for month, day in found if 1 <= month <= 12 and 1 <= day <= 31}
+
+
+def asks_for_something(turn: str) -> bool:
+    """Whether a turn asks for a call: `yes, please` asks for none."""
+    return any(True for _ in _find_imperatives(turn))
+
+
+def _count_choices(turn: str) -> int:
+    """Return how many targets a turn describes. Each superlative describes one, or as many as it says.
+
+    `the largest files` and words such as `all` set no limit.
+    """
+    words = _CHOICE_WORD.findall(turn.lower())
+    if not _SELECTING & set(words):
+        return 0
+    found = [index for index, word in enumerate(words) if word in _SUPERLATIVES]
+    if not found or _QUANTIFIERS & set(words):
+        return ANY_NUMBER
+    total = 0
+    for index in found:
+        beside = (words[index - 1] if index else "", *words[index + 1 : index + 2])
+        stated = next((number for word in beside if (number := _read_count(word))), 0)
+        is_plural = any(word.endswith("s") and not word.endswith("ss") for word in beside[1:])
+        total += stated or (ANY_NUMBER if is_plural else 1)
+    return min(total, ANY_NUMBER)
+
+
+def _read_count(word: str) -> int:
+    return int(word) if word.isdigit() and len(word) <= 3 else _COUNTS.get(word, 0)
 
 
 def _find_imperatives(turn: str) -> Iterable[str]:

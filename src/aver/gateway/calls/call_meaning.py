@@ -14,7 +14,7 @@ from typing import Any
 from aver.errors import AverError
 from aver.gate.decide import Gate
 from aver.gate.origins.answer import judge_answer
-from aver.gate.origins.judgement import ToolMeaning, judge_call
+from aver.gate.origins.judgement import ToolMeaning, judge_call, passes
 from aver.gate.origins.read_values import ReadValues
 from aver.gate.origins.tool_class import classify_tool
 from aver.gate.origins.user_words import UserWords
@@ -27,6 +27,28 @@ from aver.log import debug
 
 TOOL_INTENT = "CallTool"
 ANSWER_INTENT = "FinalizeOutput"
+
+
+READING_INTENTS = ("ReadWorkspaceFile", "ReadResource", "FetchResource", "RunCommand")
+"""Intents that call no tool, and whose results the session has read."""
+
+
+def find_read_value(intent: str, data: Mapping[str, Any]) -> Any:
+    """Return the part of an answer that the session has read.
+
+    Pages and outputs count as free text, also where they are JSON: nobody knows who filled their fields.
+    """
+    if intent == "ReadResource":
+        return data.get("result")
+    if intent == "RunCommand":
+        return [{"text": _read_shown(data.get(name))} for name in ("stdout", "stderr")]
+    return _read_shown(data) if intent == "ReadWorkspaceFile" else {"text": _read_shown(data)}
+
+
+def _read_shown(shown: Any) -> Any:
+    """Return the text that bytes were shown as; None for bytes that are no text."""
+    is_text = isinstance(shown, Mapping) and shown.get("encoding") == "utf-8"
+    return shown.get("content") if is_text else None
 
 
 def find_tool_meaning(
@@ -63,7 +85,12 @@ def judge_request(
         except AverError as error:
             debug("gateway", "the memory of %s cannot be used: %s", request.session, error.message)
         if meaning is not None:
-            return judge_call(meaning, request.inputs["arguments"], words, read).to_dict()
+            arguments = request.inputs["arguments"]
+            found = judge_call(meaning, arguments, words, read)
+            if passes(found):
+                # Now, and not when its result comes: calls that are made at once must not all be the largest file.
+                read.note_effect(build_source(meaning.tool, meaning.call_class, arguments))
+            return found.to_dict()
         return judge_answer(request.inputs["text"], words, read).to_dict()
 
 
@@ -77,6 +104,6 @@ def note_result(
     if meaning is not None and "result" in data:
         source = build_source(meaning.tool, meaning.call_class, request.inputs["arguments"])
         memory.add_result(str(data.get("action_id")), source, data["result"])
-    elif request.intent_id == "ReadWorkspaceFile" and data.get("encoding") == "utf-8":
+    elif request.intent_id in READING_INTENTS:
         source = build_source(request.intent_id, "read", request.inputs)
-        memory.add_result(str(data.get("action_id")), source, data.get("content"))
+        memory.add_result(str(data.get("action_id")), source, find_read_value(request.intent_id, data))

@@ -6,9 +6,9 @@ say `prompts = true`, and the hooks of a coding agent. No act can.
 
     outcome.result   {"v": 1, "n": 0, "text": "Please pay the bill 'december.txt'."}
 
-The results of `CallTool` are in the outcomes of their acts. So any process of the ledger finds both. Records hold
-secrets masked. The process that sealed a turn or made a call keeps the value as it was. So a password that the user
-named counts as named there, and nowhere else.
+The results of `CallTool` and `ReadResource` are in the outcomes of their acts. So any process of the ledger finds both.
+Records hold secrets masked. The process that sealed a turn or made a call keeps the value as it was. So a password that
+the user named counts as named there, and nowhere else.
 
 Only records count that were verified and sealed by this ledger's own ring.
 """
@@ -28,7 +28,7 @@ from aver.capsule.sealed import Sealed
 from aver.errors import AverError, BadInput, Exists
 from aver.gate.origins.read_values import ReadValues, SourceCall, list_texts
 from aver.gate.origins.tool_class import classify_tool
-from aver.gate.origins.user_words import UserWords
+from aver.gate.origins.user_words import UserWords, asks_for_something
 from aver.gate.own_records import OwnRecords
 from aver.gateway.act_records import DOMAIN, OUTCOME_KIND, act_chain
 from aver.ledger import Ledger
@@ -118,6 +118,8 @@ class SessionOrigins:
         with self.lock:
             self._turns[record.id] = text
             self._words = None
+            if asks_for_something(text):
+                self.read.forget_effects()
 
     def add_result(self, action_id: str, source: SourceCall, result: Any) -> None:
         """Add the result of an act of this process as it came."""
@@ -144,8 +146,7 @@ class SessionOrigins:
             return
         result = restore_large_texts(record.to_dict()["outcome"]["result"], ledger.blob)
         if isinstance(result, Mapping) and isinstance(result.get("text"), str):
-            self._turns[record.id] = result["text"]
-            self._words = None
+            self.add_turn(record, result["text"])
 
     def _read_outcome(self, ledger: Ledger, record: Sealed) -> None:
         content = record.to_dict()
@@ -155,9 +156,15 @@ class SessionOrigins:
             for call in content["execution"]["tool_calls"]:
                 inputs = restore_large_texts(call["arguments"], ledger.blob)
                 result = restore_large_texts(call["result"], ledger.blob)
-                if call["tool"] == "CallTool" and call["success"] and isinstance(result.get("result"), str):
+                if not call["success"] or not isinstance(result.get("result"), str):
+                    continue
+                if call["tool"] == "CallTool":
                     source = build_source(inputs["tool"], classify_tool(inputs["tool"]), inputs["arguments"])
-                    self.read.add(source, read_json(result["result"].encode()))
+                elif call["tool"] == "ReadResource":
+                    source = build_source(call["tool"], "read", inputs)
+                else:
+                    continue
+                self.read.add(source, read_json(result["result"].encode()))
         except (AverError, AttributeError, KeyError, TypeError, ValueError) as error:
             # Nothing in it has an origin then.
             debug("gateway", "the outcome %s cannot be read for its values: %s", record.id, error)

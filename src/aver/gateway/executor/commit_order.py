@@ -1,7 +1,8 @@
 """A COMMIT on its way from the gateway to the executor: the body of `POST /exec/…`.
 
     {"tx_id", "action_id", "caller", "session", "inputs", "commit": {"policy0", "policy1"},
-     "attestations"?, "user_confirm"?, "approval"?, "decision"?, "external_principal"?, "delegation_jti"?, "ingress"?}
+     "attestations"?, "user_confirm"?, "approval"?, "decision"?, "external_principal"?, "delegation_jti"?, "ingress"?,
+     "mediation"?}
 
 `inputs` are the bound inputs of the intent that the path names. `approval` is the id of the record by which a person's
 approval was used, `decision` that of the gate's decision which the shares belong to.
@@ -15,13 +16,22 @@ from typing import Any
 from aver.capsule.json_document import check_object
 from aver.errors import BadInput, Refused
 from aver.fast_dataclass import dataclass
-from aver.gateway.act_records import IngressNote
+from aver.gateway.act_records import IngressNote, Mediation
 from aver.gateway.codes import BAD_REQUEST
 from aver.keys.statement import Statement
 
 _ORDER_FIELDS = frozenset({"tx_id", "action_id", "caller", "session", "inputs", "commit"})
 _OPTIONAL_FIELDS = frozenset(
-    {"attestations", "user_confirm", "approval", "external_principal", "delegation_jti", "ingress", "decision"}
+    {
+        "attestations",
+        "user_confirm",
+        "approval",
+        "external_principal",
+        "delegation_jti",
+        "ingress",
+        "decision",
+        "mediation",
+    }
 )
 
 
@@ -46,6 +56,7 @@ class CommitOrder:
     external_principal: str | None = None
     delegation_jti: str | None = None
     ingress: IngressNote = IngressNote("embedded")
+    mediation: Mediation = "unverified"
 
     def to_dict(self) -> dict[str, Any]:
         """The body of `POST /exec/…`. Optional fields are left out where they are not set."""
@@ -63,6 +74,7 @@ class CommitOrder:
             "external_principal": self.external_principal,
             "delegation_jti": self.delegation_jti,
             "ingress": {"kind": self.ingress.kind, "identity": self.ingress.identity},
+            "mediation": "" if self.mediation == "unverified" else self.mediation,
         }
         return {name: value for name, value in found.items() if name in _ORDER_FIELDS or value not in (None, "", [])}
 
@@ -85,6 +97,8 @@ class CommitOrder:
                 raise BadInput("the COMMIT: inputs must be an object, and attestations a list")
             if type(found.get("user_confirm", False)) is not bool:
                 raise BadInput("the COMMIT: user_confirm must be true or false")
+            if found.get("mediation", "verified") != "verified":
+                raise BadInput("the COMMIT: mediation can only be verified, or be left out")
         except BadInput as error:
             raise Refused(BAD_REQUEST, error.message) from error
         return cls(
@@ -94,6 +108,7 @@ class CommitOrder:
             attestations=tuple(attestations),
             user_confirm=found.get("user_confirm", False),
             ingress=IngressNote(str(door["kind"]), str(door["identity"])),
+            mediation="verified" if "mediation" in found else "unverified",
             **texts,
             **optional,
         )

@@ -18,6 +18,7 @@ A refused COMMIT leaves an `act.outcome` without a key, and burns nothing.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -46,6 +47,7 @@ from aver.gateway.codes import (
     ALLOW,
     ALLOW_INSECURE,
     BAD_COMMIT_PROOF,
+    CAPSULE_REQUIRED,
     REPLAY_DENY,
     REQUIRE_CONFIRM,
     build_envelope,
@@ -65,6 +67,8 @@ EXECUTOR_UNAVAILABLE = "EXECUTOR_UNAVAILABLE"
 EFFECT_FAILED = "EFFECT_FAILED"
 OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
 TX_INVALID = "TX_INVALID"
+
+_LOG = logging.getLogger("aver.gateway")
 
 
 class EffectOrder(NamedTuple):
@@ -118,6 +122,9 @@ class Executor:
         self._life = ExecutorLife(ledger)
         self._unsealed: dict[str, tuple[str, Capsule]] = {}
         """Outcomes that the ledger could not take, with their chains, by the ids of their acts."""
+        if settings.is_insecure:
+            # Without any handler, Python prints a warning on standard error: also where Aver is used as a library.
+            _LOG.warning("EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence")
 
     def __enter__(self) -> Executor:
         return self
@@ -179,8 +186,9 @@ class Executor:
         )
         own = OwnRecords(self._ledger)
         preview = self._load_preview(own, order.tx_id, order.action_id)
-        surroundings = Surroundings(order.ingress, self._deployment, self._settings.is_insecure)
+        surroundings = Surroundings(order.ingress, self._deployment, self._settings.is_insecure, order.mediation)
         try:
+            self._check_mediation(order, preview)
             basis, patch = self._accept(order, request, preview)
             effect = self._effects.get(request.intent_id)
             if effect is None:
@@ -204,6 +212,13 @@ class Executor:
         # The session's next decision reads both.
         keep_sealed(self._ledger, (mark,) if outcome is None else (mark, outcome))
         return envelope
+
+    def _check_mediation(self, order: CommitOrder, preview: Preview) -> None:
+        """Refuse an order without verified confinement where the settings, or its PREVIEW, want one."""
+        if order.mediation == "verified":
+            return
+        if self._settings.require_capsule or preview.mediation == "verified":
+            raise _Rejected(CAPSULE_REQUIRED, "", "the agent does not act in a verified confinement")
 
     def _act(
         self, effect: ActEffect, order: EffectOrder, sent: PatchedInputs, mark_id: str, surroundings: Surroundings
@@ -310,7 +325,7 @@ class Executor:
     def _load_preview(self, own: OwnRecords, tx_id: str, action_id: str) -> Preview:
         """Load the PREVIEW of a tx, verified and sealed by this ledger's own ring."""
         record = own.get(tx_id.removeprefix(TX_PREFIX)) if tx_id.startswith(TX_PREFIX) else None
-        preview = None if record is None else read_preview(record, self._ledger.blob)
+        preview = None if record is None else read_preview(record, self._ledger.blob, needs_evidence=False)
         if preview is None or preview.tx_id != tx_id:
             raise Refused(TX_INVALID, "no PREVIEW has this tx_id")
         if preview.action_id != action_id:

@@ -245,6 +245,8 @@ def find_commit_problems(commit: RecordedCommit, preview: RecordedPreview) -> It
         yield "it applies another patch than its PREVIEW shows"
     if header.at > preview.expires + TIME_SLACK:
         yield "its PREVIEW had expired"
+    if preview.header.mediation == "verified" and header.mediation != "verified":
+        yield "its PREVIEW was made in a verified confinement, and it was not"
     named = {"decision": commit.decision_id, "approval": commit.approval_use}
     if any(header.refs.get(name, "") != value for name, value in named.items()):
         yield "its references are not those that it names"

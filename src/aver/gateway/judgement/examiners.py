@@ -36,7 +36,7 @@ from aver.clock import now
 from aver.errors import AverError, IntegrityError, NotFound
 from aver.gate.approvals.verify import find_foreign_seal
 from aver.gate.examiners import RecordedUse, has_chain, read_approval_uses, read_chain
-from aver.gateway.act_records import COMMIT_KIND, INGRESS_KIND, OUTCOME_KIND, PREVIEW_KIND
+from aver.gateway.act_records import COMMIT_KIND, CONFINEMENT_KIND, INGRESS_KIND, OUTCOME_KIND, PREVIEW_KIND
 from aver.gateway.delegation import DELEGATION_PURPOSE
 from aver.gateway.delegation_records import ISSUE_KIND, REVOKE_KIND, delegations_chain, read_issue, read_revocation
 from aver.gateway.judgement.act_rules import (
@@ -57,6 +57,7 @@ from aver.gateway.judgement.act_rules import (
 )
 from aver.gateway.judgement.delegation_evidence import DelegationJudge
 from aver.gateway.judgement.ingress_evidence import IngressJudge
+from aver.gateway.judgement.mediation_evidence import MediationJudge
 from aver.gateway.judgement.recorded_act import (
     ActHeader,
     GatedDecision,
@@ -126,6 +127,7 @@ class _ActExaminer:
         self._session = ""
         self._decisions = SessionDecisions(examination, "")
         self._ingress = self._open_ingress("")
+        self._mediation = MediationJudge("")
         self._previews: dict[str, RecordedPreview] = {}
         """PREVIEWs that can be committed, by the id of the record. Their outcomes end them."""
         self._commits: dict[str, tuple[RecordedCommit, RecordedPreview | None]] = {}
@@ -149,6 +151,7 @@ class _ActExaminer:
         self._previews, self._commits, self._has_forgotten = {}, {}, False
         self._decisions = SessionDecisions(self._examination, self._session)
         self._ingress = self._open_ingress(self._session)
+        self._mediation = MediationJudge(self._session)
         self._past_from = 0 if chain.is_excerpt else max(0, chain.start - LOOK_BACK)
         self._read_past(self._past_from, chain.start)
         for record in self._reader.read(chain.origin, chain.start, chain.count):
@@ -182,6 +185,9 @@ class _ActExaminer:
         place = Place(record.chain, content["sequence"])
         if kind == INGRESS_KIND:
             self._examine_ingress(record, content, place)
+        if kind == CONFINEMENT_KIND and self._counts_here(record, EVIDENCE_CHECK, place):
+            with self._judge(EVIDENCE_CHECK, place):
+                self._mediation.add_verdict(content)
         examine = self._by_kind.get(kind)
         if examine is None:
             return
@@ -239,6 +245,9 @@ class _ActExaminer:
                 self._fail(EFFECTS_CHECK, words, place)
         elif preview.decision_id or preview.has_shares:
             self._report_no_decision("the gate's decision that it names is not there", place)
+        # An excerpt has no verdicts.
+        if not self._chain.is_excerpt and (words := self._mediation.judge(header, self._read_whole_past)):
+            self._fail(EVIDENCE_CHECK, words, place)
         self._judge_delegation(preview, content, header)
         self._judge_federated(content, place)
         if preview.has_shares:
@@ -360,7 +369,7 @@ class _ActExaminer:
             self._add(DELEGATION_CHECK, status, code, words, header.place)
 
     def _open_ingress(self, session: str) -> IngressJudge:
-        return IngressJudge(self._examination.rules.ring, self._trust.principals, session)
+        return IngressJudge(self._examination.rules.ring, self._trust.principals, self._examination.ledger, session)
 
     def _examine_ingress(self, record: Sealed, content: Mapping[str, Any], place: Place) -> None:
         """Examine the record of a signed call."""

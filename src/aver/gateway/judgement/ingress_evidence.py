@@ -2,7 +2,8 @@
 
 A principal elsewhere signs each of its calls. The gateway seals the signed statement before it answers. Afterwards
 
-* the record must hold exactly the signed content, in the chain of the signed session, under the key of its nonce;
+* the record must hold exactly the signed content, in the chain of the signed session, under the key of its nonce, and
+  in the ledger that the call is for, where it names one;
 * the record was sealed within the time in which a signed call is good;
 * the signature must hold by the principal's key. A verifier that does not know the key says so (`UNKNOWN_SIGNER`);
 * an act whose door says that a principal signed the call needs a signed call of that principal before it. One signed
@@ -37,9 +38,10 @@ FEDERATED = "federated"
 class IngressJudge:
     """Judges the signed calls of one session's chain, and counts those that no act has used yet."""
 
-    def __init__(self, ring: Ring, principals: Mapping[str, PublicKey], session: str) -> None:
+    def __init__(self, ring: Ring, principals: Mapping[str, PublicKey], ledger: str, session: str) -> None:
         self._ring = ring
         self._principals = principals
+        self._ledger = ledger
         self._session = session
         self._unused: Counter[str] = Counter()
         """Signed calls before the record at hand that have begun no act, by principal."""
@@ -64,6 +66,8 @@ class IngressJudge:
         names = {result["session"], content["context"]["session_id"], self._session}
         if len(names) != 1 or content["trigger"]["source"] != principal:
             found.append(fail("INGRESS_CONFLICT: the call was signed for another session or principal"))
+        if result.get("audience", self._ledger) != self._ledger:
+            found.append(fail("INGRESS_CONFLICT: the call was signed for the gateway of another ledger"))
         if abs(parse_time(block["at"]) - time) > INGRESS_WINDOW + SEALING_SLACK:
             found.append(fail("INGRESS_EXPIRED: the call was signed long before or after it was sealed"))
         problem = self._find_signature_problem(statement, principal)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import orjson
 
@@ -25,7 +25,7 @@ from aver.fast_dataclass import dataclass
 from aver.gate.decision_record import ALLOWING_DECISIONS, REFUSING_DECISIONS
 from aver.gate.facts.decision_inputs import digest_recorded_inputs
 from aver.gate.replay import MASK_MARK, read_basis
-from aver.gateway.act_records import DOMAIN, TX_PREFIX, digest_inputs
+from aver.gateway.act_records import DOMAIN, TX_PREFIX, Mediation, digest_inputs
 from aver.gateway.codes import ALLOW, REQUIRE_CONFIRM
 from aver.gateway.delegation import DELEGATION_PURPOSE
 from aver.gateway.proof.attestation import POLICY_PURPOSE
@@ -43,6 +43,9 @@ COMMITTABLE = frozenset({ALLOW, REQUIRE_CONFIRM})
 """The answers of a PREVIEW after which there can be a COMMIT."""
 
 
+MEDIATIONS = get_args(Mediation)
+
+
 class ActHeader(NamedTuple):
     """The values that every record of an act has."""
 
@@ -58,6 +61,7 @@ class ActHeader(NamedTuple):
     session: str
     deployment: str
     is_insecure: bool
+    mediation: str
 
 
 def read_header(place: Place, content: Mapping[str, Any]) -> ActHeader:
@@ -68,6 +72,8 @@ def read_header(place: Place, content: Mapping[str, Any]) -> ActHeader:
     check_version(surroundings["v"], "environment.gateway")
     if type(surroundings["insecure"]) is not bool:
         raise BadInput("environment.gateway.insecure must be true or false")
+    if surroundings["mediation"] not in MEDIATIONS:
+        raise BadInput(f"environment.gateway.mediation must be one of {', '.join(MEDIATIONS)}")
     return ActHeader(
         record_id=str(content["id"]),
         place=place,
@@ -80,6 +86,7 @@ def read_header(place: Place, content: Mapping[str, Any]) -> ActHeader:
         session=str(content["context"]["session_id"]),
         deployment=str(surroundings["deployment"]),
         is_insecure=surroundings["insecure"],
+        mediation=surroundings["mediation"],
     )
 
 

@@ -36,7 +36,17 @@ from aver.errors import AverError, BadInput, Exists, Refused
 from aver.gateway.act_records import DOMAIN, INGRESS_KIND, IngressNote, Surroundings, act_chain, check_session
 from aver.gateway.codes import BAD_REQUEST, build_envelope, build_refusal_envelope
 from aver.gateway.gateway import Door, Gateway, new_session
-from aver.gateway.ingress import DELEGATION, NONCE, PRINCIPAL, SESSION, SIGNATURE, TIME, Ingress, check_ingress
+from aver.gateway.ingress import (
+    AUDIENCE,
+    DELEGATION,
+    NONCE,
+    PRINCIPAL,
+    SESSION,
+    SIGNATURE,
+    TIME,
+    Ingress,
+    check_ingress,
+)
 from aver.gateway.request import REQUEST_MAX
 from aver.gateway.settings import GatewayClient, may_name
 from aver.log import debug
@@ -51,7 +61,7 @@ SESSION_PATH = "/session"
 OWNER_BY_UID, OWNER_BY_TOKEN = "owner:uid", "owner:token"
 """The names of the user who runs the door. No client of the settings can have one: theirs have no colon."""
 
-_FEDERATED = frozenset({PRINCIPAL, DELEGATION, TIME, NONCE, SIGNATURE})
+_FEDERATED = frozenset({PRINCIPAL, DELEGATION, TIME, NONCE, AUDIENCE, SIGNATURE})
 """The headers of which one makes a call federated. `Aver-Session` alone does not."""
 
 
@@ -75,7 +85,7 @@ class HttpDoor:
         """Build the server of this door."""
         routes = {("POST", ACT_PATH): self.act, ("POST", SESSION_PATH): self.open_session}
         limits = ServerLimits(wire=WireLimits(body_max=REQUEST_MAX))
-        return PartServer(routes, identify=self.identify, health=health, refuse=_refuse_call, limits=limits)
+        return PartServer(routes, identify=self.identify, health=health, refuse=refuse_call, limits=limits)
 
     def identify(self, shown: Credentials) -> str | None:
         """Return the client's name; empty for a federated call, whose signature `act` checks."""
@@ -145,11 +155,12 @@ class HttpDoor:
             body=call.body,
             keys=self._gateway.settings.keys,
             now=self._clock(),
+            audience=self._gateway.ledger.id,
         )
         if ingress is None:
             raise Refused("INGRESS_SIGNATURE_REQUIRED", "the call is not signed")
         session, note = _read_session(ingress.session), IngressNote("federated", ingress.principal)
-        surroundings = Surroundings(note, self._gateway.deployment, self._gateway.settings.is_insecure)
+        surroundings = self._gateway.describe_surroundings(Door(session=session, ingress=note))
         # Before anything else: of two calls with one nonce, in any process, the ledger takes one.
         try:
             draft = build_ingress_draft(ingress, surroundings)
@@ -185,7 +196,7 @@ def _read_session(text: str) -> str:
         raise Refused(BAD_REQUEST, error.message, advice=error.advice) from error
 
 
-def _refuse_call(status: int, words: str) -> Mapping[str, Any]:
+def refuse_call(status: int, words: str) -> Mapping[str, Any]:
     """Build the answer to a call that is no act: an envelope, so that clients read one form."""
     code = "INGRESS_SIGNATURE_REQUIRED" if status == 401 else BAD_REQUEST
     return build_envelope(code, words)

@@ -27,6 +27,7 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from aver.capsule.canonical import ascii_json, has_surrogate
@@ -117,6 +118,8 @@ class Share:
     mac: bytes
     v: int = MAJOR
     kind: str = KIND
+    _digests: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The digest, once it was computed: the server, the gateway and the executor of one process ask for it."""
 
     def to_dict(self) -> dict[str, Any]:
         """The share as the wire carries it."""
@@ -125,7 +128,9 @@ class Share:
     @property
     def sha256(self) -> str:
         """The digest that an attestation names: SHA-256 of ascii_json of the share with its MAC."""
-        return hashlib.sha256(ascii_json(self.to_dict())).hexdigest()
+        if not self._digests:
+            self._digests.append(hashlib.sha256(ascii_json(self.to_dict())).hexdigest())
+        return self._digests[0]
 
     @classmethod
     def parse(cls, document: Any, where: str = "share") -> Share:
@@ -246,24 +251,23 @@ def build_share(
 
     The share is read back from its own form, so a server cannot sign one that no executor would read: `BadShare`.
     """
-    outputs = {}
-    for name, bit in bits.outputs.items():
-        mask = compute_mask(
-            mask_key, action_id=action_id, request_sha256=request_sha256, program_id=program_id, name=name
-        )
-        outputs[name] = mask if server_id == 0 else mask ^ bit
-    share = Share(
-        server_id=server_id,
-        kid=kid,
-        ts=ts,
-        action_id=action_id,
-        program_id=program_id,
-        request_sha256=request_sha256,
-        outputs=outputs,
-        tag_share=tag_share,
-        mac=bytes(MAC_BYTES),
-    )
-    return Share.parse({**_mac_content(share), "mac_b64": _encode(compute_mac(share, key))})
+    bound = {"action_id": action_id, "request_sha256": request_sha256, "program_id": program_id}
+    masks = {name: compute_mask(mask_key, **bound, name=name) for name in bits.outputs}
+    outputs = {name: masks[name] ^ (bit if server_id else 0) for name, bit in bits.outputs.items()}
+    content = {
+        "v": MAJOR,
+        "kind": KIND,
+        "server_id": server_id,
+        "kid": kid,
+        "ts": ts,
+        "action_id": action_id,
+        "program_id": program_id,
+        "request_sha256": request_sha256,
+        "outputs": outputs,
+        "commit_tag_share_b64": _encode(tag_share),
+    }
+    mac = hmac.digest(key, ascii_json(content), "sha256")
+    return Share.parse({**content, "mac_b64": _encode(mac)})
 
 
 # --- reading shares

@@ -102,13 +102,27 @@ class CallJudge:
             CURRENT_CALL.reset(token)
         if call.answer is not None and (envelope["status"] == OK or "error" in call.answer.value):
             assert call.waiting is not None
-            answer, shown = call.answer, envelope["data"].get("result")
-            if "result" in answer.value and answer.value["result"] != shown:
-                # The gateway has put handles in the place of secrets.
-                value = {**answer.value, "result": shown}
-                answer = ServerMessage(value, write_message(value))
-            return self._relay.address(answer, call.waiting)
+            shown = call.answer.value
+            if "result" in shown:  # The gateway has put handles in the place of secrets.
+                shown = {**shown, "result": envelope["data"].get("result")}
+            if "error" in shown:
+                told = gateway.cover_secrets(shown["error"], session=door.session, **self._name_caller())
+                shown = {**shown, "error": told}
+            return self._relay.address(_replace_value(call.answer, shown), call.waiting)
         return self._refuse(call, envelope["reason_code"], envelope["summary"], envelope["data"])
+
+    def cover(self, message: ServerMessage) -> ServerMessage:
+        """Return an answer that ends no call of this client, such as the result of a task, with handles for secrets."""
+        gateway, session = self._get_gateway(), self._find_session()
+        whose = {"session": session, **self._name_caller()}
+        covered = {
+            name: gateway.cover_secrets(value, **whose) if name in ("result", "error") else value
+            for name, value in message.value.items()
+        }
+        return _replace_value(message, covered)
+
+    def _name_caller(self) -> dict[str, str]:
+        return {"caller": f"agent:{self._relay.client_name or 'unknown'}", "label": f"mcp__{self._server}"}
 
     def _get_gateway(self) -> Gateway:
         with self._opening:
@@ -124,7 +138,7 @@ class CallJudge:
         else:
             inputs |= {"uri": rest.pop("uri", None)}
         intent = "CallTool" if call.method == _CALL else "ReadResource"
-        caller = f"agent:{self._relay.client_name or 'unknown'}"
+        caller = self._name_caller()["caller"]
         return {"intent_id": intent, "inputs": {**inputs, "params": rest}, "constraints": {}, "caller": caller}
 
     # --- a person's answer
@@ -177,3 +191,8 @@ class CallJudge:
         if call.method == _CALL:
             return write_message(build_tool_refusal(call.id, text, told, is_modern=call.is_modern))
         return write_message(build_error(call.id, REFUSED_ERROR, text, told))
+
+
+def _replace_value(message: ServerMessage, value: dict[str, Any]) -> ServerMessage:
+    """Return a message with another value; the message itself, as it came, where the value is the same."""
+    return message if value == message.value else ServerMessage(value, write_message(value))

@@ -70,6 +70,7 @@ TOLD_MAX = 20
 """How often the proxy tells of one kind of message that it drops. A server can send any number."""
 
 _LIST_TOOLS = "tools/list"
+_TASK_RESULT = "tasks/result"
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
@@ -118,6 +119,9 @@ class AnswersCalls(Protocol):
 
     def answer(self, call: ClientCall) -> bytes | None:
         """Return the answer to a call; None where the client does not wait for one any more."""
+
+    def cover(self, message: ServerMessage) -> ServerMessage:
+        """Return an answer with handles in the place of secrets. Raises `AverError` where that cannot be done."""
 
 
 class Relay:
@@ -393,10 +397,21 @@ class Relay:
                     self._learn(message.value["result"].get("tools"))
                 except AverError as error:  # A call finds the same trouble, and is refused.
                     self._tell_of(f"definitions of tools cannot be kept: {error.message}")
-            self._write(self.address(message, waiting))
+            self._pass_result(message, waiting)
         else:
             waiting.answer = message
             waiting.changed.set()
+
+    def _pass_result(self, message: ServerMessage, waiting: WaitingRequest) -> None:
+        """Send an answer of the server on. The result of a task is that of a call, so its secrets stay behind."""
+        if waiting.method == _TASK_RESULT:
+            assert self._judge is not None
+            try:
+                message = self._judge.cover(message)
+            except AverError as error:
+                self.reply(build_error(waiting.client_id, INTERNAL_ERROR, f"the result is kept back: {error.message}"))
+                return
+        self._write(self.address(message, waiting))
 
     @staticmethod
     def address(message: ServerMessage, waiting: WaitingRequest) -> bytes:

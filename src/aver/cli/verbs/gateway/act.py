@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from aver.cli.files import read_json_file
 from aver.cli.options import Usage, add_json, add_ledger, add_tenant
-from aver.cli.terminal import Screen, StderrScreen, print_json
+from aver.cli.terminal import Screen, print_json
 from aver.errors import BadInput
 
 EXAMPLES = """\
@@ -24,6 +25,9 @@ exit code: 0 allowed, 5 denied."""
 REFUSED = 5
 
 DEFAULT_CALLER = "command"
+
+CONNECT_SECONDS = 600.0
+"""How long an act at another gateway may take. An effect, such as a command, may take minutes."""
 
 STDIN_MAX = 16 * 1024 * 1024
 """Most bytes of inputs on standard input: the largest document that the strict reader takes."""
@@ -40,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--caller", default=DEFAULT_CALLER, metavar="NAME", help="who acts (default: command)")
     parser.add_argument("--session", default="", metavar="NAME", help="the session (default: a new one)")
     parser.add_argument("--workspace", default=os.curdir, metavar="DIR", help="where acts happen (default: here)")
+    add_connect(parser)
     add_ledger(parser)
     add_tenant(parser)
     add_json(parser)
@@ -55,17 +60,50 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         "constraints": _read_object(given.constraints, "--constraints"),
         "caller": given.caller,
     }
+    if given.connect:
+        return _tell(connect_gateway(given)(document), given.session, given, screen)
     with open_command_gateway(given) as gateway:
-        if gateway.settings.is_insecure:
-            StderrScreen().print_note("EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence")
         door = Door(session=gateway.door.session, ingress=IngressNote("command"))
         answer = gateway.act(document, door=door)
         session = gateway.door.session
+    return _tell(answer, session, given, screen)
+
+
+def _tell(answer: dict[str, Any], session: str, given: argparse.Namespace, screen: Screen) -> int:
+    """Print an answer. Returns the exit code."""
     if given.json:
         print_json({**answer, "session": session})
     else:
         _print_answer(answer, session, screen)
     return 0 if answer["status"] == "OK" else REFUSED
+
+
+def add_connect(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--connect",
+        default=os.environ.get("AVER_GATEWAY", ""),
+        metavar="ADDRESS",
+        help="send acts to the gateway at unix:/PATH instead (default: AVER_GATEWAY, which aver gateway run sets)",
+    )
+
+
+def connect_gateway(given: argparse.Namespace) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return the way to the gateway of `--connect`. A gateway that gives no answer is an envelope, too."""
+    from aver.gateway.codes import build_envelope
+    from aver.serving.part_client import PartClient, PartUnavailable
+    from aver.serving.sockets import parse_address
+
+    client = PartClient(parse_address(given.connect), "", CONNECT_SECONDS, part="the gateway")
+    headers = {"Aver-Session": given.session} if given.session else {}
+
+    def send(act: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return client.post("/act", act, headers)
+        except PartUnavailable as error:
+            words = "the act may have happened" if error.may_have_arrived else "nothing was done"
+            return build_envelope("EXECUTOR_UNAVAILABLE", f"{words}: {error.message}")
+
+    return send
 
 
 def open_command_gateway(given: argparse.Namespace) -> Any:

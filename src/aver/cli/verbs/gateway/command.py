@@ -14,6 +14,12 @@ SUBCOMMANDS = {
     "act": ("aver.cli.verbs.gateway.act", "send one act through the gateway"),
     "mcp": ("aver.cli.verbs.gateway.mcp", "serve the gateway to an agent over MCP, with the one tool act"),
     "serve": ("aver.cli.verbs.gateway.serve", "serve acts over HTTP, to this machine only"),
+    "run": ("aver.cli.verbs.gateway.run", "run an agent that can reach nothing but the gateway"),
+    "smoke": ("aver.cli.verbs.gateway.smoke", "try what a confined agent could do, and write a report"),
+    "verify-contract": (
+        "aver.cli.verbs.gateway.verify_contract",
+        "judge the report of a confinement by every section of its contract",
+    ),
     "init": ("aver.cli.verbs.gateway.init", "make a directory for each part, with exactly the keys it needs"),
     "up": ("aver.cli.verbs.gateway.up", "run the gateway, both policy servers and the executor as processes"),
     "policy-server": ("aver.cli.verbs.gateway.policy_server", "run one of the two policy servers"),
@@ -36,6 +42,7 @@ EXAMPLES = """\
   aver gateway act CheckWriteWorkspaceFile --inputs '{"relpath": "a.txt", "content": "hello"}'
   aver gateway init
   aver gateway up --workspace ~/src/app
+  aver gateway run -- python agent.py
   aver gateway export a_kR3vX0aQ9sTn2LbE --out act.json
   aver gateway verify-evidence --commit commit.json --request request.json
   aver gateway validate-specs"""

@@ -80,7 +80,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
             raise BadInput(
                 f"no act would be allowed by this token: {given.principal} has {'no' if known is None else 'another'} "
                 "key in [gateway.principals]",
-                advice=f'add to {ledger.config.file}: [gateway.principals."{given.principal}"] '
+                advice=f'add two lines to {ledger.config.file}: [gateway.principals."{given.principal}"], and below it '
                 f'key = "{public.ed25519}"',
             )
         jti, expires = f"dlg_{secrets.token_urlsafe(JTI_BYTES)}", (datetime.now(UTC) + given.duration).isoformat()

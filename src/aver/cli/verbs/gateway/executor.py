@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from aver.cli.terminal import Screen, StderrScreen
+from aver.cli.terminal import Screen
 from aver.cli.verbs.gateway.part_options import (
     add_part,
     add_place,
@@ -32,8 +32,6 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     workspace, address = check_workspace(given), find_address(given, EXECUTOR)
     ledger, settings = open_with_settings(given)
     with ledger:
-        if settings.is_insecure:
-            StderrScreen().print_note("EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence")
         directory = Path(given.directory) if given.directory else PartDirectories(ledger.config.home).of(EXECUTOR)
         server, executor = build_executor_part(
             ledger, settings, directory.absolute(), address, workspace=workspace, peer_uid=given.peer_uid

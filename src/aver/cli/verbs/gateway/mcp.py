@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aver.cli.options import Usage, add_ledger, add_tenant
 from aver.cli.terminal import Screen
-from aver.cli.verbs.gateway.act import open_command_gateway
+from aver.cli.verbs.gateway.act import add_connect, connect_gateway, open_command_gateway
 from aver.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   aver gateway mcp                            serve a client on stdin and stdout; the client starts this
-  aver gateway mcp --workspace ~/src/app --session build-7"""
+  aver gateway mcp --workspace ~/src/app --session build-7
+  aver gateway mcp --connect unix:/PATH       pass acts on to a gateway that runs elsewhere"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session", default="", metavar="NAME", help="the session (default: a new one)")
     parser.add_argument("--workspace", default=os.curdir, metavar="DIR", help="where acts happen (default: here)")
+    add_connect(parser)
     add_ledger(parser)
     add_tenant(parser)
 
@@ -32,7 +34,7 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
     try:
         import anyio
 
-        from aver.mcp.gateway_door import build_gateway_server
+        from aver.mcp.gateway_door import build_act_server, build_gateway_server
         from aver.mcp.stdio import serve_stdio
     except ImportError as error:
         raise Unavailable(
@@ -45,8 +47,10 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         opened.append(open_command_gateway(given))
         return opened[-1]
 
+    is_elsewhere = bool(given.connect)
+    server = build_act_server(lambda: connect_gateway(given)) if is_elsewhere else build_gateway_server(open_gateway)
     try:
-        anyio.run(serve_stdio, build_gateway_server(open_gateway))
+        anyio.run(serve_stdio, server)
     finally:
         for gateway in opened:
             gateway.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from aver.cli.terminal import Screen, StderrScreen
+from aver.cli.terminal import Screen
 from aver.cli.verbs.gateway.part_options import add_listen, add_place, check_workspace, find_address, serve_part
 
 EXAMPLES = """\
@@ -35,8 +35,6 @@ def run(given: argparse.Namespace, screen: Screen) -> int:
         own = PartDirectories(ensure_home(ledger.config.home)).of(GATEWAY)
         make_directory(own)
         with open_gateway_of(ledger, workspace=workspace, close=lambda: None) as gateway:
-            if gateway.settings.is_insecure:
-                StderrScreen().print_note("EXECUTOR_INSECURE_ALLOW is set: the executor acts without evidence")
             door = HttpDoor(gateway, read_token(own / LINK_TOKEN))
             server = door.build_server(
                 lambda: describe_health(

@@ -28,6 +28,7 @@ from aver.files.new_file import check_new_path, open_new_file
 from aver.gate.decision_record import NOT_HELD_BACK
 from aver.ingest.foreign_json import to_utc
 from aver.ledger.lookup import LedgerSource
+from aver.sessions.figures import SessionTotals, compute_step_totals, compute_totals
 from aver.sessions.html_page import render_page
 from aver.sessions.labels import (
     LabelledText,
@@ -41,14 +42,7 @@ from aver.sessions.labels import (
     step_summary,
     total_labels,
 )
-from aver.sessions.sessions import (
-    SessionTotals,
-    chains_from_records,
-    compute_step_totals,
-    compute_totals,
-    find_session_by_chain,
-    verify_session,
-)
+from aver.sessions.sessions import chains_from_records, find_session_by_chain, verify_session
 from aver.sessions.step import ReadBlob, fetch_blobs, full_text, read_step
 from aver.sessions.story import StoryEntry, read_story, story_from_records
 from aver.text import plural, to_one_line
@@ -56,7 +50,7 @@ from aver.verdict import Verdict
 
 if TYPE_CHECKING:
     from aver.gate.decision_record import RecordedDecision
-    from aver.sessions.sessions import SessionTotals
+    from aver.sessions.figures import SessionTotals
     from aver.sessions.step import ReadBlob, Step
     from aver.sessions.story import StoryEntry
     from aver.verdict import Verdict

@@ -159,6 +159,8 @@ def _judge_config(call: Invocation) -> None:
     operands = given.operands
     for word in given.option_values("-f", "--file"):
         call.report_path("read", word)
+    for word in given.option_values("--blob"):
+        apply_verb("committed", call, word)
     # `git config get NAME` is the new style, `git config --get NAME` and `git config NAME` are the old one.
     verb = operands[0].value if operands else None
     if verb in ("get", "list"):

@@ -70,7 +70,16 @@ INTERPRETERS: Mapping[str, str] = {
 }
 _TOOLS = frozenset(name.partition(" ")[0] for name in split_table(tools.TABLE))
 """Programs of the table of tools. They run code of the workspace, or are formatters and linters of it."""
-_TOOL_NAME = re.compile(r"[a-z0-9._-]+")
+_NODE_TOOLS = frozenset(
+    (
+        *("ava", "astro", "biome", "docusaurus", "esbuild", "eslint", "grunt", "gulp", "jasmine", "jest", "karma"),
+        *("lerna", "mocha", "next", "ng", "npm-run-all", "nuxt", "nx", "oxlint", "parcel", "playwright", "prettier"),
+        *("pyright", "rollup", "run-p", "run-s", "standard", "stylelint", "svelte-check", "tsc", "tsd", "tslint"),
+        *("tsup", "turbo", "uvu", "vite", "vitepress", "vitest", "vue-tsc", "webpack", "xo"),
+    )
+)
+"""Tools of Node. `npx` fetches what is not installed, by its name alone: under the name of any other tool, such as
+`npx pytest`, that is a package of somebody else."""
 _ALWAYS_FETCH = frozenset(("uvx", "pnpx"))
 _PYTHON_MODULES: Mapping[str, str] = {
     "json.tool": "-[hi] --indent= --tab --no-indent --compact --sort-keys --no-ensure-ascii --json-lines 1read 2write",
@@ -250,8 +259,7 @@ def package_runner(call: Invocation) -> None:
     tool = given.operands[0]
     name = tool.value or ""
     # A tool that the tables list is installed in most projects, and runs from there.
-    is_known = _TOOL_NAME.fullmatch(name) is not None and name in split_table(tools.TABLE)
-    if is_known and not packages and call.program not in _ALWAYS_FETCH:
+    if name in _NODE_TOOLS and name in split_table(tools.TABLE) and not packages and call.program not in _ALWAYS_FETCH:
         call.judge_words((tool, *given.operands[1:]))
         return
     call.report_effect("network", tool)
