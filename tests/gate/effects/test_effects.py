@@ -68,7 +68,7 @@ def told(found: Effects) -> set[tuple[str, str, str]]:
         (call("browser_action", action="launch", url="http://example.org"), {"network", "egress"}),
         (call("Task", prompt="x"), set()),
         (call("TodoWrite", todos=[]), set()),
-        (call("KillShell", shell_id="1"), {"process"}),
+        (call("KillShell", shell_id="1"), set()),
         (call("save_memory", fact="x"), {"agent-config"}),
         (call("str_replace_editor", command="view", path="a.py"), {"read"}),
         (call("str_replace_editor", command="create", path="a.py"), {"read", "write"}),

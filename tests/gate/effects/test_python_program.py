@@ -65,3 +65,17 @@ def test_a_package_that_computes_is_not(program: str) -> None:
 def test_a_module_beside_the_program_is_of_the_workspace(program: str) -> None:
     found = scan_python_program(program, is_inside=lambda path: True, is_own_module=lambda name: name == "evilpkg")
     assert not any("does not know" in reach.word for reach in found) or "evilpkg" not in program
+
+
+def test_modules_are_imported_from_the_workspace_alone() -> None:
+    def scan(program: str) -> tuple[object, ...]:
+        return scan_python_program(
+            program,
+            is_inside=lambda path: path.startswith(("/work", "/tmp", ".")),
+            may_import=lambda path: path.startswith(("/work", ".")),
+        )
+
+    assert scan("import sys; sys.path.insert(0, '/tmp/x'); import helper")
+    assert scan("from sys import path; path.append('/tmp/x'); import helper")
+    assert not scan("import sys; sys.path.insert(0, '/work/src'); import helper")
+    assert not scan("print(open('/tmp/x.txt').read())")

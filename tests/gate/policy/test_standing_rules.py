@@ -182,6 +182,10 @@ def test_a_tool_of_ones_own_is_allowed_and_a_known_one_is_not(home: Path) -> Non
     call = {"type": "tool_call", "arguments": {"id": 3}}
     assert decided(home, "", tool="lookup_order", **call) == "pass"
     assert decided(home, "", tool="refund", **call) == "human_review"
+    # Nobody has allowed what such a tool is given: a secret, or a file that others depend on.
+    for path in (".env", ".git/hooks/pre-push", "/home/ada/.ssh/id_rsa"):
+        given = {"type": "tool_call", "arguments": {"path": path}}
+        assert decided(home, "", tool="lookup_order", **given) == "human_review", path
 
 
 def test_both_changes_are_sealed_and_decisions_are_made_again(ledger: Ledger, tmp_path: Path) -> None:

@@ -176,7 +176,15 @@ INSTALLS_ASK = (
     "cd /tmp/x && tox",
 )
 
-MODULES_PASS = ("python3 -m json.tool notes.json", "cat notes.json | python -m json.tool | head", "python -m pip list")
+MODULES_PASS = (
+    "python3 -m json.tool notes.json",
+    "cat notes.json | python -m json.tool | head",
+    "python -m pip list",
+    "python3 -m venv .venv",
+    "python -m venv venv --prompt shop",
+    "python3 -m venv .venv && source .venv/bin/activate",
+    "python -m hatch build",
+)
 MODULES_ASK = (
     "echo 'import os' > json.py; python3 -m json.tool",
     "cp src/a.py json.py; python3 -m json.tool",
@@ -196,6 +204,17 @@ MODULES_ASK = (
     "python3 -im json.tool",
     "python3 -m http.server",
     "python3 -m jsontool",
+    "python -m venv --clear .venv",
+    "python -m venv src",
+    "python -m venv .env",
+    "python -m venv /opt/venv",
+    "python -m venv $X",
+    "python -m json.tool notes.json venv",
+    "python -m venv .venv; python -m json.tool notes.json venv",
+    "echo 'import os' > venv.py; python -m venv .venv",
+    "mkdir venv && cp src/a.py venv/__main__.py; python -m venv venv",
+    "touch venv.py; python -m venv .venv",
+    "python -m hatch publish",
 )
 
 TOOLS_PASS = (
@@ -254,8 +273,26 @@ TEXTS_PASS = (
     "mount",
     "mount -l -t ext4",
     "locate -i notes",
+    "sha256sum notes.txt > notes.sha256",
+    "tar czf a.tgz src",
+    "tar -cJf docs-1.0.tar.xz src notes.txt",
 )
 TEXTS_ASK = (
+    "tar cf a.tar src",
+    "tar czf notes.txt src",
+    "tar czf src/b.py src",
+    "tar czf ~/a.tgz src",
+    "tar czf .git/a.tgz src",
+    "tar czf bin/a.tgz src",
+    "tar czf a.tgz .env",
+    "tar czf a.tgz ~/.ssh",
+    "tar czf a.tgz --remove-files src",
+    "tar czf a.tgz -I ./x src",
+    "zip a.zip src/a.py",
+    "zip a.tgz src/a.py",
+    "cp a.zip a.tgz",
+    "cat a.zip > a.tgz",
+    "tar czf a.tgz src; python a.tgz",
     "sort notes.txt -o notes.txt",
     "sort notes.txt -o src/b.py",
     "sort notes.txt -o Makefile",

@@ -19,7 +19,6 @@ from aver.gate.effects.arguments import (
     SEARCHES,
     SENDS,
     SETS_ASIDE,
-    SIGNALS,
     STARTS_SKILL,
     STEERS_AGENT,
     WRITES,
@@ -45,12 +44,12 @@ NAMES = AgentNames(
         SENDS: "SendMessage SendFeedback PushNotification RemoteTrigger ClaudeDesign",
         PUBLISHES: "Artifact Projects",
         STARTS_SKILL: "Skill SlashCommand",
+        # The last ones end what the agent itself has started in the background, and nothing else.
         NO_EFFECTS: """
             Task Agent TodoWrite TodoRead EnterPlanMode ExitPlanMode AskUserQuestion BashOutput TaskOutput AgentOutput
             ToolSearch TaskCreate TaskList TaskGet TaskUpdate ListAgents ReportFindings ScheduleWakeup CronList
-            StructuredOutput SendUserMessage ProposeGoal
+            StructuredOutput SendUserMessage ProposeGoal KillShell KillBash TaskStop
         """,
-        SIGNALS: "KillShell KillBash TaskStop",
         SCHEDULES: "CronCreate CronDelete",
         SETS_ASIDE: "EnterWorktree",
         DISCARDS: "ExitWorktree",

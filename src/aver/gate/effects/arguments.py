@@ -93,7 +93,6 @@ SEARCHES = ToolProfile(always=("network",))
 BROWSES = ToolProfile(always=("network", "egress"), takes_url=True)
 NO_EFFECTS = ToolProfile()
 """Of tools that ask, think, or start another agent. The gate judges the other agent's actions in turn."""
-SIGNALS = ToolProfile(always=("process",))
 STARTS_SKILL = ToolProfile(own_commands=True)
 """Of tools that load instructions which the user or the project has set up. The gate judges what the agent then does,
 and guards the files that hold them."""

@@ -224,7 +224,10 @@ def _apply_sed(text: str, script: str) -> str | None:
 # --- the diff
 
 _INERT_ENDINGS = frozenset(
-    ["txt", "md", "markdown", "rst", "log", "out", "diff", "patch", "bak", "backup", "orig", "csv", "tsv"]
+    (
+        *("txt", "md", "markdown", "rst", "log", "out", "diff", "patch", "bak", "backup", "orig", "csv", "tsv"),
+        *("md5", "sha1", "sha256", "sha512"),
+    )
 )
 _REQUIREMENTS = lazy_pattern(r"(?:^|/)(?:requirements|constraints|cmakelists)", re.IGNORECASE)
 

@@ -21,7 +21,7 @@ from aver.lazy_pattern import lazy_pattern
 
 _STRONG_NAME = lazy_pattern(
     r"(?:[a-z]{0,30}(?:out|output|dist|dest|destination|site|reports?|results?|coverage|artifacts?|build|generated?)"
-    r"(?:dir|directory|file|path|folder|root|location)|out|output|dest|destination|dist|outfile|outdir|(?:generate|set)baseline)"
+    r"(?:dir|directory|file|path|folder|root|location)|out|output|dest|destination|dist|outfile|outdir|logfile|logpath|(?:generate|set)baseline)"
 )
 _WIDE_NAME = lazy_pattern(
     r"[a-z]{0,30}(?:out|report|log|save|dump|emit|result|export|baseline|snapshot|trace|prof|artifact|write|junit|html|xml"

@@ -205,12 +205,14 @@ def scan_python_program(
     *,
     is_inside: Callable[[str], bool],
     may_read: Callable[[str], bool] | None = None,
+    may_import: Callable[[str], bool] | None = None,
     is_own_module: Callable[[str], bool] = lambda name: False,
 ) -> tuple[Reach, ...]:
     """Return the places at which a Python program reaches out.
 
     `is_inside` says whether a path, as the program writes it, stays in the workspace and leads to nothing guarded.
-    `may_read` says so of paths that may be read, if files outside of the workspace may be.
+    `may_read` says so of paths that may be read, if files outside of the workspace may be. `may_import` says so of
+    directories that modules may be imported from, if not all inside are.
     `is_own_module` says whether a module of this name lies beside the program.
     """
     found = dict.fromkeys(scan_text(text, "python"))
@@ -223,8 +225,8 @@ def scan_python_program(
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return (*found, Reach("unreadable", 0, "it is not a program that this version of Python reads"))
     # A program that adds a directory to those it imports from would run what lies there.
-    if may_read is not None and not any(_extends_imports(node) for node in ast.walk(tree)):
-        is_inside = may_read
+    extends = (may_read or may_import) is not None and any(_extends_imports(node) for node in ast.walk(tree))
+    is_inside = (may_import if extends else may_read) or is_inside
     plain = _PlainUses()
     unknown = _find_unknown_names(tree, is_own_module)
     reads_paths = "Path" in text and any(name in text for name in ("read_text", "read_bytes", "open"))

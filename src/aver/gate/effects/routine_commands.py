@@ -261,6 +261,7 @@ _WORKSPACE_TOOLS = frozenset(
 """Programs that may lie in the workspace, as in `.venv/bin/pytest`. Running them from there is routine."""
 
 _VENV_ACTIVATE = lazy_pattern(r"(?:^|/)\.?v?env[\w.-]*/bin/activate$")
+_VENV_DIRECTORY = lazy_pattern(r"/(?:\.?venv[\w-]*|env)$")
 _PYTHON = lazy_pattern(r"python[0-9.]*")
 _PATH_SEPARATORS = lazy_pattern(r"[\s=:,;@|\"'{}()\[\]<>]+")
 """Characters that separate paths inside one argument."""
@@ -316,6 +317,8 @@ def _name_effect(
         tool = effect.words[0].rpartition("/")[2]
         if tool in _ARRANGE_PLACES and effect.where in _ARRANGE_PLACES[tool]:
             return replace(effect, name="arrange")
+        if _PYTHON.fullmatch(tool) and _VENV_DIRECTORY.search(effect.target) and all(map(_makes_venv, commands)):
+            return replace(effect, name="arrange")
         if tool in _OUTPUT_TOOLS and effect.where == "workspace" and _is_build_output(tool, effect.target, roots):
             return replace(effect, name="scratch")
         if tool in _FORMATTERS and effect.where == "workspace" and _are_calls_contained(tool, commands, roots, outputs):
@@ -342,6 +345,13 @@ def _name_effect(
             or all(_is_known_task_call(call) for call in calls)
         )
     return replace(effect, name="build") if is_build else effect
+
+
+def _makes_venv(call: ResolvedCommand) -> bool:
+    """Whether a call, if it is one of Python, makes an environment by `-m venv` and does nothing else."""
+    if call.program is None or not _PYTHON.fullmatch(call.program):
+        return True
+    return [word.value for word in call.arguments[:2]] == ["-m", "venv"]
 
 
 def _are_calls_contained(

@@ -6,7 +6,7 @@ as an edit is. And a file that was not there before has no user yet. Some change
     create       beside `write`: makes only new source or text files, and shows their content
     seen         beside `create`: all lines of the new files were looked at, and reach nowhere (`effects.code_scan`)
     file-state   instead of `write`: copies or renames a file, and overwrites none; or edits a file that is not there,
-                 by a program that makes none; or sorts lines into a new text
+                 by a program that makes none; or sorts lines into a new text, or packs files into a new archive
     scratch      instead of `delete`: removes a file that the same command has made
 
 All of them depend on the disk, so the caller of the gate looks (`gather_change_facts`), and the facts of the decision
@@ -295,11 +295,25 @@ def _keeps_its_kind(write: FileWrite, absent: Collection[str], inside: str) -> b
 _TEXT_MAKERS = frozenset(("sort", "uniq", "shuf", "iconv"))
 """Programs that write lines of the files which they read."""
 
+_PACKERS = frozenset(("tar", "gtar", "bsdtar"))
+_PACKED_ENDINGS = (".tgz", ".gz", ".tbz2", ".bz2", ".txz", ".xz", ".zst")
+"""Endings of compressed archives. Nothing loads code from one."""
+
+
+def _is_inert_result(effect: Effect, path: str) -> bool:
+    """Whether an effect makes a file from other files that nothing runs: a text, or a compressed archive."""
+    if effect.words[0] in _PACKERS:
+        return path.lower().endswith(_PACKED_ENDINGS) and is_ordinary_place(path)
+    return effect.words[0] in _TEXT_MAKERS and is_inert(path) and is_unused_when_new(path)
+
 
 def _find_new_texts(
     effects: Effects, absent: Collection[str], workspace: str, links: Collection[str] = ()
 ) -> frozenset[Effect]:
-    """Return the `write` effects that make a new text which nothing runs, from other files: `sort a.txt -o b.txt`."""
+    """Return the `write` effects that make a new file which nothing runs, from other files.
+
+    `sort a.txt -o b.txt` makes a text, `tar czf a.tgz src` an archive.
+    """
     inside = workspace.rstrip("/") + "/"
     return frozenset(
         effect
@@ -307,11 +321,9 @@ def _find_new_texts(
         if effect.name == "write"
         and effect.where == "workspace"
         and not effect.classes
-        and effect.words[0] in _TEXT_MAKERS
         and effect.target in absent
         and effect.target not in links
-        and is_inert(effect.target)
-        and is_unused_when_new(effect.target.removeprefix(inside))
+        and _is_inert_result(effect, effect.target.removeprefix(inside))
     )
 
 

@@ -84,7 +84,7 @@ _INTERPRETERS: Mapping[str, ProgramLanguage] = {
     **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh", "source", "."), "shell"),
     **dict.fromkeys(("node", "nodejs", "tsx", "ts-node"), "javascript"),
 }
-_INSTALLED_MODULES = frozenset(("json.tool", "pip"))
+_INSTALLED_MODULES = frozenset(("json.tool", "pip", "hatch", "venv"))
 """Modules that `python -m` runs from its installation, unless the current directory has one of that name. The tables
 judge what they do."""
 _PYTHON = lazy_pattern(r"python[0-9.]*|pypy[0-9.]*")
@@ -256,13 +256,19 @@ def _find_reaches(question: CodeQuestion, text: str, workspace: CodeSurroundings
         def may_read(path: str) -> bool:
             return _is_readable(path, cwd, workspace.roots, ("workspace", "temporary", "tree", "outside"))
 
+        def may_import(path: str) -> bool:
+            # Anybody may write into a temporary directory.
+            return _is_readable(path, cwd, workspace.roots, ("workspace",))
+
         def is_own_module(name: str) -> bool:
             return workspace.has_module(name, beside)
 
         # Python looks for modules beside the program first.
         beside = question.path.rpartition("/")[0] if question.path else question.beside or cwd
         further = may_read if workspace.reads_outside else None
-        found = scan_python_program(text, is_inside=is_inside, may_read=further, is_own_module=is_own_module)
+        found = scan_python_program(
+            text, is_inside=is_inside, may_read=further, may_import=may_import, is_own_module=is_own_module
+        )
         yield from map(str, found)
     elif language == "javascript":
         yield from map(str, scan_javascript_program(text))
@@ -471,6 +477,8 @@ def _may_make_module(question: CodeQuestion, effects: tuple[Effect, ...]) -> boo
     return any(
         effect.name in ("write", "scratch", "file-state", "arrange", "unknown")
         and effect.where != ""
+        # A directory alone hides no module that is installed, as the one of `python -m venv venv`.
+        and not (effect.name == "arrange" and effect.target == start)
         and (effect.target.startswith(start) or may_change(replace(effect, name="write"), f"{start}.py"))
         for effect in effects
     )

@@ -60,6 +60,9 @@ _PLAIN_WORD = r"[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*"
 _PLAIN_COMMAND = lazy_pattern(rf"(?![A-Za-z_0-9]*\+?=){_PLAIN_WORD}(?:[ \t]+{_PLAIN_WORD})*")
 """Words of characters that no shell reads. The first word is no assignment."""
 
+_GUARDED = ' || context.effects.contains("secret") || (resource is Aver::Path && !resource.classes.isEmpty())'
+"""A part of a condition: the action has to do with a secret, or with a guarded file."""
+
 _NOT_IN_ID = re.compile(r"[^a-z0-9]+")
 
 
@@ -116,10 +119,11 @@ def build_tool_rule(tool: str, workspace: str, by: str, known: KnownAgents) -> S
     if not tool or known.find_profile(tool) is not None or known.is_mcp_caller(tool):
         words = f"{tool!r} can do many things, so it cannot be allowed for good as a whole"
         raise BadInput(words, advice="allow a command: aver policy allow 'npm ci'")
-    return _build_rule(f"context.tool == {_quote(tool)}", tool, workspace, by)
+    # Of a tool nobody knows what it will be given: not a secret, and nothing that is guarded.
+    return _build_rule(f"context.tool == {_quote(tool)}", tool, workspace, by, _GUARDED)
 
 
-def _build_rule(condition: str, about: str, workspace: str, by: str) -> StandingRule:
+def _build_rule(condition: str, about: str, workspace: str, by: str, but: str = "") -> StandingRule:
     if not os.path.isabs(workspace):
         raise BadInput("a rule needs the workspace that it is for: an absolute directory")
     # The rule is a plain file, and is sealed with every decision.
@@ -134,7 +138,7 @@ def _build_rule(condition: str, about: str, workspace: str, by: str) -> Standing
         f"@id({_quote(rule_id)})\n@reason({_quote(reason)})\n@allow({_quote(about)})\n"
         "permit (principal, action, resource)\n"
         f"when {{ {condition} && context.workspace == {_quote(workspace)} }}\n"
-        'unless { context.labels.contains("secret") };\n'
+        f'unless {{ context.labels.contains("secret"){but} }};\n'
     )
     build_policy_bundle({ALLOWED_FILE: text})  # Never write what could not be read: that would refuse everything.
     return StandingRule(rule_id, text, about)

@@ -13,10 +13,12 @@ The families that steer a coding agent are data about that agent, in `agents/<na
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from aver.gate.effects.findings import locate_path
-from aver.gate.shell.model import Word
+from aver.gate.shell.model import SHORT_TEXT_MAX, Word
+from aver.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from aver.gate.shell.invocation import Invocation
@@ -127,6 +129,53 @@ def judge_assignment(call: Invocation, name: str, value: Word) -> bool:
         call.report.add_effect("execute", cited)
     call.report.add_unclear("environment", f"{name} changes what programs do", cited)
     return True
+
+
+_INDIRECT_ASSIGNMENT = lazy_pattern(
+    r"\$\{(!?[A-Za-z_]\w*)(?:\[[^\]]*\])?:{0,2}=|\{([A-Za-z_]\w*)\}[<>]|\bwait\b[^;&|\n]*?[ \t]-[fn]*p[ \t]*(\S+)"
+)
+"""`${NAME:=x}`, `${!NAME:=x}`, `{NAME}>file` and `wait -p NAME`."""
+_COMPUTED_ASSIGNMENT = lazy_pattern(
+    r"(\$?\{?[A-Za-z_]\w*\}?)\s*(?:\[[^\]]*\])?\s*(?:\+\+|--|(?:[-+*/%&^|]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+)
+
+
+def find_indirect_assignments(text: str) -> Iterator[str]:
+    """Yield the names that a script sets without an assignment of its own: by an expansion, a descriptor or arithmetic.
+
+    A name that depends on another variable is yielded as it is written, such as `!x`. The search goes by the text, so
+    it also finds names in quoted text. This error makes Aver ask more often, not less.
+    """
+    for found in _INDIRECT_ASSIGNMENT.finditer(text) if "=" in text or "}" in text or "wait" in text else ():
+        yield found[1] or found[2] or found[3]
+    for part in _list_computed_parts(text):
+        for found in _COMPUTED_ASSIGNMENT.finditer(part):
+            yield found[1] or found[2]
+
+
+def _list_computed_parts(text: str) -> Iterator[str]:
+    """Yield the texts that the shell computes: between `((` and its end, in `$[…]`, and all after `let`."""
+    if (found := re.search(r"\blet\b", text)) is not None:
+        yield text[found.end() :]
+    yield from re.findall(r"\$\[[^\]]*\]", text)
+    start = text.find("((")
+    while start >= 0:
+        depth, end = 0, start
+        while end < len(text) and (depth or end == start):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        yield text[start:end]
+        start = text.find("((", end)
+
+
+def judge_indirect_assignments(call: Invocation, text: str) -> None:
+    """Report the risky variables among those that a script sets indirectly. Their values are not known."""
+    for name in dict.fromkeys(find_indirect_assignments(text)):
+        if re.fullmatch(r"[A-Za-z_]\w*", name):
+            judge_assignment(call, name, Word(name))
+        else:
+            why = "which variable is set depends on what cannot be seen"
+            call.report.add_unclear("environment", why, (name[:SHORT_TEXT_MAX],))
 
 
 def is_harmless_name(name: str) -> bool:

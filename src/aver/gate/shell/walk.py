@@ -17,7 +17,12 @@ from dataclasses import replace
 from aver.gate.effects.file_writes import WRITES_MAX, WRITING_PROGRAMS, find_file_writes
 from aver.gate.effects.findings import PathRoots
 from aver.gate.shell.arithmetic import find_risky_arithmetic
-from aver.gate.shell.environment import is_secret_name, judge_assignment, judge_subscript
+from aver.gate.shell.environment import (
+    is_secret_name,
+    judge_assignment,
+    judge_indirect_assignments,
+    judge_subscript,
+)
 from aver.gate.shell.expand import (
     expand_to_text,
     expand_word,
@@ -104,6 +109,7 @@ class ScriptWalk:
             why = f"the shell computes with {word[:80]}, and would run a command in a subscript of its value"
             self.report.add_unclear("dynamic-code", why, (word[:SHORT_TEXT_MAX],))
         self._script = script
+        judge_indirect_assignments(Invocation("", (), Word(""), state, self, stdin, (), inside), self.text)
         self._walk_script(script, state, inside, stdin)
 
     # --- called by handlers of programs

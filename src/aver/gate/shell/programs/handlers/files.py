@@ -230,6 +230,8 @@ def tar(call: Invocation) -> None:
     elif given.has_option("-t", "--list", "-x", "--extract", "--get", "-d", "--diff", "--compare"):
         for archive in local:
             call.report_path("read", archive)
+        if given.has_option("-O", "--to-stdout"):
+            _report_shown_members(call, given.operands)
     else:
         for archive in local:
             call.report_path("write", archive)
@@ -237,6 +239,13 @@ def tar(call: Invocation) -> None:
     for listed in given.option_values("-T", "--files-from"):
         call.report_path("read", listed)
         call.report_unclear("unknown-target", f"what is packed stands in {listed.short_text}", listed)
+
+
+def _report_shown_members(call: Invocation, members: Sequence[Word]) -> None:
+    """Report the guarded files among those that an archive prints: a copy of a secret is one, too."""
+    for word in members:
+        for value in word.values:
+            call.report_guarded_path("read", value, word)
 
 
 def _report_packed_files(call: Invocation, operands: Sequence[Word], directories: Sequence[Word]) -> None:
@@ -274,6 +283,8 @@ def unzip(call: Invocation) -> None:
     given = apply_options(call, parse_spec("-[lvtZpzonqufjabCLXDKMUWVTs1] -d= -x= -P= -O= -I="))
     for word in given.operands[:1]:
         call.report_path("read", word)
+    if given.has_option("-p"):
+        _report_shown_members(call, given.operands[1:])
     if not given.has_option("-l", "-v", "-t", "-Z", "-p", "-z"):
         directories = list(given.option_values("-d"))
         call.report_unpacking(directories[0] if directories else None)

@@ -11,7 +11,7 @@ from aver.gate.shell.model import Word
 from aver.gate.shell.programs.apply import apply_arguments, apply_spec
 from aver.gate.shell.programs.spec import parse_spec, read_arguments, split_table
 from aver.gate.shell.programs.tables import ROWS, has_subcommands, tools
-from aver.gate.shell.programs.verbs import VERBS
+from aver.gate.shell.programs.verbs import apply_verb
 
 _PYTHON = (
     "posix -[bBdEhIOPqsSuvVt] -? -x!?dynamic-code -i!execute,?dynamic-code -c=code -m= -W= -X=pythonsetting"
@@ -70,7 +70,16 @@ INTERPRETERS: Mapping[str, str] = {
 }
 _TOOLS = frozenset(name.partition(" ")[0] for name in split_table(tools.TABLE))
 """Programs of the table of tools. They run code of the workspace, or are formatters and linters of it."""
-_TOOL_NAME = re.compile(r"[a-z0-9._-]+")
+_NODE_TOOLS = frozenset(
+    (
+        *("ava", "astro", "biome", "docusaurus", "esbuild", "eslint", "grunt", "gulp", "jasmine", "jest", "karma"),
+        *("lerna", "mocha", "next", "ng", "npm-run-all", "nuxt", "nx", "oxlint", "parcel", "playwright", "prettier"),
+        *("pyright", "rollup", "run-p", "run-s", "standard", "stylelint", "svelte-check", "tsc", "tsd", "tslint"),
+        *("tsup", "turbo", "uvu", "vite", "vitepress", "vitest", "vue-tsc", "webpack", "xo"),
+    )
+)
+"""Tools of Node. `npx` fetches what is not installed, by its name alone: under the name of any other tool, such as
+`npx pytest`, that is a package of somebody else."""
 _ALWAYS_FETCH = frozenset(("uvx", "pnpx"))
 _PYTHON_MODULES: Mapping[str, str] = {
     "json.tool": "-[hi] --indent= --tab --no-indent --compact --sort-keys --no-ensure-ascii --json-lines 1read 2write",
@@ -241,7 +250,7 @@ def package_runner(call: Invocation) -> None:
     for name, word in given.unlisted:
         call.report_unclear("unknown-option", f"the option {name} of {call.program} is not in the tables", word)
     for value in given.option_values("--prefix", "-C"):
-        VERBS["project"](call, value)
+        apply_verb("project", call, value)
     for value in given.option_values("-c", "--call"):
         call.judge_script_word(value, call.program)
     packages = list(given.option_values("-p", "--package", "--from", "--with"))
@@ -250,8 +259,7 @@ def package_runner(call: Invocation) -> None:
     tool = given.operands[0]
     name = tool.value or ""
     # A tool that the tables list is installed in most projects, and runs from there.
-    is_known = _TOOL_NAME.fullmatch(name) is not None and name in split_table(tools.TABLE)
-    if is_known and not packages and call.program not in _ALWAYS_FETCH:
+    if name in _NODE_TOOLS and name in split_table(tools.TABLE) and not packages and call.program not in _ALWAYS_FETCH:
         call.judge_words((tool, *given.operands[1:]))
         return
     call.report_effect("network", tool)

@@ -260,6 +260,9 @@ def mapfile(call: Invocation) -> None:
     for word in call.words:
         judge_subscript(call, word)
     given = _read_options(call, "-[t] -C= -c= -d= -n= -O= -s= -u=")
+    for word in given.operands:
+        for name in word.values or ("PATH",):  # an unknown name may be any: assume a risky one
+            judge_assignment(call, name, Word(word.text))
     for value in given.option_values("-C"):
         call.judge_script_word(value, call.program)
 

@@ -68,7 +68,8 @@ git {describe for-each-ref show-ref name-rev merge-base count-objects check-ref-
   --ref= --branch --normalize --allow-onelevel --refspec-pattern --omit-empty --include-root-refs no *skip @read
 git {check-ignore check-attr get-tar-commit-info diff-pairs merge-tree patch-id stripspace cat-file help submodule} \
   :: -[avqnztesepcs] --stdin --verbose --quiet --non-matching --no-index --all --cached --source= \
-  --textconv!execute,?script --filters!execute,?script --batch? --batch-check? --batch-command? --batch-all-objects \
+  --textconv!execute,?script --filters!execute,?script --batch?!?unknown-target \
+  --batch-check? --batch-command?!?unknown-target --batch-all-objects \
   --buffer --follow-symlinks --unordered --use-mailmap --mailmap --path= --allow-unknown-type --name-only \
   --write-tree!write --messages --merge-base= --allow-unrelated-histories --strip-comments --comment-lines --stable \
   --unstable --verbatim --guides --man --web --config no *committed @read

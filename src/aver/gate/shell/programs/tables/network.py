@@ -56,7 +56,8 @@ psql, mysql, mariadb, mongo, mongosh, redis-cli, cqlsh, sqlcmd, clickhouse-clien
 gh pr {view list diff checks status}, gh issue {view list status}, gh run {list view watch}, gh release {list view}, \
   gh repo {view list}, gh workflow {list view}, gh label list, gh {search status}, gh search {code commits issues \
   prs repos}, gh gist {list view}, gh cache list, gh ruleset {list view check}, gh project {list view item-list \
-  field-list}, gh org list, gh pr list :: -R=hostless --repo=hostless -w!network --web!network --json= -q= --jq= -L= \
+  field-list}, gh org list, gh pr list :: -R=hostless --repo=hostless -w!network --web!network --json= \
+  -q=filter --jq=filter -L= \
   --limit= -s= --state= -t= --template= -a= --assignee= -A=service --author=service -B= --base= -H=service \
   --head=service -l=service --label=service -S=service --search=service -m= --milestone= --mention= --app= --draft \
   -d -c --comments --patch --name-only --color= --required --watch --fail-fast -i= --interval= --log --log-failed \
@@ -71,7 +72,7 @@ gh auth status :: -a --active --json= -h=hostless --hostname=hostless -t!secret 
 gh auth :: lax +secret +network
 # Unclear in any case where it names a method, fields or another host; else it reads.
 gh api :: -[i] -X=ghmethod --method=ghmethod -f=!network,egress -F=!network,egress --field=!network,egress \
-  --raw-field=!network,egress --input=upload -H=header --header=header -q= --jq= -t= --template= --cache= \
+  --raw-field=!network,egress --input=upload -H=header --header=header -q=filter --jq=filter -t= --template= --cache= \
   --hostname=send --paginate --slurp --include --silent --verbose -p= --preview= +service-read *service
 # Their operands are numbers and names; a rule asks about what they fetch.
 gh repo {clone sync}, gh release download, gh run download, gh gist clone, gh pr checkout, gh issue develop :: lax \

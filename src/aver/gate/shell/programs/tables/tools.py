@@ -27,7 +27,7 @@ pytest, py.test :: -[xvqslfdhVg] -k= -m= -r= -n= -c=read -W= -p=pytestplugin -o=
   --ignore= --ignore-glob= --deselect= --confcutdir=read --noconftest --keep-duplicates --collect-in-virtualenv \
   --continue-on-collection-errors --import-mode= --doctest-modules --doctest-report= --doctest-glob= \
   --doctest-ignore-import-errors --doctest-continue-on-failure --config-file=read --rootdir=read --basetemp=write \
-  --disable-plugin-autoload --trace-config --debug?write --override-ini=pytestsetting --assert= --setup-only \
+  --disable-plugin-autoload --trace-config --debug=write --override-ini=pytestsetting --assert= --setup-only \
   --setup-show --setup-plan --log-level= --log-format= --log-date-format= --log-cli-level= --log-cli-format= \
   --log-cli-date-format= --log-file=write --log-file-mode= --log-file-level= --log-file-format= \
   --log-file-date-format= --log-auto-indent= --log-disable= --hypothesis-profile= --hypothesis-verbosity= \
@@ -172,7 +172,7 @@ cmake :: -[NLALHv] -S=project -B=write -G= -D=definition -C=program -P=program -
   --build=project --install=project --preset= --target= -j? -t= --config= --parallel? --clean-first --verbose \
   --fresh --log-level= --workflow --list-presets? --toolchain=program --prefix=write --trace --debug-output \
   --warn-uninitialized --no-warn-unused-cli -Wdev -Wno-dev --use-stderr --resolve-package-references= --strip \
-  --component= --graphviz=write --trace-redirect=write --profiling-output=write --system-information?write +execute \
+  --component= --graphviz=write --trace-redirect=write --profiling-output=write --system-information=write +execute \
   *read
 # Runners of tasks and builds: which options are harmless is listed with the tasks (`effects.routine_commands`).
 ninja, samu, ctest, cpack, meson, rake, just, task, mage, gradle, gradlew, mvn, mvnw, ant :: lax -f=program \
@@ -238,7 +238,7 @@ rustup {show which doc} :: -[v] --verbose --toolchain= --path *skip
 # A rule asks in any case, so its options need no list.
 rustup :: lax +network +install +execute
 go {build test vet} :: -[avxnicmhw] -o=write -exec=program -toolexec=program -vettool=program -modfile=read \
-  -overlay=read -pkgdir=write -ldflags=flags -gcflags=flags -asmflags=flags -gccgoflags=flags -compiler=code \
+  -overlay=code -pkgdir=write -ldflags=flags -gcflags=flags -asmflags=flags -gccgoflags=flags -compiler=code \
   -coverprofile=write -cpuprofile=write -memprofile=write -blockprofile=write -mutexprofile=write -trace=write \
   -outputdir=write -test.coverprofile=write -test.cpuprofile=write -test.memprofile=write -test.trace=write \
   -test.outputdir=write -test.testlogfile=write -test.gocoverdir=write -run= -skip= -bench= -count= -timeout= -tags= \
@@ -396,7 +396,7 @@ rollup :: -[mhv] -c?project --config?project -i= -o=write -d=write -f= -n= -e= -
   --treeshake? --no-treeshake --no-strict --watch!execute,?unknown-option +execute *project
 # Its first operand is the task: `effects.routine_commands` says which ones build.
 webpack :: -[hv] -c=project -m= -o=write -d= -t= --config=project --config-name= --mode= --env= --output-path=write \
-  --entry=project --devtool= --target= --stats? --color --no-color --progress? --profile --json?write --merge \
+  --entry=project --devtool= --target= --stats? --color --no-color --progress? --profile --json=write --merge \
   --node-env= --fail-on-warnings --no-devtool -w!execute,?unknown-option --watch!execute,?unknown-option \
   --analyze!execute,?unknown-option +execute
 tsup :: -[h] -d=write --out-dir=write --outDir=write --config=project --format= --dts? --dts-only --dts-resolve \
@@ -440,7 +440,7 @@ rspec, rubocop, minitest, phpunit, phpstan, psalm, phpcs, pest :: -[fbcepdnvqwxa
   --stop-on-error --testdox --verbose --debug --no-coverage --colors? --display-deprecations --display-warnings \
   --display-notices --parallel --processes= --auto-correct --autocorrect --autocorrect-all --auto-correct-all \
   --only= --except= --lint --parallel --no-parallel --cache? --display-cop-names --fail-level= --force-exclusion \
-  --auto-gen-config!write --level= --memory-limit= --no-progress --error-format= --generate-baseline?write --xdebug \
+  --auto-gen-config!write --level= --memory-limit= --no-progress --error-format= --generate-baseline=write --xdebug \
   --no-cache --show-info? --threads= --standard= --extensions= --ignore= --report= --report-file=write --sniffs= \
   --log-junit=write --coverage-html=write --coverage-text?write --coverage-clover=write --coverage-xml=write \
   --coverage-php=write --coverage-cobertura=write --testdox-html=write --testdox-text=write --log-teamcity=write \

@@ -94,9 +94,9 @@ def _revision_or_path(call: Invocation, word: Word) -> None:
         if value.startswith(("/", "~", "../")) or value == ".." or "/../" in value:
             call.report_path("read", replace(word, values=(value,)))
             continue
-        # `HEAD:.env` prints an old version of `.env`.
-        path = value.partition(":")[2] or value
-        call.report_guarded_path("read", path, word)
+        # `HEAD:.env` and `:0:.env` print another version of `.env`, `-L:name:.env` a part of it.
+        for path in {value.partition(":")[2] or value, value.rpartition(":")[2] or value}:
+            call.report_guarded_path("read", path, word)
 
 
 def _staged_path(call: Invocation, word: Word) -> None:
