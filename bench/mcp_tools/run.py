@@ -5,7 +5,7 @@
     python bench/mcp_tools/run.py --explain       also each tool that is not known for what it is
 
 Each server is started as its package has it, and asked for its tools. `servers.json` has the package with its version,
-and for each tool a label that a person gave it by the server's documentation:
+and for each tool a label, by the name and the description that the server gives:
 
     read      a call only returns information. A file of its own, in which a server keeps its answer, makes no effect
     effect    a call changes something: data, a page, a process, the state that later calls depend on
