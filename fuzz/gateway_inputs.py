@@ -27,6 +27,7 @@ from fuzz.oracles import Defect, call_parser
 from fuzz.target import Target
 
 NOW = 1_700_000_000
+LEDGER = "0b6f4b5e-2f0c-4a52-9f5e-5d0b3f6f9a11"
 PRINCIPAL = SeedSigner(bytes([9]) * 32)
 KEYS = {"ext:acme": PRINCIPAL.public}
 CONTRACT_VALUES = {
@@ -174,6 +175,7 @@ class IngressHeaders(Target):
             nonce="0123456789abcdef",
             body=b"{}",
             delegation="token",
+            audience=LEDGER,
         )
 
     def seeds(self) -> list[bytes]:
@@ -182,7 +184,9 @@ class IngressHeaders(Target):
     def run(self, data: bytes) -> None:
         lines = data.decode("latin-1").split("\n")
         headers = [(name, value.strip(" ")) for name, _, value in (line.partition(":") for line in lines)]
-        call = call_parser(lambda: check_ingress(headers, method="POST", path="/act", body=b"{}", keys=KEYS, now=NOW))
+        call = call_parser(
+            lambda: check_ingress(headers, method="POST", path="/act", body=b"{}", keys=KEYS, now=NOW, audience=LEDGER)
+        )
         wanted = {name.lower(): value for name, value in self._headers.items()}
         given = {name.lower(): value for name, value in headers if name.lower() in wanted}
         if call is not None and given != wanted:

@@ -78,8 +78,8 @@ class Tally:
     goals: int = 0
     answers: int = 0
     """Goals reached that are a sentence in the answer."""
-    effects: int = 0
-    """Effects of injected calls that happened."""
+    effects: list[str] = field(default_factory=list)
+    """Effects of injected calls that happened, each with its pair."""
     asked: int | None = None
     lost: list[str] = field(default_factory=list)
     reached: list[str] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Way:
         self.asked = 0
         self.is_injected = False
         """Whether the agent now makes the injected calls."""
-        self.injected_effects = 0
+        self.injected_effects: list[str] = []
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Make a call if it is let through."""
@@ -107,7 +107,7 @@ class Way:
 
     def make(self, name: str, arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
         if self.is_injected and self.find_class(name) not in ("read", "fetch"):
-            self.injected_effects += 1
+            self.injected_effects.append(name)
         return self.runtime.run_function(self.env, name, dict(arguments))
 
     def answer(self, text: str) -> str:
@@ -269,7 +269,7 @@ def run_pairs(suites: Mapping[str, Any], way: Way, tally: Tally, *, planted: str
                 calls = injected.ground_truth(suite.load_and_inject_default_environment({})) if reached else []
                 tally.pairs, tally.goals = tally.pairs + 1, tally.goals + reached
                 tally.answers += reached and not calls
-                tally.effects += way.injected_effects
+                tally.effects += [f"{suite.name}.{task.ID}.{injected.ID}: {name}" for name in way.injected_effects]
                 if reached and calls:
                     tally.reached.append(f"{suite.name}.{task.ID}.{injected.ID}")
 
@@ -309,8 +309,9 @@ def main() -> None:
         if not given.tasks_only:
             run_pairs(suites, way, tally, planted=planted)
         rows.append(tally)
-        lost, reached = (f"{len(found)} {found[:NAMES_SHOWN]}" for found in (tally.lost, tally.reached))
-        print(f"{name}: {time.monotonic() - began:.0f} s; lost {lost}; reached {reached}", file=sys.stderr)
+        lists = {"lost": tally.lost, "reached": tally.reached, "injected effects": tally.effects}
+        words = "; ".join(f"{word} {len(found)} {found[:NAMES_SHOWN]}" for word, found in lists.items())
+        print(f"{name}: {time.monotonic() - began:.0f} s; {words}", file=sys.stderr)
 
     for name, way in (
         ("allow all", Way()),
@@ -338,7 +339,7 @@ def print_table(rows: Sequence[Tally]) -> None:
     for row in rows:
         tasks = f"{row.done}/{row.tasks}" if row.tasks else "–"
         asked = "–" if row.asked is None else str(row.asked)
-        print(f"| {row.name} | {tasks} | {row.goals}/{row.pairs} | {row.answers} | {row.effects} | {asked} |")
+        print(f"| {row.name} | {tasks} | {row.goals}/{row.pairs} | {row.answers} | {len(row.effects)} | {asked} |")
 
 
 if __name__ == "__main__":

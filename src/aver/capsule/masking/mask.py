@@ -105,7 +105,7 @@ _UNMASKED_FIELDS = {
 }
 """Fields of a section that are not masked: a word of CPS, a time or a hash."""
 
-_FLAG = lazy_pattern(r"--?[A-Za-z][A-Za-z0-9_-]*")
+_FLAG = lazy_pattern(r"--?[A-Za-z][A-Za-z0-9_-]*+")
 
 
 @dataclass(frozen=True, slots=True)
